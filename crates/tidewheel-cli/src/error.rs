@@ -1,0 +1,122 @@
+//! Why a command did not do what it was asked, and the exit code of each such case.
+//!
+//! The errors of the library have their own types; here they become what a person reads.
+
+use std::io;
+
+/// The reason for an exit code other than 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The work itself failed. Exit code 1.
+    Failed,
+    /// The command line is wrong. Exit code 2.
+    Usage,
+    /// The input, or a definition in it, is wrong. Exit code 3.
+    Input,
+    /// Whoever reads our output has left. Nothing is said, exit code 0.
+    BrokenPipe,
+    /// A bug in this program. Exit code 70.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The word used in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Input => "input",
+            Self::BrokenPipe => "broken-pipe",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// An error as a command hands it to the user: what, where, and what to do about it.
+#[derive(Debug)]
+pub struct CommandError {
+    /// Which exit code it has.
+    pub kind: ErrorKind,
+    /// What went wrong, outermost first.
+    pub error: anyhow::Error,
+    /// The place in the input, drawn: lines of text with a mark under the culprit.
+    pub excerpt: Option<String>,
+    /// Where the culprit begins in the text that was given, in bytes from 0.
+    pub position: Option<usize>,
+    /// What the user can do.
+    pub hints: Vec<String>,
+}
+
+impl CommandError {
+    /// An error of this kind, without hints.
+    pub fn new(kind: ErrorKind, error: impl Into<anyhow::Error>) -> Self {
+        Self { kind, error: error.into(), excerpt: None, position: None, hints: Vec::new() }
+    }
+
+    /// Something is wrong with the input.
+    pub fn input(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(ErrorKind::Input, error)
+    }
+
+    /// Something is wrong with the command line that clap cannot know.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(ErrorKind::Usage, error)
+    }
+
+    /// A bug.
+    pub fn internal(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(ErrorKind::Internal, error)
+    }
+
+    pub(crate) fn panicked() -> Self {
+        Self::internal(anyhow::anyhow!("the program came upon a state that should not exist"))
+            .hint("this is a bug: please report it with the command and the message above")
+    }
+
+    /// Adds what the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds a drawing of the place.
+    #[must_use]
+    pub fn excerpt(mut self, excerpt: impl Into<String>) -> Self {
+        self.excerpt = Some(excerpt.into());
+        self
+    }
+
+    /// Adds the position of the culprit in the text.
+    #[must_use]
+    pub fn position(mut self, position: usize) -> Self {
+        self.position = Some(position);
+        self
+    }
+
+    /// The exit code of the process.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.kind {
+            ErrorKind::BrokenPipe => 0,
+            ErrorKind::Failed => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::Input => 3,
+            ErrorKind::Internal => 70,
+        }
+    }
+}
+
+/// Writing output failed.
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        let kind = if error.kind() == io::ErrorKind::BrokenPipe {
+            ErrorKind::BrokenPipe
+        } else {
+            ErrorKind::Failed
+        };
+        Self::new(kind, anyhow::Error::new(error).context("failed to write the output"))
+    }
+}

@@ -1,0 +1,124 @@
+//! What is written where: results to standard output, everything else to standard error.
+//!
+//! Nothing else in this crate touches the standard streams.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde_json::json;
+
+use crate::cli::Format;
+use crate::error::{CommandError, ErrorKind};
+
+/// The two streams, and how to write to them.
+#[derive(Debug)]
+pub(crate) struct Ui {
+    format: Option<Format>,
+}
+
+/// Columns where nobody says how many there are.
+const WIDTH_DEFAULT: usize = 80;
+
+impl Ui {
+    pub fn new(format: Option<Format>) -> Self {
+        Self { format }
+    }
+
+    /// The format asked for, or else the command's own.
+    pub fn format(&self, default: Format) -> Format {
+        self.format.unwrap_or(default)
+    }
+
+    /// Writes a result. A line end is added where there is none.
+    pub fn print(&self, text: &str) -> Result<(), CommandError> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            out.write_all(b"\n")?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Writes an error, for people or as JSON, as was asked for.
+    pub fn report(&self, error: &CommandError) {
+        if error.kind == ErrorKind::BrokenPipe {
+            return;
+        }
+        let text = if self.format == Some(Format::Json) { as_json(error) } else { as_text(error) };
+        // There is nobody left to tell when standard error is gone.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Whether results may be coloured.
+    pub fn is_colourful(&self) -> bool {
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        !is_refused && io::stdout().is_terminal()
+    }
+
+    /// Columns of the terminal.
+    pub fn width(&self) -> usize {
+        let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        asked.or_else(terminal_width).unwrap_or(WIDTH_DEFAULT).clamp(40, 400)
+    }
+}
+
+#[cfg(unix)]
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+#[cfg(not(unix))]
+fn terminal_width() -> Option<usize> {
+    None
+}
+
+fn as_text(error: &CommandError) -> String {
+    let mut text = format!("error: {:#}\n", error.error);
+    if let Some(excerpt) = &error.excerpt {
+        for line in excerpt.lines() {
+            text.push_str("  ");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    for hint in &error.hints {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
+}
+
+fn as_json(error: &CommandError) -> String {
+    let mut object = json!({
+        "kind": error.kind.word(),
+        "exit_code": error.exit_code(),
+        "message": format!("{:#}", error.error),
+        "hints": error.hints,
+    });
+    if let Some(position) = error.position {
+        object["position"] = position.into();
+    }
+    format!("{}\n", json!({ "error": object }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_sentence_a_drawing_and_hints() {
+        let error = CommandError::input(anyhow::anyhow!("minute 61 is out of range"))
+            .excerpt("61 * * * *\n^^")
+            .position(0)
+            .hint("minutes go from 0 to 59");
+        assert_eq!(
+            as_text(&error),
+            "error: minute 61 is out of range\n  61 * * * *\n  ^^\nhint: minutes go from 0 to 59\n"
+        );
+        assert_eq!(
+            as_json(&error),
+            "{\"error\":{\"exit_code\":3,\"hints\":[\"minutes go from 0 to 59\"],\"kind\":\"input\",\
+             \"message\":\"minute 61 is out of range\",\"position\":0}}\n"
+        );
+    }
+}

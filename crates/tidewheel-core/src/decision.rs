@@ -1,0 +1,290 @@
+//! What the scheduler decided: rows to store, then, once they are stored, what to do.
+//!
+//! Storing and doing are the driver's business. Actions, replies and notices cannot be reached
+//! before a [`CommitProof`] is shown for exactly these changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
+use crate::input::{Rejection, Reply};
+use crate::row::{Change, RunResult};
+use crate::task::{Reason, TaskState};
+use crate::time::Timestamp;
+
+/// The exclusive, numbered right to decide. A store refuses commits under an older number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tenure(pub u64);
+
+/// Something the driver must now do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Start an attempt.
+    StartAttempt(Start),
+    /// Tell a running attempt to stop; end it after the grace. It still reports how it ended.
+    StopAttempt {
+        /// The task.
+        task: TaskKey,
+        /// The attempt.
+        attempt: u32,
+        /// Time to stop by itself.
+        grace: Duration,
+        /// Why.
+        reason: Reason,
+    },
+    /// A single submission ended; tell whoever waits.
+    SubmissionEnded {
+        /// It.
+        run: RunKey,
+        /// How.
+        state: TaskState,
+        /// Why.
+        reason: Reason,
+        /// The text of its last error.
+        error: Option<Arc<str>>,
+    },
+    /// A run ended. [`crate::Scheduler::take_report`] gives the report, once.
+    RunEnded {
+        /// The run.
+        run: RunKey,
+        /// How.
+        result: RunResult,
+    },
+    /// Ask a custom trigger for its next instant.
+    AskTrigger {
+        /// The schedule.
+        schedule: ScheduleKey,
+        /// The instant before.
+        last: Option<Timestamp>,
+    },
+    /// A schedule ended.
+    ScheduleEnded(ScheduleKey),
+    /// The shutdown is complete: nothing runs, nothing will.
+    ShutDownCompleted,
+}
+
+/// An attempt to be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// The task.
+    pub task: TaskKey,
+    /// Its durable identity.
+    pub id: TaskId,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// The schedule whose firing this is.
+    pub schedule: Option<ScheduleKey>,
+    /// Time after which the executor ends it and reports [`crate::Outcome::TimedOut`].
+    pub timeout: Option<Duration>,
+}
+
+/// Something observers may show. Numbers count up by one without gaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Its place in the sequence.
+    pub sequence: u64,
+    /// When, on the wall clock.
+    pub at: Timestamp,
+    /// What.
+    pub fact: Fact,
+}
+
+/// What a notice says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fact {
+    /// A run was accepted.
+    RunAccepted(RunId),
+    /// A run was paused.
+    RunPaused(RunId),
+    /// A run was resumed.
+    RunResumed(RunId),
+    /// A run ended.
+    RunEnded(RunId, RunResult),
+    /// A task can start as soon as there is room.
+    TaskReady(TaskId),
+    /// A task was added to a live run.
+    TaskAdded(TaskId),
+    /// An attempt started.
+    AttemptStarted(TaskId, u32),
+    /// An attempt failed; the task will be tried again after the delay.
+    AttemptFailedWillRetry {
+        /// The task.
+        task: TaskId,
+        /// The attempt that failed.
+        attempt: u32,
+        /// The wait.
+        delay: Duration,
+        /// The text of the error.
+        error: Option<Arc<str>>,
+    },
+    /// A running attempt was told to stop.
+    AttemptStopping(TaskId, u32, Reason),
+    /// A task ended.
+    TaskEnded(TaskId, TaskState, Reason),
+    /// A schedule fired.
+    ScheduleFired {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// The nominal instant.
+        nominal: Timestamp,
+        /// How late it was.
+        lag: Duration,
+    },
+    /// Instants of a schedule were skipped.
+    InstantsSkipped {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// The first of them.
+        first: Timestamp,
+        /// How many.
+        count: u64,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A schedule ended.
+    ScheduleEnded(ScheduleId),
+    /// A circuit breaker opened, or closed again.
+    BreakerChanged {
+        /// The limit.
+        limit: Arc<str>,
+        /// Whether it is open now.
+        open: bool,
+    },
+    /// The scheduler was paused.
+    Paused,
+    /// The scheduler was resumed.
+    Resumed,
+    /// The scheduler is shutting down.
+    ShuttingDown,
+}
+
+/// A decision under construction: many inputs may be stepped into one.
+#[derive(Debug, Default)]
+pub struct Decision {
+    number: u64,
+    recording: bool,
+    changes: Vec<Change>,
+    outputs: Outputs,
+}
+
+/// What becomes reachable once the changes are stored.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// What to do, in order.
+    pub actions: Vec<Action>,
+    /// What to tell observers, in order.
+    pub notices: Vec<Notice>,
+    /// One answer per command, in order.
+    pub replies: Vec<Result<Reply, Rejection>>,
+}
+
+impl Outputs {
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty() && self.notices.is_empty() && self.replies.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.actions.clear();
+        self.notices.clear();
+        self.replies.clear();
+    }
+}
+
+impl Decision {
+    /// An empty decision whose changes will be stored.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { recording: true, ..Self::default() }
+    }
+
+    /// An empty decision for a store that keeps nothing: changes are not even made.
+    #[must_use]
+    pub fn volatile() -> Self {
+        Self::default()
+    }
+
+    /// Whether changes are collected.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.recording
+    }
+
+    /// The changes to store, as one numbered set.
+    #[must_use]
+    pub fn changes(&self) -> ChangeSet<'_> {
+        ChangeSet { number: self.number, changes: &self.changes }
+    }
+
+    /// Hands out what to do, for the proof that exactly these changes are stored.
+    ///
+    /// # Panics
+    ///
+    /// If the proof is for another change set: the driver confused two decisions.
+    pub fn committed(&mut self, proof: CommitProof) -> &mut Outputs {
+        assert_eq!(proof.number, self.number, "the proof belongs to another change set");
+        &mut self.outputs
+    }
+
+    /// Starts the next decision, keeping the buffers.
+    pub fn clear(&mut self) {
+        self.number += 1;
+        self.changes.clear();
+        self.outputs.clear();
+    }
+
+    pub(crate) fn change(&mut self, change: impl FnOnce() -> Change) {
+        if self.recording {
+            self.changes.push(change());
+        }
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.outputs.actions.push(action);
+    }
+
+    pub(crate) fn notify(&mut self, notice: Notice) {
+        self.outputs.notices.push(notice);
+    }
+
+    pub(crate) fn reply(&mut self, reply: Result<Reply, Rejection>) {
+        self.outputs.replies.push(reply);
+    }
+}
+
+/// The changes of one decision, with the number that makes storing them twice harmless.
+#[derive(Debug, Clone, Copy)]
+pub struct ChangeSet<'a> {
+    number: u64,
+    changes: &'a [Change],
+}
+
+impl<'a> ChangeSet<'a> {
+    /// Its number, counting up within a tenure.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn changes(&self) -> &'a [Change] {
+        self.changes
+    }
+
+    /// The proof that these changes are stored. Only a store that has stored them may call this.
+    #[must_use]
+    pub fn stored(&self) -> CommitProof {
+        CommitProof { number: self.number }
+    }
+}
+
+/// Evidence that a change set is stored.
+#[derive(Debug)]
+#[must_use]
+pub struct CommitProof {
+    number: u64,
+}

@@ -1,0 +1,288 @@
+//! What reaches the scheduler: commands, which may be refused, and events, which may only be stale.
+//!
+//! What the scheduler answers with is in [`crate::decision`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
+use crate::policy::Priority;
+use crate::schedule::ScheduleSpec;
+use crate::spec::{LimitSpec, QueueSpec, RunSpec, TaskSpec};
+use crate::time::Timestamp;
+
+/// One thing that happened or is asked for.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Somebody asks.
+    Command(Command),
+    /// The world reports.
+    Event(Event),
+}
+
+/// A request. It may be refused with a [`Rejection`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Command {
+    /// Run one task.
+    Submit(Submission),
+    /// Run a graph.
+    SubmitRun {
+        /// A fresh id.
+        id: RunId,
+        /// The run.
+        spec: Arc<RunSpec>,
+    },
+    /// Add a task to a live run.
+    AddTask {
+        /// The run.
+        run: RunKey,
+        /// The task.
+        task: TaskSpec,
+    },
+    /// Take a task out of a live run.
+    RemoveTask {
+        /// The task.
+        task: TaskKey,
+        /// What becomes of tasks that need it.
+        dependents: Dependents,
+        /// Time for a running attempt to stop by itself; `None`: it finishes.
+        grace: Option<Duration>,
+    },
+    /// Stop starting tasks of a run.
+    PauseRun(RunKey),
+    /// Start tasks of the run again.
+    ResumeRun(RunKey),
+    /// End a run, or a single submission.
+    CancelRun {
+        /// The run.
+        run: RunKey,
+        /// What becomes of running attempts.
+        mode: CancelMode,
+    },
+    /// End one task; tasks that need it are skipped.
+    CancelTask {
+        /// The task.
+        task: TaskKey,
+        /// What becomes of a running attempt.
+        mode: CancelMode,
+    },
+    /// Let an open run end when all its tasks have.
+    CloseRun(RunKey),
+    /// Nobody waits for this single submission any more: forget it unless it runs, else stop it.
+    Abandon(RunKey),
+    /// Stop starting anything.
+    Pause,
+    /// Start again.
+    Resume,
+    /// Stop starting tasks of a queue.
+    PauseQueue(Arc<str>),
+    /// Start tasks of the queue again.
+    ResumeQueue(Arc<str>),
+    /// Change how many attempts may run at once.
+    SetSlots(Option<u32>),
+    /// Make a queue, or change it.
+    DefineQueue {
+        /// Its name.
+        name: Arc<str>,
+        /// Its settings.
+        spec: QueueSpec,
+    },
+    /// Make a limit, or change it.
+    DefineLimit {
+        /// Its name.
+        name: Arc<str>,
+        /// Its kind and size.
+        spec: LimitSpec,
+    },
+    /// Close a circuit breaker by hand.
+    ResetBreaker(Arc<str>),
+    /// Bind a trigger to work.
+    AddSchedule {
+        /// A fresh id.
+        id: ScheduleId,
+        /// Trigger and policies.
+        spec: Box<ScheduleSpec>,
+        /// How its firings are treated as tasks.
+        profile: ProfileId,
+        /// Priority of its firings.
+        priority: Priority,
+    },
+    /// Remove a schedule; what runs is finished.
+    CancelSchedule(ScheduleKey),
+    /// Let no instant of a schedule fire.
+    PauseSchedule(ScheduleKey),
+    /// Let it fire again; what was missed follows its misfire policy.
+    ResumeSchedule(ScheduleKey),
+    /// Accept nothing more and come to an end.
+    ShutDown {
+        /// What becomes of waiting work.
+        mode: ShutdownMode,
+        /// Time for running attempts to stop by themselves; `None`: they finish.
+        grace: Option<Duration>,
+    },
+}
+
+/// One task to be run on its own.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// A fresh id.
+    pub id: RunId,
+    /// How it is treated; from [`crate::Scheduler::profile`].
+    pub profile: ProfileId,
+    /// Its priority (that of the profile does not count).
+    pub priority: Priority,
+    /// Time until it should have ended.
+    pub deadline: Option<Duration>,
+    /// Tasks of one key run one at a time, in order.
+    pub key: Option<Arc<str>>,
+}
+
+/// What becomes of tasks that need a removed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dependents {
+    /// They are skipped, and what needs them too.
+    #[default]
+    Skip,
+    /// They go on as if it had succeeded.
+    Release,
+}
+
+/// What becomes of running attempts when something is cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelMode {
+    /// They finish.
+    Drain,
+    /// They are told to stop, and ended after the grace.
+    Stop {
+        /// Time to stop by themselves.
+        grace: Duration,
+    },
+}
+
+/// What becomes of waiting work at shutdown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShutdownMode {
+    /// Everything accepted is run.
+    Drain,
+    /// Waiting tasks are cancelled; their waiters are told.
+    Reject,
+    /// Waiting tasks stay in the store for the next start; their waiters are told.
+    Persist,
+}
+
+/// A report. It cannot be refused, only be found stale.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Event {
+    /// An attempt ended.
+    AttemptEnded {
+        /// The task.
+        task: TaskKey,
+        /// The number of the attempt.
+        attempt: u32,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Time passed: timers may be due, the wall clock may have moved.
+    TimePassed,
+    /// A custom trigger answered.
+    TriggerAnswered {
+        /// The schedule that asked.
+        schedule: ScheduleKey,
+        /// Its next instant, or the end of the schedule.
+        next: Option<Timestamp>,
+    },
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Well.
+    Succeeded,
+    /// With an error.
+    Failed(Box<Failure>),
+    /// Its time was over and it was ended.
+    TimedOut,
+    /// It was told to stop, and stopped.
+    Cancelled,
+    /// Its worker is gone; nobody knows.
+    Lost,
+}
+
+/// What is known of a failed attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Failure {
+    /// What to tell people.
+    pub message: Arc<str>,
+    /// Another try would be in vain.
+    pub permanent: bool,
+    /// It was a panic.
+    pub panicked: bool,
+    /// The other side asked not to be tried again before this time has passed.
+    pub retry_after: Option<Duration>,
+}
+
+/// A command was refused; nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The queue holds as much as it may.
+    #[error("queue `{queue}` is full ({current}/{max})")]
+    QueueFull {
+        /// The queue.
+        queue: Arc<str>,
+        /// Tasks waiting.
+        current: u64,
+        /// Tasks that may wait.
+        max: u64,
+    },
+    /// The scheduler accepts nothing more.
+    #[error("the scheduler is shutting down")]
+    ShuttingDown,
+    /// There is no such queue.
+    #[error("there is no queue `{0}`; define it first")]
+    UnknownQueue(Arc<str>),
+    /// There is no such limit.
+    #[error("there is no limit `{0}`; define it first")]
+    UnknownLimit(Arc<str>),
+    /// More units are asked for than there are.
+    #[error("{wanted} units of `{limit}` can never be had, there are {max}")]
+    NeverFits {
+        /// The limit.
+        limit: Arc<str>,
+        /// Units asked for.
+        wanted: u32,
+        /// Units there are.
+        max: u32,
+    },
+    /// The run, task or schedule has ended or never was.
+    #[error("there is no such {0} any more")]
+    Gone(&'static str),
+    /// A task of this name is in the run already.
+    #[error("the run has a task `{0}` already")]
+    DuplicateTask(Arc<str>),
+    /// A dependency is not in the run.
+    #[error("there is no task with index {0} in the run")]
+    UnknownTask(u32),
+    /// A setting makes no sense.
+    #[error("{0}")]
+    Invalid(Arc<str>),
+}
+
+/// The answer to a command, valid once the decision is committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// The run or single submission was accepted.
+    Accepted(RunKey),
+    /// The task was added.
+    Added(TaskKey),
+    /// The schedule was accepted.
+    Scheduled(ScheduleKey),
+    /// Nothing had to be done: it was so already, or had ended.
+    Unchanged,
+}

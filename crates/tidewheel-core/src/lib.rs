@@ -1,0 +1,44 @@
+//! The deciding core of Tidewheel: pure, synchronous, deterministic.
+//!
+//! Two types matter. A [`Scheduler`] takes in one [`Input`] after the other, with the time as an
+//! argument, and writes what follows into a [`Decision`]: rows to store, and, once a proof shows
+//! that they are stored, actions to carry out, replies to give and notices to show.
+//!
+//! ```text
+//!   commands, events ──> Scheduler::step(now, input, &mut decision)
+//!                        Store::commit(decision.changes()) ──> CommitProof
+//!                        decision.committed(proof) ──> actions, replies, notices
+//! ```
+//!
+//! There is no I/O, clock, thread or randomness in here. People embed the crate `tidewheel`, which
+//! drives this one; its interface may change in any release.
+#![forbid(unsafe_code)]
+
+pub mod calendar;
+pub mod decision;
+pub mod explain;
+pub mod graph;
+pub mod histogram;
+pub mod id;
+pub mod input;
+mod limit;
+pub mod policy;
+mod queue;
+mod ready;
+pub mod report;
+pub mod row;
+mod run;
+pub mod schedule;
+mod scheduler;
+pub mod spec;
+pub mod statistics;
+pub mod task;
+pub mod time;
+pub mod timer;
+
+pub use decision::{
+    Action, ChangeSet, CommitProof, Decision, Fact, Notice, Outputs, Start, Tenure,
+};
+pub use id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
+pub use input::{Command, Event, Failure, Input, Outcome, Rejection, Reply, Submission};
+pub use scheduler::{RestoreError, Scheduler};

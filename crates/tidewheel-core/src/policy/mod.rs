@@ -1,0 +1,15 @@
+//! The rules a scheduler applies, each as pure data and arithmetic: order, retries, failures, limits.
+//!
+//! Who applies them, and to which task, is not decided here; no rule knows of runs or stores.
+
+pub mod breaker;
+pub mod failure;
+pub mod priority;
+pub mod rate;
+pub mod retry;
+
+pub use breaker::{Admission, Breaker, BreakerSpec, BreakerState, Ending, Epoch};
+pub use failure::{ErrorWords, OnError, ParseOnErrorError};
+pub use priority::{Ageing, ParsePriorityError, Priority};
+pub use rate::{Bucket, Rate, RateError};
+pub use retry::{Backoff, Factor, Fault, Jitter, Retry, RetryOn, Shape};

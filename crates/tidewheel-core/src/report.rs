@@ -1,0 +1,89 @@
+//! What a run came to: one line a task, every task in exactly one list.
+//!
+//! Values that tasks returned are not here; the core never sees them.
+
+use std::sync::Arc;
+
+use crate::graph::Graph;
+use crate::id::{RunId, TaskId};
+use crate::row::RunResult;
+use crate::task::{Reason, TaskState};
+use crate::time::{Moment, Timestamp};
+
+/// The state of one task, ended or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskReport {
+    /// Its identity.
+    pub id: TaskId,
+    /// Its state.
+    pub state: TaskState,
+    /// Why.
+    pub reason: Reason,
+    /// Attempts made.
+    pub attempts: u32,
+    /// When it last became ready; meaningless while it waits for other tasks.
+    pub ready_at: Moment,
+    /// When its last attempt started.
+    pub started_at: Option<Moment>,
+    /// When it ended.
+    pub ended_at: Option<Moment>,
+    /// The text of its last error.
+    pub error: Option<Arc<str>>,
+}
+
+/// How many tasks are in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    counts: [u32; TaskState::ALL.len()],
+}
+
+impl Counts {
+    /// Tasks in `state`.
+    #[must_use]
+    pub fn of(&self, state: TaskState) -> u32 {
+        self.counts[state as usize]
+    }
+
+    /// All tasks.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        self.counts.iter().sum()
+    }
+
+    /// Tasks in a terminal state.
+    #[must_use]
+    pub fn ended(&self) -> u32 {
+        TaskState::ALL.into_iter().filter(|s| s.is_terminal()).map(|s| self.of(s)).sum()
+    }
+
+    pub(crate) fn enter(&mut self, state: TaskState) {
+        self.counts[state as usize] += 1;
+    }
+
+    pub(crate) fn leave(&mut self, state: TaskState) {
+        self.counts[state as usize] -= 1;
+    }
+}
+
+/// A finished run.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// The run.
+    pub id: RunId,
+    /// How it ended.
+    pub result: RunResult,
+    /// The graph it ran; tasks added later are not in it.
+    pub graph: Arc<Graph>,
+    /// Names of tasks added while it ran; the first has the index after the graph's last.
+    pub added: Vec<Arc<str>>,
+    /// Every task, by index.
+    pub tasks: Vec<TaskReport>,
+    /// How many are in each state.
+    pub counts: Counts,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When it was accepted, on the monotonic clock.
+    pub started_at: Moment,
+    /// When it ended, on the monotonic clock.
+    pub ended_at: Moment,
+}

@@ -1,0 +1,202 @@
+//! Rows: what a store keeps of each decision, and gets back at restore.
+//!
+//! Plain data with durable identities only; how it is laid out on disk is the store's business.
+
+use std::sync::Arc;
+
+use crate::id::{RunId, ScheduleId, TaskId};
+use crate::policy::Priority;
+use crate::schedule::{ScheduleSpec, ScheduleState};
+use crate::spec::{LimitSpec, Profile, QueueSpec, RunSpec, TaskSpec};
+use crate::task::{Reason, TaskState};
+use crate::time::Timestamp;
+
+/// One row to store. The newest row of an identity replaces the one before.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Change {
+    /// A run was accepted.
+    RunAccepted(RunRow),
+    /// A run as a whole changed.
+    RunChanged(RunChange),
+    /// A single submission was accepted.
+    SubmissionAccepted(SubmissionRow),
+    /// A task was added to a live run.
+    TaskAdded {
+        /// Its identity.
+        id: TaskId,
+        /// What was asked for.
+        spec: Arc<TaskSpec>,
+    },
+    /// A task changed.
+    TaskChanged(TaskRow),
+    /// A queue was defined or changed.
+    QueueStored {
+        /// Its name.
+        name: Arc<str>,
+        /// Its settings.
+        spec: QueueSpec,
+        /// Whether it is paused.
+        paused: bool,
+    },
+    /// A limit was defined or changed.
+    LimitStored {
+        /// Its name.
+        name: Arc<str>,
+        /// Its settings.
+        spec: LimitSpec,
+    },
+    /// A schedule was accepted or changed.
+    ScheduleStored(ScheduleRow),
+    /// A schedule ended.
+    ScheduleEnded(ScheduleId),
+    /// An instant of a schedule fired or was skipped: unique by (schedule, nominal instant).
+    FiringStored(FiringRow),
+}
+
+/// A run as accepted.
+#[derive(Debug, Clone)]
+pub struct RunRow {
+    /// Its identity.
+    pub id: RunId,
+    /// What was asked for.
+    pub spec: Arc<RunSpec>,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+}
+
+/// The state of a run as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunChange {
+    /// The run.
+    pub id: RunId,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// Why it starts nothing more, where it was stopped.
+    pub stopped: Option<Reason>,
+    /// How it ended.
+    pub result: Option<RunResult>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunResult {
+    /// Every failure, if any, was tolerated.
+    Succeeded,
+    /// A task failed and nobody's word tolerated it, or its time was over.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl RunResult {
+    /// The word used in reports and scenarios.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A single submission as accepted.
+#[derive(Debug, Clone)]
+pub struct SubmissionRow {
+    /// Its identity.
+    pub id: RunId,
+    /// How it is treated.
+    pub profile: Arc<Profile>,
+    /// Its priority.
+    pub priority: Priority,
+    /// When it should have ended.
+    pub deadline: Option<Timestamp>,
+    /// Its key.
+    pub key: Option<Arc<str>>,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// The firing it came from.
+    pub firing: Option<(ScheduleId, Timestamp)>,
+}
+
+/// A task as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    /// Its identity.
+    pub id: TaskId,
+    /// Its state.
+    pub state: TaskState,
+    /// Why.
+    pub reason: Reason,
+    /// Attempts claimed so far.
+    pub attempts: u32,
+    /// Attempts lost with their worker so far.
+    pub lost: u32,
+    /// When this state was entered.
+    pub at: Timestamp,
+    /// Until when it is delayed.
+    pub until: Option<Timestamp>,
+    /// The text of its last error.
+    pub error: Option<Arc<str>>,
+}
+
+/// A schedule as it stands.
+#[derive(Debug, Clone)]
+pub struct ScheduleRow {
+    /// Its identity.
+    pub id: ScheduleId,
+    /// Trigger and policies.
+    pub spec: Arc<ScheduleSpec>,
+    /// How its firings are treated as tasks.
+    pub profile: Arc<Profile>,
+    /// Priority of its firings.
+    pub priority: Priority,
+    /// Where it stands.
+    pub state: ScheduleState,
+}
+
+/// What became of one nominal instant, or of a range of skipped ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FiringRow {
+    /// The schedule.
+    pub schedule: ScheduleId,
+    /// The instant; the first of a range of skipped ones.
+    pub nominal: Timestamp,
+    /// The last of the range; equal to `nominal` for one.
+    pub last: Timestamp,
+    /// How many instants the row stands for.
+    pub count: u64,
+    /// The submission that came of it, or the word for why it was skipped.
+    pub fate: Result<RunId, &'static str>,
+}
+
+/// Everything a store kept, in the order in which it should be restored.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Queues: name, settings, paused.
+    pub queues: Vec<(Arc<str>, QueueSpec, bool)>,
+    /// Limits.
+    pub limits: Vec<(Arc<str>, LimitSpec)>,
+    /// Unfinished runs with what happened to them since.
+    pub runs: Vec<StoredRun>,
+    /// Unfinished single submissions.
+    pub submissions: Vec<(SubmissionRow, Option<TaskRow>)>,
+    /// Live schedules.
+    pub schedules: Vec<ScheduleRow>,
+}
+
+/// An unfinished run as stored.
+#[derive(Debug, Clone)]
+pub struct StoredRun {
+    /// As accepted.
+    pub row: RunRow,
+    /// The newest state of the run as a whole.
+    pub change: Option<RunChange>,
+    /// Tasks added since, by index.
+    pub added: Vec<(u32, Arc<TaskSpec>)>,
+    /// The newest row of each task that has one, by index.
+    pub tasks: Vec<TaskRow>,
+}

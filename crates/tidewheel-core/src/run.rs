@@ -1,0 +1,224 @@
+//! A run in memory: its tasks, what waits for what, and the ready sets they stand in.
+//!
+//! A single submission is kept in a smaller form beside it. Decisions about either are made in
+//! `scheduler/`; here is only the data and what can be read off it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slotmap::DefaultKey;
+
+use crate::graph::Graph;
+use crate::id::{ProfileId, RunId};
+use crate::ready::ReadySet;
+use crate::report::Counts;
+use crate::row::RunResult;
+use crate::spec::{RunOrder, RunSpec, TaskSpec};
+use crate::task::{Reason, Task};
+use crate::time::{Moment, Timestamp, duration_nanos};
+use crate::timer::TimerKey;
+
+/// What the scheduler holds: a run of many tasks, or one task on its own.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Run(Box<Run>),
+    Single(Single),
+}
+
+/// One task on its own.
+#[derive(Debug)]
+pub(crate) struct Single {
+    pub id: RunId,
+    pub task: Task,
+    pub class: u32,
+    /// The schedule whose firing it is.
+    pub schedule: Option<DefaultKey>,
+    pub extra: Option<Box<Extra>>,
+}
+
+/// What few tasks have.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Extra {
+    /// Attempts lost with their worker.
+    pub lost: u32,
+    /// Attempts that do not count against retries: lost, preempted, handed back.
+    pub uncounted: u32,
+    pub error: Option<Arc<str>>,
+    pub deadline: Option<Moment>,
+    pub key: Option<Arc<str>>,
+    /// When the delay ends.
+    pub until: Option<Moment>,
+    pub delay_timer: Option<TimerKey>,
+    pub timeout_timer: Option<TimerKey>,
+    /// Breakers that admitted the running attempt: limit and epoch.
+    pub probes: Vec<(u32, crate::policy::Epoch)>,
+    /// The nominal instant of the firing it came from.
+    pub nominal: Option<Timestamp>,
+}
+
+/// A profile as a run uses it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunProfile {
+    pub profile: ProfileId,
+    /// The ready set its tasks stand in.
+    pub set: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub id: RunId,
+    pub spec: Arc<RunSpec>,
+    pub tasks: Vec<Task>,
+    pub profiles: Vec<RunProfile>,
+    pub sets: Vec<ReadySet>,
+    /// Tasks added while live, and the edges to them.
+    pub added: Vec<Arc<TaskSpec>>,
+    pub added_index: BTreeMap<Arc<str>, u32>,
+    pub added_successors: BTreeMap<u32, Vec<u32>>,
+    /// What each rank stands for, to find the rank of added tasks.
+    rank_keys: Vec<RankKey>,
+    pub counts: Counts,
+    /// Tasks that have not ended.
+    pub unended: u32,
+    pub active: u32,
+    pub paused: bool,
+    /// Why nothing more starts.
+    pub stopped: Option<Reason>,
+    pub keep_open: bool,
+    /// A failure nobody's word tolerated.
+    pub failed: bool,
+    pub result: Option<RunResult>,
+    pub extras: BTreeMap<u32, Extra>,
+    pub accepted_at: Timestamp,
+    pub started_at: Moment,
+    pub ended_at: Moment,
+    pub timeout_timer: Option<TimerKey>,
+}
+
+/// Deadline, then longest path first.
+type RankKey = (Moment, Reverse<u64>);
+
+impl Run {
+    pub fn new(id: RunId, spec: Arc<RunSpec>, now: Moment, accepted_at: Timestamp) -> Self {
+        Self {
+            id,
+            tasks: Vec::new(),
+            profiles: Vec::new(),
+            sets: Vec::new(),
+            added: Vec::new(),
+            added_index: BTreeMap::new(),
+            added_successors: BTreeMap::new(),
+            rank_keys: Vec::new(),
+            counts: Counts::default(),
+            unended: 0,
+            active: 0,
+            paused: spec.options.paused,
+            stopped: None,
+            keep_open: spec.options.keep_open,
+            failed: false,
+            result: None,
+            extras: BTreeMap::new(),
+            accepted_at,
+            started_at: now,
+            ended_at: Moment::MAX,
+            timeout_timer: None,
+            spec,
+        }
+    }
+
+    pub fn graph(&self) -> &Graph {
+        &self.spec.graph
+    }
+
+    pub fn name(&self, index: u32) -> Arc<str> {
+        match index.checked_sub(self.graph().len()) {
+            None => Arc::from(&*self.graph().name(index)),
+            Some(added) => self.added[added as usize].name.clone(),
+        }
+    }
+
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.graph().index_of(name).or_else(|| self.added_index.get(name).copied())
+    }
+
+    /// Tasks that wait for `index`, those added while live last.
+    pub fn successors(&self, index: u32) -> impl Iterator<Item = u32> + '_ {
+        let of_graph =
+            if index < self.graph().len() { self.graph().successors(index) } else { &[] };
+        let added = if self.added_successors.is_empty() {
+            &[][..]
+        } else {
+            self.added_successors.get(&index).map_or(&[][..], Vec::as_slice)
+        };
+        of_graph.iter().copied().chain(added.iter().copied())
+    }
+
+    /// Tasks that `index` waits for, found by looking at every edge.
+    pub fn dependencies(&self, index: u32) -> Vec<u32> {
+        match index.checked_sub(self.graph().len()) {
+            None => self.graph().dependencies(index),
+            Some(added) => self.added[added as usize].after.clone(),
+        }
+    }
+
+    pub fn extra(&self, index: u32) -> Option<&Extra> {
+        if self.extras.is_empty() { None } else { self.extras.get(&index) }
+    }
+
+    /// Gives every task its rank in the run's own order and returns how many ranks there are.
+    pub fn assign_ranks(&mut self, deadlines: &BTreeMap<u32, Moment>) -> usize {
+        let order = self.spec.options.order;
+        let paths = match order {
+            RunOrder::CriticalPath => self.graph().remaining_paths(),
+            RunOrder::LatestFinish => self.graph().tails(),
+            RunOrder::Deadline | RunOrder::Fifo => Vec::new(),
+        };
+        let longest = paths.iter().copied().max().unwrap_or(0);
+        let few = 2 * self.tasks.len() as u64 + 64;
+        if longest <= few && (deadlines.is_empty() || order == RunOrder::Fifo) {
+            // Paths are small numbers: they are ranks as they stand.
+            for (task, path) in self.tasks.iter_mut().zip(&paths) {
+                task.rank = (longest - path) as u32;
+            }
+            self.rank_keys =
+                (0..=longest).map(|rank| (Moment::MAX, Reverse(longest - rank))).collect();
+            return self.rank_keys.len();
+        }
+        let key = |index: usize| -> RankKey {
+            let deadline = if order == RunOrder::Fifo {
+                Moment::MAX
+            } else {
+                deadlines.get(&(index as u32)).copied().unwrap_or(Moment::MAX)
+            };
+            (deadline, Reverse(paths.get(index).copied().unwrap_or(0)))
+        };
+        let mut by_key: Vec<u32> = (0..self.tasks.len() as u32).collect();
+        by_key.sort_by_key(|&index| key(index as usize));
+        for index in by_key {
+            let key = key(index as usize);
+            if self.rank_keys.last() != Some(&key) {
+                self.rank_keys.push(key);
+            }
+            self.tasks[index as usize].rank = self.rank_keys.len() as u32 - 1;
+        }
+        self.rank_keys.len().max(1)
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.rank_keys.len().max(1)
+    }
+
+    /// The rank of a task added while live: that of the nearest task not more urgent than it.
+    pub fn rank_for(&self, deadline: Option<Moment>, estimate: Option<Duration>) -> u32 {
+        let path = match self.spec.options.order {
+            RunOrder::CriticalPath => estimate.map_or(1, duration_nanos),
+            _ => 0,
+        };
+        let key: RankKey = (deadline.unwrap_or(Moment::MAX), Reverse(path));
+        let place = self.rank_keys.partition_point(|other| *other < key);
+        place.min(self.rank_keys.len().saturating_sub(1)) as u32
+    }
+}

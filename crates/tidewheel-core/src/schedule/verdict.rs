@@ -1,0 +1,106 @@
+//! What a schedule says: facts to store and requests to carry out.
+//!
+//! How it comes to say so is in [`super::schedule`].
+
+use std::time::Duration;
+
+use crate::time::Timestamp;
+
+/// One thing a schedule decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Start the work.
+    Fire(Firing),
+    /// Instants that will not fire.
+    Skipped {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        first: Timestamp,
+        /// The last of them.
+        last: Timestamp,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// Cancel the work that runs; the firing that displaces it starts when it has ended.
+    CancelRunning,
+    /// Ask the custom trigger for the instant after `last`, then call
+    /// [`Schedule::answer`](super::Schedule::answer).
+    AskTrigger {
+        /// The last instant it named that was decided, if any.
+        last: Option<Timestamp>,
+    },
+    /// The pending instant changed because the clock or the rules of the time zone did.
+    Rescheduled {
+        /// What it was.
+        from: Option<Timestamp>,
+        /// What it is now.
+        to: Option<Timestamp>,
+    },
+    /// No firing will follow. Work that runs is not touched.
+    Ended(EndReason),
+}
+
+/// One nominal instant that fires; unique by (schedule, instant).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Firing {
+    /// The instant the trigger named, without jitter.
+    pub nominal: Timestamp,
+    /// Its number among the firings of the schedule, from 1.
+    pub ordinal: u64,
+    /// How long after it was due (jitter included) it fires.
+    pub due_lag: Duration,
+}
+
+/// Why an instant does not fire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// It was late, or several were due at once, and the misfire policy drops it.
+    Misfire,
+    /// The firing before still runs.
+    Overlap,
+    /// It passed while the schedule was paused, and the misfire policy drops it.
+    Paused,
+    /// It lies in an exclusion.
+    Excluded,
+    /// It lies before the window.
+    Window,
+    /// The firing before still runs and the queue is full.
+    QueueFull,
+    /// It came too soon after a failure.
+    Backoff,
+}
+
+impl SkipReason {
+    /// The reason in one or two words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Misfire => "misfire",
+            Self::Overlap => "overlap",
+            Self::Paused => "paused",
+            Self::Excluded => "excluded",
+            Self::Window => "outside window",
+            Self::QueueFull => "queue full",
+            Self::Backoff => "backoff",
+        }
+    }
+}
+
+/// Why a schedule ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum EndReason {
+    /// The trigger names no further instant.
+    Exhausted,
+    /// It fired as often as it may.
+    MaxFirings,
+    /// No further instant lies in the window.
+    WindowClosed,
+    /// The custom trigger named an instant again that was already decided.
+    TriggerStuck,
+    /// It was cancelled.
+    Cancelled,
+}

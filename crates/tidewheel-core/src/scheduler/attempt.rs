@@ -1,0 +1,201 @@
+//! Attempts: how they end, whether another follows, and how running ones are told to stop.
+//!
+//! Starting them is in `fill`; a report about an attempt that is not the newest is dropped here.
+
+use std::time::Duration;
+
+use super::state::{Alarm, Scheduler};
+use crate::decision::{Action, Decision, Fact};
+use crate::id::TaskKey;
+use crate::input::{Failure, Outcome, ShutdownMode};
+use crate::policy::Fault;
+use crate::task::{Reason, TaskState};
+use crate::time::{Moment, Now};
+
+/// What is kept of an error text.
+const ERROR_LENGTH_MAX: usize = 4096;
+
+impl Scheduler {
+    pub(super) fn attempt_ended(
+        &mut self,
+        now: Now,
+        key: TaskKey,
+        attempt: u32,
+        outcome: Outcome,
+        decision: &mut Decision,
+    ) {
+        let Some(task) = self.member(key) else { return };
+        if !task.state.holds_slot() || task.attempts != attempt {
+            return;
+        }
+        match (task.state, outcome) {
+            (_, Outcome::Succeeded) => {
+                self.transit(key, TaskState::Succeeded, Reason::Ordinary, now, decision);
+            }
+            (_, Outcome::Lost) => self.attempt_lost(key, now, decision),
+            (TaskState::Cancelling, _) => self.attempt_stopped(key, now, decision),
+            (_, Outcome::Cancelled) => {
+                self.transition(key, TaskState::Cancelled, Reason::Abandoned, now, decision);
+            }
+            (_, Outcome::TimedOut) => {
+                let failure = Failure { message: "timed out".into(), ..Failure::default() };
+                self.attempt_failed(key, failure, Fault::TimedOut, now, decision);
+            }
+            (_, Outcome::Failed(failure)) => {
+                let fault = if failure.permanent { Fault::FailedForGood } else { Fault::Failed };
+                self.attempt_failed(key, *failure, fault, now, decision);
+            }
+        }
+    }
+
+    fn attempt_failed(
+        &mut self,
+        key: TaskKey,
+        failure: Failure,
+        fault: Fault,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let run = self.work(key).id().0;
+        let stopped = self.run(key.run.0).is_some_and(|run| run.stopped.is_some());
+        let seed = self.config.seed;
+        let work = self.work_mut(key);
+        let attempts = work.task_mut(key.index).attempts;
+        let extra = work.extra_mut(key.index);
+        extra.error = Some(cut(&failure.message));
+        let failed_attempt = attempts.saturating_sub(extra.uncounted).saturating_sub(1);
+        let profile = self.profile_spec(key).clone();
+        let gives_up = stopped && !profile.always;
+        if gives_up
+            || self.shutdown == Some(ShutdownMode::Reject)
+            || !profile.retry.allows(fault, failed_attempt)
+        {
+            let reason = match fault {
+                Fault::TimedOut => Reason::AttemptTimeout,
+                _ if failure.panicked => Reason::Panic,
+                _ => Reason::Error,
+            };
+            self.transition(key, TaskState::Failed, reason, now, decision);
+            return;
+        }
+        let delay = profile
+            .retry
+            .delay(seed, run, key.index, failed_attempt)
+            .max(failure.retry_after.unwrap_or(Duration::ZERO));
+        let class = self.work(key).class(key.index);
+        let queue = self.classes[class as usize].queue;
+        self.queues[queue as usize].statistics.retried += 1;
+        self.delay(key, Reason::Error, now.monotonic.after(delay), now, decision);
+        if self.config.notices {
+            let (id, error) = (self.task_id(key), Some(cut(&failure.message)));
+            self.notify(now, decision, || Fact::AttemptFailedWillRetry {
+                task: id,
+                attempt: attempts,
+                delay,
+                error,
+            });
+        }
+    }
+
+    /// Lets a task wait for time. It holds no slot meanwhile.
+    pub(super) fn delay(
+        &mut self,
+        key: TaskKey,
+        reason: Reason,
+        until: Moment,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let timer = self.timers.insert(until, Alarm::Delay(key));
+        let extra = self.work_mut(key).extra_mut(key.index);
+        extra.until = Some(until);
+        extra.delay_timer = Some(timer);
+        self.transition(key, TaskState::Delayed, reason, now, decision);
+    }
+
+    /// An attempt's worker is gone; nobody knows whether the attempt took effect.
+    pub(super) fn attempt_lost(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let lost_max = self.config.lost_attempts_max;
+        let at_most_once = self.profile_spec(key).at_most_once;
+        let work = self.work_mut(key);
+        let task = work.task_mut(key.index);
+        let (state, reason) = (task.state, task.reason);
+        let extra = work.extra_mut(key.index);
+        extra.lost += 1;
+        extra.uncounted += 1;
+        let too_many = extra.lost > lost_max;
+        let class = self.work(key).class(key.index);
+        let queue = self.classes[class as usize].queue;
+        self.queues[queue as usize].statistics.lost += 1;
+        let (to, reason) = match state {
+            _ if at_most_once => (TaskState::Unknown, Reason::Ambiguous),
+            TaskState::Cancelling if reason != Reason::Preempted => self.stopped_state(reason),
+            _ if too_many => (TaskState::Failed, Reason::Quarantined),
+            _ => (TaskState::Ready, Reason::Lost),
+        };
+        self.transition(key, to, reason, now, decision);
+    }
+
+    /// An attempt that was told to stop has ended without success.
+    fn attempt_stopped(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let reason = self.member(key).map_or(Reason::Requested, |task| task.reason);
+        let (to, reason) = self.stopped_state(reason);
+        if to == TaskState::Ready {
+            self.work_mut(key).extra_mut(key.index).uncounted += 1;
+        }
+        self.transition(key, to, reason, now, decision);
+    }
+
+    /// What becomes of a task whose attempt was told to stop for `reason`.
+    fn stopped_state(&self, reason: Reason) -> (TaskState, Reason) {
+        match reason {
+            Reason::Preempted => (TaskState::Ready, Reason::Preempted),
+            Reason::ShutDown if self.shutdown == Some(ShutdownMode::Persist) => {
+                (TaskState::Ready, Reason::ShutDown)
+            }
+            Reason::TaskTimeout => (TaskState::Failed, Reason::TaskTimeout),
+            other => (TaskState::Cancelled, other),
+        }
+    }
+
+    /// Tells a running attempt to stop. Telling it again may shorten its grace.
+    pub(super) fn stop_attempt(
+        &mut self,
+        key: TaskKey,
+        reason: Reason,
+        grace: Duration,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Some(task) = self.member(key) else { return };
+        let attempt = task.attempts;
+        match task.state {
+            TaskState::Running => {
+                self.transition(key, TaskState::Cancelling, reason, now, decision);
+                let class = self.work(key).class(key.index);
+                let queue = self.classes[class as usize].queue;
+                let preempted = u64::from(reason == Reason::Preempted);
+                self.queues[queue as usize].statistics.preempted += preempted;
+            }
+            // A preempted attempt that is now cancelled must not come back.
+            TaskState::Cancelling => self.work_mut(key).task_mut(key.index).reason = reason,
+            _ => return,
+        }
+        decision.act(Action::StopAttempt { task: key, attempt, grace, reason });
+        if self.config.notices {
+            let id = self.task_id(key);
+            self.notify(now, decision, || Fact::AttemptStopping(id, attempt, reason));
+        }
+    }
+}
+
+fn cut(message: &std::sync::Arc<str>) -> std::sync::Arc<str> {
+    if message.len() <= ERROR_LENGTH_MAX {
+        return message.clone();
+    }
+    let mut end = ERROR_LENGTH_MAX;
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}… ({} bytes in all)", &message[..end], message.len()).into()
+}

@@ -1,0 +1,458 @@
+//! Accepting work: single submissions, runs, tasks added to and removed from live runs.
+//!
+//! Everything is checked before anything changes, so a refusal leaves no trace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slotmap::DefaultKey;
+
+use super::state::{Alarm, Resolved, Scheduler};
+use crate::decision::{Decision, Fact};
+use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
+use crate::input::{Dependents, Rejection, Reply, Submission};
+use crate::limit::LimitKind;
+use crate::queue::Class;
+use crate::ready::{Lanes, ReadySet};
+use crate::row::{Change, RunRow, SubmissionRow};
+use crate::run::{Extra, Run, RunProfile, Single, Work};
+use crate::spec::{DEFAULT_QUEUE, Profile, RunSpec, TaskSpec};
+use crate::task::{Reason, Task, TaskState};
+use crate::time::{Moment, Now, Timestamp};
+
+impl Scheduler {
+    /// Gives a profile for single submissions a number. Asking again gives the same one.
+    ///
+    /// # Errors
+    ///
+    /// When it names a queue or limit that does not exist, or more units than there are.
+    pub fn profile(&mut self, profile: &Profile) -> Result<ProfileId, Rejection> {
+        let queue = profile.queue.clone().unwrap_or_else(|| Arc::from(DEFAULT_QUEUE));
+        let queue = self.find_queue(&queue)?;
+        if let Some(known) = self.known_profile(profile, queue) {
+            return Ok(known);
+        }
+        self.resolve(&Arc::new(profile.clone()), queue)
+    }
+
+    fn known_profile(&self, profile: &Profile, queue: u32) -> Option<ProfileId> {
+        let same = |known: &Resolved| known.queue == queue && *known.spec == *profile;
+        self.profiles.iter().position(same).map(|index| ProfileId(index as u32))
+    }
+
+    pub(super) fn resolve(
+        &mut self,
+        profile: &Arc<Profile>,
+        queue: u32,
+    ) -> Result<ProfileId, Rejection> {
+        if let Some(known) = self.known_profile(profile, queue) {
+            return Ok(known);
+        }
+        let class = self.class_for(profile, queue)?;
+        let plain = profile.start_delay.is_zero() && profile.task_timeout.is_none();
+        self.profiles.push(Resolved { spec: profile.clone(), queue, class, plain });
+        Ok(ProfileId(self.profiles.len() as u32 - 1))
+    }
+
+    /// The class of work that shares this queue and these limits.
+    fn class_for(&mut self, profile: &Profile, queue: u32) -> Result<u32, Rejection> {
+        let mut needs: BTreeMap<u32, u32> = BTreeMap::new();
+        for (name, units) in &profile.limits {
+            let index = self.find_limit(name)?;
+            let wanted = needs.entry(index).or_default();
+            *wanted += units;
+            if let LimitKind::Units { max, .. } = self.limits[index as usize].kind
+                && *wanted > max
+            {
+                return Err(Rejection::NeverFits { limit: name.clone(), wanted: *wanted, max });
+            }
+        }
+        let needs: Vec<(u32, u32)> = needs.into_iter().collect();
+        let same = |class: &Class| class.queue == queue && class.needs == needs;
+        if let Some(known) = self.classes.iter().position(same) {
+            return Ok(known as u32);
+        }
+        let lanes = Lanes::new();
+        self.classes.push(Class { queue, needs, lanes, blocked_by: None, is_open: false });
+        Ok(self.classes.len() as u32 - 1)
+    }
+
+    pub(super) fn find_queue(&self, name: &Arc<str>) -> Result<u32, Rejection> {
+        let position = self.queues.iter().position(|queue| queue.name == *name);
+        position.map(|index| index as u32).ok_or_else(|| Rejection::UnknownQueue(name.clone()))
+    }
+
+    pub(super) fn find_limit(&self, name: &Arc<str>) -> Result<u32, Rejection> {
+        let position = self.limits.iter().position(|limit| limit.name == *name);
+        position.map(|index| index as u32).ok_or_else(|| Rejection::UnknownLimit(name.clone()))
+    }
+
+    /// Whether a queue takes `count` more tasks.
+    fn admit(&mut self, queue: u32, count: u64) -> Result<(), Rejection> {
+        let entry = &mut self.queues[queue as usize];
+        if self.shutdown.is_some() {
+            entry.statistics.rejected += count;
+            return Err(Rejection::ShuttingDown);
+        }
+        if let Some(max) = entry.spec.waiting_max
+            && entry.waiting >= u64::from(max)
+        {
+            entry.statistics.rejected += count;
+            let (queue, current, max) = (entry.name.clone(), entry.waiting, u64::from(max));
+            return Err(Rejection::QueueFull { queue, current, max });
+        }
+        entry.statistics.submitted += count;
+        Ok(())
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        now: Now,
+        submission: Submission,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let profile = submission.profile.0 as usize;
+        self.admit(self.profiles[profile].queue, 1)?;
+        let extra = (submission.deadline.is_some() || submission.key.is_some()).then(|| {
+            Box::new(Extra {
+                deadline: submission.deadline.map(|deadline| now.monotonic.after(deadline)),
+                key: submission.key.clone(),
+                ..Extra::default()
+            })
+        });
+        let run = self.insert_single(&submission, extra, None);
+        self.record_single(run, now.wall, now, decision);
+        let key = TaskKey { run: RunKey(run), index: 0 };
+        self.become_ready(key, now, decision);
+        Ok(Reply::Accepted(key.run))
+    }
+
+    pub(super) fn insert_single(
+        &mut self,
+        submission: &Submission,
+        extra: Option<Box<Extra>>,
+        schedule: Option<DefaultKey>,
+    ) -> DefaultKey {
+        let class = self.profiles[submission.profile.0 as usize].class;
+        let task = Task::new(submission.profile, submission.priority.value(), 0);
+        self.works.insert(Work::Single(Single { id: submission.id, task, class, schedule, extra }))
+    }
+
+    pub(super) fn record_single(
+        &self,
+        run: DefaultKey,
+        accepted_at: Timestamp,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Some(Work::Single(single)) = self.works.get(run) else { return };
+        decision.change(|| {
+            let extra = single.extra.as_deref();
+            let deadline = extra.and_then(|extra| extra.deadline);
+            let schedule = single.schedule.and_then(|key| self.schedules.get(key));
+            Change::SubmissionAccepted(SubmissionRow {
+                id: single.id,
+                profile: self.profiles[single.task.profile.0 as usize].spec.clone(),
+                priority: crate::policy::Priority::new(i64::from(single.task.priority)),
+                deadline: deadline.map(|at| now.wall.after(at.since(now.monotonic))),
+                key: extra.and_then(|extra| extra.key.clone()),
+                accepted_at,
+                firing: schedule
+                    .zip(extra.and_then(|extra| extra.nominal))
+                    .map(|(schedule, nominal)| (schedule.id, nominal)),
+            })
+        });
+    }
+
+    pub(super) fn submit_run(
+        &mut self,
+        now: Now,
+        id: RunId,
+        spec: Arc<RunSpec>,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let queue = self.find_queue(&spec.options.queue)?;
+        check_spec(&spec)?;
+        let profiles = self.resolve_run(&spec, queue)?;
+        self.admit(queue, u64::from(spec.graph.len()))?;
+        let run = Run::new(id, spec.clone(), now.monotonic, now.wall);
+        let key = self.insert_run(run, profiles, now);
+        decision.change(|| {
+            Change::RunAccepted(RunRow { id, spec: spec.clone(), accepted_at: now.wall })
+        });
+        self.notify(now, decision, || Fact::RunAccepted(id));
+        for &index in &spec.already_done {
+            let key = TaskKey { run: RunKey(key), index };
+            if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
+                self.transition(key, TaskState::Succeeded, Reason::AlreadyDone, now, decision);
+            }
+        }
+        for index in spec.graph.roots() {
+            let key = TaskKey { run: RunKey(key), index };
+            if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
+                self.become_ready(key, now, decision);
+            }
+        }
+        self.finish_run_if_ended(RunKey(key), now, decision);
+        Ok(Reply::Accepted(RunKey(key)))
+    }
+
+    pub(super) fn resolve_run(
+        &mut self,
+        spec: &RunSpec,
+        default_queue: u32,
+    ) -> Result<Vec<ProfileId>, Rejection> {
+        let mut profiles = Vec::with_capacity(spec.profiles.len());
+        for profile in &spec.profiles {
+            let queue = match &profile.queue {
+                Some(name) => self.find_queue(name)?,
+                None => default_queue,
+            };
+            profiles.push(self.resolve(profile, queue)?);
+        }
+        Ok(profiles)
+    }
+
+    /// Puts a run into memory with all tasks blocked.
+    pub(super) fn insert_run(
+        &mut self,
+        mut run: Run,
+        profiles: Vec<ProfileId>,
+        now: Now,
+    ) -> DefaultKey {
+        let spec = run.spec.clone();
+        run.tasks.reserve_exact(spec.graph.len() as usize);
+        for (index, &pending) in spec.graph.dependency_counts().iter().enumerate() {
+            let profile = spec.profile_of.get(index).copied().unwrap_or(0);
+            let priority = spec.profiles[profile as usize].priority.value();
+            run.tasks.push(Task::new(ProfileId(u32::from(profile)), priority, pending));
+            run.counts.enter(TaskState::Blocked);
+        }
+        let deadlines: BTreeMap<u32, Moment> = spec
+            .deadlines
+            .iter()
+            .map(|(&index, &deadline)| (index, now.monotonic.after(deadline)))
+            .collect();
+        let ranks = run.assign_ranks(&deadlines);
+        for profile in profiles {
+            self.add_profile(&mut run, profile, ranks);
+        }
+        for (index, deadline) in deadlines {
+            run.extras.entry(index).or_default().deadline = Some(deadline);
+        }
+        for (&index, key) in &spec.keys {
+            run.extras.entry(index).or_default().key = Some(key.clone());
+        }
+        run.unended = run.tasks.len() as u32;
+        let id = run.id;
+        let timeout = spec.options.timeout;
+        let key = self.works.insert(Work::Run(Box::new(run)));
+        self.run_keys.insert(id, key);
+        if let Some(timeout) = timeout {
+            let timer = self.timers.insert(now.monotonic.after(timeout), Alarm::RunTimeout(key));
+            if let Some(run) = self.run_mut(key) {
+                run.timeout_timer = Some(timer);
+            }
+        }
+        key
+    }
+
+    /// Lets a run use a profile, and gives its tasks a ready set.
+    fn add_profile(&self, run: &mut Run, profile: ProfileId, ranks: usize) -> u32 {
+        let resolved = &self.profiles[profile.0 as usize];
+        let priority = resolved.spec.priority.value();
+        let same = |set: &ReadySet| set.class == resolved.class && set.priority == priority;
+        let set = run.sets.iter().position(same).unwrap_or_else(|| {
+            run.sets.push(ReadySet::new(resolved.class, priority, ranks));
+            run.sets.len() - 1
+        });
+        run.profiles.push(RunProfile { profile, set: set as u32 });
+        run.profiles.len() as u32 - 1
+    }
+
+    pub(super) fn add_task(
+        &mut self,
+        now: Now,
+        run_key: RunKey,
+        spec: TaskSpec,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        if self.shutdown.is_some() {
+            return Err(Rejection::ShuttingDown);
+        }
+        let run = self.live_run(run_key)?;
+        if run.stopped.is_some() {
+            return Err(Rejection::Gone("run"));
+        }
+        if run.find(&spec.name).is_some() {
+            return Err(Rejection::DuplicateTask(spec.name));
+        }
+        let count = run.tasks.len() as u32;
+        if let Some(&unknown) = spec.after.iter().find(|&&index| index >= count) {
+            return Err(Rejection::UnknownTask(unknown));
+        }
+        let default_queue = run.spec.options.queue.clone();
+        let queue = self.find_queue(spec.profile.queue.as_ref().unwrap_or(&default_queue))?;
+        let profile = self.resolve(&spec.profile, queue)?;
+        let spec = Arc::new(spec);
+        let key = self.insert_task(run_key, &spec, profile, now);
+        let id = self.task_id(key);
+        self.queues[queue as usize].statistics.submitted += 1;
+        decision.change(|| Change::TaskAdded { id, spec });
+        self.notify_added(id, now, decision);
+        self.meet_dependencies(key, now, decision);
+        Ok(Reply::Added(key))
+    }
+
+    /// Puts an added task into memory, blocked by all its dependencies.
+    pub(super) fn insert_task(
+        &mut self,
+        run_key: RunKey,
+        spec: &Arc<TaskSpec>,
+        profile: ProfileId,
+        now: Now,
+    ) -> TaskKey {
+        let Some(Work::Run(mut run)) = self.works.get_mut(run_key.0).map(take_run) else {
+            unreachable!("the caller has looked the run up");
+        };
+        let known = run.profiles.iter().position(|known| known.profile == profile);
+        let ranks = run.ranks();
+        let local = match known {
+            Some(local) => local as u32,
+            None => self.add_profile(&mut run, profile, ranks),
+        };
+        let index = run.tasks.len() as u32;
+        let mut after = spec.after.clone();
+        after.sort_unstable();
+        after.dedup();
+        let mut task =
+            Task::new(ProfileId(local), spec.profile.priority.value(), after.len() as u32);
+        let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));
+        task.rank = run.rank_for(deadline, spec.estimate);
+        run.tasks.push(task);
+        run.unended += 1;
+        run.counts.enter(TaskState::Blocked);
+        run.added_index.insert(spec.name.clone(), index);
+        run.added.push(spec.clone());
+        for dependency in after {
+            run.added_successors.entry(dependency).or_default().push(index);
+        }
+        if deadline.is_some() || spec.key.is_some() {
+            let extra = Extra { deadline, key: spec.key.clone(), ..Extra::default() };
+            run.extras.insert(index, extra);
+        }
+        self.works[run_key.0] = Work::Run(run);
+        TaskKey { run: run_key, index }
+    }
+
+    /// An added task may need tasks that have ended already: that counts as if they ended now.
+    fn meet_dependencies(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let dependencies =
+            self.run(key.run.0).map_or_else(Vec::new, |run| run.dependencies(key.index));
+        let mut seen = dependencies;
+        seen.sort_unstable();
+        seen.dedup();
+        if seen.is_empty() {
+            self.become_ready(key, now, decision);
+        }
+        for index in seen {
+            let dependency = TaskKey { run: key.run, index };
+            if self.member(dependency).is_some_and(|task| task.state.is_terminal()) {
+                self.tell_dependent(dependency, key, now, decision);
+            }
+        }
+    }
+
+    pub(super) fn remove_task(
+        &mut self,
+        now: Now,
+        key: TaskKey,
+        dependents: Dependents,
+        grace: Option<Duration>,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        self.live_run(key.run)?;
+        let Some(state) = self.member(key).map(|task| task.state) else {
+            return Err(Rejection::UnknownTask(key.index));
+        };
+        if state.is_terminal() {
+            return Ok(Reply::Unchanged);
+        }
+        self.work_mut(key).task_mut(key.index).released = dependents == Dependents::Release;
+        if state.holds_slot() {
+            match grace {
+                Some(grace) => self.stop_attempt(key, Reason::Removed, grace, now, decision),
+                // It finishes, but whatever comes of it, its dependents hear of a removal.
+                None => self.detach_dependents(key, dependents, now, decision),
+            }
+        } else {
+            self.transition(key, TaskState::Cancelled, Reason::Removed, now, decision);
+        }
+        Ok(Reply::Done)
+    }
+
+    /// A running task is removed and left to finish: its dependents are told now.
+    fn detach_dependents(
+        &mut self,
+        key: TaskKey,
+        dependents: Dependents,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        if dependents == Dependents::Release {
+            return;
+        }
+        let successors: Vec<u32> =
+            self.run(key.run.0).map_or_else(Vec::new, |run| run.successors(key.index).collect());
+        for index in successors {
+            let dependent = TaskKey { run: key.run, index };
+            let blocked =
+                self.member(dependent).is_some_and(|task| task.state == TaskState::Blocked);
+            if blocked && !self.profile_spec(dependent).always {
+                let reason = Reason::DependencySkipped(key.index);
+                self.transition(dependent, TaskState::Skipped, reason, now, decision);
+            }
+        }
+    }
+
+    /// The durable identity of a task.
+    #[must_use]
+    pub fn id_of(&self, key: TaskKey) -> Option<TaskId> {
+        self.member(key).map(|_| self.task_id(key))
+    }
+}
+
+fn check_spec(spec: &RunSpec) -> Result<(), Rejection> {
+    let invalid = |text: &str| Err(Rejection::Invalid(Arc::from(text)));
+    let tasks = spec.graph.len();
+    if spec.options.slots == Some(0) {
+        return invalid("a run needs at least one slot");
+    }
+    if spec.profiles.is_empty() {
+        return invalid("a run needs at least one profile");
+    }
+    if !spec.profile_of.is_empty() && spec.profile_of.len() != tasks as usize {
+        return invalid("a run names a profile for each task or for none");
+    }
+    if spec.profile_of.iter().any(|&profile| usize::from(profile) >= spec.profiles.len()) {
+        return invalid("a task names a profile that is not there");
+    }
+    let indices = spec.already_done.iter().chain(spec.deadlines.keys()).chain(spec.keys.keys());
+    match indices.copied().find(|&index| index >= tasks) {
+        Some(index) => Err(Rejection::UnknownTask(index)),
+        None => Ok(()),
+    }
+}
+
+/// Takes a run out of its place for a moment, so that it and the scheduler can both be used.
+fn take_run(work: &mut Work) -> Work {
+    let placeholder = Work::Single(Single {
+        id: RunId(0),
+        task: Task::new(ProfileId(0), 0, 0),
+        class: 0,
+        schedule: None,
+        extra: None,
+    });
+    std::mem::replace(work, placeholder)
+}

@@ -1,0 +1,365 @@
+//! Control: pausing, resuming, cancelling, changing queues and limits, and shutting down.
+//!
+//! Asking for what is so already is answered with [`Reply::Unchanged`], never refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slotmap::DefaultKey;
+
+use super::state::Scheduler;
+use crate::decision::{Action, Decision, Fact};
+use crate::id::{RunKey, TaskKey};
+use crate::input::{CancelMode, Rejection, Reply, ShutdownMode};
+use crate::limit::{Limit, LimitKind};
+use crate::queue::Queue;
+use crate::row::Change;
+use crate::run::Work;
+use crate::spec::{LimitSpec, QueueSpec};
+use crate::task::{Reason, TaskState};
+use crate::time::Now;
+
+impl Scheduler {
+    pub(super) fn pause(&mut self, now: Now, decision: &mut Decision) -> Result<Reply, Rejection> {
+        if std::mem::replace(&mut self.paused, true) {
+            return Ok(Reply::Unchanged);
+        }
+        self.notify(now, decision, || Fact::Paused);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn resume(&mut self, now: Now, decision: &mut Decision) -> Result<Reply, Rejection> {
+        if !std::mem::replace(&mut self.paused, false) {
+            return Ok(Reply::Unchanged);
+        }
+        self.notify(now, decision, || Fact::Resumed);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn pause_run(
+        &mut self,
+        now: Now,
+        key: RunKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let run = self.live_run(key)?;
+        if std::mem::replace(&mut run.paused, true) {
+            return Ok(Reply::Unchanged);
+        }
+        let id = run.id;
+        self.record_run(key, now, decision);
+        self.notify(now, decision, || Fact::RunPaused(id));
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn resume_run(
+        &mut self,
+        now: Now,
+        key: RunKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let run = self.live_run(key)?;
+        if !std::mem::replace(&mut run.paused, false) {
+            return Ok(Reply::Unchanged);
+        }
+        let id = run.id;
+        self.list_sets(key.0);
+        self.record_run(key, now, decision);
+        self.notify(now, decision, || Fact::RunResumed(id));
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn close_run(
+        &mut self,
+        now: Now,
+        key: RunKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let run = self.live_run(key)?;
+        if !std::mem::replace(&mut run.keep_open, false) {
+            return Ok(Reply::Unchanged);
+        }
+        self.finish_run_if_ended(key, now, decision);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn cancel_run(
+        &mut self,
+        now: Now,
+        key: RunKey,
+        mode: CancelMode,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        match self.works.get(key.0) {
+            Some(Work::Run(run)) if run.result.is_none() => {}
+            Some(Work::Single(_)) => {}
+            _ => return Err(Rejection::Gone("run")),
+        }
+        self.cancel_work(key.0, Reason::Requested, mode, now, decision);
+        Ok(Reply::Done)
+    }
+
+    /// Ends what has not started and treats what runs by `mode`.
+    pub(super) fn cancel_work(
+        &mut self,
+        work: DefaultKey,
+        reason: Reason,
+        mode: CancelMode,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        if let Some(run) = self.run_mut(work) {
+            run.stopped = run.stopped.or(Some(reason));
+            run.keep_open = false;
+            run.paused = false;
+            self.list_sets(work);
+            self.record_run(RunKey(work), now, decision);
+        }
+        for key in self.task_keys(work) {
+            let Some(task) = self.member(key) else { continue };
+            match task.state {
+                TaskState::Running | TaskState::Cancelling => {
+                    if let CancelMode::Stop { grace } = mode
+                        && !self.profile_spec(key).always
+                    {
+                        self.stop_attempt(key, reason, grace, now, decision);
+                    }
+                }
+                TaskState::Blocked | TaskState::Ready | TaskState::Delayed => {
+                    self.drop_unstarted(key, TaskState::Cancelled, reason, now, decision);
+                }
+                _ => {}
+            }
+        }
+        self.finish_run_if_ended(RunKey(work), now, decision);
+    }
+
+    pub(super) fn cancel_task(
+        &mut self,
+        now: Now,
+        key: TaskKey,
+        mode: CancelMode,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let Some(task) = self.member(key) else { return Err(Rejection::Gone("task")) };
+        match task.state {
+            state if state.is_terminal() => return Ok(Reply::Unchanged),
+            TaskState::Running | TaskState::Cancelling => match mode {
+                CancelMode::Drain => return Ok(Reply::Unchanged),
+                CancelMode::Stop { grace } => {
+                    self.stop_attempt(key, Reason::Requested, grace, now, decision);
+                }
+            },
+            _ => self.transition(key, TaskState::Cancelled, Reason::Requested, now, decision),
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn abandon(
+        &mut self,
+        now: Now,
+        key: RunKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        if !matches!(self.works.get(key.0), Some(Work::Single(_))) {
+            return Ok(Reply::Unchanged);
+        }
+        let mode = CancelMode::Stop { grace: Duration::ZERO };
+        self.cancel_work(key.0, Reason::Abandoned, mode, now, decision);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn pause_queue(
+        &mut self,
+        name: &Arc<str>,
+        paused: bool,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let index = self.find_queue(name)?;
+        if self.queues[index as usize].paused == paused {
+            return Ok(Reply::Unchanged);
+        }
+        self.queues[index as usize].paused = paused;
+        self.record_queue(index, decision);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn set_slots(&mut self, slots: Option<u32>) -> Result<Reply, Rejection> {
+        if slots == Some(0) {
+            return Err(Rejection::Invalid("a scheduler needs at least one slot".into()));
+        }
+        self.config.slots = slots;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn define_queue(
+        &mut self,
+        name: Arc<str>,
+        spec: QueueSpec,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        if spec.weight == 0 || spec.slots == Some(0) {
+            return Err(Rejection::Invalid(
+                format!("queue `{name}` needs a weight and slots of at least one").into(),
+            ));
+        }
+        let index = match self.find_queue(&name) {
+            Ok(index) => {
+                self.queues[index as usize].spec = spec;
+                index
+            }
+            Err(_) => {
+                self.queues.push(Queue::new(name, spec));
+                self.queues.len() as u32 - 1
+            }
+        };
+        self.has_preemption = self.queues.iter().any(|queue| queue.spec.preempt);
+        self.record_queue(index, decision);
+        Ok(Reply::Done)
+    }
+
+    fn record_queue(&self, index: u32, decision: &mut Decision) {
+        let queue = &self.queues[index as usize];
+        decision.change(|| Change::QueueStored {
+            name: queue.name.clone(),
+            spec: queue.spec.clone(),
+            paused: queue.paused,
+        });
+    }
+
+    pub(super) fn define_limit(
+        &mut self,
+        name: Arc<str>,
+        spec: &LimitSpec,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        match self.find_limit(&name) {
+            Ok(index) => {
+                self.check_limit_change(index, spec)?;
+                self.limits[index as usize].change(spec);
+                self.wake_limit(index);
+            }
+            Err(_) => self.limits.push(Limit::new(name.clone(), spec)),
+        }
+        decision.change(|| Change::LimitStored { name, spec: spec.clone() });
+        Ok(Reply::Done)
+    }
+
+    /// A limit must keep its kind, and stay wide enough for work that may ask for it.
+    fn check_limit_change(&self, index: u32, spec: &LimitSpec) -> Result<(), Rejection> {
+        let limit = &self.limits[index as usize];
+        if std::mem::discriminant(&limit.spec()) != std::mem::discriminant(spec) {
+            return Err(Rejection::Invalid(
+                format!("limit `{}` is of another kind already", limit.name).into(),
+            ));
+        }
+        let LimitSpec::Units(max) = spec else { return Ok(()) };
+        let needs = self.classes.iter().flat_map(|class| &class.needs);
+        let widest = needs.filter(|(limit, _)| *limit == index).map(|(_, units)| *units).max();
+        match widest {
+            Some(wanted) if wanted > *max => {
+                Err(Rejection::NeverFits { limit: limit.name.clone(), wanted, max: *max })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn reset_breaker(
+        &mut self,
+        name: &Arc<str>,
+        now: Now,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let index = self.find_limit(name)?;
+        let LimitKind::Breaker(breaker) = &mut self.limits[index as usize].kind else {
+            return Err(Rejection::Invalid(format!("limit `{name}` is not a breaker").into()));
+        };
+        breaker.reset();
+        self.wake_limit(index);
+        let limit = name.clone();
+        self.notify(now, decision, || Fact::BreakerChanged { limit, open: false });
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn shut_down(
+        &mut self,
+        now: Now,
+        mode: ShutdownMode,
+        grace: Option<Duration>,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let again = self.shutdown.is_some();
+        if !again {
+            self.notify(now, decision, || Fact::ShuttingDown);
+        }
+        self.shutdown = Some(mode);
+        self.end_schedules(mode, decision);
+        let works: Vec<DefaultKey> = self.works.keys().collect();
+        if mode == ShutdownMode::Drain {
+            self.unpause_everything(&works, now, decision);
+        }
+        let running = match grace {
+            Some(grace) => CancelMode::Stop { grace },
+            None => CancelMode::Drain,
+        };
+        for work in works {
+            match mode {
+                ShutdownMode::Reject => {
+                    self.cancel_work(work, Reason::ShutDown, running, now, decision);
+                }
+                ShutdownMode::Drain | ShutdownMode::Persist => {
+                    self.stop_running(work, grace, now, decision);
+                }
+            }
+        }
+        Ok(if again { Reply::Unchanged } else { Reply::Done })
+    }
+
+    fn unpause_everything(&mut self, works: &[DefaultKey], now: Now, decision: &mut Decision) {
+        self.paused = false;
+        for queue in &mut self.queues {
+            queue.paused = false;
+        }
+        for &work in works {
+            let Some(run) = self.run_mut(work) else { continue };
+            run.paused = false;
+            run.keep_open = false;
+            self.list_sets(work);
+            self.finish_run_if_ended(RunKey(work), now, decision);
+        }
+    }
+
+    fn stop_running(
+        &mut self,
+        work: DefaultKey,
+        grace: Option<Duration>,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Some(grace) = grace else { return };
+        for key in self.task_keys(work) {
+            if self.member(key).is_some_and(|task| task.state.holds_slot()) {
+                self.stop_attempt(key, Reason::ShutDown, grace, now, decision);
+            }
+        }
+    }
+
+    /// Says once that the shutdown is complete.
+    pub(super) fn tell_shutdown(&mut self, decision: &mut Decision) {
+        let Some(mode) = self.shutdown else { return };
+        let idle = match mode {
+            ShutdownMode::Persist => self.active == 0,
+            ShutdownMode::Drain | ShutdownMode::Reject => {
+                self.active == 0
+                    && self.works.values().all(|work| match work {
+                        Work::Run(run) => run.result.is_some(),
+                        Work::Single(_) => false,
+                    })
+            }
+        };
+        if idle && !self.shutdown_told {
+            self.shutdown_told = true;
+            decision.act(Action::ShutDownCompleted);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Why a task is not running: the facts behind every rule that holds it.
+//!
+//! Asked for seldom, so it may look at everything; deciding never uses it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::state::Scheduler;
+use crate::explain::{Explanation, Hold, Place};
+use crate::id::TaskKey;
+use crate::limit::{LimitKind, Verdict};
+use crate::policy::Priority;
+use crate::ready::SINGLE;
+use crate::run::Work;
+use crate::task::{Task, TaskState};
+use crate::time::{Moment, Now};
+
+/// How many names an explanation lists.
+const NAMES_MAX: usize = 5;
+
+impl Scheduler {
+    /// Why a task is not running, or that it is.
+    #[must_use]
+    pub fn explain(&self, key: TaskKey, now: Now) -> Option<Explanation> {
+        let work = self.works.get(key.run.0)?;
+        let task = work.task(key.index)?;
+        let now = now.monotonic;
+        let mut holds = Vec::new();
+        let mut place = None;
+        match task.state {
+            state if state.is_terminal() => holds.push(Hold::Ended),
+            TaskState::Running | TaskState::Cancelling => holds.push(Hold::Running {
+                attempt: task.attempts,
+                elapsed: now.since(task.started_at),
+            }),
+            TaskState::Blocked => holds.push(self.unmet_dependencies(key)),
+            TaskState::Delayed => holds.push(self.delay_hold(key, now)),
+            _ => {
+                let ahead = self.ahead_of(key, now);
+                self.ready_holds(key, now, ahead, &mut holds);
+                place = Some(self.place(key, task, ahead, now));
+            }
+        }
+        Some(Explanation {
+            task: self.task_id(key),
+            name: self.task_name(key)?,
+            state: task.state,
+            reason: task.reason,
+            holds,
+            place,
+        })
+    }
+
+    fn unmet_dependencies(&self, key: TaskKey) -> Hold {
+        let Some(run) = self.run(key.run.0) else {
+            return Hold::Dependencies { waiting_for: Vec::new(), count: 0 };
+        };
+        let mut unmet = run.dependencies(key.index);
+        unmet.retain(|&index| !run.tasks[index as usize].state.is_terminal());
+        let named = unmet.iter().take(NAMES_MAX);
+        Hold::Dependencies {
+            waiting_for: named
+                .map(|&index| (run.name(index), run.tasks[index as usize].state))
+                .collect(),
+            count: unmet.len() as u32,
+        }
+    }
+
+    fn delay_hold(&self, key: TaskKey, now: Moment) -> Hold {
+        let work = self.work(key);
+        let until = work.extra(key.index).and_then(|extra| extra.until).unwrap_or(now);
+        let attempts = work.task(key.index).map_or(0, |task| task.attempts);
+        let left = until.since(now);
+        if attempts == 0 {
+            Hold::StartDelay { left }
+        } else {
+            Hold::RetryDelay { left, attempt: attempts + 1 }
+        }
+    }
+
+    fn ready_holds(&self, key: TaskKey, now: Moment, ahead: u64, holds: &mut Vec<Hold>) {
+        if self.shutdown.is_some() {
+            holds.push(Hold::ShuttingDown);
+        }
+        if self.paused {
+            holds.push(Hold::SchedulerPaused);
+        }
+        let work = self.work(key);
+        let class_index = work.class(key.index);
+        let class = &self.classes[class_index as usize];
+        self.queue_holds(class.queue, now, holds);
+        if let Work::Run(run) = work {
+            if run.paused {
+                holds.push(Hold::RunPaused);
+            }
+            if let Some(slots) = run.spec.options.slots.filter(|&slots| run.active >= slots) {
+                holds.push(Hold::RunSlotsTaken { active: run.active, slots });
+            }
+        }
+        if work.task(key.index).is_some_and(|task| task.held_by_key)
+            && let Some(name) = work.extra(key.index).and_then(|extra| extra.key.clone())
+        {
+            holds.push(Hold::KeyTaken { key: name });
+        }
+        for &(limit, units) in &class.needs {
+            holds.extend(self.limit_hold(limit, class_index, units, now));
+        }
+        if let Some(slots) = self.config.slots.filter(|&slots| self.active >= slots) {
+            holds.push(Hold::SchedulerFull { active: self.active, slots });
+        }
+        if ahead > 0 {
+            holds.push(Hold::Order { ahead });
+        }
+    }
+
+    fn queue_holds(&self, index: u32, now: Moment, holds: &mut Vec<Hold>) {
+        let queue = &self.queues[index as usize];
+        let name = &queue.name;
+        if queue.paused {
+            holds.push(Hold::QueuePaused { queue: name.clone() });
+        }
+        if let Some(slots) = queue.spec.slots.filter(|&slots| queue.active >= slots) {
+            let active = queue.active;
+            holds.push(Hold::QueueSlotsTaken { queue: name.clone(), active, slots });
+        }
+        if let Some(rate) = queue.spec.rate {
+            let left = queue.bucket.earliest(rate, now).since(now);
+            if !left.is_zero() {
+                holds.push(Hold::QueueRate { queue: name.clone(), left });
+            }
+        }
+    }
+
+    fn limit_hold(&self, index: u32, class: u32, units: u32, now: Moment) -> Option<Hold> {
+        let limit = &self.limits[index as usize];
+        let name = limit.name.clone();
+        let left = match limit.verdict(class, units, now) {
+            Verdict::Open => return None,
+            Verdict::Closed => None,
+            Verdict::ClosedUntil(moment) => Some(moment.since(now)),
+        };
+        Some(match &limit.kind {
+            LimitKind::Units { used, max } if used + units <= *max => {
+                Hold::LimitReserved { limit: name }
+            }
+            LimitKind::Units { used, max } => Hold::LimitTaken {
+                limit: name,
+                wanted: units,
+                used: *used,
+                max: *max,
+                holders: self.holders_of(index),
+            },
+            LimitKind::Rate { .. } => {
+                Hold::LimitRate { limit: name, left: left.unwrap_or(Duration::ZERO) }
+            }
+            LimitKind::Breaker(_) => Hold::BreakerOpen { limit: name, left },
+        })
+    }
+
+    /// Names of running tasks that have units of a limit, some of many.
+    fn holders_of(&self, limit: u32) -> Vec<Arc<str>> {
+        self.running()
+            .filter(|(key, _)| {
+                let class = &self.classes[self.work(*key).class(key.index) as usize];
+                class.needs.iter().any(|(index, _)| *index == limit)
+            })
+            .filter_map(|(key, _)| self.task_name(key))
+            .take(NAMES_MAX)
+            .collect()
+    }
+
+    fn place(&self, key: TaskKey, task: &Task, ahead: u64, now: Moment) -> Place {
+        let class = &self.classes[self.work(key).class(key.index) as usize];
+        let queue = &self.queues[class.queue as usize];
+        let waited = now.since(task.ready_at);
+        let priority = Priority::new(i64::from(task.priority));
+        let slots = self.config.slots.or(queue.spec.slots);
+        let typical = queue.statistics.run_time.mean();
+        let expected = slots.zip(typical).map(|(slots, typical)| {
+            let turns = (ahead + u64::from(slots)) / u64::from(slots);
+            typical.saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
+        });
+        Place {
+            queue: queue.name.clone(),
+            priority: task.priority,
+            effective: self.ageing.effective(priority, waited),
+            waited,
+            ahead,
+            expected,
+        }
+    }
+
+    /// Ready tasks of the same queue that go before this one as things stand.
+    fn ahead_of(&self, key: TaskKey, now: Moment) -> u64 {
+        let Some(own) = self.works.get(key.run.0).and_then(|work| work.task(key.index)) else {
+            return 0;
+        };
+        let queue = self.classes[self.work(key).class(key.index) as usize].queue;
+        let rank = |task: &Task| {
+            let priority = Priority::new(i64::from(task.priority));
+            let effective = self.ageing.effective(priority, now.since(task.ready_at));
+            (std::cmp::Reverse(effective), task.ready_sequence)
+        };
+        let own_rank = rank(own);
+        let mut ahead = 0;
+        for class in self.classes.iter().filter(|class| class.queue == queue) {
+            for (_, entry) in class.lanes.entries().filter(|(_, entry)| entry.set == SINGLE) {
+                if let Some(Work::Single(single)) = self.works.get(entry.run) {
+                    let waits = single.task.state == TaskState::Ready
+                        && single.task.ready_sequence == entry.sequence;
+                    ahead += u64::from(waits && rank(&single.task) < own_rank);
+                }
+            }
+        }
+        for (&_, &run_key) in &self.run_keys {
+            let Some(run) = self.run(run_key) else { continue };
+            let inside = run_key == key.run.0;
+            for task in run.tasks.iter().filter(|task| task.state == TaskState::Ready) {
+                let set = &run.sets[run.profiles[task.profile.0 as usize].set as usize];
+                if self.classes[set.class as usize].queue != queue {
+                    continue;
+                }
+                let before = if inside && task.priority == own.priority {
+                    (task.rank, task.ready_sequence) < (own.rank, own.ready_sequence)
+                } else {
+                    rank(task) < own_rank
+                };
+                ahead += u64::from(before);
+            }
+        }
+        ahead
+    }
+}

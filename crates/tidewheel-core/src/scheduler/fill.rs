@@ -1,0 +1,246 @@
+//! Filling free slots: which queue, which class, which task, and whether its limits are open.
+//!
+//! This is the only place where attempts are admitted: first starts, retries, firings alike.
+
+use std::cmp::Reverse;
+
+use super::state::{Alarm, Scheduler};
+use super::transition::alive;
+use crate::decision::{Action, Decision, Fact, Start};
+use crate::id::{RunKey, ScheduleKey, TaskId, TaskKey};
+use crate::input::ShutdownMode;
+use crate::limit::{LimitKind, Verdict};
+use crate::ready::{Choice, SINGLE};
+use crate::run::Work;
+use crate::task::{Reason, TaskState};
+use crate::time::{Moment, Now};
+
+impl Scheduler {
+    /// Starts attempts while there is room and something may start.
+    pub(super) fn fill_slots(&mut self, now: Now, decision: &mut Decision) {
+        if self.paused || self.shutdown == Some(ShutdownMode::Persist) {
+            return;
+        }
+        while self.config.slots.is_none_or(|slots| self.active < slots) {
+            let Some(queue) = self.next_queue(now.monotonic) else { return };
+            self.start_next(queue, now, decision);
+        }
+        if self.has_preemption {
+            self.preempt(now, decision);
+        }
+    }
+
+    /// The queue with open classes that has had the least of its share.
+    fn next_queue(&mut self, now: Moment) -> Option<u32> {
+        let mut best: Option<(u64, u32)> = None;
+        for index in 0..self.queues.len() {
+            let queue = &self.queues[index];
+            if queue.open.is_empty()
+                || queue.paused
+                || queue.spec.slots.is_some_and(|slots| queue.active >= slots)
+            {
+                continue;
+            }
+            if let Some(rate) = queue.spec.rate {
+                let earliest = queue.bucket.earliest(rate, now);
+                if earliest > now {
+                    self.arm_queue(index as u32, earliest);
+                    continue;
+                }
+            }
+            let queue = &self.queues[index];
+            let start_tag = queue.finish_tag.max(self.virtual_time);
+            if best.is_none_or(|(tag, _)| start_tag < tag) {
+                best = Some((start_tag, index as u32));
+            }
+        }
+        best.map(|(_, queue)| queue)
+    }
+
+    fn arm_queue(&mut self, index: u32, at: Moment) {
+        let queue = &mut self.queues[index as usize];
+        if queue.timer.is_none() {
+            queue.timer = Some(self.timers.insert(at, Alarm::Queue(index)));
+        }
+    }
+
+    /// Starts the task that goes first in a queue, or closes what stands before it and cannot start.
+    fn start_next(&mut self, queue: u32, now: Now, decision: &mut Decision) {
+        let Some((class, choice)) = self.best_of(queue, now.monotonic) else { return };
+        let entry = self.classes[class as usize].lanes.peek(choice);
+        let entry = entry.expect("a lane that was chosen is not empty");
+        if entry.set != SINGLE && self.run(entry.run).is_none_or(|run| run.is_held()) {
+            let Self { works, classes, .. } = self;
+            if let Some(Work::Run(run)) = works.get_mut(entry.run) {
+                run.sets[entry.set as usize].listed = false;
+            }
+            classes[class as usize].lanes.unlist_set(choice, |entry| alive(works, entry));
+            return;
+        }
+        if !self.classes[class as usize].needs.is_empty()
+            && self.is_blocked(class, entry.ready_at, now.monotonic)
+        {
+            return;
+        }
+        let index = if entry.set == SINGLE {
+            0
+        } else {
+            let Some(Work::Run(run)) = self.works.get_mut(entry.run) else { return };
+            let set = &mut run.sets[entry.set as usize];
+            set.pop(&run.tasks).expect("a listed set is not empty")
+        };
+        let key = TaskKey { run: RunKey(entry.run), index };
+        self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
+        let Self { works, classes, .. } = self;
+        let lanes = &mut classes[class as usize].lanes;
+        if entry.set == SINGLE {
+            lanes.take_single(choice, |entry| alive(works, entry));
+        } else {
+            lanes.took_from_set(choice, |entry| alive(works, entry));
+        }
+        self.start_attempt(key, now, decision);
+    }
+
+    /// The open class of a queue whose first task goes before the others'.
+    fn best_of(&mut self, queue: u32, now: Moment) -> Option<(u32, Choice)> {
+        let Self { queues, classes, ageing, .. } = self;
+        if let [class] = queues[queue as usize].open[..] {
+            let entry = &mut classes[class as usize];
+            entry.lanes.refresh_bound(now, ageing);
+            let choice = entry.lanes.choose(now, ageing);
+            if choice.is_none() {
+                entry.is_open = false;
+                queues[queue as usize].open.clear();
+            }
+            return choice.map(|choice| (class, choice));
+        }
+        let mut best: Option<(u32, Choice)> = None;
+        queues[queue as usize].open.retain(|&class| {
+            let entry = &mut classes[class as usize];
+            entry.lanes.refresh_bound(now, ageing);
+            let Some(choice) = entry.lanes.choose(now, ageing) else {
+                entry.is_open = false;
+                return false;
+            };
+            let better = best.is_none_or(|(_, best)| {
+                (choice.effective, Reverse(choice.sequence))
+                    > (best.effective, Reverse(best.sequence))
+            });
+            if better {
+                best = Some((class, choice));
+            }
+            true
+        });
+        best
+    }
+
+    /// Whether a limit of the class is closed; if so the class waits for it.
+    fn is_blocked(&mut self, class: u32, ready_at: Moment, now: Moment) -> bool {
+        for place in 0..self.classes[class as usize].needs.len() {
+            let (index, units) = self.classes[class as usize].needs[place];
+            match self.limits[index as usize].verdict(class, units, now) {
+                Verdict::Open => continue,
+                Verdict::Closed => self.reserve_if_starved(index, class, ready_at, now),
+                Verdict::ClosedUntil(moment) => self.arm_limit(index, moment),
+            }
+            let entry = &mut self.classes[class as usize];
+            entry.blocked_by = Some(index);
+            entry.is_open = false;
+            let queue = entry.queue;
+            self.limits[index as usize].waiting.push(class);
+            self.queues[queue as usize].open.retain(|&other| other != class);
+            return true;
+        }
+        false
+    }
+
+    /// A wide task that smaller ones keep overtaking gets the units that become free.
+    fn reserve_if_starved(&mut self, index: u32, class: u32, ready_at: Moment, now: Moment) {
+        let Some(timeout) = self.config.starvation_timeout else { return };
+        let limit = &mut self.limits[index as usize];
+        if matches!(limit.kind, LimitKind::Units { .. })
+            && limit.reserved_for.is_none()
+            && now.since(ready_at) >= timeout
+        {
+            limit.reserved_for = Some(class);
+        }
+    }
+
+    pub(super) fn arm_limit(&mut self, index: u32, at: Moment) {
+        let limit = &mut self.limits[index as usize];
+        if let Some(timer) = limit.timer {
+            if self.timers.due(timer).is_some_and(|due| due <= at) {
+                return;
+            }
+            self.timers.cancel(timer);
+        }
+        self.limits[index as usize].timer = Some(self.timers.insert(at, Alarm::Limit(index)));
+    }
+
+    fn start_attempt(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let work = self.work(key);
+        let timeout = self.profiles[work.profile(key.index).0 as usize].spec.attempt_timeout;
+        let id = TaskId { run: work.id(), index: key.index };
+        let attempt = work.task(key.index).map_or(0, |task| task.attempts);
+        let schedule = match work {
+            Work::Single(single) => single.schedule.map(ScheduleKey),
+            Work::Run(_) => None,
+        };
+        decision.act(Action::StartAttempt(Start { task: key, id, attempt, schedule, timeout }));
+        self.notify(now, decision, || Fact::AttemptStarted(id, attempt));
+    }
+
+    /// Ends a less important attempt when a more important task waits and all slots are taken.
+    ///
+    /// One at a time: the next is looked for when this one has ended and its slot was filled.
+    fn preempt(&mut self, now: Now, decision: &mut Decision) {
+        for queue in 0..self.queues.len() as u32 {
+            let entry = &self.queues[queue as usize];
+            if !entry.spec.preempt || entry.paused || entry.open.is_empty() {
+                continue;
+            }
+            let Some((_, choice)) = self.best_of(queue, now.monotonic) else { continue };
+            if let Some(victim) = self.least_important_running(queue, choice.priority) {
+                self.stop_attempt(
+                    victim,
+                    Reason::Preempted,
+                    std::time::Duration::ZERO,
+                    now,
+                    decision,
+                );
+            }
+        }
+    }
+
+    /// The running task of a queue with the lowest priority below `priority`, the youngest of them;
+    /// none while another one is giving way already.
+    fn least_important_running(&self, queue: u32, priority: u8) -> Option<TaskKey> {
+        let mut victim: Option<((u8, Reverse<Moment>), TaskKey)> = None;
+        for (run, work) in &self.works {
+            let count = match work {
+                Work::Run(run) if run.active == 0 => 0,
+                Work::Run(run) => run.tasks.len() as u32,
+                Work::Single(_) => 1,
+            };
+            for index in 0..count {
+                let Some(task) = work.task(index).filter(|task| task.state.holds_slot()) else {
+                    continue;
+                };
+                if self.classes[work.class(index) as usize].queue != queue {
+                    continue;
+                }
+                if task.state == TaskState::Cancelling && task.reason == Reason::Preempted {
+                    return None;
+                }
+                let rank = (task.priority, Reverse(task.started_at));
+                if task.state == TaskState::Running
+                    && task.priority < priority
+                    && victim.is_none_or(|(best, _)| rank < best)
+                {
+                    victim = Some((rank, TaskKey { run: RunKey(run), index }));
+                }
+            }
+        }
+        victim.map(|(_, key)| key)
+    }
+}

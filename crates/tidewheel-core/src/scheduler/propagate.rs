@@ -1,0 +1,312 @@
+//! What follows from an ended task: for those that wait for it, for its run, for its schedule.
+//!
+//! Tasks are worked off one by one from a list, never by recursion, however deep the graph.
+
+use super::state::Scheduler;
+use crate::decision::{Action, Decision, Fact};
+use crate::id::{RunKey, TaskId, TaskKey};
+use crate::policy::failure;
+use crate::policy::{ErrorWords, OnError, Priority};
+use crate::row::{Change, RunChange, RunResult};
+use crate::run::Work;
+use crate::spec::{OnStop, Profile};
+use crate::task::{Reason, TaskState};
+use crate::time::Now;
+
+/// What an ended task means for one that waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Consequence {
+    /// One dependency less.
+    Release,
+    /// It will not run.
+    Skip(Reason),
+}
+
+impl Scheduler {
+    /// Draws all consequences of tasks that ended in this step.
+    pub(super) fn settle(&mut self, now: Now, decision: &mut Decision) {
+        while let Some(key) = self.ended.pop_front() {
+            if self.count_ended(key, now) {
+                self.tidy_extra(key);
+            }
+            match self.work(key) {
+                Work::Run(_) => {
+                    self.tell_dependents(key, now, decision);
+                    if self.run(key.run.0).is_some_and(|run| run.unended == 0) {
+                        self.finish_run_if_ended(key.run, now, decision);
+                    }
+                }
+                Work::Single(_) => self.finish_single(key, now, decision),
+            }
+        }
+    }
+
+    /// Counts an ended task. Whether it had something out of the ordinary to be tidied up.
+    #[inline]
+    fn count_ended(&mut self, key: TaskKey, now: Now) -> bool {
+        let Self { works, classes, queues, .. } = self;
+        let work = works.get(key.run.0).expect("the key was checked on arrival");
+        let task = work.task(key.index).expect("the key was checked on arrival");
+        let priority = Priority::new(i64::from(task.priority));
+        let class = work.class(key.index);
+        let statistics = &mut queues[classes[class as usize].queue as usize].statistics;
+        match task.state {
+            TaskState::Succeeded | TaskState::Failed | TaskState::Unknown if task.attempts > 0 => {
+                statistics.completed += 1;
+                statistics.high_priority_completed += u64::from(priority.is_high());
+                statistics.low_priority_completed += u64::from(priority.is_low());
+                statistics.failed += u64::from(task.state != TaskState::Succeeded);
+            }
+            TaskState::Skipped => statistics.skipped += 1,
+            TaskState::Cancelled => statistics.cancelled += 1,
+            _ => {}
+        }
+        let Some(extra) = work.extra(key.index) else { return false };
+        let late = extra.deadline.is_some_and(|deadline| deadline < now.monotonic);
+        statistics.late += u64::from(late);
+        true
+    }
+
+    /// Cancels the timers of an ended task and lets the next of its key go on.
+    fn tidy_extra(&mut self, key: TaskKey) {
+        let extra = self.work_mut(key).extra_mut(key.index);
+        let timers = [extra.timeout_timer.take(), extra.delay_timer.take()];
+        for timer in timers.into_iter().flatten() {
+            self.timers.cancel(timer);
+        }
+        self.release_key(key);
+    }
+
+    fn tell_dependents(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let Some(run) = self.run(key.run.0) else { return };
+        let task = &run.tasks[key.index as usize];
+        if task.state == TaskState::Succeeded && run.added_successors.is_empty() {
+            self.release_successors(key, now, decision);
+            return;
+        }
+        if matches!(task.state, TaskState::Failed | TaskState::Unknown) {
+            self.judge_failure(key, now, decision);
+        }
+        let successors: Vec<u32> =
+            self.run(key.run.0).map_or_else(Vec::new, |run| run.successors(key.index).collect());
+        for index in successors {
+            self.tell_dependent(key, TaskKey { run: key.run, index }, now, decision);
+        }
+    }
+
+    /// The common case: a task of the graph succeeded. Nothing is copied or asked twice.
+    fn release_successors(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let mut place = 0;
+        while let Some(Work::Run(run)) = self.works.get_mut(key.run.0) {
+            if key.index >= run.spec.graph.len() {
+                return;
+            }
+            let successors = &run.spec.graph.successors(key.index)[place..];
+            let tasks = &mut run.tasks;
+            let found = successors.iter().position(|&successor| {
+                let task = &mut tasks[successor as usize];
+                task.pending = task.pending.saturating_sub(1);
+                task.pending == 0 && task.state == TaskState::Blocked
+            });
+            let Some(found) = found else { return };
+            let dependent = TaskKey { run: key.run, index: successors[found] };
+            place += found + 1;
+            self.become_ready(dependent, now, decision);
+        }
+    }
+
+    /// Draws the consequence of an ended task for one that waits for it.
+    pub(super) fn tell_dependent(
+        &mut self,
+        ended: TaskKey,
+        dependent: TaskKey,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        match self.consequence(ended, dependent) {
+            Consequence::Release => self.release(dependent, now, decision),
+            Consequence::Skip(reason) => self.skip(dependent, reason, now, decision),
+        }
+    }
+
+    fn consequence(&self, ended: TaskKey, dependent: TaskKey) -> Consequence {
+        let Work::Run(run) = self.work(ended) else { return Consequence::Release };
+        let task = &run.tasks[ended.index as usize];
+        if task.state == TaskState::Succeeded || task.released {
+            return Consequence::Release;
+        }
+        let profile = self.profile_spec(dependent);
+        if profile.always {
+            return Consequence::Release;
+        }
+        match task.state {
+            TaskState::Failed | TaskState::Unknown => {
+                let word = failure::word(
+                    words(profile).as_dependent(),
+                    words(self.profile_spec(ended)).as_failed(),
+                    run.spec.options.on_error,
+                );
+                match word {
+                    OnError::Continue => Consequence::Release,
+                    OnError::Skip | OnError::Fail => {
+                        Consequence::Skip(Reason::DependencyFailed(ended.index))
+                    }
+                }
+            }
+            _ => Consequence::Skip(Reason::DependencySkipped(ended.index)),
+        }
+    }
+
+    /// One dependency less; with the last one gone the task becomes ready.
+    pub(super) fn release(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let task = self.work_mut(key).task_mut(key.index);
+        task.pending = task.pending.saturating_sub(1);
+        if task.pending == 0 && task.state == TaskState::Blocked {
+            self.become_ready(key, now, decision);
+        }
+    }
+
+    /// All dependencies have ended: the task is ready, or waits for its start delay.
+    pub(super) fn become_ready(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let profile = &self.profiles[self.work(key).profile(key.index).0 as usize];
+        let delay = profile.spec.start_delay;
+        if profile.plain || delay.is_zero() {
+            self.transit(key, TaskState::Ready, Reason::Ordinary, now, decision);
+        } else {
+            self.delay(key, Reason::Ordinary, now.monotonic.after(delay), now, decision);
+        }
+    }
+
+    fn skip(&mut self, key: TaskKey, reason: Reason, now: Now, decision: &mut Decision) {
+        let task = self.work_mut(key).task_mut(key.index);
+        task.pending = task.pending.saturating_sub(1);
+        if task.state == TaskState::Blocked {
+            self.transition(key, TaskState::Skipped, reason, now, decision);
+        }
+    }
+
+    /// A task of a run failed for good: does the run stop, and does it fail?
+    fn judge_failure(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let Some(run) = self.run(key.run.0) else { return };
+        let own = words(self.profile_spec(key)).as_failed();
+        let dependents = run.successors(key.index).map(|index| {
+            let profile = self.profile_spec(TaskKey { run: key.run, index });
+            // Clean-up runs in any case and so has no say.
+            if profile.always { Some(OnError::Continue) } else { words(profile).as_dependent() }
+        });
+        let stops = failure::stops_run(own, dependents, run.spec.options.on_error);
+        let tolerated = failure::is_tolerated(own, stops);
+        let already = run.stopped.is_some();
+        if let Some(run) = self.run_mut(key.run.0) {
+            run.failed |= !tolerated;
+        }
+        if stops && !already {
+            self.stop_run(key.run, Reason::RunStopped(key.index), now, decision);
+        }
+    }
+
+    /// Nothing more of the run starts; what is left is skipped, what runs ends by the run's rule.
+    pub(super) fn stop_run(
+        &mut self,
+        run: RunKey,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Some(entry) = self.run_mut(run.0) else { return };
+        entry.stopped = Some(reason);
+        let on_stop = entry.spec.options.on_stop;
+        self.record_run(run, now, decision);
+        for key in self.task_keys(run.0) {
+            let Some(task) = self.member(key) else { continue };
+            match task.state {
+                TaskState::Running => {
+                    if let OnStop::Cancel { grace } = on_stop {
+                        self.stop_attempt(key, reason, grace, now, decision);
+                    }
+                }
+                TaskState::Blocked | TaskState::Ready | TaskState::Delayed => {
+                    self.drop_unstarted(key, TaskState::Skipped, reason, now, decision);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends a task that is not running, unless it is clean-up.
+    ///
+    /// One that waits for a retry has failed already: it stays failed.
+    pub(super) fn drop_unstarted(
+        &mut self,
+        key: TaskKey,
+        to: TaskState,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        if self.profile_spec(key).always {
+            return;
+        }
+        let Some(task) = self.member(key) else { return };
+        let failed_before = task.state == TaskState::Delayed && task.attempts > 0;
+        if failed_before && to == TaskState::Skipped {
+            self.transition(key, TaskState::Failed, Reason::Error, now, decision);
+        } else {
+            self.transition(key, to, reason, now, decision);
+        }
+    }
+
+    pub(super) fn finish_run_if_ended(&mut self, key: RunKey, now: Now, decision: &mut Decision) {
+        let Some(run) = self.run_mut(key.0) else { return };
+        if run.result.is_some() || run.keep_open || run.unended > 0 {
+            return;
+        }
+        let result = match run.stopped {
+            Some(Reason::Requested | Reason::ShutDown) => RunResult::Cancelled,
+            _ if run.failed => RunResult::Failed,
+            _ => RunResult::Succeeded,
+        };
+        run.result = Some(result);
+        run.ended_at = now.monotonic;
+        let (id, timer) = (run.id, run.timeout_timer.take());
+        if let Some(timer) = timer {
+            self.timers.cancel(timer);
+        }
+        self.run_keys.remove(&id);
+        self.record_run(key, now, decision);
+        decision.act(Action::RunEnded { run: key, result });
+        self.notify(now, decision, || Fact::RunEnded(id, result));
+    }
+
+    pub(super) fn record_run(&self, key: RunKey, now: Now, decision: &mut Decision) {
+        let Some(run) = self.run(key.0) else { return };
+        decision.change(|| {
+            Change::RunChanged(RunChange {
+                id: run.id,
+                paused: run.paused,
+                stopped: run.stopped,
+                result: run.result,
+                ended_at: run.result.map(|_| now.wall),
+            })
+        });
+    }
+
+    fn finish_single(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let Some(Work::Single(single)) = self.works.remove(key.run.0) else { return };
+        let (state, reason) = (single.task.state, single.task.reason);
+        let error = single.extra.and_then(|extra| extra.error);
+        decision.act(Action::SubmissionEnded { run: key.run, state, reason, error });
+        if let Some(schedule) = single.schedule {
+            self.firing_ended(now, schedule, key.run.0, state == TaskState::Succeeded, decision);
+        }
+    }
+
+    /// Tells that a task was added; the run may have been about to end.
+    pub(super) fn notify_added(&mut self, id: TaskId, now: Now, decision: &mut Decision) {
+        self.notify(now, decision, || Fact::TaskAdded(id));
+    }
+}
+
+fn words(profile: &Profile) -> ErrorWords {
+    ErrorWords { on_error: profile.on_error, on_dependency_error: profile.on_dependency_error }
+}

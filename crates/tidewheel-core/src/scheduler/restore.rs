@@ -1,0 +1,300 @@
+//! Restoring: from what a store kept to a scheduler in memory. It is the only way to recover.
+//!
+//! Attempts that were running are lost: nobody is left to report about them.
+
+use super::state::{ScheduleEntry, Scheduler};
+use crate::decision::Decision;
+use crate::id::{RunKey, TaskKey};
+use crate::input::{Rejection, Submission};
+use crate::row::{ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow};
+use crate::run::{Extra, Run};
+use crate::schedule::Schedule;
+use crate::spec::Config;
+use crate::task::TaskState;
+use crate::time::{Moment, Now, Timestamp};
+
+/// What was stored cannot be made sense of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// A row asks for something that is not there.
+    #[error("stored {what} {id} cannot be restored: {source}")]
+    Refused {
+        /// What kind of row.
+        what: &'static str,
+        /// Which.
+        id: String,
+        /// Why.
+        source: Rejection,
+    },
+    /// A row speaks of a task that its run does not have.
+    #[error("run {run} has no task with index {index}")]
+    NoSuchTask {
+        /// The run.
+        run: String,
+        /// The index.
+        index: u32,
+    },
+}
+
+impl Scheduler {
+    /// A scheduler that goes on where the stored one ended.
+    ///
+    /// # Errors
+    ///
+    /// When rows contradict each other.
+    pub fn restore(
+        config: Config,
+        snapshot: Snapshot,
+        now: Now,
+        decision: &mut Decision,
+    ) -> Result<Self, RestoreError> {
+        let mut scheduler = Self::new(config);
+        // What was stored is not stored again.
+        let mut silent = Decision::volatile();
+        for (name, spec, paused) in snapshot.queues {
+            let defined = scheduler.define_queue(name.clone(), spec, &mut silent);
+            defined.map_err(|source| refused("queue", &name, source))?;
+            if paused {
+                let _ = scheduler.pause_queue(&name, true, &mut silent);
+            }
+        }
+        for (name, spec) in snapshot.limits {
+            let defined = scheduler.define_limit(name.clone(), &spec, &mut silent);
+            defined.map_err(|source| refused("limit", &name, source))?;
+        }
+        for row in snapshot.schedules {
+            scheduler.restore_schedule(row, now)?;
+        }
+        let mut lost = Vec::new();
+        for stored in snapshot.runs {
+            scheduler.restore_run(stored, now, &mut lost, decision)?;
+        }
+        for (row, task) in snapshot.submissions {
+            scheduler.restore_single(row, task, now, &mut lost, decision)?;
+        }
+        for key in lost {
+            scheduler.attempt_lost(key, now, decision);
+        }
+        scheduler.settle(now, decision);
+        let keys: Vec<_> = scheduler.schedules.keys().collect();
+        for key in keys {
+            scheduler.poll_schedule(key, now, decision);
+        }
+        scheduler.settle(now, decision);
+        scheduler.fill_slots(now, decision);
+        Ok(scheduler)
+    }
+
+    fn restore_schedule(&mut self, row: ScheduleRow, now: Now) -> Result<(), RestoreError> {
+        let profile = self
+            .profile(&row.profile)
+            .map_err(|source| refused("schedule", &row.id.to_string(), source))?;
+        let seed = self.config.seed;
+        let spec = (*row.spec).clone();
+        self.schedules.insert(ScheduleEntry {
+            schedule: Schedule::restore(row.id.0, seed, spec, row.state, now),
+            id: row.id,
+            spec: row.spec,
+            profile,
+            priority: row.priority.value(),
+            timer: None,
+            running: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn restore_run(
+        &mut self,
+        stored: StoredRun,
+        now: Now,
+        lost: &mut Vec<TaskKey>,
+        decision: &mut Decision,
+    ) -> Result<(), RestoreError> {
+        let id = stored.row.id;
+        let spec = stored.row.spec;
+        let fail = |source| refused("run", &id.to_string(), source);
+        let queue = self.find_queue(&spec.options.queue).map_err(fail)?;
+        let profiles = self.resolve_run(&spec, queue).map_err(fail)?;
+        let mut run = Run::new(id, spec.clone(), now.monotonic, stored.row.accepted_at);
+        if let Some(change) = stored.change {
+            run.paused = change.paused;
+            run.stopped = change.stopped;
+        }
+        let key = RunKey(self.insert_run(run, profiles, now));
+        for (_, task) in &stored.added {
+            let default_queue = spec.options.queue.clone();
+            let queue = task.profile.queue.as_ref().unwrap_or(&default_queue);
+            let queue = self.find_queue(queue).map_err(fail)?;
+            let profile = self.resolve(&task.profile, queue).map_err(fail)?;
+            self.insert_task(key, task, profile, now);
+        }
+        for row in &stored.tasks {
+            self.restore_task(key, row, now, lost)?;
+        }
+        self.recount(key);
+        self.wake_restored(key, now, decision);
+        Ok(())
+    }
+
+    /// Brings a task to its stored state without any consequence.
+    fn restore_task(
+        &mut self,
+        run: RunKey,
+        row: &TaskRow,
+        now: Now,
+        lost: &mut Vec<TaskKey>,
+    ) -> Result<(), RestoreError> {
+        let key = TaskKey { run, index: row.id.index };
+        if self.member(key).is_none() {
+            let run = row.id.run.to_string();
+            return Err(RestoreError::NoSuchTask { run, index: row.id.index });
+        }
+        let work = self.work_mut(key);
+        let task = work.task_mut(key.index);
+        task.attempts = row.attempts;
+        task.reason = row.reason;
+        if row.state.is_terminal() {
+            task.ended_at = now.monotonic;
+        }
+        if row.lost > 0 || row.error.is_some() || row.until.is_some() {
+            let extra: &mut Extra = work.extra_mut(key.index);
+            extra.lost = row.lost;
+            extra.uncounted = row.lost;
+            extra.error = row.error.clone();
+            extra.until = row.until.map(|until| moment_of(until, now));
+        }
+        // Delayed and ready tasks are brought there by the ordinary transitions later.
+        let state = match row.state {
+            TaskState::Ready | TaskState::Delayed => TaskState::Blocked,
+            other => other,
+        };
+        self.force_state(key, state);
+        if state.holds_slot() {
+            self.take_restored_slot(key);
+            lost.push(key);
+        }
+        Ok(())
+    }
+
+    fn force_state(&mut self, key: TaskKey, state: TaskState) {
+        let task = self.work_mut(key).task_mut(key.index);
+        let from = std::mem::replace(&mut task.state, state);
+        if let Some(run) = self.run_mut(key.run.0) {
+            run.counts.leave(from);
+            run.counts.enter(state);
+            run.unended -= u32::from(state.is_terminal());
+        }
+    }
+
+    /// A running task of a stored run holds its slot until it is found lost.
+    fn take_restored_slot(&mut self, key: TaskKey) {
+        let class = self.work(key).class(key.index);
+        if let Some(run) = self.run_mut(key.run.0) {
+            run.active += 1;
+        }
+        self.active += 1;
+        let class = &self.classes[class as usize];
+        self.queues[class.queue as usize].active += 1;
+        for &(index, units) in &class.needs {
+            if let crate::limit::LimitKind::Units { used, .. } =
+                &mut self.limits[index as usize].kind
+            {
+                *used += units;
+            }
+        }
+    }
+
+    /// Recomputes what each task waits for: dependencies that have not ended.
+    fn recount(&mut self, key: RunKey) {
+        let Some(run) = self.run_mut(key.0) else { return };
+        let mut pending = vec![0_u32; run.tasks.len()];
+        for index in 0..run.tasks.len() as u32 {
+            if !run.tasks[index as usize].state.is_terminal() {
+                for successor in run.successors(index) {
+                    pending[successor as usize] += 1;
+                }
+            }
+        }
+        for (task, pending) in run.tasks.iter_mut().zip(pending) {
+            task.pending = pending;
+        }
+    }
+
+    /// Lets every task that waits for nothing but time or its turn go on.
+    fn wake_restored(&mut self, run: RunKey, now: Now, decision: &mut Decision) {
+        self.rejudge(run);
+        for key in self.task_keys(run.0) {
+            let Some(task) = self.member(key) else { continue };
+            if task.state != TaskState::Blocked || task.pending > 0 {
+                continue;
+            }
+            let (attempts, reason) = (task.attempts, task.reason);
+            let until = self.work(key).extra(key.index).and_then(|extra| extra.until);
+            match until {
+                Some(until) => self.delay(key, reason, until, now, decision),
+                None if attempts > 0 => {
+                    self.transition(key, TaskState::Ready, reason, now, decision);
+                }
+                None => self.become_ready(key, now, decision),
+            }
+        }
+        self.finish_run_if_ended(run, now, decision);
+    }
+
+    fn restore_single(
+        &mut self,
+        row: SubmissionRow,
+        task: Option<TaskRow>,
+        now: Now,
+        lost: &mut Vec<TaskKey>,
+        decision: &mut Decision,
+    ) -> Result<(), RestoreError> {
+        let fail = |source| refused("submission", &row.id.to_string(), source);
+        let profile = self.profile(&row.profile).map_err(fail)?;
+        let schedule = row.firing.and_then(|(id, _)| {
+            self.schedules.iter().find(|(_, entry)| entry.id == id).map(|(key, _)| key)
+        });
+        let extra = Extra {
+            deadline: row.deadline.map(|deadline| moment_of(deadline, now)),
+            key: row.key.clone(),
+            nominal: row.firing.map(|(_, nominal)| nominal),
+            ..Extra::default()
+        };
+        let submission =
+            Submission { id: row.id, profile, priority: row.priority, deadline: None, key: None };
+        let run = self.insert_single(&submission, Some(Box::new(extra)), schedule);
+        if let Some(schedule) = schedule {
+            self.schedules[schedule].running.push(run);
+        }
+        if let Some(task) = &task {
+            self.restore_task(RunKey(run), task, now, lost)?;
+        }
+        self.wake_restored(RunKey(run), now, decision);
+        Ok(())
+    }
+
+    /// Whether a stored run has failed follows from its failed tasks.
+    fn rejudge(&mut self, key: RunKey) {
+        let Some(run) = self.run(key.0) else { return };
+        let failed = run.tasks.iter().enumerate().any(|(index, task)| {
+            let profile = run.profiles[task.profile.0 as usize].profile;
+            let own = self.profiles[profile.0 as usize].spec.on_error;
+            let stopped = run.stopped == Some(crate::task::Reason::RunStopped(index as u32));
+            matches!(task.state, TaskState::Failed | TaskState::Unknown)
+                && !crate::policy::failure::is_tolerated(own, stopped)
+        });
+        let timed_out = run.stopped == Some(crate::task::Reason::RunTimeout);
+        if let Some(run) = self.run_mut(key.0) {
+            run.failed = failed || timed_out;
+        }
+    }
+}
+
+fn refused(what: &'static str, id: &str, source: Rejection) -> RestoreError {
+    RestoreError::Refused { what, id: id.to_owned(), source }
+}
+
+fn moment_of(instant: Timestamp, now: Now) -> Moment {
+    now.monotonic.after(instant.since(now.wall))
+}

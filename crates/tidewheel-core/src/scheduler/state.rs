@@ -1,0 +1,333 @@
+//! The scheduler's data, its construction and the dispatch of inputs.
+//!
+//! No rule lives here; every arm of the dispatch is one call.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use slotmap::{DefaultKey, SlotMap};
+
+use crate::decision::{Decision, Fact, Notice};
+use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
+use crate::input::{Command, Event, Input, Rejection, Reply, ShutdownMode};
+use crate::limit::Limit;
+use crate::policy::Ageing;
+use crate::queue::{Class, Queue};
+use crate::run::{Extra, Run, Work};
+use crate::schedule::Schedule;
+use crate::spec::{Config, DEFAULT_QUEUE, Profile, QueueSpec};
+use crate::task::Task;
+use crate::time::Now;
+use crate::timer::Wheel;
+
+/// Decides. It has no clock, thread, store or randomness of its own: the same inputs at the same
+/// times give the same decisions.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidewheel_core::graph::Graph;
+/// use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec};
+/// use tidewheel_core::time::Now;
+/// use tidewheel_core::{Action, Command, Decision, Input, RunId, Scheduler};
+///
+/// let mut scheduler = Scheduler::new(Config { slots: Some(2), ..Config::default() });
+/// let graph = Arc::new(Graph::from_edges([("a", "b"), ("a", "c")])?);
+/// let spec = Arc::new(RunSpec::new(graph, RunOptions::default(), Profile::default()));
+///
+/// let mut decision = Decision::new();
+/// let command = Command::SubmitRun { id: RunId(1), spec };
+/// scheduler.step(Now::default(), Input::Command(command), &mut decision);
+///
+/// // A store would keep the changes here; the proof unlocks what to do.
+/// let proof = decision.changes().stored();
+/// let outputs = decision.committed(proof);
+/// assert!(matches!(outputs.actions[..], [Action::StartAttempt(start)] if start.id.index == 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Scheduler {
+    pub(super) config: Config,
+    pub(super) ageing: Ageing,
+    pub(super) works: SlotMap<DefaultKey, Work>,
+    /// Runs by durable identity; single submissions are not in it.
+    pub(super) run_keys: BTreeMap<RunId, DefaultKey>,
+    pub(super) profiles: Vec<Resolved>,
+    pub(super) classes: Vec<Class>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) limits: Vec<Limit>,
+    /// Tasks of each key in order; the first is ready, delayed or running, the others are held.
+    pub(super) keys: HashMap<(u32, Arc<str>), VecDeque<TaskKey>>,
+    pub(super) schedules: SlotMap<DefaultKey, ScheduleEntry>,
+    pub(super) timers: Wheel<Alarm>,
+    /// Attempts running.
+    pub(super) active: u32,
+    /// Tasks that wait for time.
+    pub(super) delayed: u64,
+    /// Whether any queue preempts.
+    pub(super) has_preemption: bool,
+    pub(super) paused: bool,
+    pub(super) shutdown: Option<ShutdownMode>,
+    pub(super) shutdown_told: bool,
+    /// Grows with each task that becomes ready.
+    pub(super) ready_sequence: u64,
+    pub(super) notice_sequence: u64,
+    /// Virtual time of fair queueing.
+    pub(super) virtual_time: u64,
+    /// Tasks that ended in this step and whose consequences are not drawn yet.
+    pub(super) ended: VecDeque<TaskKey>,
+    /// The wall clock minus the monotonic one when last looked at, in microseconds.
+    pub(super) wall_offset: Option<i64>,
+}
+
+/// A profile with its queue and class looked up.
+#[derive(Debug, Clone)]
+pub(super) struct Resolved {
+    pub spec: Arc<Profile>,
+    pub queue: u32,
+    pub class: u32,
+    /// No start delay and no task timeout: ready tasks need no timer.
+    pub plain: bool,
+}
+
+/// A schedule and how its firings are treated.
+#[derive(Debug)]
+pub(super) struct ScheduleEntry {
+    pub schedule: Schedule,
+    pub id: crate::id::ScheduleId,
+    pub spec: Arc<crate::schedule::ScheduleSpec>,
+    pub profile: ProfileId,
+    pub priority: u8,
+    pub timer: Option<crate::timer::TimerKey>,
+    /// Firings whose work has not ended.
+    pub running: Vec<DefaultKey>,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Alarm {
+    /// A delay ends.
+    Delay(TaskKey),
+    /// The time for a task is over.
+    TaskTimeout(TaskKey),
+    /// The time for a run is over.
+    RunTimeout(DefaultKey),
+    /// A limit may let somebody through.
+    Limit(u32),
+    /// The rate of a queue allows the next start.
+    Queue(u32),
+    /// A schedule is due.
+    Schedule(DefaultKey),
+}
+
+impl Scheduler {
+    /// An empty scheduler with the queue `default`.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let ageing =
+            config.starvation_timeout.map_or(Ageing::off(), Ageing::from_starvation_timeout);
+        Self {
+            config,
+            ageing,
+            works: SlotMap::new(),
+            run_keys: BTreeMap::new(),
+            profiles: Vec::new(),
+            classes: Vec::new(),
+            queues: vec![Queue::new(Arc::from(DEFAULT_QUEUE), QueueSpec::default())],
+            limits: Vec::new(),
+            keys: HashMap::new(),
+            schedules: SlotMap::new(),
+            timers: Wheel::new(),
+            active: 0,
+            delayed: 0,
+            has_preemption: false,
+            paused: false,
+            shutdown: None,
+            shutdown_told: false,
+            ready_sequence: 0,
+            notice_sequence: 0,
+            virtual_time: 0,
+            ended: VecDeque::new(),
+            wall_offset: None,
+        }
+    }
+
+    /// Takes in one input and adds what follows from it to the decision.
+    ///
+    /// Each command adds exactly one reply.
+    pub fn step(&mut self, now: Now, input: Input, decision: &mut Decision) {
+        self.notice_clock(now, decision);
+        match input {
+            Input::Command(command) => {
+                let reply = self.command(now, command, decision);
+                decision.reply(reply);
+            }
+            Input::Event(event) => self.event(now, event, decision),
+        }
+        self.settle(now, decision);
+        self.fill_slots(now, decision);
+        self.tell_shutdown(decision);
+    }
+
+    fn event(&mut self, now: Now, event: Event, decision: &mut Decision) {
+        match event {
+            Event::AttemptEnded { task, attempt, outcome } => {
+                self.attempt_ended(now, task, attempt, outcome, decision);
+            }
+            Event::TimePassed => self.time_passed(now, decision),
+            Event::TriggerAnswered { schedule, next } => {
+                self.trigger_answered(now, schedule.0, next, decision);
+            }
+        }
+    }
+
+    fn command(
+        &mut self,
+        now: Now,
+        command: Command,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        match command {
+            Command::Submit(submission) => self.submit(now, submission, decision),
+            Command::SubmitRun { id, spec } => self.submit_run(now, id, spec, decision),
+            Command::AddTask { run, task } => self.add_task(now, run, task, decision),
+            Command::RemoveTask { task, dependents, grace } => {
+                self.remove_task(now, task, dependents, grace, decision)
+            }
+            Command::PauseRun(run) => self.pause_run(now, run, decision),
+            Command::ResumeRun(run) => self.resume_run(now, run, decision),
+            Command::CancelRun { run, mode } => self.cancel_run(now, run, mode, decision),
+            Command::CancelTask { task, mode } => self.cancel_task(now, task, mode, decision),
+            Command::CloseRun(run) => self.close_run(now, run, decision),
+            Command::Abandon(run) => self.abandon(now, run, decision),
+            Command::Pause => self.pause(now, decision),
+            Command::Resume => self.resume(now, decision),
+            Command::PauseQueue(name) => self.pause_queue(&name, true, decision),
+            Command::ResumeQueue(name) => self.pause_queue(&name, false, decision),
+            Command::SetSlots(slots) => self.set_slots(slots),
+            Command::DefineQueue { name, spec } => self.define_queue(name, spec, decision),
+            Command::DefineLimit { name, spec } => self.define_limit(name, &spec, decision),
+            Command::ResetBreaker(name) => self.reset_breaker(&name, now, decision),
+            Command::AddSchedule { id, spec, profile, priority } => {
+                self.add_schedule(now, id, *spec, profile, priority, decision)
+            }
+            Command::CancelSchedule(schedule) => self.cancel_schedule(schedule.0, decision),
+            Command::PauseSchedule(schedule) => self.pause_schedule(now, schedule.0, decision),
+            Command::ResumeSchedule(schedule) => self.resume_schedule(now, schedule.0, decision),
+            Command::ShutDown { mode, grace } => self.shut_down(now, mode, grace, decision),
+        }
+    }
+
+    pub(super) fn notify(
+        &mut self,
+        now: Now,
+        decision: &mut Decision,
+        fact: impl FnOnce() -> Fact,
+    ) {
+        if self.config.notices {
+            self.notice_sequence += 1;
+            let notice = Notice { sequence: self.notice_sequence, at: now.wall, fact: fact() };
+            decision.notify(notice);
+        }
+    }
+
+    pub(super) fn run(&self, run: DefaultKey) -> Option<&Run> {
+        match self.works.get(run) {
+            Some(Work::Run(run)) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(super) fn run_mut(&mut self, run: DefaultKey) -> Option<&mut Run> {
+        match self.works.get_mut(run) {
+            Some(Work::Run(run)) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// A run that still accepts commands.
+    pub(super) fn live_run(&mut self, run: RunKey) -> Result<&mut Run, Rejection> {
+        match self.run_mut(run.0) {
+            Some(run) if run.result.is_none() => Ok(run),
+            _ => Err(Rejection::Gone("run")),
+        }
+    }
+
+    pub(super) fn member(&self, key: TaskKey) -> Option<&Task> {
+        self.works.get(key.run.0).and_then(|work| work.task(key.index))
+    }
+
+    pub(super) fn work(&self, key: TaskKey) -> &Work {
+        self.works.get(key.run.0).expect("the key was checked when the input came in")
+    }
+
+    pub(super) fn work_mut(&mut self, key: TaskKey) -> &mut Work {
+        self.works.get_mut(key.run.0).expect("the key was checked when the input came in")
+    }
+
+    pub(super) fn task_id(&self, key: TaskKey) -> TaskId {
+        TaskId { run: self.work(key).id(), index: key.index }
+    }
+
+    pub(super) fn profile_spec(&self, key: TaskKey) -> &Arc<Profile> {
+        &self.profiles[self.work(key).profile(key.index).0 as usize].spec
+    }
+}
+
+impl Work {
+    pub(super) fn id(&self) -> RunId {
+        match self {
+            Self::Run(run) => run.id,
+            Self::Single(single) => single.id,
+        }
+    }
+
+    #[inline]
+    pub(super) fn task(&self, index: u32) -> Option<&Task> {
+        match self {
+            Self::Run(run) => run.tasks.get(index as usize),
+            Self::Single(single) if index == 0 => Some(&single.task),
+            Self::Single(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn task_mut(&mut self, index: u32) -> &mut Task {
+        match self {
+            Self::Run(run) => &mut run.tasks[index as usize],
+            Self::Single(single) => &mut single.task,
+        }
+    }
+
+    pub(super) fn profile(&self, index: u32) -> ProfileId {
+        match self {
+            Self::Run(run) => run.profiles[run.tasks[index as usize].profile.0 as usize].profile,
+            Self::Single(single) => single.task.profile,
+        }
+    }
+
+    #[inline]
+    pub(super) fn class(&self, index: u32) -> u32 {
+        match self {
+            Self::Run(run) => {
+                let profile = run.tasks[index as usize].profile.0 as usize;
+                run.sets[run.profiles[profile].set as usize].class
+            }
+            Self::Single(single) => single.class,
+        }
+    }
+
+    #[inline]
+    pub(super) fn extra(&self, index: u32) -> Option<&Extra> {
+        match self {
+            Self::Run(run) => run.extra(index),
+            Self::Single(single) => single.extra.as_deref(),
+        }
+    }
+
+    pub(super) fn extra_mut(&mut self, index: u32) -> &mut Extra {
+        match self {
+            Self::Run(run) => run.extras.entry(index).or_default(),
+            Self::Single(single) => single.extra.get_or_insert_default(),
+        }
+    }
+}

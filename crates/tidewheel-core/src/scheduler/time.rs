@@ -1,0 +1,386 @@
+//! Time: timers that are due, schedules that fire, and a wall clock that may have jumped.
+//!
+//! What a schedule says about an instant is decided in [`crate::schedule`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slotmap::DefaultKey;
+
+use super::state::{Alarm, ScheduleEntry, Scheduler};
+use crate::decision::{Action, Decision, Fact};
+use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
+use crate::input::{CancelMode, Rejection, Reply, ShutdownMode, Submission};
+use crate::policy::Priority;
+use crate::row::{Change, FiringRow, ScheduleRow};
+use crate::run::Extra;
+use crate::schedule::{Due, Firing, Schedule, ScheduleSpec, Verdict};
+use crate::task::{Reason, TaskState};
+use crate::time::{Moment, Now, Timestamp};
+
+/// How far the two clocks may drift apart before calendars are looked at again.
+const WALL_TOLERANCE_MICROS: i64 = 100_000;
+/// How long to sleep at most toward an instant of the wall clock, which may jump meanwhile.
+const WALL_CHECK: Duration = Duration::from_secs(1);
+
+impl Scheduler {
+    /// When [`crate::Event::TimePassed`] is wanted at the latest.
+    #[must_use]
+    pub fn next_wakeup(&self, now: Now) -> Option<Moment> {
+        let timer = self.timers.next_wakeup();
+        if self.schedules.is_empty() || !self.has_wall_schedules() {
+            return timer;
+        }
+        let check = now.monotonic.after(WALL_CHECK);
+        Some(timer.map_or(check, |timer| timer.min(check)))
+    }
+
+    fn has_wall_schedules(&self) -> bool {
+        self.schedules.values().any(|entry| matches!(entry.schedule.next_due(), Some(Due::Wall(_))))
+    }
+
+    pub(super) fn time_passed(&mut self, now: Now, decision: &mut Decision) {
+        while let Some((_, alarm)) = self.timers.expire(now.monotonic) {
+            match alarm {
+                Alarm::Delay(key) => self.delay_ended(key, now, decision),
+                Alarm::TaskTimeout(key) => self.task_timed_out(key, now, decision),
+                Alarm::RunTimeout(run) => self.run_timed_out(run, now, decision),
+                Alarm::Limit(index) => {
+                    self.limits[index as usize].timer = None;
+                    self.wake_limit(index);
+                }
+                Alarm::Queue(index) => self.queues[index as usize].timer = None,
+                Alarm::Schedule(key) => self.poll_schedule(key, now, decision),
+            }
+        }
+    }
+
+    fn delay_ended(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        if let Some(extra) = self.works.get_mut(key.run.0).map(|work| work.extra_mut(key.index)) {
+            extra.delay_timer = None;
+        }
+        let Some(task) = self.member(key) else { return };
+        if task.state == TaskState::Delayed {
+            let reason = task.reason;
+            self.transition(key, TaskState::Ready, reason, now, decision);
+        }
+    }
+
+    fn task_timed_out(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        let Some(task) = self.member(key) else { return };
+        let state = task.state;
+        self.work_mut(key).extra_mut(key.index).timeout_timer = None;
+        match state {
+            TaskState::Ready | TaskState::Delayed => {
+                self.transition(key, TaskState::Failed, Reason::TaskTimeout, now, decision);
+            }
+            TaskState::Running => {
+                self.stop_attempt(key, Reason::TaskTimeout, Duration::ZERO, now, decision);
+            }
+            _ => {}
+        }
+    }
+
+    fn run_timed_out(&mut self, run: DefaultKey, now: Now, decision: &mut Decision) {
+        let Some(entry) = self.run_mut(run) else { return };
+        entry.timeout_timer = None;
+        if entry.result.is_some() {
+            return;
+        }
+        entry.failed = true;
+        let mode = CancelMode::Stop { grace: Duration::ZERO };
+        self.cancel_work(run, Reason::RunTimeout, mode, now, decision);
+    }
+
+    /// Notices a wall clock that moved against the monotonic one.
+    pub(super) fn notice_clock(&mut self, now: Now, decision: &mut Decision) {
+        if self.schedules.is_empty() {
+            return;
+        }
+        let offset = now.wall.as_micros() - (now.monotonic.as_nanos() / 1000) as i64;
+        match self.wall_offset.replace(offset) {
+            Some(before) if (offset - before).abs() > WALL_TOLERANCE_MICROS => {
+                let keys: Vec<DefaultKey> = self.schedules.keys().collect();
+                for key in keys {
+                    self.with_schedule(key, now, decision, |schedule, verdicts| {
+                        schedule.clock_moved(now, verdicts);
+                    });
+                }
+            }
+            // Small steps must add up, not be forgotten one by one.
+            Some(before) => self.wall_offset = Some(before),
+            None => {}
+        }
+    }
+
+    pub(super) fn add_schedule(
+        &mut self,
+        now: Now,
+        id: ScheduleId,
+        spec: ScheduleSpec,
+        profile: ProfileId,
+        priority: Priority,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        if self.shutdown.is_some() {
+            return Err(Rejection::ShuttingDown);
+        }
+        spec.check(now).map_err(|error| Rejection::Invalid(error.to_string().into()))?;
+        let schedule = Schedule::start(id.0, self.config.seed, spec.clone(), now);
+        let key = self.schedules.insert(ScheduleEntry {
+            schedule,
+            id,
+            spec: Arc::new(spec),
+            profile,
+            priority: priority.value(),
+            timer: None,
+            running: Vec::new(),
+        });
+        self.notice_clock(now, decision);
+        self.poll_schedule(key, now, decision);
+        self.record_schedule(key, decision);
+        Ok(Reply::Scheduled(ScheduleKey(key)))
+    }
+
+    pub(super) fn poll_schedule(&mut self, key: DefaultKey, now: Now, decision: &mut Decision) {
+        self.with_schedule(key, now, decision, |schedule, verdicts| schedule.poll(now, verdicts));
+    }
+
+    /// Lets a schedule decide something, does what it says, and arms its next timer.
+    fn with_schedule(
+        &mut self,
+        key: DefaultKey,
+        now: Now,
+        decision: &mut Decision,
+        decide: impl FnOnce(&mut Schedule, &mut Vec<Verdict>),
+    ) {
+        let Some(entry) = self.schedules.get_mut(key) else { return };
+        let mut verdicts = Vec::new();
+        decide(&mut entry.schedule, &mut verdicts);
+        let changed = !verdicts.is_empty();
+        for verdict in verdicts {
+            self.apply(key, verdict, now, decision);
+        }
+        if self.schedules.get(key).is_some_and(|entry| entry.schedule.is_ended()) {
+            self.drop_schedule_if_idle(key, now, decision);
+        } else if changed {
+            self.record_schedule(key, decision);
+        }
+        self.arm_schedule(key, now);
+    }
+
+    fn arm_schedule(&mut self, key: DefaultKey, now: Now) {
+        let Some(entry) = self.schedules.get_mut(key) else { return };
+        let due = entry.schedule.next_due().map(|due| match due {
+            Due::Monotonic(moment) => moment,
+            Due::Wall(instant) => now.monotonic.after(instant.since(now.wall)),
+        });
+        let timer = entry.timer.take();
+        if let Some(timer) = timer {
+            self.timers.cancel(timer);
+        }
+        if let Some(due) = due {
+            self.schedules[key].timer = Some(self.timers.insert(due, Alarm::Schedule(key)));
+        }
+    }
+
+    fn apply(&mut self, key: DefaultKey, verdict: Verdict, now: Now, decision: &mut Decision) {
+        match verdict {
+            Verdict::Fire(firing) => self.fire(key, firing, now, decision),
+            Verdict::Skipped { count, first, last, reason } => {
+                let schedule = self.schedules[key].id;
+                let word = reason.as_str();
+                decision.change(|| {
+                    Change::FiringStored(FiringRow {
+                        schedule,
+                        nominal: first,
+                        last,
+                        count,
+                        fate: Err(word),
+                    })
+                });
+                self.notify(now, decision, || Fact::InstantsSkipped {
+                    schedule,
+                    first,
+                    count,
+                    reason: word,
+                });
+            }
+            Verdict::CancelRunning => {
+                for run in self.schedules[key].running.clone() {
+                    let mode = CancelMode::Stop { grace: Duration::ZERO };
+                    self.cancel_work(run, Reason::Replaced, mode, now, decision);
+                }
+            }
+            Verdict::AskTrigger { last } => {
+                decision.act(Action::AskTrigger { schedule: ScheduleKey(key), last });
+            }
+            // The row that follows says it; an ended schedule is dropped when its work has ended.
+            Verdict::Rescheduled { .. } | Verdict::Ended(_) => {}
+        }
+    }
+
+    fn fire(&mut self, key: DefaultKey, firing: Firing, now: Now, decision: &mut Decision) {
+        let entry = &self.schedules[key];
+        let (schedule, profile) = (entry.id, entry.profile);
+        let submission = Submission {
+            id: firing_run_id(schedule, firing.nominal),
+            profile,
+            priority: Priority::new(i64::from(entry.priority)),
+            deadline: None,
+            key: None,
+        };
+        let queue = self.profiles[profile.0 as usize].queue;
+        let statistics = &mut self.queues[queue as usize].statistics;
+        statistics.submitted += 1;
+        statistics.due_lag.record(firing.due_lag);
+        let extra = Some(Box::new(Extra { nominal: Some(firing.nominal), ..Extra::default() }));
+        let run = self.insert_single(&submission, extra, Some(key));
+        self.schedules[key].running.push(run);
+        self.record_single(run, now.wall, now, decision);
+        decision.change(|| {
+            Change::FiringStored(FiringRow {
+                schedule,
+                nominal: firing.nominal,
+                last: firing.nominal,
+                count: 1,
+                fate: Ok(submission.id),
+            })
+        });
+        self.notify(now, decision, || Fact::ScheduleFired {
+            schedule,
+            nominal: firing.nominal,
+            lag: firing.due_lag,
+        });
+        self.become_ready(TaskKey { run: RunKey(run), index: 0 }, now, decision);
+    }
+
+    pub(super) fn firing_ended(
+        &mut self,
+        now: Now,
+        key: DefaultKey,
+        run: DefaultKey,
+        success: bool,
+        decision: &mut Decision,
+    ) {
+        let Some(entry) = self.schedules.get_mut(key) else { return };
+        entry.running.retain(|other| *other != run);
+        self.with_schedule(key, now, decision, |schedule, verdicts| {
+            schedule.ended(now, success, verdicts);
+        });
+        if self.schedules.contains_key(key) {
+            self.record_schedule(key, decision);
+        }
+    }
+
+    pub(super) fn trigger_answered(
+        &mut self,
+        now: Now,
+        key: DefaultKey,
+        next: Option<Timestamp>,
+        decision: &mut Decision,
+    ) {
+        self.with_schedule(key, now, decision, |schedule, verdicts| {
+            schedule.answer(now, next, verdicts);
+        });
+    }
+
+    pub(super) fn cancel_schedule(
+        &mut self,
+        key: DefaultKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let Some(entry) = self.schedules.get_mut(key) else { return Ok(Reply::Unchanged) };
+        entry.schedule.cancel();
+        self.end_schedule(key, decision);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn pause_schedule(
+        &mut self,
+        now: Now,
+        key: DefaultKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let Some(entry) = self.schedules.get_mut(key) else {
+            return Err(Rejection::Gone("schedule"));
+        };
+        entry.schedule.pause(now);
+        self.arm_schedule(key, now);
+        self.record_schedule(key, decision);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn resume_schedule(
+        &mut self,
+        now: Now,
+        key: DefaultKey,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        if !self.schedules.contains_key(key) {
+            return Err(Rejection::Gone("schedule"));
+        }
+        self.with_schedule(key, now, decision, |schedule, verdicts| {
+            schedule.resume(now, verdicts);
+        });
+        if self.schedules.contains_key(key) {
+            self.record_schedule(key, decision);
+        }
+        Ok(Reply::Done)
+    }
+
+    /// No schedule fires after a shutdown has begun; only one that is kept may live on in the store.
+    pub(super) fn end_schedules(&mut self, mode: ShutdownMode, decision: &mut Decision) {
+        let keys: Vec<DefaultKey> = self.schedules.keys().collect();
+        for key in keys {
+            if mode == ShutdownMode::Persist {
+                if let Some(timer) = self.schedules[key].timer.take() {
+                    self.timers.cancel(timer);
+                }
+            } else {
+                self.schedules[key].schedule.cancel();
+                self.end_schedule(key, decision);
+            }
+        }
+    }
+
+    fn drop_schedule_if_idle(&mut self, key: DefaultKey, now: Now, decision: &mut Decision) {
+        let Some(entry) = self.schedules.get(key) else { return };
+        if entry.running.is_empty() {
+            let id = entry.id;
+            self.end_schedule(key, decision);
+            self.notify(now, decision, || Fact::ScheduleEnded(id));
+        }
+    }
+
+    fn end_schedule(&mut self, key: DefaultKey, decision: &mut Decision) {
+        let Some(entry) = self.schedules.remove(key) else { return };
+        if let Some(timer) = entry.timer {
+            self.timers.cancel(timer);
+        }
+        decision.change(|| Change::ScheduleEnded(entry.id));
+        decision.act(Action::ScheduleEnded(ScheduleKey(key)));
+    }
+
+    fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {
+        let Some(entry) = self.schedules.get(key) else { return };
+        decision.change(|| {
+            Change::ScheduleStored(ScheduleRow {
+                id: entry.id,
+                spec: entry.spec.clone(),
+                profile: self.profiles[entry.profile.0 as usize].spec.clone(),
+                priority: Priority::new(i64::from(entry.priority)),
+                state: entry.schedule.state(),
+            })
+        });
+    }
+}
+
+/// The identity of a firing's run follows from what fires: nobody can make it twice.
+fn firing_run_id(schedule: ScheduleId, nominal: Timestamp) -> RunId {
+    let mut hash = schedule.0
+        ^ (nominal.as_micros() as u128).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+    hash ^= hash >> 67;
+    hash = hash.wrapping_mul(0xD6E8_FEB8_6659_FD93_A5A3_5643_57BB_1F67);
+    RunId(hash ^ (hash >> 61))
+}

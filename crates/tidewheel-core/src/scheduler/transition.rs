@@ -1,0 +1,488 @@
+//! The one function that changes a task's state, with everything counted by state.
+//!
+//! Slots, units and places in the order follow from the state and are changed nowhere else. What an
+//! ended task means for others is drawn in `propagate`.
+
+use std::time::Duration;
+
+use slotmap::{DefaultKey, SlotMap};
+
+use super::state::{Alarm, Scheduler};
+use crate::decision::{Decision, Fact};
+use crate::id::{RunKey, TaskId, TaskKey};
+use crate::limit::LimitKind;
+use crate::policy::{BreakerState, Ending, Priority};
+use crate::ready::{Alive, Entry, SINGLE};
+use crate::row::{Change, TaskRow};
+use crate::run::Work;
+use crate::task::{Reason, TaskState};
+use crate::time::{Moment, Now};
+
+impl Scheduler {
+    /// Moves a task to another state.
+    ///
+    /// A task that becomes running must have been taken from the order by the caller.
+    #[inline(never)]
+    pub(super) fn transition(
+        &mut self,
+        key: TaskKey,
+        to: TaskState,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        self.transit(key, to, reason, now, decision);
+    }
+
+    /// [`Self::transition`], to be used where `to` is known and the place is hot.
+    #[inline(always)]
+    pub(super) fn transit(
+        &mut self,
+        key: TaskKey,
+        to: TaskState,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Self { works, classes, queues, .. } = self;
+        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let class = work.class(key.index);
+        let queue = &mut queues[classes[class as usize].queue as usize];
+        let task = work.task_mut(key.index);
+        let from = task.state;
+        assert!(from.may_become(to), "a task cannot go from {from} to {to} ({reason})");
+        task.state = to;
+        task.reason = reason;
+        if to.is_terminal() {
+            task.ended_at = now.monotonic;
+        }
+        if let Work::Run(run) = work {
+            run.counts.leave(from);
+            run.counts.enter(to);
+            run.unended -= u32::from(to.is_terminal());
+        }
+        match from {
+            TaskState::Ready => {
+                queue.waiting -= 1;
+                if to != TaskState::Running {
+                    self.leave_order(key, class);
+                }
+            }
+            TaskState::Delayed => self.leave_delay(key),
+            TaskState::Running | TaskState::Cancelling if !to.holds_slot() => {
+                self.release_slot(key, class, to, now, decision);
+            }
+            _ => {}
+        }
+        match to {
+            TaskState::Ready => self.enter_ready(key, class, now, decision),
+            TaskState::Running => self.take_slot(key, class, now),
+            TaskState::Delayed => self.delayed += 1,
+            _ => {}
+        }
+        if decision.is_recording() && (to != TaskState::Ready || from.holds_slot()) {
+            self.record(key, now, decision);
+        }
+        if to.is_terminal() {
+            if self.config.notices {
+                self.notify_ended(key, to, reason, now, decision);
+            }
+            self.ended.push_back(key);
+        }
+    }
+
+    #[inline(never)]
+    fn record(&self, key: TaskKey, now: Now, decision: &mut Decision) {
+        decision.change(|| {
+            let work = self.work(key);
+            let task = work.task(key.index).expect("the key was checked on arrival");
+            let extra = work.extra(key.index);
+            let until = extra.and_then(|extra| extra.until);
+            Change::TaskChanged(TaskRow {
+                id: TaskId { run: work.id(), index: key.index },
+                state: task.state,
+                reason: task.reason,
+                attempts: task.attempts,
+                lost: extra.map_or(0, |extra| extra.lost),
+                at: now.wall,
+                until: until.map(|until| now.wall.after(until.since(now.monotonic))),
+                error: extra.and_then(|extra| extra.error.clone()),
+            })
+        });
+    }
+
+    #[inline(never)]
+    fn notify_ended(
+        &mut self,
+        key: TaskKey,
+        to: TaskState,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let id = self.task_id(key);
+        self.notify(now, decision, || Fact::TaskEnded(id, to, reason));
+    }
+
+    /// The task can start as soon as there is room.
+    #[inline(always)]
+    fn enter_ready(&mut self, key: TaskKey, class: u32, now: Now, decision: &mut Decision) {
+        self.ready_sequence += 1;
+        let Self { works, classes, queues, profiles, .. } = self;
+        queues[classes[class as usize].queue as usize].waiting += 1;
+        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let plain = profiles[work.profile(key.index).0 as usize].plain;
+        let special = !plain || work.extra(key.index).is_some();
+        let task = work.task_mut(key.index);
+        task.ready_at = now.monotonic;
+        task.ready_sequence = self.ready_sequence;
+        if self.config.notices {
+            let id = self.task_id(key);
+            self.notify(now, decision, || Fact::TaskReady(id));
+        }
+        if special && self.is_held_specially(key, class, now) {
+            return;
+        }
+        self.enlist(key, class);
+    }
+
+    /// Arms the task's timeout if it has one. Whether another task of its key is ahead.
+    #[inline(never)]
+    fn is_held_specially(&mut self, key: TaskKey, class: u32, now: Now) -> bool {
+        if self.work(key).task(key.index).is_some_and(|task| task.attempts == 0) {
+            self.arm_task_timeout(key, now);
+        }
+        self.wait_for_key(key, class)
+    }
+
+    fn arm_task_timeout(&mut self, key: TaskKey, now: Now) {
+        let Some(timeout) = self.profile_spec(key).task_timeout else { return };
+        if self.work(key).extra(key.index).is_some_and(|extra| extra.timeout_timer.is_some()) {
+            return;
+        }
+        let timer = self.timers.insert(now.monotonic.after(timeout), Alarm::TaskTimeout(key));
+        self.work_mut(key).extra_mut(key.index).timeout_timer = Some(timer);
+    }
+
+    /// Puts a task behind the others of its key. Whether another one is ahead.
+    fn wait_for_key(&mut self, key: TaskKey, class: u32) -> bool {
+        let Some(name) = self.work(key).extra(key.index).and_then(|extra| extra.key.clone()) else {
+            return false;
+        };
+        let queue = self.classes[class as usize].queue;
+        let line = self.keys.entry((queue, name)).or_default();
+        if !line.contains(&key) {
+            line.push_back(key);
+        }
+        let held = line.front() != Some(&key);
+        self.work_mut(key).task_mut(key.index).held_by_key = held;
+        held
+    }
+
+    /// The task of a key ended: the next one's turn.
+    pub(super) fn release_key(&mut self, key: TaskKey) {
+        let work = self.work(key);
+        let Some(name) = work.extra(key.index).and_then(|extra| extra.key.clone()) else { return };
+        let queue = self.classes[work.class(key.index) as usize].queue;
+        let Some(line) = self.keys.get_mut(&(queue, name.clone())) else { return };
+        let was_first = line.front() == Some(&key);
+        line.retain(|other| *other != key);
+        let next = line.front().copied();
+        if line.is_empty() {
+            self.keys.remove(&(queue, name));
+        }
+        if let (true, Some(next)) = (was_first, next) {
+            self.work_mut(next).task_mut(next.index).held_by_key = false;
+            let class = self.work(next).class(next.index);
+            self.enlist(next, class);
+        }
+    }
+
+    /// Gives a ready task its place in the order.
+    #[inline]
+    fn enlist(&mut self, key: TaskKey, class: u32) {
+        match self.works.get_mut(key.run.0).expect("the key was checked on arrival") {
+            Work::Run(run) => {
+                let profile = run.tasks[key.index as usize].profile.0 as usize;
+                let set = run.profiles[profile].set;
+                run.sets[set as usize].push(&mut run.tasks, key.index);
+                if !run.sets[set as usize].listed && !run.is_held() {
+                    self.list_set(key.run.0, set);
+                }
+            }
+            Work::Single(single) => {
+                let entry = Entry {
+                    sequence: single.task.ready_sequence,
+                    ready_at: single.task.ready_at,
+                    run: key.run.0,
+                    set: SINGLE,
+                };
+                let deadline = single.extra.as_ref().and_then(|extra| extra.deadline);
+                let priority = single.task.priority;
+                self.classes[class as usize].lanes.push(priority, entry, deadline);
+                self.open_class(class);
+            }
+        }
+    }
+
+    /// Puts a run's ready set into its lane.
+    #[inline]
+    pub(super) fn list_set(&mut self, run_key: DefaultKey, set: u32) {
+        let Self { works, classes, .. } = self;
+        let Some(Work::Run(run)) = works.get_mut(run_key) else { return };
+        let run = &mut **run;
+        let ready = &mut run.sets[set as usize];
+        let Some((sequence, ready_at)) = ready.oldest(&run.tasks) else { return };
+        ready.listed = true;
+        let class = ready.class;
+        let entry = Entry { sequence, ready_at, run: run_key, set };
+        classes[class as usize].lanes.push(ready.priority, entry, None);
+        self.open_class(class);
+    }
+
+    /// Puts all ready sets of a run that may start again into their lanes.
+    pub(super) fn list_sets(&mut self, run_key: DefaultKey) {
+        let mut set = 0;
+        while let Some(Work::Run(run)) = self.works.get(run_key) {
+            let Some(ready) = run.sets.get(set as usize) else { return };
+            if !ready.listed && ready.len() > 0 && !run.is_held() {
+                self.list_set(run_key, set);
+            }
+            set += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn open_class(&mut self, class: u32) {
+        let entry = &mut self.classes[class as usize];
+        if !entry.is_open && entry.blocked_by.is_none() {
+            entry.is_open = true;
+            self.queues[entry.queue as usize].open.push(class);
+        }
+    }
+
+    /// A task leaves the ready state for another reason than being taken.
+    #[inline(never)]
+    fn leave_order(&mut self, key: TaskKey, class: u32) {
+        let Self { works, classes, .. } = self;
+        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let task = work.task_mut(key.index);
+        if std::mem::take(&mut task.held_by_key) {
+            return;
+        }
+        let (priority, sequence) = (task.priority, task.ready_sequence);
+        let mut deadline = None;
+        match work {
+            Work::Run(run) => {
+                let profile = run.tasks[key.index as usize].profile.0 as usize;
+                run.sets[run.profiles[profile].set as usize].forget();
+            }
+            Work::Single(single) => {
+                deadline = single.extra.as_ref().and_then(|extra| extra.deadline);
+            }
+        }
+        let lanes = &mut classes[class as usize].lanes;
+        lanes.forget(priority, deadline, sequence, |entry| alive(works, entry));
+    }
+
+    fn leave_delay(&mut self, key: TaskKey) {
+        self.delayed -= 1;
+        let extra = self.work_mut(key).extra_mut(key.index);
+        extra.until = None;
+        if let Some(timer) = extra.delay_timer.take() {
+            self.timers.cancel(timer);
+        }
+    }
+
+    /// An attempt is claimed.
+    #[inline(always)]
+    fn take_slot(&mut self, key: TaskKey, class_index: u32, now: Now) {
+        let shared = self.queues.len() > 1;
+        let Self { works, classes, queues, ageing, .. } = self;
+        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let task = work.task_mut(key.index);
+        task.attempts += 1;
+        task.started_at = now.monotonic;
+        let waited = now.monotonic.nanos_since(task.ready_at);
+        let priority = task.priority;
+        if let Work::Run(run) = work {
+            run.active += 1;
+        }
+        self.active += 1;
+        let class = &classes[class_index as usize];
+        let queue = &mut queues[class.queue as usize];
+        queue.active += 1;
+        queue.statistics.wait_time.record_nanos(waited);
+        if ageing.has_aged(waited) {
+            let priority = Priority::new(i64::from(priority));
+            let promotions = ageing.promotions(priority, Duration::from_nanos(waited));
+            queue.statistics.promotions += u64::from(promotions);
+        }
+        // A queue that is alone needs no fairness.
+        if shared {
+            self.virtual_time = self.virtual_time.max(queue.finish_tag);
+            queue.finish_tag =
+                self.virtual_time + queue.cost_estimate / u64::from(queue.spec.weight.max(1));
+        }
+        if let Some(rate) = queue.spec.rate {
+            let taken = queue.bucket.take(rate, now.monotonic);
+            debug_assert!(taken.is_ok(), "the rate was looked at before");
+        }
+        if !class.needs.is_empty() {
+            self.take_units(key, class_index, now.monotonic);
+        }
+    }
+
+    fn take_units(&mut self, key: TaskKey, class: u32, now: Moment) {
+        for place in 0..self.classes[class as usize].needs.len() {
+            let (index, units) = self.classes[class as usize].needs[place];
+            let limit = &mut self.limits[index as usize];
+            if limit.reserved_for == Some(class) {
+                limit.reserved_for = None;
+            }
+            match &mut limit.kind {
+                LimitKind::Units { used, .. } => *used += units,
+                LimitKind::Rate { rate, bucket } => {
+                    let taken = bucket.take(*rate, now);
+                    debug_assert!(taken.is_ok(), "the rate was looked at before");
+                }
+                LimitKind::Breaker(breaker) => {
+                    let epoch = breaker.started(now).expect("the breaker was looked at before");
+                    self.work_mut(key).extra_mut(key.index).probes.push((index, epoch));
+                }
+            }
+        }
+    }
+
+    /// An attempt is over, whatever comes next.
+    #[inline(always)]
+    fn release_slot(
+        &mut self,
+        key: TaskKey,
+        class_index: u32,
+        to: TaskState,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let shared = self.queues.len() > 1;
+        let Self { works, classes, queues, .. } = self;
+        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let ran = now.monotonic.nanos_since(work.task_mut(key.index).started_at);
+        let mut was_full = false;
+        if let Work::Run(run) = work {
+            was_full = run.spec.options.slots == Some(run.active);
+            run.active -= 1;
+        }
+        self.active -= 1;
+        let class = &classes[class_index as usize];
+        let queue = &mut queues[class.queue as usize];
+        queue.active -= 1;
+        queue.statistics.run_time.record_nanos(ran);
+        if shared {
+            // The start was charged an estimate: correct it, and learn for the next.
+            let weight = u64::from(queue.spec.weight.max(1));
+            queue.finish_tag =
+                (queue.finish_tag + ran / weight).saturating_sub(queue.cost_estimate / weight);
+            queue.cost_estimate = queue.cost_estimate - queue.cost_estimate / 8 + ran / 8;
+        }
+        if !class.needs.is_empty() {
+            self.release_units(key, class_index, to, now, decision);
+        }
+        if was_full {
+            self.list_sets(key.run.0);
+        }
+    }
+
+    #[inline(never)]
+    fn release_units(
+        &mut self,
+        key: TaskKey,
+        class: u32,
+        to: TaskState,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let ending = match to {
+            TaskState::Succeeded => Ending::Succeeded,
+            TaskState::Failed | TaskState::Delayed => Ending::Failed,
+            // Nobody knows how a lost attempt ended.
+            _ => Ending::Cancelled,
+        };
+        let probes = std::mem::take(&mut self.work_mut(key).extra_mut(key.index).probes);
+        for (index, epoch) in probes {
+            let limit = &mut self.limits[index as usize];
+            if let LimitKind::Breaker(breaker) = &mut limit.kind
+                && breaker.ended(epoch, now.monotonic, ending)
+            {
+                let open = !matches!(breaker.state(), BreakerState::Closed { .. });
+                let limit = limit.name.clone();
+                self.notify(now, decision, || Fact::BreakerChanged { limit, open });
+            }
+        }
+        for place in 0..self.classes[class as usize].needs.len() {
+            let (index, units) = self.classes[class as usize].needs[place];
+            if let LimitKind::Units { used, .. } = &mut self.limits[index as usize].kind {
+                *used -= units;
+            }
+            self.wake_limit(index);
+        }
+    }
+
+    /// Lets the classes that wait for a limit try again.
+    pub(super) fn wake_limit(&mut self, index: u32) {
+        let mut waiting = std::mem::take(&mut self.limits[index as usize].waiting);
+        for class in waiting.drain(..) {
+            let entry = &mut self.classes[class as usize];
+            if entry.blocked_by == Some(index) {
+                entry.blocked_by = None;
+                if !entry.lanes.is_empty() {
+                    self.open_class(class);
+                }
+            }
+        }
+        self.limits[index as usize].waiting = waiting;
+    }
+
+    /// Every task of a run, for loops that change tasks as they go.
+    pub(super) fn task_keys(&self, run: DefaultKey) -> impl Iterator<Item = TaskKey> + use<> {
+        let count = match self.works.get(run) {
+            Some(Work::Run(run)) => run.tasks.len() as u32,
+            Some(Work::Single(_)) => 1,
+            None => 0,
+        };
+        (0..count).map(move |index| TaskKey { run: RunKey(run), index })
+    }
+}
+
+impl crate::run::Run {
+    /// Whether nothing of the run may start now, whatever room there is elsewhere.
+    pub(super) fn is_held(&self) -> bool {
+        self.paused || self.spec.options.slots.is_some_and(|slots| self.active >= slots)
+    }
+}
+
+/// Whether an entry of a lane still stands for ready work.
+#[inline]
+pub(super) fn alive(works: &mut SlotMap<DefaultKey, Work>, entry: &Entry) -> Alive {
+    match works.get_mut(entry.run) {
+        Some(Work::Single(single))
+            if single.task.state == TaskState::Ready
+                && single.task.ready_sequence == entry.sequence =>
+        {
+            Alive::Yes
+        }
+        Some(Work::Run(run)) if entry.set != SINGLE => {
+            let run = &mut **run;
+            let set = &mut run.sets[entry.set as usize];
+            match set.oldest(&run.tasks) {
+                Some((sequence, _)) if sequence == entry.sequence => Alive::Yes,
+                Some((sequence, ready_at)) => Alive::Moved(sequence, ready_at),
+                None => {
+                    set.listed = false;
+                    Alive::No
+                }
+            }
+        }
+        _ => Alive::No,
+    }
+}

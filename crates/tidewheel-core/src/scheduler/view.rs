@@ -1,0 +1,206 @@
+//! Looking at the scheduler without changing it: figures, reports, names.
+//!
+//! Why a task waits is in `explain`.
+
+use std::sync::Arc;
+
+use super::state::Scheduler;
+use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
+use crate::policy::Priority;
+use crate::ready::SINGLE;
+use crate::report::{Counts, RunReport, TaskReport};
+use crate::run::Work;
+use crate::schedule::Counters;
+use crate::statistics::{Overview, Statistics};
+use crate::task::{Task, TaskState};
+use crate::time::{Moment, Now, Timestamp};
+
+impl Scheduler {
+    /// Turns notices on or off.
+    pub fn set_notices(&mut self, wanted: bool) {
+        self.config.notices = wanted;
+    }
+
+    /// The report of a run that has ended; the scheduler forgets it.
+    pub fn take_report(&mut self, key: RunKey) -> Option<RunReport> {
+        let result = self.run(key.0)?.result?;
+        let Some(Work::Run(run)) = self.works.remove(key.0) else { return None };
+        let tasks = run.tasks.iter().enumerate().map(|(index, task)| {
+            let error = run.extra(index as u32).and_then(|extra| extra.error.clone());
+            task_report(TaskId { run: run.id, index: index as u32 }, task, error)
+        });
+        Some(RunReport {
+            id: run.id,
+            result,
+            tasks: tasks.collect(),
+            added: run.added.iter().map(|spec| spec.name.clone()).collect(),
+            counts: run.counts,
+            accepted_at: run.accepted_at,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            graph: run.spec.graph.clone(),
+        })
+    }
+
+    /// A task as it stands.
+    #[must_use]
+    pub fn task(&self, key: TaskKey) -> Option<TaskReport> {
+        let work = self.works.get(key.run.0)?;
+        let task = work.task(key.index)?;
+        let error = work.extra(key.index).and_then(|extra| extra.error.clone());
+        Some(task_report(TaskId { run: work.id(), index: key.index }, task, error))
+    }
+
+    /// How many tasks of a run are in each state.
+    #[must_use]
+    pub fn counts(&self, run: RunKey) -> Option<Counts> {
+        self.run(run.0).map(|run| run.counts)
+    }
+
+    /// The durable identity of a run or single submission.
+    #[must_use]
+    pub fn run_id(&self, run: RunKey) -> Option<RunId> {
+        self.works.get(run.0).map(Work::id)
+    }
+
+    /// A live run by its durable identity.
+    #[must_use]
+    pub fn find_run(&self, id: RunId) -> Option<RunKey> {
+        self.run_keys.get(&id).copied().map(RunKey)
+    }
+
+    /// Every run and single submission in memory.
+    pub fn works(&self) -> impl Iterator<Item = (RunKey, RunId)> + '_ {
+        self.works.iter().map(|(key, work)| (RunKey(key), work.id()))
+    }
+
+    /// A task of a live run by name.
+    #[must_use]
+    pub fn find_task(&self, run: RunKey, name: &str) -> Option<TaskKey> {
+        self.run(run.0)?.find(name).map(|index| TaskKey { run, index })
+    }
+
+    /// The name of a task; a single submission is called by its identity.
+    #[must_use]
+    pub fn task_name(&self, key: TaskKey) -> Option<Arc<str>> {
+        match self.works.get(key.run.0)? {
+            Work::Run(run) if (key.index as usize) < run.tasks.len() => Some(run.name(key.index)),
+            Work::Run(_) => None,
+            Work::Single(single) => Some(single.id.to_string().into()),
+        }
+    }
+
+    /// Attempts that run now.
+    pub fn running(&self) -> impl Iterator<Item = (TaskKey, u32)> + '_ {
+        self.works.iter().flat_map(move |(run, work)| {
+            let tasks = match work {
+                Work::Run(run) if run.active > 0 => run.tasks.as_slice(),
+                Work::Run(_) => &[],
+                Work::Single(single) => std::slice::from_ref(&single.task),
+            };
+            let running = tasks.iter().enumerate().filter(|(_, task)| task.state.holds_slot());
+            running.map(move |(index, task)| {
+                (TaskKey { run: RunKey(run), index: index as u32 }, task.attempts)
+            })
+        })
+    }
+
+    /// Every live schedule.
+    pub fn schedules(&self) -> impl Iterator<Item = (ScheduleKey, ScheduleId)> + '_ {
+        self.schedules.iter().map(|(key, entry)| (ScheduleKey(key), entry.id))
+    }
+
+    /// Figures of a schedule.
+    #[must_use]
+    pub fn schedule_counters(&self, key: ScheduleKey) -> Option<Counters> {
+        self.schedules.get(key.0).map(|entry| entry.schedule.counters())
+    }
+
+    /// The next nominal instant of a schedule.
+    #[must_use]
+    pub fn schedule_next(&self, key: ScheduleKey) -> Option<Timestamp> {
+        self.schedules.get(key.0).and_then(|entry| entry.schedule.next_nominal())
+    }
+
+    /// Figures of the whole scheduler and of each queue.
+    #[must_use]
+    pub fn overview(&self, now: Now) -> Overview {
+        let mut overview = Overview {
+            slots: self.config.slots,
+            runs: self.run_keys.len() as u64,
+            delayed: self.delayed,
+            schedules: self.schedules.len() as u64,
+            timers: self.timers.len() as u64,
+            paused: self.paused,
+            backoff_level: self
+                .schedules
+                .values()
+                .map(|entry| entry.schedule.counters().backoff_level)
+                .max()
+                .unwrap_or(0),
+            ..Overview::default()
+        };
+        let mut oldest = now.monotonic;
+        for (index, queue) in self.queues.iter().enumerate() {
+            let (promotions, queue_oldest) = self.waiting_promotions(index as u32, now.monotonic);
+            oldest = oldest.min(queue_oldest);
+            let statistics = Statistics {
+                active: u64::from(queue.active),
+                queued: queue.waiting,
+                promotions: queue.statistics.promotions + promotions,
+                ..queue.statistics.clone()
+            };
+            overview.total.add(&statistics);
+            overview.queues.push((queue.name.clone(), statistics));
+        }
+        overview.oldest_wait = now.monotonic.since(oldest);
+        overview
+    }
+
+    /// Promotions of tasks that still wait, and since when the oldest waits: computed when asked.
+    fn waiting_promotions(&self, queue: u32, now: Moment) -> (u64, Moment) {
+        let mut promotions = 0;
+        let mut oldest = now;
+        let mut count = |task: &Task| {
+            if task.state == TaskState::Ready {
+                let priority = Priority::new(i64::from(task.priority));
+                let waited = now.since(task.ready_at);
+                promotions += u64::from(self.ageing.promotions(priority, waited));
+                oldest = oldest.min(task.ready_at);
+            }
+        };
+        for class in self.classes.iter().filter(|class| class.queue == queue) {
+            for (_, entry) in class.lanes.entries().filter(|(_, entry)| entry.set == SINGLE) {
+                if let Some(Work::Single(single)) = self.works.get(entry.run) {
+                    count(&single.task);
+                }
+            }
+        }
+        for run in self.run_keys.values().filter_map(|&key| self.run(key)) {
+            if run.counts.of(TaskState::Ready) == 0 {
+                continue;
+            }
+            for task in &run.tasks {
+                let set = &run.sets[run.profiles[task.profile.0 as usize].set as usize];
+                if self.classes[set.class as usize].queue == queue {
+                    count(task);
+                }
+            }
+        }
+        (promotions, oldest)
+    }
+}
+
+fn task_report(id: TaskId, task: &Task, error: Option<Arc<str>>) -> TaskReport {
+    let known = |moment: Moment| (moment != Moment::MAX).then_some(moment);
+    TaskReport {
+        id,
+        state: task.state,
+        reason: task.reason,
+        attempts: task.attempts,
+        ready_at: task.ready_at,
+        started_at: known(task.started_at),
+        ended_at: known(task.ended_at),
+        error,
+    }
+}

@@ -1,0 +1,237 @@
+//! What callers ask for: profiles of tasks, runs, queues, limits, the scheduler's own settings.
+//!
+//! Plain data without behaviour beyond defaults; the scheduler decides what to make of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::graph::Graph;
+use crate::policy::{BreakerSpec, OnError, Priority, Rate, Retry};
+
+/// The name of the queue everything is in until somebody names another.
+pub const DEFAULT_QUEUE: &str = "default";
+
+/// How a task is treated, shared by all tasks treated alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// 0 to 100, higher first.
+    pub priority: Priority,
+    /// The queue it waits in; `None`: the run's queue, or `default`.
+    pub queue: Option<Arc<str>>,
+    /// What happens after a failed attempt.
+    pub retry: Retry,
+    /// Time for one attempt.
+    pub attempt_timeout: Option<Duration>,
+    /// Time for all attempts and the waiting between, from the moment the task first became ready.
+    pub task_timeout: Option<Duration>,
+    /// Wait after the last dependency ended.
+    pub start_delay: Duration,
+    /// The task's own word for its failure.
+    pub on_error: Option<OnError>,
+    /// The task's own word for the failure of what it needs.
+    pub on_dependency_error: Option<OnError>,
+    /// Runs whatever became of its dependencies and of the run (clean-up).
+    pub always: bool,
+    /// Never tried again when an attempt was lost and may have taken effect.
+    pub at_most_once: bool,
+    /// Named limits and the units taken of each while an attempt runs.
+    pub limits: Vec<(Arc<str>, u32)>,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            priority: Priority::NORMAL,
+            queue: None,
+            retry: Retry::none(),
+            attempt_timeout: None,
+            task_timeout: None,
+            start_delay: Duration::ZERO,
+            on_error: None,
+            on_dependency_error: None,
+            always: false,
+            at_most_once: false,
+            limits: Vec::new(),
+        }
+    }
+}
+
+/// The order inside a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunOrder {
+    /// Earliest deadline, then longest remaining path, then oldest.
+    #[default]
+    CriticalPath,
+    /// Earliest deadline, then least slack when several resources are shared: the longest path
+    /// after the task, then oldest.
+    LatestFinish,
+    /// Earliest deadline, then oldest.
+    Deadline,
+    /// Oldest first.
+    Fifo,
+}
+
+/// What happens to running attempts when a failure stops the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnStop {
+    /// They finish.
+    #[default]
+    Finish,
+    /// They are told to stop, and ended after the grace.
+    Cancel {
+        /// Time to stop by themselves.
+        grace: Duration,
+    },
+}
+
+/// How a run is treated as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOptions {
+    /// A name for people.
+    pub name: Arc<str>,
+    /// The queue of tasks that name none.
+    pub queue: Arc<str>,
+    /// Attempts of this run at once; `None`: as many as the scheduler allows.
+    pub slots: Option<u32>,
+    /// Time for the whole run.
+    pub timeout: Option<Duration>,
+    /// The word for failures where neither task has one.
+    pub on_error: OnError,
+    /// What happens to running attempts when a failure stops the run.
+    pub on_stop: OnStop,
+    /// The order inside the run.
+    pub order: RunOrder,
+    /// Whether the run stays open for more tasks when all have ended.
+    pub keep_open: bool,
+    /// Whether it starts paused.
+    pub paused: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            name: Arc::from(""),
+            queue: Arc::from(DEFAULT_QUEUE),
+            slots: None,
+            timeout: None,
+            on_error: OnError::Skip,
+            on_stop: OnStop::Finish,
+            order: RunOrder::CriticalPath,
+            keep_open: false,
+            paused: false,
+        }
+    }
+}
+
+/// A run as asked for. Immutable; stores keep it whole.
+#[derive(Debug, Clone)]
+pub struct RunSpec {
+    /// The tasks and what waits for what.
+    pub graph: Arc<Graph>,
+    /// How the run is treated.
+    pub options: RunOptions,
+    /// The profiles its tasks use; the first is the default.
+    pub profiles: Vec<Arc<Profile>>,
+    /// Index into `profiles` by task; empty when all use the first.
+    pub profile_of: Vec<u16>,
+    /// Time until each task should have ended, counted from the start of the run.
+    pub deadlines: BTreeMap<u32, Duration>,
+    /// Keys of tasks that run one at a time, in order.
+    pub keys: BTreeMap<u32, Arc<str>>,
+    /// Tasks that were done before and are not run again.
+    pub already_done: Vec<u32>,
+}
+
+impl RunSpec {
+    /// A run of `graph` in which every task has the profile `profile`.
+    #[must_use]
+    pub fn new(graph: Arc<Graph>, options: RunOptions, profile: Profile) -> Self {
+        Self {
+            graph,
+            options,
+            profiles: vec![Arc::new(profile)],
+            profile_of: Vec::new(),
+            deadlines: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            already_done: Vec::new(),
+        }
+    }
+}
+
+/// A task to be added to a live run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSpec {
+    /// Its name; unique in the run.
+    pub name: Arc<str>,
+    /// Indices of the tasks it waits for.
+    pub after: Vec<u32>,
+    /// How it is treated.
+    pub profile: Arc<Profile>,
+    /// How long it is expected to take.
+    pub estimate: Option<Duration>,
+    /// Tasks of one key run one at a time, in order.
+    pub key: Option<Arc<str>>,
+    /// Time until it should have ended, from now.
+    pub deadline: Option<Duration>,
+}
+
+/// A queue: a lane with weight, slots and rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueSpec {
+    /// Share of the scheduler's slots against other queues with waiting work.
+    pub weight: u32,
+    /// Attempts of this queue at once; `None`: no own bound.
+    pub slots: Option<u32>,
+    /// Starts per time.
+    pub rate: Option<Rate>,
+    /// Tasks that may wait; a submission over it is refused.
+    pub waiting_max: Option<u32>,
+    /// Whether a more important task may end a less important attempt.
+    pub preempt: bool,
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self { weight: 1, slots: None, rate: None, waiting_max: None, preempt: false }
+    }
+}
+
+/// A named cap shared by everything that names it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LimitSpec {
+    /// At most this many units at once (a concurrency cap, or a resource).
+    Units(u32),
+    /// At most so many starts per time.
+    Rate(Rate),
+    /// Closed for a time after failures, then one probe.
+    Breaker(BreakerSpec),
+}
+
+/// The scheduler's own settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Attempts at once in all; `None`: no bound.
+    pub slots: Option<u32>,
+    /// Time in which waiting work gains sixty points of priority; `None`: no ageing.
+    pub starvation_timeout: Option<Duration>,
+    /// Attempts that may be lost with their worker before a task is quarantined.
+    pub lost_attempts_max: u32,
+    /// Mixed into every jitter.
+    pub seed: u64,
+    /// Whether notices are made; they cost time when nobody looks.
+    pub notices: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            slots: None,
+            starvation_timeout: Some(Duration::from_secs(30)),
+            lost_attempts_max: 10,
+            seed: 0,
+            notices: false,
+        }
+    }
+}

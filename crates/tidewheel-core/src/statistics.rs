@@ -1,0 +1,104 @@
+//! Figures about the scheduler and each queue, and how they are kept.
+//!
+//! How they are shown (text, JSON, metrics formats) is left to the surfaces.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::histogram::Histogram;
+
+/// Figures of one queue, or of all together.
+#[derive(Debug, Clone, Default)]
+pub struct Statistics {
+    /// Attempts running now.
+    pub active: u64,
+    /// Tasks that are ready and wait for their turn, a slot or a limit.
+    pub queued: u64,
+    /// Tasks accepted.
+    pub submitted: u64,
+    /// Tasks that ran and ended, well or badly.
+    pub completed: u64,
+    /// Of those, tasks with a submitted priority of 75 and more.
+    pub high_priority_completed: u64,
+    /// Of those, tasks with a submitted priority below 25.
+    pub low_priority_completed: u64,
+    /// Times that waiting raised a task's priority.
+    pub promotions: u64,
+    /// Tasks refused because a queue was full or the scheduler was shutting down.
+    pub rejected: u64,
+    /// Tasks cancelled or abandoned.
+    pub cancelled: u64,
+    /// Tasks skipped by rule.
+    pub skipped: u64,
+    /// Of the completed ones, those that failed.
+    pub failed: u64,
+    /// Attempts that failed and were, or will be, followed by another.
+    pub retried: u64,
+    /// Attempts lost with their worker.
+    pub lost: u64,
+    /// Attempts ended to make room for more important ones.
+    pub preempted: u64,
+    /// Tasks that ended after their deadline.
+    pub late: u64,
+    /// Time from ready to started.
+    pub wait_time: Histogram,
+    /// Time from started to ended, each attempt.
+    pub run_time: Histogram,
+    /// Time from the instant a firing was due to the moment it was noticed.
+    pub due_lag: Histogram,
+}
+
+impl Statistics {
+    /// Failed attempts as a share of all that ended, 0 to 1.
+    #[must_use]
+    pub fn failure_rate(&self) -> f64 {
+        let ended = self.run_time.count();
+        if ended == 0 { 0.0 } else { (self.failed + self.retried) as f64 / ended as f64 }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.active += other.active;
+        self.queued += other.queued;
+        self.submitted += other.submitted;
+        self.completed += other.completed;
+        self.high_priority_completed += other.high_priority_completed;
+        self.low_priority_completed += other.low_priority_completed;
+        self.promotions += other.promotions;
+        self.rejected += other.rejected;
+        self.cancelled += other.cancelled;
+        self.skipped += other.skipped;
+        self.failed += other.failed;
+        self.retried += other.retried;
+        self.lost += other.lost;
+        self.preempted += other.preempted;
+        self.late += other.late;
+        self.wait_time.merge(&other.wait_time);
+        self.run_time.merge(&other.run_time);
+        self.due_lag.merge(&other.due_lag);
+    }
+}
+
+/// The figures of a scheduler at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Overview {
+    /// All queues together.
+    pub total: Statistics,
+    /// Each queue, in the order of definition; the first is `default`.
+    pub queues: Vec<(Arc<str>, Statistics)>,
+    /// Attempts that may run at once; `None`: no bound.
+    pub slots: Option<u32>,
+    /// Runs that have not ended.
+    pub runs: u64,
+    /// Tasks that wait for time: retries and start delays.
+    pub delayed: u64,
+    /// The longest series of failures any schedule is in now.
+    pub backoff_level: u32,
+    /// Live schedules.
+    pub schedules: u64,
+    /// Timers armed.
+    pub timers: u64,
+    /// Whether the scheduler is paused.
+    pub paused: bool,
+    /// The longest time any ready task has been waiting.
+    pub oldest_wait: Duration,
+}

@@ -1,0 +1,77 @@
+//! [`Attempt`]: what the code of a single task or a firing knows about its own attempt.
+//!
+//! Tasks of a graph know more; their context is [`crate::Task`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidewheel_core::id::TaskId;
+
+use crate::driver::Seat;
+use crate::wheel::Tidewheel;
+
+/// One try at a single task or at a firing of a schedule, as its own code sees it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidewheel::Tidewheel;
+///
+/// let wheel = Tidewheel::builder().start();
+/// let request = wheel.task_with(|attempt| async move {
+///     if attempt.number() < 3 { Err("not yet") } else { Ok(attempt.number()) }
+/// });
+/// # let request = request.base_delay(std::time::Duration::from_millis(1));
+/// assert_eq!(request.retries(5).submit().await?, 3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Attempt {
+    seat: Arc<Seat>,
+}
+
+impl Attempt {
+    pub(crate) fn new(seat: Arc<Seat>) -> Self {
+        Self { seat }
+    }
+
+    /// The number of the try, from 1.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.seat.start.attempt
+    }
+
+    /// The durable identity of the task; with the number, a key for doing things only once.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.seat.start.id
+    }
+
+    /// Whether the attempt was told to stop. It is ended by force after its grace.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.seat.is_stopped()
+    }
+
+    /// Waits until the attempt is told to stop.
+    pub async fn cancelled(&self) {
+        std::future::poll_fn(|context| self.seat.poll_stopped(context)).await;
+    }
+
+    /// The wheel that runs it.
+    #[must_use]
+    pub fn wheel(&self) -> Tidewheel {
+        Tidewheel::from_shared(Arc::clone(&self.seat.shared))
+    }
+
+    pub(crate) fn has_seen_stop(&self) -> bool {
+        self.seat.has_seen_stop()
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").field("id", &self.id()).field("number", &self.number()).finish()
+    }
+}

@@ -1,0 +1,67 @@
+//! What is to be done once the lock is released: starts, stops, answers, drops.
+//!
+//! Everything that may run user code (wakers, drops, callbacks) is one of these, so that user code
+//! never runs under the scheduler's lock and may call the wheel from anywhere.
+
+use std::sync::Arc;
+
+use tidewheel_core::decision::Start;
+use tidewheel_core::id::ScheduleKey;
+use tidewheel_core::input::Outcome;
+use tidewheel_core::report;
+use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::time::Timestamp;
+
+use super::attempt::BoxFuture;
+use super::seat::{Seat, Stopped};
+use super::state::{Ask, Repeat, ScheduleEntry, SingleEntry};
+
+/// A graph's code: starts workers for its tasks and is told how the run ended.
+pub(crate) trait Launch: Send + Sync {
+    /// Spawns a worker that begins with this attempt.
+    fn launch(self: Arc<Self>, start: Start);
+    /// The run has ended, with a report unless the wheel is gone.
+    fn ended(&self, report: Option<report::RunReport>, end: End);
+}
+
+/// Whoever waits for a single submission.
+pub(crate) trait Waiter: Send + Sync {
+    fn ended(&self, end: End);
+}
+
+/// How a single submission, or everything, ended.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    /// The scheduler says so.
+    Ended { state: TaskState, reason: Reason, error: Option<Arc<str>> },
+    /// The wheel was shut down while it waited.
+    ShutDown,
+    /// The runtime ended, the store failed, or the scheduler broke.
+    Lost(Arc<str>),
+}
+
+pub(super) enum Effect {
+    Launch(Arc<dyn Launch>, Start),
+    LaunchSingle(Single),
+    Stop(Arc<Seat>, Stopped),
+    EndSingle(SingleEntry, End),
+    EndRun(Arc<dyn Launch>, Option<Box<report::RunReport>>, End),
+    AskTrigger(Option<Ask>, ScheduleKey, Option<Timestamp>),
+    /// A schedule's code, to be dropped.
+    DropCode(Arc<ScheduleEntry>),
+    ShutDownCompleted,
+    Rearm,
+}
+
+/// A single attempt ready to run.
+pub(super) struct Single {
+    pub start: Start,
+    pub code: SingleCode,
+}
+
+pub(super) enum SingleCode {
+    Future(BoxFuture<Outcome>),
+    Call(Arc<Repeat>),
+    /// There is no code for it here.
+    Missing,
+}

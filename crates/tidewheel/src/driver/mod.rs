@@ -1,0 +1,19 @@
+//! Doing: what drives the scheduler, runs attempts, keeps time and tells whoever waits.
+//!
+//! Nothing here decides; every decision comes out of [`engine::Engine::turn`].
+
+mod attempt;
+mod state;
+mod effect;
+pub mod engine;
+mod seat;
+mod shared;
+mod timer;
+mod worker;
+
+pub(crate) use attempt::{BoxFuture, failure_of_panic, panic_text};
+pub(crate) use state::{Code, Repeat, ScheduleEntry, SingleEntry, State};
+pub(crate) use effect::{End, Launch, Waiter};
+pub(crate) use seat::{Seat, Stopped};
+pub(crate) use shared::{Settings, Shared};
+pub(crate) use worker::run_worker;

@@ -1,0 +1,159 @@
+//! [`Seat`]: one running attempt, as user code and requests to stop see it.
+//!
+//! A worker keeps its seat from one attempt to the next; polling is in `attempt`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tidewheel_core::decision::Start;
+use tidewheel_core::task::Reason;
+use tidewheel_core::time::Timestamp;
+
+use super::shared::Shared;
+use crate::run::RunCell;
+
+pub(crate) struct Seat {
+    pub shared: Arc<Shared>,
+    /// The run, for a task of a graph.
+    pub run: Option<Arc<RunCell>>,
+    pub start: Start,
+    /// The instant a firing stands for.
+    pub nominal: Option<Timestamp>,
+    /// The task's name, once somebody asked and it had to be made.
+    pub name: OnceLock<String>,
+    /// Requests to stop reach the seat directly. Until then the driver remembers them.
+    is_registered: AtomicBool,
+    /// The attempt has ended; only user code that kept its context still has the seat.
+    is_over: AtomicBool,
+    /// User code has seen that it should stop.
+    has_seen_stop: AtomicBool,
+    signal: Mutex<Signal>,
+}
+
+#[derive(Default)]
+struct Signal {
+    stop: Option<Stopped>,
+    worker: Option<Waker>,
+    listeners: Vec<Waker>,
+}
+
+/// A request to stop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stopped {
+    pub grace: Duration,
+    pub reason: Reason,
+}
+
+impl Seat {
+    pub fn new(shared: Arc<Shared>, run: Option<Arc<RunCell>>, start: Start) -> Self {
+        Self {
+            shared,
+            run,
+            start,
+            nominal: None,
+            name: OnceLock::new(),
+            is_registered: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            has_seen_stop: AtomicBool::new(false),
+            signal: Mutex::default(),
+        }
+    }
+
+    /// Makes an unshared seat that of the next attempt.
+    pub fn reuse(&mut self, start: Start) {
+        self.start = start;
+        *self.is_over.get_mut() = false;
+        if *self.is_registered.get_mut() {
+            *self.is_registered.get_mut() = false;
+            *self.has_seen_stop.get_mut() = false;
+            *self.signal.get_mut().unwrap_or_else(PoisonError::into_inner) = Signal::default();
+        }
+        if self.name.get().is_some() {
+            self.name = OnceLock::new();
+        }
+    }
+
+    pub fn is_registered(&self) -> bool {
+        self.is_registered.load(Ordering::Acquire)
+    }
+
+    /// Lets requests to stop reach this seat, and takes over one that came before.
+    pub fn register(self: &Arc<Self>) {
+        if self.is_registered() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        if self.is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        let early = state.register(self);
+        if let Some(stopped) = early {
+            // Nobody can listen yet, so no waker is called under the lock.
+            self.signal().stop = Some(stopped);
+        }
+        self.is_registered.store(true, Ordering::Release);
+    }
+
+    /// The attempt has ended. Called under the scheduler's lock.
+    pub fn leave(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells the attempt to stop. Must be called without the scheduler's lock.
+    pub fn stop(&self, stopped: Stopped) {
+        let mut signal = self.signal();
+        // A second request may only shorten the grace.
+        match &mut signal.stop {
+            Some(before) if before.grace <= stopped.grace => return,
+            before => *before = Some(stopped),
+        }
+        let worker = signal.worker.take();
+        let listeners = std::mem::take(&mut signal.listeners);
+        drop(signal);
+        worker.into_iter().chain(listeners).for_each(Waker::wake);
+    }
+
+    /// For the worker: the request to stop, if any; else it will be woken by one.
+    pub fn poll_worker(&self, context: &mut Context<'_>) -> Option<Stopped> {
+        let mut signal = self.signal();
+        match &mut signal.worker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        signal.stop
+    }
+
+    /// For user code: whether it should stop.
+    pub fn is_stopped(self: &Arc<Self>) -> bool {
+        self.register();
+        let is_stopped = self.signal().stop.is_some();
+        if is_stopped {
+            self.has_seen_stop.store(true, Ordering::Relaxed);
+        }
+        is_stopped
+    }
+
+    /// For user code: waits until it should stop.
+    pub fn poll_stopped(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.register();
+        let mut signal = self.signal();
+        if signal.stop.is_some() {
+            self.has_seen_stop.store(true, Ordering::Relaxed);
+            return Poll::Ready(());
+        }
+        if !signal.listeners.iter().any(|waker| waker.will_wake(context.waker())) {
+            signal.listeners.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    pub fn has_seen_stop(&self) -> bool {
+        self.has_seen_stop.load(Ordering::Relaxed)
+    }
+
+    fn signal(&self) -> MutexGuard<'_, Signal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,186 @@
+//! [`Shared`]: what all handles and workers of a wheel have in common, and the one way in.
+//!
+//! Lock, step, settle, unlock, and only then carry out the effects.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tidewheel_core::input::{Command, Event, Input, Rejection, Reply, ShutdownMode};
+use tidewheel_core::time::Now;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+
+use super::attempt::guard;
+use super::effect::{Effect, End};
+use super::state::{Next, State, Wanted};
+use super::worker::single_worker;
+use crate::clock::Clock;
+use crate::notices::Hub;
+
+pub(crate) struct Shared {
+    pub clock: Clock,
+    pub runtime: Handle,
+    pub hub: Hub,
+    /// Wakes the timer when an earlier time appeared.
+    pub timer: Arc<Notify>,
+    /// True once nothing runs and nothing will.
+    pub completed: watch::Sender<bool>,
+    /// Handles of users; when the last is dropped, the wheel drains.
+    handles: AtomicUsize,
+    state: Mutex<State>,
+}
+
+/// What a wheel is made of besides its state.
+pub(crate) struct Settings {
+    pub clock: Clock,
+    pub runtime: Handle,
+    pub hub: Hub,
+}
+
+impl Shared {
+    pub fn new(settings: Settings, state: State) -> Arc<Self> {
+        Arc::new(Self {
+            clock: settings.clock,
+            runtime: settings.runtime,
+            hub: settings.hub,
+            timer: Arc::new(Notify::new()),
+            completed: watch::Sender::new(false),
+            handles: AtomicUsize::new(0),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Begins what was restored, and keeps time from now on.
+    pub fn begin(self: &Arc<Self>) {
+        self.clock.tell_jumps(&self.timer);
+        let mut effects = Vec::new();
+        let now = self.clock.now_exactly();
+        let mut state = self.lock();
+        state.adopt_outputs();
+        state.settle(now, Wanted::Nothing, &mut effects);
+        drop(state);
+        self.perform(&mut effects);
+        self.runtime.spawn(super::timer::keep_time(Arc::clone(self)));
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| {
+            // A decision was broken off by a panic of our own: nothing in it can be trusted.
+            let mut state = poisoned.into_inner();
+            state.end.get_or_insert(End::Lost(Arc::from("the scheduler broke an invariant")));
+            state
+        })
+    }
+
+    /// Asks something of the scheduler.
+    pub fn command(self: &Arc<Self>, command: Command) -> Result<Reply, Rejection> {
+        self.command_with(|_, _| Ok(command), |_, _| ())
+    }
+
+    /// Asks something of the scheduler. `make` and `bind` run under the lock, before the step and
+    /// before anything follows from it; neither may run or drop what belongs to users.
+    pub fn command_with(
+        self: &Arc<Self>,
+        make: impl FnOnce(&mut State, Now) -> Result<Command, Rejection>,
+        bind: impl FnOnce(&mut State, &Reply),
+    ) -> Result<Reply, Rejection> {
+        let mut effects = Vec::new();
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let reply = make(&mut state, now)
+            .and_then(|command| state.step(now, Input::Command(command)));
+        if let Ok(reply) = &reply {
+            bind(&mut state, reply);
+        }
+        let next = state.settle(now, Wanted::Single, &mut effects);
+        drop(state);
+        if let Some(Next::Single(single)) = next {
+            self.runtime.spawn(single_worker(Arc::clone(self), single));
+        }
+        self.perform(&mut effects);
+        reply
+    }
+
+    /// Tells the scheduler something.
+    pub(super) fn tell(self: &Arc<Self>, now: Now, event: Event, effects: &mut Vec<Effect>) {
+        let mut state = self.lock();
+        // An event has no reply; if the wheel has ended, nobody is interested any more.
+        let _ = state.step(now, Input::Event(event));
+        state.settle(now, Wanted::Nothing, effects);
+    }
+
+    /// Carries out effects, and what follows from them, without the lock.
+    pub(super) fn perform(self: &Arc<Self>, effects: &mut Vec<Effect>) {
+        while !effects.is_empty() {
+            let mut follow_up = Vec::new();
+            for effect in effects.drain(..) {
+                self.perform_one(effect, &mut follow_up);
+            }
+            effects.append(&mut follow_up);
+        }
+    }
+
+    fn perform_one(self: &Arc<Self>, effect: Effect, follow_up: &mut Vec<Effect>) {
+        match effect {
+            Effect::Launch(launch, start) => launch.launch(start),
+            Effect::LaunchSingle(single) => {
+                self.runtime.spawn(single_worker(Arc::clone(self), single));
+            }
+            Effect::Stop(seat, stopped) => seat.stop(stopped),
+            Effect::EndSingle(entry, end) => {
+                // Dropping what the user gave may panic; nobody else should suffer for it.
+                let _ = guard(|| drop(entry.code));
+                if let Some(waiter) = entry.waiter {
+                    let _ = guard(|| waiter.ended(end));
+                }
+            }
+            Effect::EndRun(launch, report, end) => {
+                let _ = guard(|| launch.ended(report.map(|report| *report), end));
+                let _ = guard(|| drop(launch));
+            }
+            Effect::AskTrigger(ask, schedule, last) => {
+                // A trigger that panics has no next instant.
+                let next = ask.and_then(|ask| guard(|| ask(last)).unwrap_or(None));
+                let event = Event::TriggerAnswered { schedule, next };
+                self.tell(self.clock.now(), event, follow_up);
+            }
+            Effect::DropCode(entry) => {
+                let _ = guard(|| drop(entry));
+            }
+            Effect::ShutDownCompleted => {
+                self.completed.send_replace(true);
+                self.timer.notify_one();
+            }
+            Effect::Rearm => self.timer.notify_one(),
+        }
+    }
+
+    /// A worker or the timer is gone without having ended: the runtime was shut down, or a bug of
+    /// ours panicked. Nobody will run anything here any more, so whoever waits is told.
+    pub(super) fn give_up(self: &Arc<Self>) {
+        let mut effects = Vec::new();
+        let mut state = self.lock();
+        if state.end.is_none() {
+            state.end = Some(End::Lost(Arc::from("the runtime ended")));
+        }
+        state.end_everything(&mut effects);
+        drop(state);
+        self.perform(&mut effects);
+    }
+
+    pub fn add_handle(&self) {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn drop_handle(self: &Arc<Self>) {
+        if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shut_down(ShutdownMode::Drain, None);
+        }
+    }
+
+    pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
+        // Refused only when it has ended already.
+        let _ = self.command(Command::ShutDown { mode, grace });
+    }
+}

@@ -1,0 +1,390 @@
+//! [`State`]: everything behind the one lock: the engine and who belongs to which key.
+//!
+//! Actions become effects here; effects are carried out without the lock, in `shared`.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use tidewheel_core::decision::{Action, Notice, Start};
+use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
+use tidewheel_core::input::{Input, Outcome, Rejection, Reply};
+use tidewheel_core::time::{Moment, Now, Timestamp};
+use tokio::sync::mpsc;
+
+use super::attempt::BoxFuture;
+use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
+use super::engine::Engine;
+use super::seat::{Seat, Stopped};
+use crate::attempt::Attempt;
+
+/// Code that can be run again and again.
+pub(crate) type Repeat = dyn Fn(Attempt) -> BoxFuture<Outcome> + Send + Sync;
+
+/// Asks a custom trigger for its next instant.
+pub(crate) type Ask = Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync>;
+
+pub(crate) struct State {
+    pub engine: Engine,
+    /// How plain submissions are treated.
+    pub plain: ProfileId,
+    pub notices: Option<mpsc::UnboundedSender<Notice>>,
+    /// Why nothing is done any more.
+    pub end: Option<End>,
+    /// When the timer will look at the clock.
+    pub armed: Moment,
+    entries: HashMap<RunKey, Entry, BuildHasherDefault<KeyHasher>>,
+    schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
+    /// Attempts that have waited at least once.
+    attempts: HashMap<TaskKey, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
+    /// Requests to stop attempts that are not among these yet.
+    early: HashMap<(TaskKey, u32), Stopped, BuildHasherDefault<KeyHasher>>,
+    /// Code for restored tasks.
+    adopt: Option<Arc<Repeat>>,
+    ids: Ids,
+    /// The actions of the newest turn; kept for its buffer.
+    actions: Vec<Action>,
+}
+
+enum Entry {
+    Single(SingleEntry),
+    Run(Arc<dyn Launch>),
+}
+
+pub(crate) struct SingleEntry {
+    pub code: Code,
+    /// Nobody waits for the firing of a schedule.
+    pub waiter: Option<Arc<dyn Waiter>>,
+}
+
+pub(crate) enum Code {
+    /// A future that can be run once; gone when it was.
+    Once(Option<BoxFuture<Outcome>>),
+    Repeat(Arc<Repeat>),
+}
+
+pub(crate) struct ScheduleEntry {
+    pub code: Arc<Repeat>,
+    pub ask: Option<Ask>,
+}
+
+/// Whose attempts the caller could go straight on with.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    Nothing,
+    Run(RunKey),
+    Single,
+}
+
+/// The attempt the caller goes on with.
+pub(super) enum Next {
+    Run(Start),
+    Single(Single),
+}
+
+impl State {
+    pub fn new(engine: Engine, plain: ProfileId, adopt: Option<Arc<Repeat>>, seed: Option<u64>) -> Self {
+        Self {
+            engine,
+            plain,
+            notices: None,
+            end: None,
+            armed: Moment::MAX,
+            entries: HashMap::default(),
+            schedules: HashMap::default(),
+            attempts: HashMap::default(),
+            early: HashMap::default(),
+            adopt,
+            ids: Ids::new(seed),
+            actions: Vec::new(),
+        }
+    }
+
+    pub fn fresh_run_id(&mut self, now: Now) -> RunId {
+        RunId(self.ids.next(now.wall))
+    }
+
+    pub fn fresh_schedule_id(&mut self, now: Now) -> ScheduleId {
+        ScheduleId(self.ids.next(now.wall))
+    }
+
+    pub fn insert_single(&mut self, run: RunKey, entry: SingleEntry) {
+        self.entries.insert(run, Entry::Single(entry));
+    }
+
+    pub fn insert_run(&mut self, run: RunKey, launch: Arc<dyn Launch>) {
+        self.entries.insert(run, Entry::Run(launch));
+    }
+
+    pub fn insert_schedule(&mut self, schedule: ScheduleKey, entry: ScheduleEntry) {
+        self.schedules.insert(schedule, Arc::new(entry));
+    }
+
+    /// Steps one input. What it leads to waits for [`State::settle`]; the reply is for commands.
+    pub(super) fn step(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
+        if self.end.is_some() {
+            return Err(Rejection::ShuttingDown);
+        }
+        debug_assert!(self.actions.is_empty(), "every step is followed by settle");
+        match self.engine.turn(now, [input]) {
+            Ok(outputs) => {
+                std::mem::swap(&mut outputs.actions, &mut self.actions);
+                if let Some(sender) = &self.notices {
+                    for notice in outputs.notices.drain(..) {
+                        // The pump that receives them ends only with the runtime.
+                        let _ = sender.send(notice);
+                    }
+                }
+                outputs.replies.pop().unwrap_or(Ok(Reply::Done))
+            }
+            Err(error) => {
+                self.end = Some(End::Lost(Arc::from(describe(&error))));
+                Err(Rejection::ShuttingDown)
+            }
+        }
+    }
+
+    /// Takes over what opening the engine left to be done.
+    pub(super) fn adopt_outputs(&mut self) {
+        std::mem::swap(&mut self.engine.outputs().actions, &mut self.actions);
+    }
+
+    /// Turns the actions of the newest step into effects, except one attempt the caller wants.
+    pub(super) fn settle(
+        &mut self,
+        now: Now,
+        wanted: Wanted,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Next> {
+        if self.end.is_some() {
+            self.end_everything(effects);
+            return None;
+        }
+        let mut next = None;
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::StartAttempt(start) => self.start(start, wanted, &mut next, effects),
+                action => self.act(action, effects),
+            }
+        }
+        self.actions = actions;
+        self.rearm(now, effects);
+        next
+    }
+
+    fn start(
+        &mut self,
+        start: Start,
+        wanted: Wanted,
+        next: &mut Option<Next>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Wanted::Run(run) = wanted
+            && next.is_none()
+            && start.task.run == run
+        {
+            *next = Some(Next::Run(start));
+            return;
+        }
+        let single = match self.entries.get_mut(&start.task.run) {
+            Some(Entry::Run(launch)) => {
+                effects.push(Effect::Launch(Arc::clone(launch), start));
+                return;
+            }
+            Some(Entry::Single(entry)) => Single { start, code: entry.code.attempt() },
+            None => Single { start, code: self.adopted(start) },
+        };
+        if matches!(wanted, Wanted::Single) && next.is_none() {
+            *next = Some(Next::Single(single));
+        } else {
+            effects.push(Effect::LaunchSingle(single));
+        }
+    }
+
+    /// The code of a task that was not submitted here: a firing, or restored from the store.
+    fn adopted(&mut self, start: Start) -> SingleCode {
+        let schedule = start.schedule.and_then(|key| self.schedules.get(&key));
+        let code = match schedule {
+            Some(schedule) => Some(&schedule.code),
+            None => self.adopt.as_ref(),
+        };
+        let Some(code) = code.map(Arc::clone) else { return SingleCode::Missing };
+        // Kept by task, because the schedule may end before its last firing does.
+        let entry = SingleEntry { code: Code::Repeat(Arc::clone(&code)), waiter: None };
+        if schedule.is_some() {
+            self.insert_single(start.task.run, entry);
+        }
+        SingleCode::Call(code)
+    }
+
+    fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        match action {
+            Action::StartAttempt(_) => unreachable!("handled by the caller"),
+            Action::StopAttempt { task, attempt, grace, reason } => {
+                let stopped = Stopped { grace, reason };
+                match self.attempts.get(&task) {
+                    Some(seat) if seat.start.attempt == attempt => {
+                        effects.push(Effect::Stop(Arc::clone(seat), stopped));
+                    }
+                    _ => {
+                        self.early.insert((task, attempt), stopped);
+                    }
+                }
+            }
+            Action::SubmissionEnded { run, state, reason, error } => {
+                if let Some(Entry::Single(entry)) = self.entries.remove(&run) {
+                    let end = End::Ended { state, reason, error };
+                    effects.push(Effect::EndSingle(entry, end));
+                }
+            }
+            Action::RunEnded { run, .. } => {
+                let report = self.engine.scheduler_mut().take_report(run).map(Box::new);
+                if let Some(Entry::Run(launch)) = self.entries.remove(&run) {
+                    effects.push(Effect::EndRun(launch, report, End::ShutDown));
+                }
+            }
+            Action::AskTrigger { schedule, last } => {
+                let ask = self.schedules.get(&schedule).and_then(|entry| entry.ask.clone());
+                effects.push(Effect::AskTrigger(ask, schedule, last));
+            }
+            Action::ScheduleEnded(schedule) => {
+                effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
+            }
+            Action::ShutDownCompleted => {
+                self.end = Some(End::ShutDown);
+                self.end_everything(effects);
+                effects.push(Effect::ShutDownCompleted);
+            }
+            other => unreachable!("an action this driver does not know: {other:?}"),
+        }
+    }
+
+    /// Nothing will come of anything any more: tells everybody.
+    pub(super) fn end_everything(&mut self, effects: &mut Vec<Effect>) {
+        let end = self.end.clone().unwrap_or(End::ShutDown);
+        self.actions.clear();
+        for (_, entry) in self.entries.drain() {
+            effects.push(match entry {
+                Entry::Single(entry) => Effect::EndSingle(entry, end.clone()),
+                Entry::Run(launch) => Effect::EndRun(launch, None, end.clone()),
+            });
+        }
+        for (_, seat) in self.attempts.drain() {
+            let reason = tidewheel_core::task::Reason::ShutDown;
+            let stopped = Stopped { grace: std::time::Duration::ZERO, reason };
+            effects.push(Effect::Stop(seat, stopped));
+        }
+        effects.extend(self.schedules.drain().map(|(_, entry)| Effect::DropCode(entry)));
+        if matches!(end, End::Lost(_)) {
+            effects.push(Effect::ShutDownCompleted);
+        }
+    }
+
+    /// Lets requests to stop reach the seat; gives one that came too early.
+    pub(super) fn register(&mut self, seat: &Arc<Seat>) -> Option<Stopped> {
+        let (task, attempt) = (seat.start.task, seat.start.attempt);
+        self.attempts.insert(task, Arc::clone(seat));
+        if self.end.is_some() {
+            let reason = tidewheel_core::task::Reason::ShutDown;
+            return Some(Stopped { grace: std::time::Duration::ZERO, reason });
+        }
+        self.early.remove(&(task, attempt))
+    }
+
+    /// The attempt has ended: forgets its seat, or a request that never reached it.
+    pub(super) fn unregister(&mut self, seat: &Seat) {
+        seat.leave();
+        if seat.is_registered() {
+            self.attempts.remove(&seat.start.task);
+        } else if !self.early.is_empty() {
+            self.early.remove(&(seat.start.task, seat.start.attempt));
+        }
+    }
+
+    fn rearm(&mut self, now: Now, effects: &mut Vec<Effect>) {
+        if let Some(wakeup) = self.engine.scheduler().next_wakeup(now)
+            && wakeup < self.armed
+        {
+            self.armed = wakeup;
+            effects.push(Effect::Rearm);
+        }
+    }
+}
+
+impl Code {
+    fn attempt(&mut self) -> SingleCode {
+        match self {
+            Self::Once(future) => future.take().map_or(SingleCode::Missing, SingleCode::Future),
+            Self::Repeat(code) => SingleCode::Call(Arc::clone(code)),
+        }
+    }
+}
+
+/// An error with all its causes in one line.
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}
+
+/// Keys are already well spread numbers; they need no defence against an attacker.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = self.0.wrapping_add(value).wrapping_mul(0xf135_7aea_2e62_a9c5);
+    }
+
+    fn finish(&self) -> u64 {
+        // The good bits of a product are the high ones; tables look at the low ones first.
+        self.0.rotate_left(26)
+    }
+}
+
+/// Fresh ids in the layout of a UUID version 7: time first, then what makes them unique.
+struct Ids {
+    base: u64,
+    count: u64,
+}
+
+impl Ids {
+    fn new(seed: Option<u64>) -> Self {
+        use std::hash::BuildHasher as _;
+        // The standard library's own source of randomness, which needs no other crate.
+        let random = || std::hash::RandomState::new().build_hasher().finish();
+        Self { base: seed.unwrap_or_else(random), count: 0 }
+    }
+
+    fn next(&mut self, now: Timestamp) -> u128 {
+        self.count += 1;
+        let millis = (now.as_micros() / 1000).max(0) as u128 & 0xffff_ffff_ffff;
+        let high = u128::from(mix(self.base ^ mix(self.count))) & 0xfff;
+        let low = u128::from(mix(self.base.wrapping_add(self.count))) >> 2;
+        millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low
+    }
+}
+
+/// One round of splitmix64.
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

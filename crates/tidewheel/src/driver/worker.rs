@@ -1,0 +1,176 @@
+//! Workers: tokio tasks that run one attempt after another, deciding between them what comes next.
+//!
+//! A worker that finishes an attempt drives the scheduler itself and goes straight on with an
+//! attempt of the same kind; tasks are spawned only when concurrency grows.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use tidewheel_core::decision::Start;
+use tidewheel_core::input::{Event, Failure, Input, Outcome};
+
+use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
+use super::effect::{Effect, Single, SingleCode};
+use super::seat::Seat;
+use super::shared::Shared;
+use super::state::{Next, Wanted};
+use crate::attempt::Attempt;
+use crate::output::TaskOutput;
+use crate::run::{RunCode, Task};
+
+/// So many attempts run without giving other tokio tasks a turn.
+const INLINE_MAX: u32 = 64;
+
+struct Worker {
+    shared: Arc<Shared>,
+    seat: Arc<Seat>,
+    effects: Vec<Effect>,
+    inline: u32,
+    /// The worker came to its end by itself.
+    is_done: bool,
+}
+
+impl Worker {
+    fn new(seat: Seat) -> Self {
+        let shared = Arc::clone(&seat.shared);
+        Self { shared, seat: Arc::new(seat), effects: Vec::new(), inline: 0, is_done: false }
+    }
+
+    /// Makes the seat that of the next attempt; a new one if user code still has the old.
+    fn take_seat(&mut self, start: Start) {
+        match Arc::get_mut(&mut self.seat) {
+            Some(seat) => seat.reuse(start),
+            None => {
+                let run = self.seat.run.clone();
+                self.seat = Arc::new(Seat::new(Arc::clone(&self.shared), run, start));
+            }
+        }
+    }
+
+    /// Reports the outcome and gives the attempt to go on with.
+    fn finish(&mut self, outcome: Outcome, wanted: Wanted) -> Option<Next> {
+        let Start { task, attempt, .. } = self.seat.start;
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        state.unregister(&self.seat);
+        let event = Event::AttemptEnded { task, attempt, outcome };
+        // An event has no reply; settle sees it if the wheel has ended.
+        let _ = state.step(now, Input::Event(event));
+        let next = state.settle(now, wanted, &mut self.effects);
+        drop(state);
+        if !self.effects.is_empty() {
+            self.shared.perform(&mut self.effects);
+        }
+        self.is_done = next.is_none();
+        next
+    }
+
+    async fn breathe(&mut self) {
+        self.inline += 1;
+        if self.inline == INLINE_MAX {
+            self.inline = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.shared.give_up();
+        }
+    }
+}
+
+/// Runs tasks of one graph, each future on this worker's own stack.
+pub(crate) async fn run_worker<F, R>(code: Arc<RunCode<F>>, start: Start)
+where
+    F: Fn(Task) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: TaskOutput,
+{
+    let cell = code.cell();
+    let mut worker = Worker::new(Seat::new(Arc::clone(&cell.shared), Some(Arc::clone(cell)), start));
+    loop {
+        let start = worker.seat.start;
+        let task = Task::new(Arc::clone(&worker.seat));
+        let outcome = match cell.extra_code(start.task.index) {
+            None => match guard(|| code.call(task)) {
+                Ok(future) => {
+                    let slot = pin!(Some(future));
+                    let ended = drive(&worker.seat, start.timeout, slot).await;
+                    ended.outcome(|output| conclude(&worker.seat, output))
+                }
+                Err(text) => failure_of_panic(&text),
+            },
+            Some(extra) => match guard(|| extra(task)) {
+                Ok(future) => {
+                    let slot = pin!(Some(future));
+                    drive(&worker.seat, start.timeout, slot).await.outcome(|outcome| outcome)
+                }
+                Err(text) => failure_of_panic(&text),
+            },
+        };
+        match worker.finish(outcome, Wanted::Run(start.task.run)) {
+            Some(Next::Run(next)) => worker.take_seat(next),
+            Some(Next::Single(_)) => unreachable!("only attempts of this run were wanted"),
+            None => return,
+        }
+        worker.breathe().await;
+    }
+}
+
+/// Keeps the value for dependents and says how the attempt ended.
+pub(crate) fn conclude<O: TaskOutput>(seat: &Seat, output: O) -> Outcome {
+    // A value that panics when converted or dropped is a task that panicked.
+    let concluded = guard(|| output.conclude(seat.has_seen_stop()));
+    match concluded {
+        Ok(concluded) => {
+            if let (Some(value), Some(run)) = (concluded.value, &seat.run) {
+                run.keep_value(seat.start.task.index, value);
+            }
+            concluded.outcome
+        }
+        Err(text) => failure_of_panic(&text),
+    }
+}
+
+/// Runs single submissions and firings of schedules.
+pub(super) async fn single_worker(shared: Arc<Shared>, first: Single) {
+    let mut worker = Worker::new(Seat::new(shared, None, first.start));
+    let mut code = first.code;
+    loop {
+        let outcome = match future_of(&worker, code) {
+            Ok(future) => {
+                let slot = pin!(Some(future));
+                let timeout = worker.seat.start.timeout;
+                drive(&worker.seat, timeout, slot).await.outcome(|outcome| outcome)
+            }
+            Err(outcome) => outcome,
+        };
+        match worker.finish(outcome, Wanted::Single) {
+            Some(Next::Single(next)) => {
+                worker.take_seat(next.start);
+                code = next.code;
+            }
+            Some(Next::Run(_)) => unreachable!("only single attempts were wanted"),
+            None => return,
+        }
+        worker.breathe().await;
+    }
+}
+
+fn future_of(worker: &Worker, code: SingleCode) -> Result<BoxFuture<Outcome>, Outcome> {
+    match code {
+        SingleCode::Future(future) => Ok(future),
+        SingleCode::Call(code) => {
+            let attempt = Attempt::new(Arc::clone(&worker.seat));
+            guard(|| code(attempt)).map_err(|text| failure_of_panic(&text))
+        }
+        SingleCode::Missing => Err(Outcome::Failed(Box::new(Failure {
+            message: Arc::from("there is no code to run this task here, or it ran before"),
+            permanent: true,
+            ..Failure::default()
+        }))),
+    }
+}

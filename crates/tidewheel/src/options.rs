@@ -1,0 +1,276 @@
+//! [`TaskOptions`]: how a task is treated, said piece by piece.
+//!
+//! The defaults that the pieces are laid over differ by entry point and stand there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::policy::{OnError, Priority, Retry};
+use tidewheel_core::spec::Profile;
+
+/// The methods every builder has that holds what was [`Said`], at the given path in `self`.
+macro_rules! option_methods {
+    ($($options:ident).+) => {
+        /// The priority, 0 to 100; higher goes first.
+        #[must_use]
+        pub fn priority(mut self, priority: impl Into<tidewheel_core::policy::Priority>) -> Self {
+            self.$($options).+.set_priority(priority.into());
+            self
+        }
+
+        /// Attempts beyond the first.
+        #[must_use]
+        pub fn retries(mut self, retries: u32) -> Self {
+            self.$($options).+.set_retries(retries);
+            self
+        }
+
+        /// Retries with everything that can be said about them.
+        #[must_use]
+        pub fn retry(mut self, retry: tidewheel_core::policy::Retry) -> Self {
+            self.$($options).+.set_retry(retry);
+            self
+        }
+
+        /// The wait before the first retry, before it grows and is spread by chance.
+        #[must_use]
+        pub fn base_delay(mut self, delay: std::time::Duration) -> Self {
+            self.$($options).+.set_base_delay(delay);
+            self
+        }
+
+        /// Time for one attempt; `None` for no bound.
+        #[must_use]
+        pub fn attempt_timeout(
+            mut self,
+            timeout: impl Into<Option<std::time::Duration>>,
+        ) -> Self {
+            self.$($options).+.set_attempt_timeout(timeout.into());
+            self
+        }
+
+        /// Time for all attempts and the waiting between, from when the task first became ready.
+        #[must_use]
+        pub fn task_timeout(mut self, timeout: std::time::Duration) -> Self {
+            self.$($options).+.set_task_timeout(timeout);
+            self
+        }
+
+        /// Takes one unit of a named limit while an attempt runs.
+        #[must_use]
+        pub fn limit(mut self, limit: &str) -> Self {
+            self.$($options).+.add_units(limit, 1);
+            self
+        }
+
+        /// Takes several units of a named limit while an attempt runs.
+        #[must_use]
+        pub fn units(mut self, limit: &str, units: u32) -> Self {
+            self.$($options).+.add_units(limit, units);
+            self
+        }
+
+        /// Never tries again when an attempt was lost and may have taken effect.
+        #[must_use]
+        pub fn at_most_once(mut self) -> Self {
+            self.$($options).+.set_at_most_once();
+            self
+        }
+
+        /// A wait before the first attempt.
+        #[must_use]
+        pub fn start_delay(mut self, delay: std::time::Duration) -> Self {
+            self.$($options).+.set_start_delay(delay);
+            self
+        }
+    };
+}
+
+/// The methods of builders for one task.
+macro_rules! single_option_methods {
+    ($($options:ident).+) => {
+        /// The queue the task waits in.
+        #[must_use]
+        pub fn queue(mut self, queue: &str) -> Self {
+            self.$($options).+.set_queue(queue);
+            self
+        }
+
+        /// Tasks of one key run one at a time, in order.
+        #[must_use]
+        pub fn key(mut self, key: &str) -> Self {
+            self.$($options).+.key = Some(std::sync::Arc::from(key));
+            self
+        }
+
+        /// Time until the task should have ended; the earliest deadline goes first.
+        #[must_use]
+        pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
+            self.$($options).+.deadline = Some(deadline);
+            self
+        }
+    };
+}
+
+/// The methods of builders for one task of a graph.
+macro_rules! graph_option_methods {
+    ($($options:ident).+) => {
+        /// The task's own word for its failure, which also tolerates it if it is `skip` or
+        /// `continue`, and for the failure of what it needs.
+        #[must_use]
+        pub fn on_error(mut self, word: tidewheel_core::policy::OnError) -> Self {
+            self.$($options).+.set_on_error(word);
+            self
+        }
+
+        /// The task's own word for the failure of what it needs.
+        #[must_use]
+        pub fn on_dependency_error(mut self, word: tidewheel_core::policy::OnError) -> Self {
+            self.$($options).+.set_on_dependency_error(word);
+            self
+        }
+
+        /// Runs the task whatever became of its dependencies and of the run (clean-up).
+        #[must_use]
+        pub fn always(mut self) -> Self {
+            self.$($options).+.set_always();
+            self
+        }
+    };
+}
+
+pub(crate) use {graph_option_methods, option_methods, single_option_methods};
+
+
+/// How one task is treated, where it differs from the others of its run.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidewheel::{OnError, Priority, TaskOptions};
+///
+/// let options = TaskOptions::new()
+///     .priority(Priority::HIGH)
+///     .retries(3)
+///     .attempt_timeout(Duration::from_secs(30))
+///     .on_error(OnError::Continue)
+///     .limit("database");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskOptions {
+    said: Said,
+}
+
+impl TaskOptions {
+    /// Nothing said.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    option_methods!(said);
+    single_option_methods!(said);
+    graph_option_methods!(said);
+
+    pub(crate) fn said(&self) -> &Said {
+        &self.said
+    }
+}
+
+/// What was said about a task; everything else stays as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Said {
+    priority: Option<Priority>,
+    queue: Option<Arc<str>>,
+    retry: Option<Retry>,
+    retries: Option<u32>,
+    base_delay: Option<Duration>,
+    attempt_timeout: Option<Option<Duration>>,
+    task_timeout: Option<Duration>,
+    start_delay: Option<Duration>,
+    on_error: Option<OnError>,
+    on_dependency_error: Option<OnError>,
+    always: bool,
+    at_most_once: bool,
+    limits: Vec<(Arc<str>, u32)>,
+    pub(crate) key: Option<Arc<str>>,
+    pub(crate) deadline: Option<Duration>,
+}
+
+impl Said {
+    /// Lays what was said over `base`.
+    pub(crate) fn apply(&self, base: &Profile) -> Profile {
+        let mut profile = base.clone();
+        let retry = &mut profile.retry;
+        *retry = self.retry.unwrap_or(*retry);
+        retry.retries = self.retries.unwrap_or(retry.retries);
+        retry.backoff.base = self.base_delay.unwrap_or(retry.backoff.base);
+        profile.priority = self.priority.unwrap_or(profile.priority);
+        profile.queue = self.queue.clone().or(profile.queue);
+        profile.attempt_timeout = self.attempt_timeout.unwrap_or(profile.attempt_timeout);
+        profile.task_timeout = self.task_timeout.or(profile.task_timeout);
+        profile.start_delay = self.start_delay.unwrap_or(profile.start_delay);
+        profile.on_error = self.on_error.or(profile.on_error);
+        profile.on_dependency_error = self.on_dependency_error.or(profile.on_dependency_error);
+        profile.always |= self.always;
+        profile.at_most_once |= self.at_most_once;
+        for (limit, units) in &self.limits {
+            match profile.limits.iter_mut().find(|(known, _)| known == limit) {
+                Some((_, known)) => *known = *units,
+                None => profile.limits.push((Arc::clone(limit), *units)),
+            }
+        }
+        profile
+    }
+
+    pub(crate) fn set_priority(&mut self, priority: Priority) {
+        self.priority = Some(priority);
+    }
+
+    pub(crate) fn set_queue(&mut self, queue: &str) {
+        self.queue = Some(Arc::from(queue));
+    }
+
+    pub(crate) fn set_retry(&mut self, retry: Retry) {
+        self.retry = Some(retry);
+    }
+
+    pub(crate) fn set_retries(&mut self, retries: u32) {
+        self.retries = Some(retries);
+    }
+
+    pub(crate) fn set_base_delay(&mut self, delay: Duration) {
+        self.base_delay = Some(delay);
+    }
+
+    pub(crate) fn set_attempt_timeout(&mut self, timeout: Option<Duration>) {
+        self.attempt_timeout = Some(timeout);
+    }
+
+    pub(crate) fn set_task_timeout(&mut self, timeout: Duration) {
+        self.task_timeout = Some(timeout);
+    }
+
+    pub(crate) fn set_start_delay(&mut self, delay: Duration) {
+        self.start_delay = Some(delay);
+    }
+
+    pub(crate) fn set_on_error(&mut self, word: OnError) {
+        self.on_error = Some(word);
+    }
+
+    pub(crate) fn set_on_dependency_error(&mut self, word: OnError) {
+        self.on_dependency_error = Some(word);
+    }
+
+    pub(crate) fn set_always(&mut self) {
+        self.always = true;
+    }
+
+    pub(crate) fn set_at_most_once(&mut self) {
+        self.at_most_once = true;
+    }
+
+    pub(crate) fn add_units(&mut self, limit: &str, units: u32) {
+        self.limits.push((Arc::from(limit), units));
+    }
+}

@@ -1,0 +1,266 @@
+//! [`Memory`]: a store that really keeps rows, for as long as the process lives.
+//!
+//! It is what the other stores are compared with; nothing here survives the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::row::{
+    Change, FiringRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow,
+};
+use tidewheel_core::spec::{LimitSpec, QueueSpec, TaskSpec};
+use tidewheel_core::time::Timestamp;
+
+use super::{Store, StoreError};
+
+/// Keeps rows in memory. Clones share them, so one clone can take over where another was stopped.
+///
+/// Rows of runs and submissions are dropped when these have ended.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidewheel::Tidewheel;
+/// use tidewheel::store::Memory;
+///
+/// let store = Memory::new();
+/// let wheel = Tidewheel::builder().store(store.clone()).start();
+/// assert_eq!(wheel.submit_normal(async { 6 * 7 }).await?, 42);
+/// assert_eq!(store.unfinished(), 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    rows: Arc<Mutex<Rows>>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    tenure: Tenure,
+    /// The number of the newest change set of this tenure.
+    newest: Option<u64>,
+    /// In order of definition, which is the order they are restored in.
+    queues: Vec<(Arc<str>, QueueSpec, bool)>,
+    limits: Vec<(Arc<str>, LimitSpec)>,
+    runs: BTreeMap<RunId, KeptRun>,
+    submissions: BTreeMap<RunId, KeptSubmission>,
+    schedules: BTreeMap<ScheduleId, ScheduleRow>,
+    firings: BTreeMap<(ScheduleId, Timestamp), FiringRow>,
+    /// Counts acceptances: restoring in this order keeps first come, first served.
+    accepted: u64,
+}
+
+#[derive(Debug)]
+struct KeptRun {
+    order: u64,
+    row: RunRow,
+    change: Option<RunChange>,
+    added: BTreeMap<u32, Arc<TaskSpec>>,
+    tasks: BTreeMap<u32, TaskRow>,
+}
+
+#[derive(Debug)]
+struct KeptSubmission {
+    order: u64,
+    row: SubmissionRow,
+    task: Option<TaskRow>,
+}
+
+impl Memory {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many runs and single submissions have not ended.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        let rows = self.rows();
+        rows.runs.len() + rows.submissions.len()
+    }
+
+    /// What became of the instants of a schedule that is still live, earliest first.
+    #[must_use]
+    pub fn firings(&self, schedule: ScheduleId) -> Vec<FiringRow> {
+        let least = Timestamp::from_micros(i64::MIN);
+        let most = Timestamp::from_micros(i64::MAX);
+        let rows = self.rows();
+        rows.firings.range((schedule, least)..=(schedule, most)).map(|(_, row)| row.clone()).collect()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        // Nothing below panics halfway through a change.
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Memory {
+    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        let mut rows = self.rows();
+        rows.tenure = Tenure(rows.tenure.0 + 1);
+        rows.newest = None;
+        Ok((rows.tenure, rows.snapshot()))
+    }
+
+    fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<CommitProof, StoreError> {
+        let mut rows = self.rows();
+        if tenure != rows.tenure {
+            return Err(StoreError::StaleTenure { held: tenure, current: rows.tenure });
+        }
+        if rows.newest.is_none_or(|newest| changes.number() > newest) {
+            rows.check(changes.changes())?;
+            for change in changes.changes() {
+                rows.apply(change);
+            }
+            rows.newest = Some(changes.number());
+        }
+        Ok(changes.stored())
+    }
+}
+
+impl Rows {
+    /// All or nothing: what could be refused is refused before the first row is touched.
+    fn check(&self, changes: &[Change]) -> Result<(), StoreError> {
+        for change in changes {
+            let Change::FiringStored(firing) = change else { continue };
+            let before = self.firings.get(&(firing.schedule, firing.nominal));
+            if let (Some(Ok(before)), Ok(now)) = (before.map(|row| &row.fate), &firing.fate)
+                && before != now
+            {
+                let what = format!("schedule {} fired at {} before", firing.schedule, firing.nominal);
+                return Err(StoreError::Conflict { what });
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::RunAccepted(row) => self.accept_run(row),
+            Change::RunChanged(change) => self.change_run(change),
+            Change::SubmissionAccepted(row) => self.accept_submission(row),
+            Change::TaskAdded { id, spec } => self.add_task(*id, spec),
+            Change::TaskChanged(row) => self.change_task(row),
+            Change::QueueStored { name, spec, paused } => self.store_queue(name, spec, *paused),
+            Change::LimitStored { name, spec } => self.store_limit(name, spec),
+            Change::ScheduleStored(row) => {
+                self.schedules.insert(row.id, row.clone());
+            }
+            Change::ScheduleEnded(id) => {
+                self.schedules.remove(id);
+                self.firings.retain(|(schedule, _), _| schedule != id);
+            }
+            Change::FiringStored(row) => {
+                self.firings.insert((row.schedule, row.nominal), row.clone());
+            }
+            other => unreachable!("a row this store does not know: {other:?}"),
+        }
+    }
+
+    fn accept_run(&mut self, row: &RunRow) {
+        self.accepted += 1;
+        let kept = KeptRun {
+            order: self.accepted,
+            row: row.clone(),
+            change: None,
+            added: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+        };
+        self.runs.insert(row.id, kept);
+    }
+
+    fn change_run(&mut self, change: &RunChange) {
+        if change.result.is_some() {
+            self.runs.remove(&change.id);
+        } else if let Some(run) = self.runs.get_mut(&change.id) {
+            run.change = Some(*change);
+        }
+    }
+
+    fn accept_submission(&mut self, row: &SubmissionRow) {
+        self.accepted += 1;
+        let kept = KeptSubmission { order: self.accepted, row: row.clone(), task: None };
+        self.submissions.insert(row.id, kept);
+    }
+
+    fn add_task(&mut self, id: TaskId, spec: &Arc<TaskSpec>) {
+        if let Some(run) = self.runs.get_mut(&id.run) {
+            run.added.insert(id.index, Arc::clone(spec));
+        }
+    }
+
+    fn change_task(&mut self, row: &TaskRow) {
+        if let Some(run) = self.runs.get_mut(&row.id.run) {
+            run.tasks.insert(row.id.index, row.clone());
+        } else if row.state.is_terminal() {
+            self.submissions.remove(&row.id.run);
+        } else if let Some(submission) = self.submissions.get_mut(&row.id.run) {
+            submission.task = Some(row.clone());
+        }
+    }
+
+    fn store_queue(&mut self, name: &Arc<str>, spec: &QueueSpec, paused: bool) {
+        let row = (Arc::clone(name), spec.clone(), paused);
+        match self.queues.iter_mut().find(|(known, ..)| known == name) {
+            Some(known) => *known = row,
+            None => self.queues.push(row),
+        }
+    }
+
+    fn store_limit(&mut self, name: &Arc<str>, spec: &LimitSpec) {
+        match self.limits.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => known.clone_from(spec),
+            None => self.limits.push((Arc::clone(name), spec.clone())),
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut runs: Vec<&KeptRun> = self.runs.values().collect();
+        runs.sort_by_key(|run| run.order);
+        let mut submissions: Vec<&KeptSubmission> = self.submissions.values().collect();
+        submissions.sort_by_key(|submission| submission.order);
+        Snapshot {
+            queues: self.queues.clone(),
+            limits: self.limits.clone(),
+            runs: runs.into_iter().map(KeptRun::stored).collect(),
+            submissions: submissions
+                .into_iter()
+                .map(|kept| (kept.row.clone(), kept.task.clone()))
+                .collect(),
+            schedules: self.schedules.values().cloned().collect(),
+        }
+    }
+}
+
+impl KeptRun {
+    fn stored(&self) -> StoredRun {
+        StoredRun {
+            row: self.row.clone(),
+            change: self.change,
+            added: self.added.iter().map(|(index, spec)| (*index, Arc::clone(spec))).collect(),
+            tasks: self.tasks.values().cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::conformance;
+
+    #[test]
+    fn memory_conforms() {
+        conformance::exercise(|| {
+            let store = Memory::new();
+            Box::new(move || Box::new(store.clone()) as Box<dyn Store>)
+        });
+    }
+}

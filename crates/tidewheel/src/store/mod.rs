@@ -1,0 +1,94 @@
+//! Where decisions are kept: the [`Store`] trait, its errors, and two stores in memory.
+//!
+//! A store never chooses, orders or skips work; it keeps rows and gives them back.
+
+pub mod conformance;
+mod memory;
+mod volatile;
+
+use std::error::Error;
+
+use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+use tidewheel_core::row::Snapshot;
+
+pub use memory::Memory;
+pub use volatile::Volatile;
+
+/// Keeps what the scheduler decided.
+///
+/// Nothing a decision asks for is done before [`Store::commit`] has returned its proof, so
+/// "accepted" always means "kept by the store". [`Volatile`] keeps nothing and [`Memory`] keeps
+/// rows for as long as the process lives.
+pub trait Store: Send {
+    /// Takes the right to decide away from whoever has it, and gives back all that is unfinished.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached or what it holds cannot be read.
+    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError>;
+
+    /// Keeps the rows of one decision, all of them or none.
+    ///
+    /// The same number within one tenure is the same change set: keeping it twice is harmless and
+    /// gives the proof again.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::StaleTenure`] when somebody else decides by now; otherwise what went wrong.
+    fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<CommitProof, StoreError>;
+
+    /// Whether rows are kept at all. If not, they are not even made.
+    fn keeps_rows(&self) -> bool {
+        true
+    }
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Somebody else holds the tenure by now.
+    #[error("tenure {} is over, the store is at {}", held.0, current.0)]
+    StaleTenure {
+        /// The tenure of whoever asked.
+        held: Tenure,
+        /// The newest tenure.
+        current: Tenure,
+    },
+    /// Nobody can say whether the change set was kept.
+    #[error("it is unknown whether the changes were stored")]
+    Ambiguous {
+        /// What happened.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The store did not answer, or could not for now.
+    #[error("the store is not available")]
+    Unavailable {
+        /// What happened.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The changes contradict what is stored.
+    #[error("the changes contradict what is stored: {what}")]
+    Conflict {
+        /// The contradiction.
+        what: String,
+    },
+    /// What is stored cannot be understood.
+    #[error("what is stored cannot be read: {what}")]
+    Corrupt {
+        /// Where and why.
+        what: String,
+    },
+}
+
+impl StoreError {
+    /// Whether the same change set may be offered again.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Ambiguous { .. } | Self::Unavailable { .. })
+    }
+}
