@@ -72,6 +72,8 @@ pub struct RunChange {
     pub id: RunId,
     /// Whether it is paused.
     pub paused: bool,
+    /// Whether it waits for more tasks when all have ended.
+    pub keep_open: bool,
     /// Why it starts nothing more, where it was stopped.
     pub stopped: Option<Reason>,
     /// How it ended.
@@ -135,6 +137,8 @@ pub struct TaskRow {
     pub attempts: u32,
     /// Attempts lost with their worker so far.
     pub lost: u32,
+    /// Attempts that do not count against retries: lost, preempted, handed back.
+    pub uncounted: u32,
     /// When this state was entered.
     pub at: Timestamp,
     /// Until when it is delayed.

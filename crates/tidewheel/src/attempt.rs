@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidewheel_core::id::TaskId;
+use tidewheel_core::task::Reason;
 
 use crate::driver::Seat;
 use crate::wheel::Tidewheel;
@@ -59,10 +60,20 @@ impl Attempt {
         std::future::poll_fn(|context| self.seat.poll_stopped(context)).await;
     }
 
+    /// Why the attempt was told to stop, if it was.
+    #[must_use]
+    pub fn stop_reason(&self) -> Option<Reason> {
+        self.seat.stop_reason()
+    }
+
     /// The wheel that runs it.
     #[must_use]
     pub fn wheel(&self) -> Tidewheel {
         Tidewheel::from_shared(Arc::clone(&self.seat.shared))
+    }
+
+    pub(crate) fn seat(&self) -> &Seat {
+        &self.seat
     }
 
     pub(crate) fn has_seen_stop(&self) -> bool {

@@ -63,6 +63,14 @@ impl Clock {
         }
     }
 
+    /// How often the wall clock was moved by hand.
+    pub(crate) fn jumps(&self) -> u64 {
+        match &self.0 {
+            Kind::System(_) => 0,
+            Kind::Virtual(clock) => clock.inner.jumps.load(Ordering::SeqCst),
+        }
+    }
+
     /// Has `signal` notified when the wall clock is moved by hand.
     pub(crate) fn tell_jumps(&self, signal: &Arc<Notify>) {
         if let Kind::Virtual(clock) = &self.0 {
@@ -126,6 +134,7 @@ struct VirtualInner {
     start: Timestamp,
     /// How far the wall clock was moved by hand, in microseconds.
     moved: AtomicI64,
+    jumps: AtomicU64,
     told: Mutex<Vec<Arc<Notify>>>,
 }
 
@@ -138,6 +147,7 @@ impl VirtualClock {
             runtime: tokio::runtime::Handle::try_current().ok(),
             start,
             moved: AtomicI64::new(0),
+            jumps: AtomicU64::new(0),
             told: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -161,6 +171,7 @@ impl VirtualClock {
 
     fn jump(&self, micros: i64) {
         self.inner.moved.fetch_add(micros, Ordering::SeqCst);
+        self.inner.jumps.fetch_add(1, Ordering::SeqCst);
         let told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
         told.iter().for_each(|signal| signal.notify_one());
     }

@@ -56,6 +56,13 @@ where
     }
 }
 
+/// For code that knows the outcome itself, such as that of a process.
+impl TaskOutput for Outcome {
+    fn conclude(self, _: bool) -> Concluded {
+        Concluded { outcome: self, value: None }
+    }
+}
+
 fn failed(error: BoxError, has_seen_stop: bool) -> Outcome {
     if has_seen_stop { Outcome::Cancelled } else { Outcome::Failed(Box::new(failure_of(&*error))) }
 }
@@ -63,5 +70,6 @@ fn failed(error: BoxError, has_seen_stop: bool) -> Outcome {
 mod sealed {
     pub trait Sealed {}
     impl Sealed for () {}
+    impl Sealed for tidewheel_core::input::Outcome {}
     impl<T, E> Sealed for Result<T, E> {}
 }

@@ -44,7 +44,7 @@ impl Problem {
         slots: Option<u32>,
         order: Order,
     ) -> Result<Plan, CommandError> {
-        let spec = self.spec(graph, order)?;
+        let spec = self.spec(Arc::clone(&graph), order)?;
         let mut world = World::new(self, slots);
         for (name, units) in &self.capacity {
             let name = Arc::from(name.as_str());
@@ -53,8 +53,16 @@ impl Problem {
         }
         world.command(Command::SubmitRun { id: RunId(1), spec: Arc::new(spec) })?;
         world.play()?;
-        let makespan = world.planned.iter().map(|task| task.end).max().unwrap_or_default();
-        Ok(Plan { makespan, slots, order, tasks: world.planned })
+        let mut tasks = world.planned;
+        for index in 0..graph.len() {
+            let end = tasks[index as usize].end;
+            for &next in graph.successors(index) {
+                let ready = &mut tasks[next as usize].ready;
+                *ready = end.max(*ready);
+            }
+        }
+        let makespan = tasks.iter().map(|task| task.end).max().unwrap_or_default();
+        Ok(Plan { makespan, slots, order, tasks })
     }
 
     fn spec(&self, graph: Arc<Graph>, order: Order) -> Result<RunSpec, CommandError> {

@@ -277,6 +277,7 @@ impl Lanes {
 
     /// Takes the ready set that [`Lanes::peek`] showed out of its lane, for a run that may not start.
     pub fn unlist_set(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
+        self.owes_critical = choice.owes_critical;
         self.lane(choice.priority).others.pop();
         self.tidy(choice.priority, alive);
     }

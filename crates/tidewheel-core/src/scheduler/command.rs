@@ -229,10 +229,12 @@ impl Scheduler {
             run.tasks.push(Task::new(ProfileId(u32::from(profile)), priority, pending));
             run.counts.enter(TaskState::Blocked);
         }
+        // A restored run was accepted long before.
+        let elapsed = now.wall.since(run.accepted_at);
         let deadlines: BTreeMap<u32, Moment> = spec
             .deadlines
             .iter()
-            .map(|(&index, &deadline)| (index, now.monotonic.after(deadline)))
+            .map(|(&index, &deadline)| (index, now.monotonic.after(deadline.saturating_sub(elapsed))))
             .collect();
         let ranks = run.assign_ranks(&deadlines);
         for profile in profiles {
@@ -250,7 +252,8 @@ impl Scheduler {
         let key = self.works.insert(Work::Run(Box::new(run)));
         self.run_keys.insert(id, key);
         if let Some(timeout) = timeout {
-            let timer = self.timers.insert(now.monotonic.after(timeout), Alarm::RunTimeout(key));
+            let due = now.monotonic.after(timeout.saturating_sub(elapsed));
+            let timer = self.timers.insert(due, Alarm::RunTimeout(key));
             if let Some(run) = self.run_mut(key) {
                 run.timeout_timer = Some(timer);
             }

@@ -79,6 +79,7 @@ impl Scheduler {
         if !std::mem::replace(&mut run.keep_open, false) {
             return Ok(Reply::Unchanged);
         }
+        self.record_run(key, now, decision);
         self.finish_run_if_ended(key, now, decision);
         Ok(Reply::Done)
     }
@@ -293,7 +294,7 @@ impl Scheduler {
             self.notify(now, decision, || Fact::ShuttingDown);
         }
         self.shutdown = Some(mode);
-        self.end_schedules(mode, decision);
+        self.end_schedules(mode, now, decision);
         let works: Vec<DefaultKey> = self.works.keys().collect();
         if mode == ShutdownMode::Drain {
             self.unpause_everything(&works, now, decision);

@@ -10,7 +10,7 @@ use crate::decision::{Action, Decision, Fact, Start};
 use crate::id::{RunKey, ScheduleKey, TaskId, TaskKey};
 use crate::input::ShutdownMode;
 use crate::limit::{LimitKind, Verdict};
-use crate::ready::{Choice, SINGLE};
+use crate::ready::{Choice, Entry, SINGLE};
 use crate::run::Work;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now};
@@ -21,13 +21,18 @@ impl Scheduler {
         if self.paused || self.shutdown == Some(ShutdownMode::Persist) {
             return;
         }
-        while self.config.slots.is_none_or(|slots| self.active < slots) {
-            let Some(queue) = self.next_queue(now.monotonic) else { return };
+        while self.has_free_slot() {
+            let Some(queue) = self.next_queue(now.monotonic) else { break };
             self.start_next(queue, now, decision);
         }
         if self.has_preemption {
             self.preempt(now, decision);
         }
+    }
+
+    #[inline]
+    fn has_free_slot(&self) -> bool {
+        self.config.slots.is_none_or(|slots| self.active < slots)
     }
 
     /// The queue with open classes that has had the least of its share.
@@ -75,6 +80,9 @@ impl Scheduler {
                 run.sets[entry.set as usize].listed = false;
             }
             classes[class as usize].lanes.unlist_set(choice, |entry| alive(works, entry));
+            if classes[class as usize].lanes.is_empty() {
+                self.drop_reservations(class);
+            }
             return;
         }
         if !self.classes[class as usize].needs.is_empty()
@@ -91,14 +99,38 @@ impl Scheduler {
         };
         let key = TaskKey { run: RunKey(entry.run), index };
         self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
-        let Self { works, classes, .. } = self;
-        let lanes = &mut classes[class as usize].lanes;
-        if entry.set == SINGLE {
-            lanes.take_single(choice, |entry| alive(works, entry));
-        } else {
-            lanes.took_from_set(choice, |entry| alive(works, entry));
-        }
+        self.leave_lane(class, choice, entry);
         self.start_attempt(key, now, decision);
+    }
+
+    /// A task was taken: what stood for it in its lane goes, or moves to where it now belongs.
+    #[inline(always)]
+    fn leave_lane(&mut self, class: u32, choice: Choice, entry: Entry) {
+        let goes_on = self.has_free_slot();
+        let Self { works, classes, queues, .. } = self;
+        let taken = &mut classes[class as usize];
+        if entry.set == SINGLE {
+            taken.lanes.take_single(choice, |entry| alive(works, entry));
+        } else {
+            // A run that is full now would only be met, and passed over, again.
+            let full = match works.get_mut(entry.run) {
+                Some(Work::Run(run)) if goes_on && run.is_held() => {
+                    run.sets[entry.set as usize].listed = false;
+                    true
+                }
+                _ => false,
+            };
+            if full {
+                taken.lanes.unlist_set(choice, |entry| alive(works, entry));
+            } else {
+                taken.lanes.took_from_set(choice, |entry| alive(works, entry));
+            }
+        }
+        if taken.lanes.is_empty() {
+            taken.is_open = false;
+            queues[taken.queue as usize].open.retain(|&other| other != class);
+            self.drop_reservations(class);
+        }
     }
 
     /// The open class of a queue whose first task goes before the others'.

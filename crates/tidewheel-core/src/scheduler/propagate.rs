@@ -284,6 +284,7 @@ impl Scheduler {
             Change::RunChanged(RunChange {
                 id: run.id,
                 paused: run.paused,
+                keep_open: run.keep_open,
                 stopped: run.stopped,
                 result: run.result,
                 ended_at: run.result.map(|_| now.wall),

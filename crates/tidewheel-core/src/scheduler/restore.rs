@@ -119,6 +119,7 @@ impl Scheduler {
         let mut run = Run::new(id, spec.clone(), now.monotonic, stored.row.accepted_at);
         if let Some(change) = stored.change {
             run.paused = change.paused;
+            run.keep_open = change.keep_open;
             run.stopped = change.stopped;
         }
         let key = RunKey(self.insert_run(run, profiles, now));
@@ -157,10 +158,10 @@ impl Scheduler {
         if row.state.is_terminal() {
             task.ended_at = now.monotonic;
         }
-        if row.lost > 0 || row.error.is_some() || row.until.is_some() {
+        if row.uncounted > 0 || row.error.is_some() || row.until.is_some() {
             let extra: &mut Extra = work.extra_mut(key.index);
             extra.lost = row.lost;
-            extra.uncounted = row.lost;
+            extra.uncounted = row.uncounted;
             extra.error = row.error.clone();
             extra.until = row.until.map(|until| moment_of(until, now));
         }

@@ -210,7 +210,7 @@ impl Scheduler {
             Command::AddSchedule { id, spec, profile, priority } => {
                 self.add_schedule(now, id, *spec, profile, priority, decision)
             }
-            Command::CancelSchedule(schedule) => self.cancel_schedule(schedule.0, decision),
+            Command::CancelSchedule(schedule) => self.cancel_schedule(now, schedule.0, decision),
             Command::PauseSchedule(schedule) => self.pause_schedule(now, schedule.0, decision),
             Command::ResumeSchedule(schedule) => self.resume_schedule(now, schedule.0, decision),
             Command::ShutDown { mode, grace } => self.shut_down(now, mode, grace, decision),

@@ -287,12 +287,16 @@ impl Scheduler {
 
     pub(super) fn cancel_schedule(
         &mut self,
+        now: Now,
         key: DefaultKey,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let Some(entry) = self.schedules.get_mut(key) else { return Ok(Reply::Unchanged) };
-        entry.schedule.cancel();
-        self.end_schedule(key, decision);
+        if !entry.schedule.cancel() {
+            return Ok(Reply::Unchanged);
+        }
+        self.record_schedule(key, decision);
+        self.drop_schedule_if_idle(key, now, decision);
         Ok(Reply::Done)
     }
 
@@ -330,7 +334,7 @@ impl Scheduler {
     }
 
     /// No schedule fires after a shutdown has begun; only one that is kept may live on in the store.
-    pub(super) fn end_schedules(&mut self, mode: ShutdownMode, decision: &mut Decision) {
+    pub(super) fn end_schedules(&mut self, mode: ShutdownMode, now: Now, decision: &mut Decision) {
         let keys: Vec<DefaultKey> = self.schedules.keys().collect();
         for key in keys {
             if mode == ShutdownMode::Persist {
@@ -338,14 +342,17 @@ impl Scheduler {
                     self.timers.cancel(timer);
                 }
             } else {
-                self.schedules[key].schedule.cancel();
-                self.end_schedule(key, decision);
+                let _ = self.cancel_schedule(now, key, decision);
             }
         }
     }
 
     fn drop_schedule_if_idle(&mut self, key: DefaultKey, now: Now, decision: &mut Decision) {
-        let Some(entry) = self.schedules.get(key) else { return };
+        let Some(entry) = self.schedules.get_mut(key) else { return };
+        if let Some(timer) = entry.timer.take() {
+            self.timers.cancel(timer);
+        }
+        let entry = &self.schedules[key];
         if entry.running.is_empty() {
             let id = entry.id;
             self.end_schedule(key, decision);

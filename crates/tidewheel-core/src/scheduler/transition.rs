@@ -104,6 +104,7 @@ impl Scheduler {
                 reason: task.reason,
                 attempts: task.attempts,
                 lost: extra.map_or(0, |extra| extra.lost),
+                uncounted: extra.map_or(0, |extra| extra.uncounted),
                 at: now.wall,
                 until: until.map(|until| now.wall.after(until.since(now.monotonic))),
                 error: extra.and_then(|extra| extra.error.clone()),
@@ -283,6 +284,20 @@ impl Scheduler {
         }
         let lanes = &mut classes[class as usize].lanes;
         lanes.forget(priority, deadline, sequence, |entry| alive(works, entry));
+        if lanes.is_empty() {
+            self.drop_reservations(class);
+        }
+    }
+
+    /// A class without ready work that may start needs no units kept for it.
+    pub(super) fn drop_reservations(&mut self, class: u32) {
+        for place in 0..self.classes[class as usize].needs.len() {
+            let (index, _) = self.classes[class as usize].needs[place];
+            if self.limits[index as usize].reserved_for == Some(class) {
+                self.limits[index as usize].reserved_for = None;
+                self.wake_limit(index);
+            }
+        }
     }
 
     fn leave_delay(&mut self, key: TaskKey) {
@@ -337,9 +352,7 @@ impl Scheduler {
         for place in 0..self.classes[class as usize].needs.len() {
             let (index, units) = self.classes[class as usize].needs[place];
             let limit = &mut self.limits[index as usize];
-            if limit.reserved_for == Some(class) {
-                limit.reserved_for = None;
-            }
+            let was_reserved = limit.reserved_for == Some(class);
             match &mut limit.kind {
                 LimitKind::Units { used, .. } => *used += units,
                 LimitKind::Rate { rate, bucket } => {
@@ -350,6 +363,10 @@ impl Scheduler {
                     let epoch = breaker.started(now).expect("the breaker was looked at before");
                     self.work_mut(key).extra_mut(key.index).probes.push((index, epoch));
                 }
+            }
+            if was_reserved {
+                self.limits[index as usize].reserved_for = None;
+                self.wake_limit(index);
             }
         }
     }

@@ -108,7 +108,7 @@ fn poll_slot<F: Future>(slot: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll
     }
 }
 
-pub(crate) fn failure_of_panic(text: &str) -> Outcome {
+pub(super) fn failure_of_panic(text: &str) -> Outcome {
     let message = Arc::from(text);
     Outcome::Failed(Box::new(Failure { message, panicked: true, ..Failure::default() }))
 }

@@ -11,9 +11,9 @@ mod shared;
 mod timer;
 mod worker;
 
-pub(crate) use attempt::{BoxFuture, failure_of_panic, panic_text};
-pub(crate) use state::{Code, Repeat, ScheduleEntry, SingleEntry, State};
+pub(crate) use attempt::{BoxFuture, panic_text};
+pub(crate) use state::{Ask, Code, Repeat, ScheduleEntry, SingleEntry, State};
 pub(crate) use effect::{End, Launch, Waiter};
-pub(crate) use seat::{Seat, Stopped};
+pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared};
-pub(crate) use worker::run_worker;
+pub(crate) use worker::{conclude, plain_conclude, run_worker};

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::task::Reason;
-use tidewheel_core::time::Timestamp;
 
 use super::shared::Shared;
 use crate::run::RunCell;
@@ -19,8 +18,6 @@ pub(crate) struct Seat {
     /// The run, for a task of a graph.
     pub run: Option<Arc<RunCell>>,
     pub start: Start,
-    /// The instant a firing stands for.
-    pub nominal: Option<Timestamp>,
     /// The task's name, once somebody asked and it had to be made.
     pub name: OnceLock<String>,
     /// Requests to stop reach the seat directly. Until then the driver remembers them.
@@ -52,7 +49,6 @@ impl Seat {
             shared,
             run,
             start,
-            nominal: None,
             name: OnceLock::new(),
             is_registered: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -147,6 +143,11 @@ impl Seat {
             signal.listeners.push(context.waker().clone());
         }
         Poll::Pending
+    }
+
+    /// For user code: why it should stop.
+    pub fn stop_reason(self: &Arc<Self>) -> Option<Reason> {
+        if self.is_stopped() { self.signal().stop.map(|stopped| stopped.reason) } else { None }
     }
 
     pub fn has_seen_stop(&self) -> bool {

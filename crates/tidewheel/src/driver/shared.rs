@@ -181,6 +181,12 @@ impl Shared {
 
     pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
         // Refused only when it has ended already.
-        let _ = self.command(Command::ShutDown { mode, grace });
+        let _ = self.command_with(
+            |state, _| {
+                state.keep_all_for_firings();
+                Ok(Command::ShutDown { mode, grace })
+            },
+            |_, _| (),
+        );
     }
 }

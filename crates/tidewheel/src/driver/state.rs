@@ -17,6 +17,7 @@ use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::Engine;
 use super::seat::{Seat, Stopped};
 use crate::attempt::Attempt;
+use crate::error::describe;
 
 /// Code that can be run again and again.
 pub(crate) type Repeat = dyn Fn(Attempt) -> BoxFuture<Outcome> + Send + Sync;
@@ -34,7 +35,7 @@ pub(crate) struct State {
     /// When the timer will look at the clock.
     pub armed: Moment,
     entries: HashMap<RunKey, Entry, BuildHasherDefault<KeyHasher>>,
-    schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
+    schedules: HashMap<ScheduleKey, KeptSchedule, BuildHasherDefault<KeyHasher>>,
     /// Attempts that have waited at least once.
     attempts: HashMap<TaskKey, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
     /// Requests to stop attempts that are not among these yet.
@@ -55,6 +56,8 @@ pub(crate) struct SingleEntry {
     pub code: Code,
     /// Nobody waits for the firing of a schedule.
     pub waiter: Option<Arc<dyn Waiter>>,
+    /// The schedule whose firing it is.
+    pub schedule: Option<ScheduleKey>,
 }
 
 pub(crate) enum Code {
@@ -66,6 +69,12 @@ pub(crate) enum Code {
 pub(crate) struct ScheduleEntry {
     pub code: Arc<Repeat>,
     pub ask: Option<Ask>,
+}
+
+struct KeptSchedule {
+    entry: Arc<ScheduleEntry>,
+    /// Firings that were under way when the schedule was cancelled; its code is kept for them.
+    left: u32,
 }
 
 /// Whose attempts the caller could go straight on with.
@@ -117,7 +126,23 @@ impl State {
     }
 
     pub fn insert_schedule(&mut self, schedule: ScheduleKey, entry: ScheduleEntry) {
-        self.schedules.insert(schedule, Arc::new(entry));
+        self.schedules.insert(schedule, KeptSchedule { entry: Arc::new(entry), left: 0 });
+    }
+
+    /// The schedule is about to be cancelled: firings that still wait will need its code.
+    pub fn keep_for_firings(&mut self, schedule: ScheduleKey) {
+        let counters = self.engine.scheduler().schedule_counters(schedule);
+        if let (Some(counters), Some(kept)) = (counters, self.schedules.get_mut(&schedule)) {
+            kept.left = counters.outstanding;
+        }
+    }
+
+    /// All schedules are about to be cancelled.
+    pub fn keep_all_for_firings(&mut self) {
+        for (schedule, kept) in &mut self.schedules {
+            let counters = self.engine.scheduler().schedule_counters(*schedule);
+            kept.left = counters.map_or(kept.left, |counters| counters.outstanding);
+        }
     }
 
     /// Steps one input. What it leads to waits for [`State::settle`]; the reply is for commands.
@@ -206,15 +231,14 @@ impl State {
     fn adopted(&mut self, start: Start) -> SingleCode {
         let schedule = start.schedule.and_then(|key| self.schedules.get(&key));
         let code = match schedule {
-            Some(schedule) => Some(&schedule.code),
+            Some(schedule) => Some(&schedule.entry.code),
             None => self.adopt.as_ref(),
         };
         let Some(code) = code.map(Arc::clone) else { return SingleCode::Missing };
         // Kept by task, because the schedule may end before its last firing does.
-        let entry = SingleEntry { code: Code::Repeat(Arc::clone(&code)), waiter: None };
-        if schedule.is_some() {
-            self.insert_single(start.task.run, entry);
-        }
+        let kept = Code::Repeat(Arc::clone(&code));
+        let entry = SingleEntry { code: kept, waiter: None, schedule: start.schedule };
+        self.insert_single(start.task.run, entry);
         SingleCode::Call(code)
     }
 
@@ -234,6 +258,9 @@ impl State {
             }
             Action::SubmissionEnded { run, state, reason, error } => {
                 if let Some(Entry::Single(entry)) = self.entries.remove(&run) {
+                    if let Some(schedule) = entry.schedule {
+                        self.firing_ended(schedule, effects);
+                    }
                     let end = End::Ended { state, reason, error };
                     effects.push(Effect::EndSingle(entry, end));
                 }
@@ -245,11 +272,13 @@ impl State {
                 }
             }
             Action::AskTrigger { schedule, last } => {
-                let ask = self.schedules.get(&schedule).and_then(|entry| entry.ask.clone());
+                let ask = self.schedules.get(&schedule).and_then(|kept| kept.entry.ask.clone());
                 effects.push(Effect::AskTrigger(ask, schedule, last));
             }
             Action::ScheduleEnded(schedule) => {
-                effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
+                if self.schedules.get(&schedule).is_some_and(|kept| kept.left == 0) {
+                    self.drop_schedule(schedule, effects);
+                }
             }
             Action::ShutDownCompleted => {
                 self.end = Some(End::ShutDown);
@@ -258,6 +287,21 @@ impl State {
             }
             other => unreachable!("an action this driver does not know: {other:?}"),
         }
+    }
+
+    fn firing_ended(&mut self, schedule: ScheduleKey, effects: &mut Vec<Effect>) {
+        let Some(kept) = self.schedules.get_mut(&schedule) else { return };
+        if kept.left > 0 {
+            kept.left -= 1;
+            if kept.left == 0 {
+                self.drop_schedule(schedule, effects);
+            }
+        }
+    }
+
+    fn drop_schedule(&mut self, schedule: ScheduleKey, effects: &mut Vec<Effect>) {
+        let kept = self.schedules.remove(&schedule);
+        effects.extend(kept.map(|kept| Effect::DropCode(kept.entry)));
     }
 
     /// Nothing will come of anything any more: tells everybody.
@@ -275,7 +319,7 @@ impl State {
             let stopped = Stopped { grace: std::time::Duration::ZERO, reason };
             effects.push(Effect::Stop(seat, stopped));
         }
-        effects.extend(self.schedules.drain().map(|(_, entry)| Effect::DropCode(entry)));
+        effects.extend(self.schedules.drain().map(|(_, kept)| Effect::DropCode(kept.entry)));
         if matches!(end, End::Lost(_)) {
             effects.push(Effect::ShutDownCompleted);
         }
@@ -319,18 +363,6 @@ impl Code {
             Self::Repeat(code) => SingleCode::Call(Arc::clone(code)),
         }
     }
-}
-
-/// An error with all its causes in one line.
-pub(crate) fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }
 
 /// Keys are already well spread numbers; they need no defence against an attacker.

@@ -3,50 +3,76 @@
 //! When that is, the scheduler says; timeouts of attempts are kept by their workers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidewheel_core::input::Event;
 use tidewheel_core::time::Moment;
 
+use super::effect::Effect;
 use super::shared::Shared;
 
 /// Runs until the wheel has ended.
 pub(super) async fn keep_time(shared: Arc<Shared>) {
-    let mut timer = Timer { shared, is_done: false };
-    let mut effects = Vec::new();
+    let jumps = shared.clock.jumps();
+    let mut timer = Timer { shared, effects: Vec::new(), jumps, is_done: false };
     loop {
-        let now = timer.shared.clock.now_exactly();
-        let mut state = timer.shared.lock();
-        if state.end.is_some() {
-            timer.is_done = true;
-            return;
-        }
-        let wakeup = state.engine.scheduler().next_wakeup(now);
-        let is_due = wakeup.is_some_and(|wakeup| wakeup <= now.monotonic);
-        state.armed = if is_due { Moment::ZERO } else { wakeup.unwrap_or(Moment::MAX) };
-        drop(state);
-        if is_due {
-            timer.shared.tell(now, Event::TimePassed, &mut effects);
-            timer.shared.perform(&mut effects);
+        match timer.look() {
             // Whole crowds of timers may be due one after the other.
-            tokio::task::yield_now().await;
-            continue;
-        }
-        let signal = timer.shared.timer.notified();
-        match wakeup {
-            None => signal.await,
-            Some(wakeup) => {
-                let left = wakeup.since(now.monotonic);
+            Look::Due => tokio::task::yield_now().await,
+            Look::Nothing => timer.shared.timer.notified().await,
+            Look::In(left) => {
                 let left = timer.shared.clock.stretch_max().map_or(left, |most| left.min(most));
                 // Either way it is time to look again.
-                let _ = tokio::time::timeout(left, signal).await;
+                let _ = tokio::time::timeout(left, timer.shared.timer.notified()).await;
             }
+            Look::Ended => return,
         }
     }
 }
 
 struct Timer {
     shared: Arc<Shared>,
+    effects: Vec<Effect>,
+    /// How often the wall clock was moved by hand when last looked at.
+    jumps: u64,
     is_done: bool,
+}
+
+/// What a look at the clock came to.
+enum Look {
+    /// Something was due and is dealt with.
+    Due,
+    /// Something will be due.
+    In(Duration),
+    Nothing,
+    Ended,
+}
+
+impl Timer {
+    fn look(&mut self) -> Look {
+        let now = self.shared.clock.now_exactly();
+        let mut state = self.shared.lock();
+        if state.end.is_some() {
+            self.is_done = true;
+            return Look::Ended;
+        }
+        let wakeup = state.engine.scheduler().next_wakeup(now).unwrap_or(Moment::MAX);
+        let jumps = std::mem::replace(&mut self.jumps, self.shared.clock.jumps());
+        // The scheduler may move its wish into the future again and again; what was once asked for
+        // counts.
+        let is_due = state.armed.min(wakeup) <= now.monotonic || jumps != self.jumps;
+        state.armed = if is_due { Moment::MAX } else { wakeup };
+        drop(state);
+        if is_due {
+            self.shared.tell(now, Event::TimePassed, &mut self.effects);
+            self.shared.perform(&mut self.effects);
+            return Look::Due;
+        }
+        match wakeup {
+            Moment::MAX => Look::Nothing,
+            wakeup => Look::In(wakeup.since(now.monotonic)),
+        }
+    }
 }
 
 impl Drop for Timer {

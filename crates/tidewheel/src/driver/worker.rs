@@ -13,7 +13,7 @@ use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
 use super::effect::{Effect, Single, SingleCode};
 use super::seat::Seat;
 use super::shared::Shared;
-use super::state::{Next, Wanted};
+use super::state::{Next, Repeat, Wanted};
 use crate::attempt::Attempt;
 use crate::output::TaskOutput;
 use crate::run::{RunCode, Task};
@@ -133,6 +133,19 @@ pub(crate) fn conclude<O: TaskOutput>(seat: &Seat, output: O) -> Outcome {
         }
         Err(text) => failure_of_panic(&text),
     }
+}
+
+/// Code whose future is boxed and whose value nobody asks for.
+pub(crate) fn plain_conclude<F, R>(code: F) -> Arc<Repeat>
+where
+    F: Fn(Attempt) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: TaskOutput,
+{
+    Arc::new(move |attempt: Attempt| -> BoxFuture<Outcome> {
+        let future = code(attempt.clone());
+        Box::pin(async move { conclude(attempt.seat(), future.await) })
+    })
 }
 
 /// Runs single submissions and firings of schedules.

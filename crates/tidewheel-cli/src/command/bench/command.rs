@@ -1,0 +1,144 @@
+//! What `tidewheel bench` takes, and which workload runs.
+//!
+//! How a workload is measured is in its own file, how it is shown in `measurement`.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+use super::{dag, micro, priority, timers};
+use crate::error::CommandError;
+use crate::ui::Ui;
+
+/// Measure the scheduler on this machine
+///
+/// Each workload does nothing but schedule: the tasks themselves are empty.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel bench dag --shape layered --tasks 100000
+  tidewheel bench priority --tasks 1000000 --slots 16 --mode backlog
+  tidewheel bench timers --count 1000000 --format json
+
+With --format json each prints one object: workload, peer, version, variant, n, seconds, build_seconds,
+per_task_us, tasks_per_s, peak_rss_mb (MiB).")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    workload: Workload,
+}
+
+#[derive(Debug, Subcommand)]
+enum Workload {
+    Dag(DagArgs),
+    Priority(PriorityArgs),
+    Timers(TimersArgs),
+    Micro(MicroArgs),
+}
+
+/// Run a graph of empty tasks
+#[derive(Debug, clap::Args)]
+pub(super) struct DagArgs {
+    /// An edge list: first `tasks edges`, then one `before after` a line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["shape", "tasks"])]
+    pub graph: Option<PathBuf>,
+
+    /// The shape of a graph to be made
+    #[arg(long, value_name = "SHAPE", required_unless_present = "graph")]
+    pub shape: Option<Shape>,
+
+    /// How many tasks it has
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub tasks: u32,
+
+    /// Threads of the runtime
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+
+    /// Tasks that may run at once [default: as many as threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub slots: Option<u32>,
+}
+
+/// A family of graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Shape {
+    /// Each task waits for the one before
+    Chain,
+    /// One task, then all the others, then one
+    Wide,
+    /// Layers of 1,000; each task waits for 1 to 5 of the layer before, 3 on average
+    Layered,
+}
+
+impl Shape {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Wide => "wide",
+            Self::Layered => "layered",
+        }
+    }
+}
+
+/// Submit empty tasks of mixed priorities one by one
+#[derive(Debug, clap::Args)]
+pub(super) struct PriorityArgs {
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub tasks: u64,
+
+    /// Tasks that may run at once
+    #[arg(long, value_name = "M", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub slots: u32,
+
+    /// When they are submitted
+    #[arg(long, value_name = "MODE", default_value = "stream")]
+    pub mode: Mode,
+
+    /// Threads of the runtime
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+}
+
+/// When tasks are submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Mode {
+    /// While others run
+    Stream,
+    /// All of them before the first may start
+    Backlog,
+}
+
+impl Mode {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Backlog => "backlog",
+        }
+    }
+}
+
+/// Set timers over the next 60 s, cancel every second one, let the others fire (virtual time)
+#[derive(Debug, clap::Args)]
+pub(super) struct TimersArgs {
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub count: u64,
+}
+
+/// Measure single operations of the deciding core: step, order, timers
+#[derive(Debug, clap::Args)]
+pub(super) struct MicroArgs {
+    /// Tasks, submissions or timers per measurement
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1_000..=10_000_000))]
+    pub size: u32,
+}
+
+pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
+    match &args.workload {
+        Workload::Dag(args) => dag::measure(args)?.print(ui),
+        Workload::Priority(args) => priority::measure(args)?.print(ui),
+        Workload::Timers(args) => timers::measure(args)?.print(ui),
+        Workload::Micro(args) => micro::measure(ui, args),
+    }
+}

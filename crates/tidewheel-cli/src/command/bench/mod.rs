@@ -1,0 +1,10 @@
+//! `tidewheel bench`: named workloads, measured through the public interface, one file each.
+
+mod command;
+mod dag;
+mod measurement;
+mod micro;
+mod priority;
+mod timers;
+
+pub(crate) use command::{Args, run};

@@ -1,0 +1,153 @@
+//! Counters of interesting events; over many seeds each must have happened.
+//!
+//! A fault that never fires is a hole in the simulator, so a batch fails when one is missing.
+
+use std::collections::BTreeMap;
+
+/// What happened how often.
+#[derive(Debug, Clone, Default)]
+pub struct Coverage {
+    counts: BTreeMap<String, u64>,
+}
+
+impl Coverage {
+    /// Counts one event.
+    pub fn hit(&mut self, name: &str) {
+        self.add(name, 1);
+    }
+
+    /// Counts several.
+    pub fn add(&mut self, name: &str, count: u64) {
+        match self.counts.get_mut(name) {
+            Some(known) => *known += count,
+            None => {
+                self.counts.insert(name.to_owned(), count);
+            }
+        }
+    }
+
+    /// Adds the counts of another world.
+    pub fn merge(&mut self, other: &Self) {
+        for (name, count) in &other.counts {
+            self.add(name, *count);
+        }
+    }
+
+    /// How often something happened.
+    #[must_use]
+    pub fn of(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+
+    /// Every event and how often it happened.
+    pub fn all(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.counts.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// Events that must happen in a batch of seeds and did not.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        REQUIRED.iter().copied().filter(|name| self.of(name) == 0).collect()
+    }
+}
+
+/// Events that must happen in a batch of seeds.
+pub const REQUIRED: &[&str] = &[
+    "fault: crash between turns",
+    "fault: crash before commit",
+    "fault: crash after commit",
+    "fault: crash among actions",
+    "fault: commit unavailable",
+    "fault: commit unknown, stored",
+    "fault: commit unknown, not stored",
+    "fault: stale tenure",
+    "fault: slow store",
+    "fault: report lost",
+    "fault: report twice",
+    "fault: report late",
+    "fault: report from a zombie",
+    "fault: attempt hangs",
+    "fault: stop ignored",
+    "fault: clock forward",
+    "fault: clock back",
+    "fault: suspend",
+    "restore: with running attempts",
+    "restore: with delayed tasks",
+    "restore: with schedules",
+    "hold: dependencies",
+    "hold: retry delay",
+    "hold: start delay",
+    "hold: scheduler paused",
+    "hold: queue paused",
+    "hold: run paused",
+    "hold: shutting down",
+    "hold: scheduler full",
+    "hold: queue slots",
+    "hold: run slots",
+    "hold: queue rate",
+    "hold: limit taken",
+    "hold: limit reserved",
+    "hold: limit rate",
+    "hold: breaker open",
+    "hold: key taken",
+    "hold: order",
+    "reason: error",
+    "reason: panic",
+    "reason: attempt-timeout",
+    "reason: task-timeout",
+    "reason: run-timeout",
+    "reason: dependency-failed",
+    "reason: dependency-skipped",
+    "reason: run-stopped",
+    "reason: requested",
+    "reason: removed",
+    "reason: already-done",
+    "reason: abandoned",
+    "reason: shut-down",
+    "reason: replaced",
+    "reason: preempted",
+    "reason: lost",
+    "reason: quarantined",
+    "reason: ambiguous",
+    "task: new -> delayed",
+    "task: new -> running",
+    "task: new -> succeeded",
+    "task: new -> skipped",
+    "task: new -> cancelled",
+    "task: delayed -> running",
+    "task: delayed -> failed",
+    "task: delayed -> cancelled",
+    "task: running -> ready",
+    "task: running -> delayed",
+    "task: running -> cancelling",
+    "task: running -> succeeded",
+    "task: running -> failed",
+    "task: running -> cancelled",
+    "task: running -> unknown",
+    "task: ready -> running",
+    "task: cancelling -> ready",
+    "task: cancelling -> succeeded",
+    "task: cancelling -> failed",
+    "task: cancelling -> cancelled",
+    "task: cancelling -> unknown",
+    "refused: queue full",
+    "refused: shutting down",
+    "refused: gone",
+    "skip: misfire",
+    "skip: overlap",
+    "skip: paused",
+    "skip: excluded",
+    "skip: queue full",
+    "skip: backoff",
+    "schedule: fired in a clock-change gap",
+    "schedule: custom trigger asked",
+    "schedule: ended",
+    "run: succeeded",
+    "run: failed",
+    "run: cancelled",
+    "breaker: opened",
+    "preempted",
+    "shutdown: drain",
+    "shutdown: reject",
+    "shutdown: persist",
+];

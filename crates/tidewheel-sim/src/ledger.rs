@@ -1,0 +1,307 @@
+//! The ledger: what was started, written by the executor, and every rule a start must keep.
+//!
+//! It reads stored rows and what callers were promised, never the scheduler's memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tidewheel_core::decision::Start;
+use tidewheel_core::id::{AttemptId, RunId, TaskId};
+use tidewheel_core::policy::OnError;
+use tidewheel_core::spec::{DEFAULT_QUEUE, Profile, QueueSpec};
+use tidewheel_core::task::TaskState;
+
+use crate::executor::Executor;
+use crate::store::{KeptRun, Rows};
+use crate::workload::UNITS;
+
+/// A rule that was broken.
+#[derive(Debug, Clone)]
+pub struct Violation {
+    /// The rule, by a short name.
+    pub rule: &'static str,
+    /// What happened.
+    pub text: String,
+}
+
+/// What callers were told and may rely on.
+#[derive(Debug, Default)]
+pub struct Promises {
+    /// The scheduler is paused.
+    pub paused: bool,
+    /// Runs that are paused.
+    pub paused_runs: BTreeSet<RunId>,
+    /// Queues that are paused.
+    pub paused_queues: BTreeSet<Arc<str>>,
+    /// Runs and single submissions that were cancelled.
+    pub cancelled: BTreeSet<RunId>,
+    /// Tasks that were cancelled or removed.
+    pub cancelled_tasks: BTreeSet<TaskId>,
+    /// Removed tasks whose dependents go on; also when the answer never came.
+    pub released: BTreeSet<TaskId>,
+    /// The most attempts that may run.
+    pub slots: Option<u32>,
+    /// Settings of queues.
+    pub queues: BTreeMap<Arc<str>, QueueSpec>,
+    /// Nothing waiting is started any more.
+    pub stopped: bool,
+}
+
+/// Starts, by attempt.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    starts: BTreeMap<AttemptId, u32>,
+    newest: BTreeMap<TaskId, u32>,
+}
+
+/// How a task is treated, as stored.
+#[derive(Debug, Clone)]
+pub struct Treatment {
+    /// Its profile.
+    pub profile: Arc<Profile>,
+    /// Its queue.
+    pub queue: Arc<str>,
+    /// Its key.
+    pub key: Option<Arc<str>>,
+}
+
+/// Looks up how a task is treated.
+#[must_use]
+pub fn treatment(rows: &Rows, id: TaskId) -> Option<Treatment> {
+    if let Some(run) = rows.runs.get(&id.run) {
+        let profile = profile_in(run, id.index)?;
+        let queue = profile.queue.clone().unwrap_or_else(|| run.row.spec.options.queue.clone());
+        let key = match run.added.get(&id.index) {
+            Some(added) => added.key.clone(),
+            None => run.row.spec.keys.get(&id.index).cloned(),
+        };
+        return Some(Treatment { profile, queue, key });
+    }
+    let kept = rows.submissions.get(&id.run)?;
+    let profile = kept.row.profile.clone();
+    let queue = profile.queue.clone().unwrap_or_else(|| DEFAULT_QUEUE.into());
+    Some(Treatment { profile, queue, key: kept.row.key.clone() })
+}
+
+/// The profile of a task of a run.
+#[must_use]
+pub fn profile_in(run: &KeptRun, index: u32) -> Option<Arc<Profile>> {
+    if let Some(added) = run.added.get(&index) {
+        return Some(added.profile.clone());
+    }
+    let spec = &run.row.spec;
+    let place = spec.profile_of.get(index as usize).copied().unwrap_or(0);
+    spec.profiles.get(usize::from(place)).cloned()
+}
+
+/// What a task of a run waits for.
+#[must_use]
+pub fn dependencies(run: &KeptRun, index: u32) -> Vec<u32> {
+    match run.added.get(&index) {
+        Some(added) => added.after.clone(),
+        None => run.row.spec.graph.dependencies(index),
+    }
+}
+
+/// The word between a failed task and one that waits for it, by the book.
+#[must_use]
+pub fn word_between(failed: &Profile, dependent: &Profile, default: OnError) -> OnError {
+    if let Some(word) = dependent.on_dependency_error {
+        return word;
+    }
+    if let Some(word) = dependent.on_error {
+        return word;
+    }
+    failed.on_error.unwrap_or(default)
+}
+
+impl Ledger {
+    /// How many attempts of a task were started.
+    #[must_use]
+    pub fn attempts_of(&self, task: TaskId) -> usize {
+        let least = AttemptId { task, number: 0 };
+        let most = AttemptId { task, number: u32::MAX };
+        self.starts.range(least..=most).count()
+    }
+
+    /// How many attempts were started in all.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether nothing was started.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Enters a start and checks every rule it must keep. The executor has not seen it yet.
+    pub fn start(
+        &mut self,
+        start: Start,
+        incarnation: u32,
+        promises: &Promises,
+        rows: &Rows,
+        executor: &Executor,
+        violations: &mut Vec<Violation>,
+    ) {
+        let mut broken = |rule: &'static str, text: String| {
+            violations.push(Violation { rule, text: format!("{:?}: {text}", start.id) });
+        };
+        let id = AttemptId { task: start.id, number: start.attempt };
+        if self.starts.insert(id, incarnation).is_some() {
+            broken("started twice", format!("attempt {} was started before", start.attempt));
+        }
+        if self.newest.insert(start.id, start.attempt).is_some_and(|old| old >= start.attempt) {
+            broken("attempt numbers grow", format!("attempt {}", start.attempt));
+        }
+        if let Some(other) = executor.of_task(start.id).next() {
+            broken("one attempt at a time", format!("attempt {} still runs", other.number));
+        }
+        match rows.task(start.id) {
+            Some(row) if row.state.holds_slot() && row.attempts == start.attempt => {}
+            other => broken("started as stored", format!("the row is {other:?}")),
+        }
+        let Some(treatment) = treatment(rows, start.id) else {
+            broken("started as stored", "nothing is stored about it".into());
+            return;
+        };
+        if treatment.profile.at_most_once && self.attempts_of(start.id) > 1 {
+            broken("at most once", format!("attempt {}", start.attempt));
+        }
+        if let Some(run) = rows.runs.get(&start.id.run) {
+            check_dependencies(run, start.id, &treatment, promises, &mut broken);
+        }
+        check_promises(start.id, &treatment, promises, &mut broken);
+        check_limits(start.id, &treatment, promises, rows, executor, &mut broken);
+        check_key(start.id, &treatment, rows, executor, &mut broken);
+    }
+}
+
+fn check_dependencies(
+    run: &KeptRun,
+    id: TaskId,
+    treatment: &Treatment,
+    promises: &Promises,
+    broken: &mut impl FnMut(&'static str, String),
+) {
+    for index in dependencies(run, id.index) {
+        let state = run.tasks.get(&index).map(|row| row.state);
+        let Some(state) = state.filter(|state| state.is_terminal()) else {
+            broken("after its dependencies", format!("task {index} is {state:?}"));
+            continue;
+        };
+        let released = promises.released.contains(&TaskId { run: id.run, index });
+        if state == TaskState::Succeeded || treatment.profile.always || released {
+            continue;
+        }
+        let failed = matches!(state, TaskState::Failed | TaskState::Unknown);
+        let Some(profile) = profile_in(run, index) else { continue };
+        let default = run.row.spec.options.on_error;
+        let word = word_between(&profile, &treatment.profile, default);
+        if !failed || word != OnError::Continue {
+            broken("not after a failure", format!("task {index} is {state}, the word {word}"));
+        }
+    }
+}
+
+fn check_promises(
+    id: TaskId,
+    treatment: &Treatment,
+    promises: &Promises,
+    broken: &mut impl FnMut(&'static str, String),
+) {
+    if promises.paused {
+        broken("nothing starts while paused", "the scheduler".into());
+    }
+    if promises.paused_runs.contains(&id.run) {
+        broken("nothing starts while its run is paused", String::new());
+    }
+    if promises.paused_queues.contains(&treatment.queue) {
+        broken("nothing starts while its queue is paused", treatment.queue.to_string());
+    }
+    if promises.cancelled.contains(&id.run) && !treatment.profile.always {
+        broken("nothing starts after a cancel", "the run".into());
+    }
+    if promises.cancelled_tasks.contains(&id) {
+        broken("nothing starts after a cancel", "the task".into());
+    }
+    if promises.stopped && !treatment.profile.always {
+        broken("nothing starts after a shutdown", String::new());
+    }
+}
+
+fn check_limits(
+    id: TaskId,
+    treatment: &Treatment,
+    promises: &Promises,
+    rows: &Rows,
+    executor: &Executor,
+    broken: &mut impl FnMut(&'static str, String),
+) {
+    let (mut all, mut in_queue, mut in_run) = (1, 1, 1);
+    let mut units: BTreeMap<&str, u32> = BTreeMap::new();
+    for (name, count) in &treatment.profile.limits {
+        *units.entry(name).or_default() += count;
+    }
+    let others: Vec<(RunId, Treatment)> = executor
+        .running
+        .keys()
+        .filter_map(|other| Some((other.task.run, self::treatment(rows, other.task)?)))
+        .collect();
+    for (run, other) in &others {
+        all += 1;
+        in_queue += u32::from(other.queue == treatment.queue);
+        in_run += u32::from(*run == id.run);
+        for (name, count) in &other.profile.limits {
+            *units.entry(name).or_default() += count;
+        }
+    }
+    if promises.slots.is_some_and(|slots| all > slots) {
+        broken("slots of the scheduler", format!("{all} of {:?}", promises.slots));
+    }
+    let queue_slots = promises.queues.get(&treatment.queue).and_then(|queue| queue.slots);
+    if queue_slots.is_some_and(|slots| in_queue > slots) {
+        broken("slots of the queue", format!("{in_queue} of {queue_slots:?}"));
+    }
+    let run_slots = rows.runs.get(&id.run).and_then(|run| run.row.spec.options.slots);
+    if run_slots.is_some_and(|slots| in_run > slots) {
+        broken("slots of the run", format!("{in_run} of {run_slots:?}"));
+    }
+    for (name, count) in &treatment.profile.limits {
+        let used = units.get(&**name).copied().unwrap_or(0);
+        if crate::workload::UNIT_LIMITS.contains(&&**name) && used > UNITS {
+            broken("units of a limit", format!("{used} of `{name}`, {count} for this one"));
+        }
+    }
+}
+
+fn check_key(
+    id: TaskId,
+    treatment: &Treatment,
+    rows: &Rows,
+    executor: &Executor,
+    broken: &mut impl FnMut(&'static str, String),
+) {
+    let Some(key) = &treatment.key else { return };
+    let same = |other: &Treatment| other.key.as_ref() == Some(key) && other.queue == treatment.queue;
+    for other in executor.running.keys() {
+        if self::treatment(rows, other.task).is_some_and(|other| same(&other)) {
+            broken("one of a key at a time", format!("{key}: {:?} runs", other.task));
+        }
+    }
+    let Some(own) = rows.submissions.get(&id.run) else { return };
+    for (run, kept) in &rows.submissions {
+        let ended = kept.task.as_ref().is_some_and(|row| row.state.is_terminal());
+        let other = TaskId { run: *run, index: 0 };
+        let delayed = !kept.row.profile.start_delay.is_zero() || !own.row.profile.start_delay.is_zero();
+        if kept.order < own.order
+            && !ended
+            && !delayed
+            && self::treatment(rows, other).is_some_and(|other| same(&other))
+        {
+            broken("tasks of a key in order", format!("{key}: {run} came before"));
+        }
+    }
+}

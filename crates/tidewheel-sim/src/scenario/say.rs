@@ -1,0 +1,418 @@
+//! Lines that make something happen.
+//!
+//! Lines that only look are in [`super::expect`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::input::{
+    CancelMode, Command, Dependents, Event, Failure, Outcome, Reply, ShutdownMode, Submission,
+};
+use tidewheel_core::time::{Now, Timestamp};
+
+use super::attributes::{TaskText, limit, queue, schedule};
+use super::player::Player;
+use super::words::Words;
+
+impl Player {
+    /// Plays one line.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or an expectation is not met.
+    pub fn line(&mut self, words: &mut Words) -> Result<()> {
+        let first = words.word("a word")?;
+        match first.as_str() {
+            "expect" => self.expect(words)?,
+            "scheduler" => self.configure(words)?,
+            "queue" => {
+                let name = words.word("a queue")?.into();
+                let spec = queue(words)?;
+                self.command(Command::DefineQueue { name, spec })?;
+            }
+            "limit" => {
+                let name = words.word("a limit")?.into();
+                let spec = limit(words)?;
+                self.command(Command::DefineLimit { name, spec })?;
+            }
+            "start" => {
+                let name = words.word("a run")?;
+                self.start_run(&name)?;
+            }
+            "submit" => self.submit(words)?,
+            "schedule" => self.schedule(words)?,
+            "add" => self.add(words)?,
+            "remove" => self.remove(words)?,
+            "pause" => self.pause(words, true)?,
+            "resume" => self.pause(words, false)?,
+            "cancel" => self.cancel(words)?,
+            "abandon" => {
+                let id = self.run_id(&words.word("a submission")?)?;
+                let run = self.run_key(id).unwrap_or_default();
+                self.command(Command::Abandon(run))?;
+            }
+            "close" => {
+                let id = self.run_id(&words.word("a run")?)?;
+                let run = self.run_key(id).unwrap_or_default();
+                self.command(Command::CloseRun(run))?;
+            }
+            "reset" => {
+                words.expect("breaker")?;
+                let name: Arc<str> = words.word("a breaker")?.into();
+                self.command(Command::ResetBreaker(name))?;
+            }
+            "slots" => {
+                let slots =
+                    if words.accept("unbounded") { None } else { Some(words.number()?) };
+                self.command(Command::SetSlots(slots))?;
+            }
+            "shut" => self.shut_down(words)?,
+            "after" => {
+                let delay = words.duration()?;
+                self.advance_to(self.now.monotonic.after(delay))?;
+            }
+            "at" => {
+                let delay = words.duration()?;
+                self.advance_to(self.zero.after(delay))?;
+            }
+            "crash" => self.crash(),
+            "restart" => {
+                if words.accept("after") {
+                    let delay = words.duration()?;
+                    self.jump(delay, true);
+                }
+                self.engine()?;
+                self.check()?;
+            }
+            "clock" | "suspend" | "date" => self.clock(&first, words)?,
+            "trigger" => self.trigger(words)?,
+            name => self.report(name, words)?,
+        }
+        words.end()
+    }
+
+    fn configure(&mut self, words: &mut Words) -> Result<()> {
+        if self.engine.is_some() {
+            bail!("the scheduler is running already");
+        }
+        while !words.is_empty() {
+            match words.word("a setting")?.as_str() {
+                "slots" => self.config.slots = Some(words.number()?),
+                "starvation" => {
+                    self.config.starvation_timeout =
+                        if words.accept("off") { None } else { Some(words.duration()?) };
+                }
+                "lost-max" => self.config.lost_attempts_max = words.number()?,
+                "seed" => self.config.seed = words.number()?,
+                other => bail!("`{other}` is not a setting of the scheduler"),
+            }
+            words.accept(",");
+        }
+        Ok(())
+    }
+
+    fn start_run(&mut self, name: &str) -> Result<()> {
+        let text = self.runs.get(name).cloned().ok_or_else(|| anyhow!("there is no `{name}`"))?;
+        let spec = match text.spec(name) {
+            Ok(spec) => Arc::new(spec),
+            Err(error) => {
+                self.last_reply = Some(Err(error.to_string()));
+                return Ok(());
+            }
+        };
+        let id = RunId(u128::from(self.number()));
+        self.run_ids.insert(name.to_owned(), id);
+        for (task, _) in &text.tasks {
+            let Some(index) = spec.graph.index_of(task) else { continue };
+            let task_id = TaskId { run: id, index };
+            self.tasks.insert(format!("{name}.{task}"), task_id);
+            self.tasks.insert(task.clone(), task_id);
+            self.names.insert(task_id, task.clone());
+            if let Some(takes) = text.of(task).takes {
+                self.takes.insert(task_id, takes);
+            }
+        }
+        self.command(Command::SubmitRun { id, spec })
+    }
+
+    /// `submit NAME`, `submit NAME: attributes`, `submit 5 NAME: attributes` (NAME1 … NAME5).
+    fn submit(&mut self, words: &mut Words) -> Result<()> {
+        let first = words.word("a name")?;
+        let (count, name) = match first.parse::<u32>() {
+            Ok(count) => (Some(count), words.word("a name")?),
+            Err(_) => (None, first),
+        };
+        let mut text = TaskText::default();
+        if words.accept(":") {
+            text.read(words)?;
+        }
+        for number in 1..=count.unwrap_or(1) {
+            let name = if count.is_some() { format!("{name}{number}") } else { name.clone() };
+            self.submit_one(name, &text)?;
+        }
+        Ok(())
+    }
+
+    fn submit_one(&mut self, name: String, text: &TaskText) -> Result<()> {
+        let id = RunId(u128::from(self.number()));
+        let profile = match self.engine()?.scheduler_mut().profile(&text.profile) {
+            Ok(profile) => profile,
+            Err(rejection) => {
+                self.last_reply = Some(Err(rejection.to_string()));
+                return Ok(());
+            }
+        };
+        let task_id = TaskId { run: id, index: 0 };
+        self.tasks.insert(name.clone(), task_id);
+        self.names.insert(task_id, name);
+        if let Some(takes) = text.takes {
+            self.takes.insert(task_id, takes);
+        }
+        let submission = Submission {
+            id,
+            profile,
+            priority: text.profile.priority,
+            deadline: text.deadline,
+            key: text.key.clone(),
+        };
+        self.command(Command::Submit(submission))
+    }
+
+    fn schedule(&mut self, words: &mut Words) -> Result<()> {
+        let name = words.word("a schedule")?;
+        words.expect(":")?;
+        let mut text = TaskText::default();
+        let spec = Box::new(schedule(words, &mut text)?);
+        let profile = self.engine()?.scheduler_mut().profile(&text.profile)?;
+        let id = ScheduleId(u128::from(self.number()) << 64);
+        self.schedules.insert(name.clone(), id);
+        if let Some(takes) = text.takes {
+            self.schedule_takes.insert(name, takes);
+        }
+        let priority = text.profile.priority;
+        self.command(Command::AddSchedule { id, spec, profile, priority })
+    }
+
+    /// `add NAME to RUN [after a, b]: attributes`.
+    fn add(&mut self, words: &mut Words) -> Result<()> {
+        let name = words.word("a task")?;
+        words.expect("to")?;
+        let run_name = words.word("a run")?;
+        let id = self.run_id(&run_name)?;
+        let mut after = Vec::new();
+        if words.accept("after") {
+            loop {
+                after.push(self.task_id(&words.word("a task")?)?.index);
+                if !words.accept(",") {
+                    break;
+                }
+            }
+        }
+        let mut text = TaskText::default();
+        if words.accept(":") {
+            text.read(words)?;
+        }
+        let run = self.run_key(id).unwrap_or_default();
+        let task = text.spec(&name, after);
+        // The newest row must find its name as soon as it starts.
+        let index = self.store.rows().runs.get(&id).map_or(0, |run| run.task_count());
+        let task_id = TaskId { run: id, index };
+        let known = self.names.insert(task_id, name.clone());
+        if let Some(takes) = text.takes {
+            self.takes.insert(task_id, takes);
+        }
+        self.command(Command::AddTask { run, task })?;
+        match self.accepted() {
+            Some(Reply::Added(key)) if key.index == index => {
+                self.tasks.insert(format!("{run_name}.{name}"), task_id);
+                self.tasks.insert(name, task_id);
+            }
+            Some(reply) => bail!("the added task should have index {index}: {reply:?}"),
+            None => {
+                if let Some(known) = known {
+                    self.names.insert(task_id, known);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `remove NAME [releasing] [grace 1s]`.
+    fn remove(&mut self, words: &mut Words) -> Result<()> {
+        let task = self.task_key(&words.word("a task")?)?;
+        let dependents =
+            if words.accept("releasing") { Dependents::Release } else { Dependents::Skip };
+        let grace = if words.accept("grace") { Some(words.duration()?) } else { None };
+        self.command(Command::RemoveTask { task, dependents, grace })
+    }
+
+    fn pause(&mut self, words: &mut Words, pause: bool) -> Result<()> {
+        if words.accept("run") {
+            let id = self.run_id(&words.word("a run")?)?;
+            let run = self.run_key(id).unwrap_or_default();
+            return self.command(if pause {
+                Command::PauseRun(run)
+            } else {
+                Command::ResumeRun(run)
+            });
+        }
+        if words.accept("queue") {
+            let name = words.word("a queue")?.into();
+            return self.command(if pause {
+                Command::PauseQueue(name)
+            } else {
+                Command::ResumeQueue(name)
+            });
+        }
+        if words.accept("schedule") {
+            let key = self.schedule_key(&words.word("a schedule")?)?;
+            return self.command(if pause {
+                Command::PauseSchedule(key)
+            } else {
+                Command::ResumeSchedule(key)
+            });
+        }
+        self.command(if pause { Command::Pause } else { Command::Resume })
+    }
+
+    /// `cancel run|schedule NAME [stop 1s]`, `cancel TASK [stop 1s]`; without `stop` it drains.
+    fn cancel(&mut self, words: &mut Words) -> Result<()> {
+        if words.accept("schedule") {
+            let key = self.schedule_key(&words.word("a schedule")?)?;
+            return self.command(Command::CancelSchedule(key));
+        }
+        let is_run = words.accept("run");
+        let name = words.word("a name")?;
+        let mode = if words.accept("stop") {
+            CancelMode::Stop { grace: words.duration()? }
+        } else {
+            CancelMode::Drain
+        };
+        if is_run {
+            let run = self.run_key(self.run_id(&name)?).unwrap_or_default();
+            self.command(Command::CancelRun { run, mode })
+        } else {
+            let task = self.task_key(&name)?;
+            self.command(Command::CancelTask { task, mode })
+        }
+    }
+
+    fn shut_down(&mut self, words: &mut Words) -> Result<()> {
+        words.expect("down")?;
+        let mode = match words.word("a mode")?.as_str() {
+            "drain" => ShutdownMode::Drain,
+            "reject" => ShutdownMode::Reject,
+            "persist" => ShutdownMode::Persist,
+            other => bail!("`{other}` is not a way to shut down"),
+        };
+        let grace = if words.accept("grace") { Some(words.duration()?) } else { None };
+        self.command(Command::ShutDown { mode, grace })
+    }
+
+    fn clock(&mut self, first: &str, words: &mut Words) -> Result<()> {
+        match first {
+            "date" => {
+                if self.engine.is_some() {
+                    bail!("the date is set before anything happens");
+                }
+                self.now.wall = words.word("an instant")?.parse()?;
+            }
+            "suspend" => {
+                let delay = words.duration()?;
+                self.jump(delay, true);
+                self.event(Event::TimePassed)?;
+            }
+            _ => {
+                words.expect("jumps")?;
+                let back = words.accept("back");
+                let by = words.duration()?;
+                self.now.wall =
+                    if back { self.now.wall.before(by) } else { self.now.wall.after(by) };
+                self.event(Event::TimePassed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the clocks without anybody being woken in between.
+    fn jump(&mut self, by: Duration, both: bool) {
+        let monotonic =
+            if both { self.now.monotonic.after(by) } else { self.now.monotonic };
+        self.now = Now { monotonic, wall: self.now.wall.after(by) };
+    }
+
+    /// `trigger NAME answers never`, `trigger NAME answers in 5s`, `… answers "INSTANT"`.
+    fn trigger(&mut self, words: &mut Words) -> Result<()> {
+        let schedule = self.schedule_key(&words.word("a schedule")?)?;
+        words.expect("answers")?;
+        let next: Option<Timestamp> = if words.accept("never") {
+            None
+        } else if words.accept("in") {
+            Some(self.now.wall.after(words.duration()?))
+        } else {
+            Some(words.word("an instant")?.parse()?)
+        };
+        self.asked.retain(|key| *key != schedule);
+        self.event(Event::TriggerAnswered { schedule, next })
+    }
+
+    /// `NAME [attempt N] succeeds|fails|panics|times out|stops|is lost`.
+    fn report(&mut self, name: &str, words: &mut Words) -> Result<()> {
+        let task = self.task_key(name)?;
+        let attempt = if words.accept("attempt") {
+            words.number()?
+        } else {
+            let report = self.scheduler_ref()?.task(task);
+            let report = report.ok_or_else(|| anyhow!("`{name}` is not in memory"))?;
+            if !report.state.holds_slot() {
+                bail!("`{name}` is {}, not running", report.state);
+            }
+            report.attempts
+        };
+        let outcome = outcome(words)?;
+        let id = self.task_id(name)?;
+        self.ending.retain(|_, ending| *ending != (id, attempt));
+        self.event(Event::AttemptEnded { task, attempt, outcome })
+    }
+}
+
+fn outcome(words: &mut Words) -> Result<Outcome> {
+    Ok(match words.word("what happens")?.as_str() {
+        "succeeds" => Outcome::Succeeded,
+        "stops" => Outcome::Cancelled,
+        "fails" => {
+            let permanent = words.accept("permanently");
+            let mut failure = Failure { permanent, ..failure("failed") };
+            if words.peek().is_some_and(|word| word.starts_with('"')) {
+                failure.message = words.word("a message")?.into();
+            }
+            if words.accept("retry-after") {
+                failure.retry_after = Some(words.duration()?);
+            }
+            Outcome::Failed(Box::new(failure))
+        }
+        "panics" => {
+            let mut failure = Failure { panicked: true, ..failure("panicked") };
+            if !words.is_empty() {
+                failure.message = words.word("a message")?.into();
+            }
+            Outcome::Failed(Box::new(failure))
+        }
+        "times" => {
+            words.expect("out")?;
+            Outcome::TimedOut
+        }
+        "is" => {
+            words.expect("lost")?;
+            Outcome::Lost
+        }
+        other => bail!("`{other}` is not something a task does"),
+    })
+}
+
+fn failure(message: &str) -> Failure {
+    Failure { message: message.into(), ..Failure::default() }
+}
+

@@ -1,0 +1,339 @@
+//! A store that keeps every row for ever and checks each one against all that came before.
+//!
+//! It is evidence, not a cache: the checkers read what happened from here and from the ledger,
+//! never from the scheduler. Faults are asked for by the world, one commit ahead.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::row::{
+    Change, FiringRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow,
+};
+use tidewheel_core::spec::{LimitSpec, QueueSpec, TaskSpec};
+use tidewheel_core::task::TaskState;
+use tidewheel_core::time::Timestamp;
+
+/// What goes wrong with the next commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreFault {
+    /// Nothing is stored, and the store says that it could not be reached.
+    Unavailable,
+    /// Everything is stored, but the answer is lost.
+    StoredUnknown,
+    /// Nothing is stored, and the answer is lost.
+    LostUnknown,
+    /// Somebody else has taken the tenure.
+    Stale,
+    /// The process dies before anything is stored.
+    DiesBefore,
+    /// The process dies after everything is stored.
+    DiesAfter,
+}
+
+/// A run with everything that was ever stored about it.
+#[derive(Debug, Clone)]
+pub struct KeptRun {
+    /// Its place among everything accepted.
+    pub order: u64,
+    /// As accepted.
+    pub row: RunRow,
+    /// The newest state of the run as a whole.
+    pub change: Option<RunChange>,
+    /// Tasks added.
+    pub added: BTreeMap<u32, Arc<TaskSpec>>,
+    /// The newest row of each task.
+    pub tasks: BTreeMap<u32, TaskRow>,
+}
+
+impl KeptRun {
+    /// How many tasks it has.
+    #[must_use]
+    pub fn task_count(&self) -> u32 {
+        self.row.spec.graph.len() + self.added.len() as u32
+    }
+}
+
+/// A single submission with the newest row of its task.
+#[derive(Debug, Clone)]
+pub struct KeptSubmission {
+    /// Its place among everything accepted.
+    pub order: u64,
+    /// As accepted.
+    pub row: SubmissionRow,
+    /// The newest row.
+    pub task: Option<TaskRow>,
+}
+
+/// All rows.
+#[derive(Debug, Default)]
+pub struct Rows {
+    tenure: Tenure,
+    newest: Option<u64>,
+    accepted: u64,
+    queues: Vec<(Arc<str>, QueueSpec, bool)>,
+    limits: Vec<(Arc<str>, LimitSpec)>,
+    /// Every run there ever was.
+    pub runs: BTreeMap<RunId, KeptRun>,
+    /// Every single submission there ever was.
+    pub submissions: BTreeMap<RunId, KeptSubmission>,
+    /// Every schedule there ever was, and whether it has ended.
+    pub schedules: BTreeMap<ScheduleId, (ScheduleRow, bool)>,
+    /// Every row about an instant, in the order stored.
+    pub firings: Vec<FiringRow>,
+    /// Transitions of tasks seen, for coverage.
+    pub transitions: BTreeMap<(Option<TaskState>, TaskState), u64>,
+    /// What no store should ever be asked to keep.
+    pub violations: Vec<String>,
+    fault: Option<StoreFault>,
+    /// Change sets offered again after they had been stored.
+    pub repeated: u64,
+}
+
+/// Why a commit gave no proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitError {
+    /// It may be offered again.
+    Transient,
+    /// Another process decides.
+    Stale,
+    /// The process is dead.
+    Died,
+}
+
+/// A handle on the rows; clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct SimStore {
+    rows: Arc<Mutex<Rows>>,
+}
+
+impl SimStore {
+    /// The rows, to be looked at.
+    pub fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the next commit go wrong.
+    pub fn set_fault(&self, fault: Option<StoreFault>) {
+        self.rows().fault = fault;
+    }
+
+    /// Takes the tenure and everything unfinished.
+    pub fn take_tenure(&mut self) -> (Tenure, Snapshot) {
+        let mut rows = self.rows();
+        rows.tenure = Tenure(rows.tenure.0 + 1);
+        rows.newest = None;
+        (rows.tenure, rows.snapshot())
+    }
+
+    /// Keeps a change set.
+    ///
+    /// # Errors
+    ///
+    /// As the planned fault says.
+    pub fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<CommitProof, CommitError> {
+        let mut rows = self.rows();
+        let fault = rows.fault.take();
+        match fault {
+            Some(StoreFault::Unavailable | StoreFault::LostUnknown) => {
+                return Err(CommitError::Transient);
+            }
+            Some(StoreFault::DiesBefore) => return Err(CommitError::Died),
+            Some(StoreFault::Stale) => rows.tenure = Tenure(rows.tenure.0 + 1),
+            _ => {}
+        }
+        if tenure != rows.tenure {
+            return Err(CommitError::Stale);
+        }
+        if rows.newest.is_none_or(|newest| changes.number() > newest) {
+            for change in changes.changes() {
+                rows.apply(change);
+            }
+            rows.newest = Some(changes.number());
+        } else {
+            rows.repeated += 1;
+        }
+        match fault {
+            Some(StoreFault::StoredUnknown) => Err(CommitError::Transient),
+            Some(StoreFault::DiesAfter) => Err(CommitError::Died),
+            _ => Ok(changes.stored()),
+        }
+    }
+}
+
+impl Rows {
+    /// The newest row of a task, wherever it belongs.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> Option<&TaskRow> {
+        match self.runs.get(&id.run) {
+            Some(run) => run.tasks.get(&id.index),
+            None => self.submissions.get(&id.run).and_then(|kept| kept.task.as_ref()),
+        }
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::RunAccepted(row) => {
+                self.accepted += 1;
+                let kept = KeptRun {
+                    order: self.accepted,
+                    row: row.clone(),
+                    change: None,
+                    added: BTreeMap::new(),
+                    tasks: BTreeMap::new(),
+                };
+                if self.runs.insert(row.id, kept).is_some() {
+                    self.violations.push(format!("run {} was accepted twice", row.id));
+                }
+            }
+            Change::RunChanged(change) => self.change_run(change),
+            Change::SubmissionAccepted(row) => {
+                self.accepted += 1;
+                let kept = KeptSubmission { order: self.accepted, row: row.clone(), task: None };
+                if self.submissions.insert(row.id, kept).is_some() {
+                    self.violations.push(format!("submission {} was accepted twice", row.id));
+                }
+            }
+            Change::TaskAdded { id, spec } => {
+                if let Some(run) = self.runs.get_mut(&id.run) {
+                    run.added.insert(id.index, spec.clone());
+                }
+            }
+            Change::TaskChanged(row) => self.change_task(row),
+            Change::QueueStored { name, spec, paused } => {
+                let row = (name.clone(), spec.clone(), *paused);
+                match self.queues.iter_mut().find(|(known, ..)| known == name) {
+                    Some(known) => *known = row,
+                    None => self.queues.push(row),
+                }
+            }
+            Change::LimitStored { name, spec } => {
+                match self.limits.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, known)) => known.clone_from(spec),
+                    None => self.limits.push((name.clone(), spec.clone())),
+                }
+            }
+            Change::ScheduleStored(row) => {
+                self.schedules.insert(row.id, (row.clone(), false));
+            }
+            Change::ScheduleEnded(id) => {
+                if let Some((_, ended)) = self.schedules.get_mut(id) {
+                    *ended = true;
+                }
+            }
+            Change::FiringStored(row) => self.store_firing(row),
+            other => self.violations.push(format!("a row of an unknown kind: {other:?}")),
+        }
+    }
+
+    fn change_run(&mut self, change: &RunChange) {
+        let Some(run) = self.runs.get_mut(&change.id) else {
+            self.violations.push(format!("a change of the unknown run {}", change.id));
+            return;
+        };
+        if let Some(before) = run.change.and_then(|before| before.result)
+            && change.result != Some(before)
+        {
+            self.violations.push(format!("run {} had ended and changed", change.id));
+        }
+        if change.result.is_some() {
+            let open = (0..run.task_count())
+                .filter(|index| !run.tasks.get(index).is_some_and(|row| row.state.is_terminal()))
+                .count();
+            if open > 0 {
+                let text = format!("run {} ended with {open} tasks that have not", change.id);
+                self.violations.push(text);
+            }
+        }
+        run.change = Some(*change);
+    }
+
+    fn change_task(&mut self, row: &TaskRow) {
+        let slot = match self.runs.get_mut(&row.id.run) {
+            Some(run) => run.tasks.entry(row.id.index).or_insert_with(|| row.clone()),
+            None => match self.submissions.get_mut(&row.id.run) {
+                Some(kept) => kept.task.get_or_insert_with(|| row.clone()),
+                None => {
+                    self.violations.push(format!("a row of the unknown task {:?}", row.id));
+                    return;
+                }
+            },
+        };
+        let before = (*slot != *row).then_some(slot.state);
+        if let Some(state) = before.filter(|state| state.is_terminal()) {
+            self.violations.push(format!("{:?} was {state} and became {}", row.id, row.state));
+        }
+        if row.attempts < slot.attempts {
+            let text = format!("{:?} went back from attempt {} to {}", row.id, slot.attempts, row.attempts);
+            self.violations.push(text);
+        }
+        *slot = row.clone();
+        *self.transitions.entry((before, row.state)).or_default() += 1;
+    }
+
+    fn store_firing(&mut self, row: &FiringRow) {
+        let fired = row.fate.is_ok();
+        let twice = self.firings.iter().any(|other| {
+            other.schedule == row.schedule
+                && other.nominal == row.nominal
+                && fired
+                && other.fate.is_ok()
+        });
+        if twice {
+            let text = format!("schedule {} fired twice for {}", row.schedule, row.nominal);
+            self.violations.push(text);
+        }
+        self.firings.push(row.clone());
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut runs: Vec<&KeptRun> = self
+            .runs
+            .values()
+            .filter(|run| run.change.is_none_or(|change| change.result.is_none()))
+            .collect();
+        runs.sort_by_key(|run| run.order);
+        let mut submissions: Vec<&KeptSubmission> = self
+            .submissions
+            .values()
+            .filter(|kept| kept.task.as_ref().is_none_or(|row| !row.state.is_terminal()))
+            .collect();
+        submissions.sort_by_key(|kept| kept.order);
+        Snapshot {
+            queues: self.queues.clone(),
+            limits: self.limits.clone(),
+            runs: runs.into_iter().map(stored).collect(),
+            submissions: submissions
+                .into_iter()
+                .map(|kept| (kept.row.clone(), kept.task.clone()))
+                .collect(),
+            schedules: self
+                .schedules
+                .values()
+                .filter(|(_, ended)| !ended)
+                .map(|(row, _)| row.clone())
+                .collect(),
+        }
+    }
+
+    /// The fate of each instant of a schedule that one row stands for.
+    #[must_use]
+    pub fn fates(&self, schedule: ScheduleId) -> Vec<(Timestamp, &FiringRow)> {
+        let rows = self.firings.iter().filter(|row| row.schedule == schedule);
+        rows.map(|row| (row.nominal, row)).collect()
+    }
+}
+
+fn stored(run: &KeptRun) -> StoredRun {
+    StoredRun {
+        row: run.row.clone(),
+        change: run.change,
+        added: run.added.iter().map(|(index, spec)| (*index, spec.clone())).collect(),
+        tasks: run.tasks.values().cloned().collect(),
+    }
+}

@@ -1,0 +1,281 @@
+//! What the world asks for: random queues, limits, runs, submissions and schedules.
+//!
+//! When it asks, and what it does to them afterwards, is in [`crate::world`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::calendar::{Cron, Zone};
+use tidewheel_core::graph::Graph;
+use tidewheel_core::policy::{
+    Backoff, BreakerSpec, Factor, Jitter, OnError, Priority, Rate, Retry, Shape,
+};
+use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
+use tidewheel_core::spec::{
+    Config, LimitSpec, OnStop, Profile, QueueSpec, RunOptions, RunOrder, RunSpec, TaskSpec,
+};
+use tidewheel_core::time::Timestamp;
+
+use crate::random::Random;
+
+/// Queues besides the default one.
+pub const QUEUES: [&str; 2] = ["alpha", "beta"];
+/// Limits counted in units, each of [`UNITS`].
+pub const UNIT_LIMITS: [&str; 2] = ["memory", "database"];
+/// Units of each of [`UNIT_LIMITS`].
+pub const UNITS: u32 = 4;
+/// A limit on starts per time.
+pub const RATE_LIMIT: &str = "calls";
+/// A circuit breaker.
+pub const BREAKER: &str = "service";
+/// Keys of tasks that run one at a time.
+pub const KEYS: [&str; 3] = ["red", "green", "blue"];
+
+/// The scheduler's settings.
+pub fn config(random: &mut Random) -> Config {
+    Config {
+        slots: if random.percent(80) { Some(random.between(1, 8) as u32) } else { None },
+        starvation_timeout: match random.below(4) {
+            0 => None,
+            1 => Some(Duration::from_secs(6)),
+            _ => Some(Duration::from_secs(30)),
+        },
+        lost_attempts_max: random.between(0, 4) as u32,
+        seed: random.next(),
+        notices: random.percent(50),
+    }
+}
+
+/// A queue's settings.
+pub fn queue(random: &mut Random) -> QueueSpec {
+    QueueSpec {
+        weight: random.between(1, 5) as u32,
+        slots: random.percent(50).then(|| random.between(1, 4) as u32),
+        rate: random.percent(30).then(|| rate(random)),
+        waiting_max: random.percent(30).then(|| random.between(2, 8) as u32),
+        preempt: random.percent(25),
+    }
+}
+
+fn rate(random: &mut Random) -> Rate {
+    let count = random.between(1, 5) as u32;
+    let per = random.millis(200, 2_000);
+    Rate::new(count, per).expect("count and period are not zero")
+}
+
+/// Every limit the world uses.
+pub fn limits(random: &mut Random) -> Vec<(Arc<str>, LimitSpec)> {
+    let mut limits: Vec<(Arc<str>, LimitSpec)> =
+        UNIT_LIMITS.iter().map(|name| (Arc::from(*name), LimitSpec::Units(UNITS))).collect();
+    limits.push((RATE_LIMIT.into(), LimitSpec::Rate(rate(random))));
+    let breaker = BreakerSpec {
+        failures_max: random.between(1, 3) as u32,
+        reset_after: random.millis(500, 8_000),
+    };
+    limits.push((BREAKER.into(), LimitSpec::Breaker(breaker)));
+    limits
+}
+
+fn word(random: &mut Random) -> OnError {
+    *random.pick(&[OnError::Continue, OnError::Skip, OnError::Fail])
+}
+
+fn retry(random: &mut Random) -> Retry {
+    let shape = match random.below(4) {
+        0 => Shape::Fixed,
+        1 => Shape::Linear,
+        2 => Shape::Exponential { factor: Factor::DOUBLE },
+        _ => Shape::Decorrelated,
+    };
+    let jitter = match random.below(3) {
+        0 => Jitter::None,
+        1 => Jitter::Full,
+        _ => Jitter::Equal,
+    };
+    let backoff =
+        Backoff { shape, base: random.millis(10, 2_000), cap: Duration::from_secs(10) };
+    Retry { retries: random.between(1, 3) as u32, backoff, jitter, ..Retry::default() }
+}
+
+/// How a task is treated.
+pub fn profile(random: &mut Random) -> Profile {
+    let mut profile = Profile {
+        priority: Priority::new(*random.pick(&[0, 20, 50, 50, 80, 100])),
+        ..Profile::default()
+    };
+    if random.percent(30) {
+        profile.queue = Some(Arc::from(*random.pick(&QUEUES)));
+    }
+    if random.percent(40) {
+        profile.retry = retry(random);
+    }
+    if random.percent(40) {
+        profile.attempt_timeout = Some(random.millis(500, 20_000));
+    }
+    if random.percent(10) {
+        profile.task_timeout = Some(random.millis(1_000, 60_000));
+    }
+    if random.percent(10) {
+        profile.start_delay = random.millis(10, 5_000);
+    }
+    if random.percent(25) {
+        profile.on_error = Some(word(random));
+    }
+    if random.percent(10) {
+        profile.on_dependency_error = Some(word(random));
+    }
+    profile.always = random.percent(6);
+    if random.percent(8) {
+        profile.at_most_once = true;
+        profile.retry = Retry::none();
+    }
+    for name in UNIT_LIMITS {
+        if random.percent(15) {
+            profile.limits.push((name.into(), random.between(1, u64::from(UNITS)) as u32));
+        }
+    }
+    for name in [RATE_LIMIT, BREAKER] {
+        if random.percent(8) {
+            profile.limits.push((name.into(), 1));
+        }
+    }
+    profile
+}
+
+/// A key, sometimes.
+pub fn key(random: &mut Random) -> Option<Arc<str>> {
+    random.percent(12).then(|| Arc::from(*random.pick(&KEYS)))
+}
+
+/// A graph of a few tasks.
+pub fn graph(random: &mut Random, tasks_max: u64) -> Graph {
+    let tasks = random.between(0, tasks_max) as u32;
+    let density = *random.pick(&[5, 15, 30, 60]);
+    let mut edges = Vec::new();
+    for after in 1..tasks {
+        for before in 0..after {
+            if random.percent(density) && after - before <= 6 {
+                edges.push((before, after));
+            }
+        }
+    }
+    let graph = Graph::numbered(tasks, edges).expect("edges point forward");
+    if random.percent(50) {
+        let mut random = random.fork();
+        let estimates: Vec<Duration> = (0..tasks).map(|_| random.millis(0, 5_000)).collect();
+        graph.with_estimates(|index| estimates[index as usize])
+    } else {
+        graph
+    }
+}
+
+/// A run.
+pub fn run(random: &mut Random) -> RunSpec {
+    let graph = Arc::new(graph(random, 12));
+    let tasks = graph.len();
+    let options = RunOptions {
+        queue: if random.percent(25) {
+            Arc::from(*random.pick(&QUEUES))
+        } else {
+            RunOptions::default().queue
+        },
+        slots: random.percent(60).then(|| random.between(1, 4) as u32),
+        timeout: random.percent(8).then(|| random.millis(5_000, 120_000)),
+        on_error: *random.pick(&[OnError::Skip, OnError::Skip, OnError::Fail, OnError::Continue]),
+        on_stop: if random.percent(70) {
+            OnStop::Finish
+        } else {
+            OnStop::Cancel { grace: random.millis(0, 2_000) }
+        },
+        order: *random.pick(&[
+            RunOrder::CriticalPath,
+            RunOrder::CriticalPath,
+            RunOrder::Fifo,
+            RunOrder::Deadline,
+        ]),
+        keep_open: random.percent(10),
+        paused: random.percent(8),
+        ..RunOptions::default()
+    };
+    let mut spec = RunSpec::new(graph, options, profile(random));
+    if random.percent(80) {
+        let kinds = random.between(1, 4);
+        spec.profiles = (0..kinds).map(|_| Arc::new(profile(random))).collect();
+        spec.profile_of = (0..tasks).map(|_| random.below(kinds) as u16).collect();
+    }
+    for index in 0..tasks {
+        if random.percent(8) {
+            spec.deadlines.insert(index, random.millis(500, 60_000));
+        }
+        if let Some(key) = key(random) {
+            spec.keys.insert(index, key);
+        }
+        if random.percent(3) {
+            spec.already_done.push(index);
+        }
+    }
+    spec
+}
+
+/// A task to be added to a run that has `tasks` tasks.
+pub fn task(random: &mut Random, name: String, tasks: u32) -> TaskSpec {
+    let count = random.below(3);
+    let after = if tasks == 0 {
+        Vec::new()
+    } else {
+        (0..count).map(|_| random.below(u64::from(tasks)) as u32).collect()
+    };
+    TaskSpec {
+        name: name.into(),
+        after,
+        profile: Arc::new(profile(random)),
+        estimate: random.percent(30).then(|| random.millis(1, 4_000)),
+        key: key(random),
+        deadline: random.percent(10).then(|| random.millis(500, 60_000)),
+    }
+}
+
+/// A schedule.
+pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
+    let start = Anchor::After(random.millis(0, 5_000));
+    let trigger = match random.below(12) {
+        0 => Trigger::Once(start),
+        1 => Trigger::at(wall.after(random.millis(1_000, 30_000))),
+        2..=4 => Trigger::FixedRate { period: random.millis(500, 20_000), start },
+        5..=6 => Trigger::FixedDelay { delay: random.millis(500, 20_000), start },
+        7 => Trigger::Custom,
+        _ => {
+            let text = *random.pick(&["*/7 * * * * *", "* * * * *", "30 2 * * *", "*/20 * * * *"]);
+            let zone = *random.pick(&["UTC", "Europe/Zurich", "America/New_York"]);
+            let cron = Cron::parse(text).expect("the expression is valid");
+            Trigger::calendar(cron, Zone::named(zone).expect("the zone is known"))
+        }
+    };
+    let mut spec = ScheduleSpec::new(trigger);
+    spec.overlap = *random.pick(&[
+        Overlap::Skip,
+        Overlap::QueueOne,
+        Overlap::QueueAll { max: 2 },
+        Overlap::Cancel,
+        Overlap::Allow,
+    ]);
+    spec.misfire =
+        *random.pick(&[Misfire::Skip, Misfire::Latest, Misfire::All { max: 3 }]);
+    if random.percent(50) {
+        spec.misfire_grace = random.millis(0, 5_000);
+    }
+    if random.percent(25) {
+        spec.jitter = random.millis(1, 3_000);
+    }
+    if random.percent(15) {
+        let from = wall.after(random.millis(1_000, 60_000));
+        spec.exclusions.push(Span::new(from, from.after(random.millis(1_000, 60_000))));
+    }
+    if random.percent(15) {
+        spec.max_firings = Some(random.between(1, 5));
+    }
+    if random.percent(30) {
+        spec.backoff = Some(retry(random));
+    }
+    spec
+}

@@ -1,0 +1,504 @@
+//! One seed's world: a scheduler, its store, an executor, callers and clocks, and what goes wrong.
+//!
+//! It takes turns exactly as production does; what a caller may ask for next is in `client`, what
+//! must hold at the end in `verdict`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tidewheel_core::decision::{Action, Start};
+use tidewheel_core::id::{AttemptId, RunId, ScheduleId, ScheduleKey, TaskId, TaskKey};
+use tidewheel_core::input::{Event, Input, Rejection, Reply};
+use tidewheel_core::row::Change;
+use tidewheel_core::spec::Config;
+use tidewheel_core::time::{Moment, Now, Timestamp};
+
+use crate::client::Asked;
+use crate::coverage::Coverage;
+use crate::engine::{Engine, EngineError};
+use crate::executor::{Executor, Report};
+use crate::ledger::{Ledger, Promises, Violation};
+use crate::random::Random;
+use crate::store::{CommitError, SimStore, StoreFault};
+use crate::trace::Trace;
+use crate::workload;
+
+/// Rules that are known to be broken; each has a scenario under `scenarios/`.
+pub const KNOWN: &[&str] = &[];
+
+/// What a seed came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Hash of everything that went in and came out.
+    pub hash: u64,
+    /// Inputs stepped.
+    pub inputs: u64,
+    /// Attempts started.
+    pub attempts: u64,
+    /// Interesting events.
+    pub coverage: Coverage,
+    /// The first rule that was broken, if any.
+    pub failure: Option<String>,
+    /// Readable lines, on request.
+    pub lines: Vec<String>,
+}
+
+/// A world under way.
+pub struct World {
+    pub(crate) random: Random,
+    pub(crate) config: Config,
+    pub(crate) now: Now,
+    pub(crate) store: SimStore,
+    pub(crate) engine: Option<Engine>,
+    pub(crate) executor: Executor,
+    pub(crate) ledger: Ledger,
+    pub(crate) promises: Promises,
+    pub(crate) coverage: Coverage,
+    pub(crate) trace: Trace,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) incarnation: u32,
+    pub(crate) inputs: u64,
+    /// Whether a turn takes in one input only.
+    one_at_a_time: bool,
+    pub(crate) faults: bool,
+    pub(crate) acknowledged: Vec<RunId>,
+    pub(crate) schedules: BTreeMap<ScheduleId, bool>,
+    pub(crate) shutting_down: bool,
+    pub(crate) shut_down: bool,
+    pub(crate) next_id: u64,
+    /// Custom triggers that were asked, and when they answer.
+    asked: Vec<(Moment, ScheduleKey)>,
+    pub(crate) wall_jumped: bool,
+}
+
+/// Plays a seed.
+#[must_use]
+pub fn play(seed: u64, readable: bool) -> Outcome {
+    let mut world = World::new(seed, readable);
+    let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.play()));
+    let mut failure = match played {
+        Ok(failure) => failure,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Some(format!("panic: {}", text.unwrap_or_default()))
+        }
+    };
+    if let Some(text) = &mut failure {
+        let at = world.now.monotonic.as_nanos() / 1_000_000;
+        *text = format!("{text} (at {at} ms, after {} inputs)", world.inputs);
+    }
+    Outcome {
+        hash: world.trace.hash(),
+        inputs: world.inputs,
+        attempts: world.ledger.len() as u64,
+        coverage: std::mem::take(&mut world.coverage),
+        failure,
+        lines: world.trace.lines().to_vec(),
+    }
+}
+
+impl World {
+    fn new(seed: u64, readable: bool) -> Self {
+        let mut random = Random::new(seed);
+        let config = workload::config(&mut random);
+        // Most worlds begin on an ordinary day, some in the night of a clock change.
+        let walls =
+            ["2026-11-15T08:00:00Z", "2026-03-29T00:58:00Z", "2026-11-01T05:30:00Z", "2026-03-08T06:58:00Z"];
+        let wall: Timestamp = random.pick(&walls).parse().expect("an instant");
+        let one_at_a_time = random.percent(50);
+        Self {
+            promises: Promises { slots: config.slots, ..Promises::default() },
+            random,
+            config,
+            now: Now { monotonic: Moment::from_millis(5_000), wall },
+            store: SimStore::default(),
+            engine: None,
+            executor: Executor::default(),
+            ledger: Ledger::default(),
+            coverage: Coverage::default(),
+            trace: Trace::new(readable),
+            violations: Vec::new(),
+            incarnation: 0,
+            inputs: 0,
+            one_at_a_time,
+            faults: true,
+            acknowledged: Vec::new(),
+            schedules: BTreeMap::new(),
+            shutting_down: false,
+            shut_down: false,
+            next_id: 0,
+            asked: Vec::new(),
+            wall_jumped: false,
+        }
+    }
+
+    fn play(&mut self) -> Option<String> {
+        self.open();
+        self.set_up();
+        let steps = self.random.between(40, 160);
+        for _ in 0..steps {
+            self.step();
+            if let Some(failure) = self.broken() {
+                return Some(failure);
+            }
+        }
+        self.heal();
+        self.broken().or_else(|| self.judge())
+    }
+
+    fn step(&mut self) {
+        match self.random.below(100) {
+            0..=44 => {
+                let commands = if self.one_at_a_time { 1 } else { self.random.between(1, 4) };
+                self.ask(commands);
+            }
+            45..=89 => self.let_time_pass(),
+            90..=93 => self.crash("fault: crash between turns"),
+            _ => self.disturb_clock(),
+        }
+    }
+
+    /// The first broken rule that is not known.
+    pub(crate) fn broken(&mut self) -> Option<String> {
+        let stored = std::mem::take(&mut self.store.rows().violations);
+        let stored = stored.into_iter().map(|text| Violation { rule: "rows make sense", text });
+        self.violations.extend(stored);
+        for violation in std::mem::take(&mut self.violations) {
+            if KNOWN.contains(&violation.rule) {
+                self.coverage.hit(&format!("known: {}", violation.rule));
+            } else {
+                return Some(format!("{}: {}", violation.rule, violation.text));
+            }
+        }
+        None
+    }
+
+    pub(crate) fn fresh(&mut self) -> u128 {
+        self.next_id += 1;
+        u128::from(self.next_id)
+    }
+
+    /// Opens a scheduler on what is stored.
+    pub(crate) fn open(&mut self) {
+        self.incarnation += 1;
+        self.note_restore();
+        let opened = Engine::open(self.config.clone(), self.store.clone(), self.now);
+        match opened {
+            Ok(engine) => {
+                self.engine = Some(engine);
+                self.shut_down = false;
+                self.shutting_down = false;
+                self.promises.stopped = false;
+                self.promises.slots = self.config.slots;
+                self.trace.add(format_args!("open {}", self.incarnation));
+                self.follow(Vec::new());
+            }
+            Err(error) => self.violate("it can be restored", format!("{error:?}")),
+        }
+    }
+
+    fn note_restore(&mut self) {
+        let rows = self.store.rows();
+        let tasks = rows.runs.values().flat_map(|run| run.tasks.values());
+        let singles = rows.submissions.values().filter_map(|kept| kept.task.as_ref());
+        for row in tasks.chain(singles) {
+            if row.state.holds_slot() {
+                self.coverage.hit("restore: with running attempts");
+            }
+            if row.state == tidewheel_core::task::TaskState::Delayed {
+                self.coverage.hit("restore: with delayed tasks");
+            }
+        }
+        if rows.schedules.values().any(|(_, ended)| !ended) {
+            self.coverage.hit("restore: with schedules");
+        }
+    }
+
+    pub(crate) fn violate(&mut self, rule: &'static str, text: String) {
+        self.violations.push(Violation { rule, text });
+    }
+
+    /// Drops memory and everything that ran in it, then starts again.
+    pub(crate) fn crash(&mut self, name: &'static str) {
+        self.coverage.hit(name);
+        self.trace.add(format_args!("{name}"));
+        self.engine = None;
+        self.asked.clear();
+        self.executor.crash(self.now.monotonic, &mut self.random);
+        let down = match self.random.below(4) {
+            0 => self.random.millis(1_000, 200_000),
+            _ => self.random.millis(0, 500),
+        };
+        self.pass(down);
+        self.open();
+    }
+
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now = Now {
+            monotonic: self.now.monotonic.after(time),
+            wall: self.now.wall.after(time),
+        };
+    }
+
+    fn disturb_clock(&mut self) {
+        let by = match self.random.below(3) {
+            0 => self.random.millis(1, 5_000),
+            1 => self.random.millis(5_000, 600_000),
+            _ => self.random.millis(600_000, 7_200_000),
+        };
+        match self.random.below(3) {
+            0 => {
+                self.coverage.hit("fault: clock forward");
+                self.now.wall = self.now.wall.after(by);
+                self.wall_jumped = true;
+            }
+            1 => {
+                self.coverage.hit("fault: clock back");
+                self.now.wall = self.now.wall.before(by);
+                self.wall_jumped = true;
+            }
+            _ => {
+                self.coverage.hit("fault: suspend");
+                self.pass(by);
+            }
+        }
+        self.trace.add(format_args!("clock {:?}", self.now));
+        self.turn(vec![Input::Event(Event::TimePassed)], Vec::new());
+    }
+
+    /// When something happens next without anybody asking.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        let wakeup =
+            self.engine.as_ref().and_then(|engine| engine.scheduler().next_wakeup(self.now));
+        let answers = self.asked.iter().map(|(at, _)| *at);
+        self.executor.next_due().into_iter().chain(wakeup).chain(answers).min()
+    }
+
+    /// Goes to the next moment at which something is due, and lets it happen.
+    pub(crate) fn let_time_pass(&mut self) {
+        let now = self.now.monotonic;
+        let next = self.next_due().unwrap_or(now.after(Duration::from_secs(1))).max(now);
+        let mut time = next.since(now);
+        if self.faults && self.random.percent(20) {
+            time = time.min(self.random.millis(0, 2_000));
+        } else if self.faults && self.random.percent(10) {
+            time += self.random.millis(0, 3_000);
+        }
+        self.pass(time);
+        self.deliver();
+    }
+
+    /// Delivers everything that is due.
+    pub(crate) fn deliver(&mut self) {
+        let mut inputs = vec![Input::Event(Event::TimePassed)];
+        let (due, later) =
+            self.asked.iter().copied().partition(|(at, _)| *at <= self.now.monotonic);
+        self.asked = later;
+        let due: Vec<(Moment, ScheduleKey)> = due;
+        for (_, schedule) in due {
+            let next = (!self.random.percent(15))
+                .then(|| self.now.wall.after(self.random.millis(500, 20_000)));
+            inputs.push(Input::Event(Event::TriggerAnswered { schedule, next }));
+        }
+        while let Some(report) = self.executor.take_due(self.now.monotonic) {
+            if report.incarnation != self.incarnation {
+                self.deliver_stale(&report);
+                continue;
+            }
+            if let Some(event) = self.receive(&report) {
+                inputs.push(Input::Event(event));
+            }
+            if self.one_at_a_time {
+                self.turn(std::mem::take(&mut inputs), Vec::new());
+            }
+        }
+        self.turn(inputs, Vec::new());
+    }
+
+    /// A report of this process's own attempt reaches the scheduler.
+    fn receive(&mut self, report: &Report) -> Option<Event> {
+        if report.is_copy {
+            let key = self.find_key(report.id.task)?;
+            let outcome = report.outcome.clone();
+            return Some(Event::AttemptEnded { task: key, attempt: report.id.number, outcome });
+        }
+        let attempt = self.executor.running.remove(&report.id)?;
+        self.trace.add(format_args!("ended {:?} {:?}", report.id, report.outcome));
+        let outcome = report.outcome.clone();
+        Some(Event::AttemptEnded { task: attempt.key, attempt: report.id.number, outcome })
+    }
+
+    fn find_key(&self, id: TaskId) -> Option<TaskKey> {
+        let scheduler = self.engine.as_ref()?.scheduler();
+        let run = scheduler.works().find(|(_, run)| *run == id.run).map(|(key, _)| key)?;
+        Some(TaskKey { run, index: id.index })
+    }
+
+    /// A report from before a crash: it must be found stale.
+    fn deliver_stale(&mut self, report: &Report) {
+        let Some(task) = self.find_key(report.id.task) else { return };
+        self.coverage.hit("fault: report from a zombie");
+        self.trace.add(format_args!("zombie {:?}", report.id));
+        let outcome = report.outcome.clone();
+        let event = Event::AttemptEnded { task, attempt: report.id.number, outcome };
+        let before = self.store.rows().task(report.id.task).cloned();
+        self.turn(vec![Input::Event(event)], Vec::new());
+        let after = self.store.rows().task(report.id.task).cloned();
+        let ended = |row: &tidewheel_core::row::TaskRow| row.state.is_terminal();
+        if before != after && after.as_ref().is_some_and(ended) {
+            self.violate("stale reports change nothing", format!("{before:?} -> {after:?}"));
+        }
+    }
+
+    fn plan_fault(&mut self) -> Option<StoreFault> {
+        if !self.faults || !self.random.percent(6) {
+            return None;
+        }
+        let (fault, name) = *self.random.pick(&[
+            (StoreFault::Unavailable, "fault: commit unavailable"),
+            (StoreFault::StoredUnknown, "fault: commit unknown, stored"),
+            (StoreFault::LostUnknown, "fault: commit unknown, not stored"),
+            (StoreFault::Stale, "fault: stale tenure"),
+            (StoreFault::DiesBefore, "fault: crash before commit"),
+            (StoreFault::DiesAfter, "fault: crash after commit"),
+        ]);
+        self.coverage.hit(name);
+        self.trace.add(format_args!("{name}"));
+        Some(fault)
+    }
+
+    /// Steps, commits, acts.
+    pub(crate) fn turn(&mut self, inputs: Vec<Input>, asked: Vec<Asked>) {
+        let fault = self.plan_fault();
+        self.store.set_fault(fault);
+        self.inputs += inputs.len() as u64;
+        for input in &inputs {
+            self.trace.add(format_args!("{:?} {}", self.now.monotonic, crate::client::brief(input)));
+        }
+        let now = self.now;
+        let Some(engine) = &mut self.engine else { return };
+        let result = engine.turn(now, inputs).map(drop);
+        self.store.set_fault(None);
+        if self.faults && self.random.percent(5) {
+            self.coverage.hit("fault: slow store");
+            let slow = self.random.millis(1, 3_000);
+            self.pass(slow);
+        }
+        match result {
+            Ok(()) => self.follow(asked),
+            Err(EngineError::Lost(CommitError::Stale | CommitError::Transient)) => {
+                self.crash("lost: recovered");
+            }
+            Err(EngineError::Lost(CommitError::Died)) => self.crash("lost: died"),
+            Err(error) => self.violate("a turn works", format!("{error:?}")),
+        }
+    }
+
+    /// Carries out what a stored decision asks for, unless the process dies on the way.
+    fn follow(&mut self, asked: Vec<Asked>) {
+        let Some(engine) = &mut self.engine else { return };
+        for change in engine.decision().changes().changes() {
+            note_change(change, &mut self.trace, &mut self.coverage);
+        }
+        let outputs = std::mem::take(engine.outputs());
+        engine.scheduler().check();
+        let replies = outputs.replies;
+        let dies_at = (self.faults && self.random.percent(2))
+            .then(|| self.random.below(outputs.actions.len() as u64 + 1) as usize);
+        for (place, action) in outputs.actions.into_iter().enumerate() {
+            if dies_at == Some(place) {
+                self.crash("fault: crash among actions");
+                return;
+            }
+            self.trace.add(format_args!("{action:?}"));
+            self.act(action);
+        }
+        if replies.len() != asked.len() {
+            let text = format!("{} for {} commands", replies.len(), asked.len());
+            self.violate("each command gets a reply", text);
+        }
+        for (asked, reply) in asked.into_iter().zip(replies) {
+            self.trace.add(format_args!("{asked:?}: {}", reply.is_ok()));
+            self.note_reply(&reply);
+            self.learn(asked, reply);
+        }
+        self.look_around();
+    }
+
+    fn note_reply(&mut self, reply: &Result<Reply, Rejection>) {
+        match reply {
+            Err(Rejection::QueueFull { .. }) => self.coverage.hit("refused: queue full"),
+            Err(Rejection::ShuttingDown) => self.coverage.hit("refused: shutting down"),
+            Err(Rejection::Gone(_)) => self.coverage.hit("refused: gone"),
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::StartAttempt(start) => self.start(start),
+            Action::StopAttempt { task, attempt, grace, .. } => {
+                let id = self.engine.as_ref().and_then(|engine| engine.scheduler().id_of(task));
+                // A task that ended later in the same turn is gone; nobody needs to stop it.
+                if let Some(task) = id {
+                    let id = AttemptId { task, number: attempt };
+                    let now = self.now.monotonic;
+                    self.executor.stop(id, grace, now, &mut self.random, &mut self.coverage);
+                }
+            }
+            Action::RunEnded { run, result } => {
+                self.coverage.hit(&format!("run: {}", result.word()));
+                let report =
+                    self.engine.as_mut().and_then(|engine| engine.scheduler_mut().take_report(run));
+                match report {
+                    Some(report) if report.counts.ended() == report.counts.total() => {}
+                    other => self.violate("an ended run has a report", format!("{other:?}")),
+                }
+            }
+            Action::AskTrigger { schedule, .. } => {
+                self.coverage.hit("schedule: custom trigger asked");
+                let at = self.now.monotonic.after(self.random.millis(0, 1_000));
+                self.asked.push((at, schedule));
+            }
+            Action::ScheduleEnded(_) => self.coverage.hit("schedule: ended"),
+            Action::ShutDownCompleted => self.shut_down = true,
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, start: Start) {
+        let rows = self.store.rows();
+        self.ledger.start(
+            start,
+            self.incarnation,
+            &self.promises,
+            &rows,
+            &self.executor,
+            &mut self.violations,
+        );
+        drop(rows);
+        let now = self.now.monotonic;
+        self.executor.start(start, self.incarnation, now, &mut self.random, &mut self.coverage);
+    }
+}
+
+fn note_change(change: &Change, trace: &mut Trace, coverage: &mut Coverage) {
+    match change {
+        Change::RunAccepted(row) => trace.add(format_args!("run {}", row.id)),
+        Change::TaskChanged(row) => {
+            trace.add(format_args!("{row:?}"));
+            coverage.hit(&format!("reason: {}", row.reason.word()));
+        }
+        Change::FiringStored(row) => {
+            trace.add(format_args!("{row:?}"));
+            if let Err(reason) = row.fate {
+                coverage.add(&format!("skip: {reason}"), row.count);
+            }
+        }
+        Change::ScheduleStored(row) => trace.add(format_args!("{:?} {:?}", row.id, row.state)),
+        Change::SubmissionAccepted(row) => trace.add(format_args!("single {}", row.id)),
+        Change::TaskAdded { id, .. } => trace.add(format_args!("added {id:?}")),
+        other => trace.add(format_args!("{other:?}")),
+    }
+}

@@ -1,0 +1,245 @@
+//! [`Builder`]: a wheel's settings, checked when it starts.
+//!
+//! Queues and limits can also be defined and changed later, on the wheel itself.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::id::ProfileId;
+use tidewheel_core::input::{Command, Rejection};
+use tidewheel_core::policy::{BreakerSpec, Rate};
+use tidewheel_core::spec::{Config, DEFAULT_QUEUE, LimitSpec, Profile, QueueSpec};
+use tokio::runtime::Handle;
+
+use crate::attempt::Attempt;
+use crate::clock::Clock;
+use crate::driver::engine::{Engine, EngineError};
+use crate::driver::{Repeat, Settings, Shared, State, plain_conclude};
+use crate::notices::Hub;
+use crate::output::TaskOutput;
+use crate::store::{Store, Volatile};
+use crate::wheel::Tidewheel;
+
+/// Notices kept for a slow listener, unless something else is said.
+const NOTICES_DEFAULT: usize = 1024;
+
+/// A wheel's settings; made by [`Tidewheel::builder`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tidewheel::{QueueSpec, Rate, Tidewheel};
+///
+/// let wheel = Tidewheel::builder()
+///     .slots(16)
+///     .queue_capacity(1000)
+///     .starvation_timeout(Duration::from_secs(60))
+///     .queue("reports", QueueSpec { weight: 2, slots: Some(4), ..QueueSpec::default() })
+///     .limit("database", 8)
+///     .rate("mail", Rate::new(10, Duration::from_secs(1))?)
+///     .start();
+/// assert_eq!(wheel.stats().slots, Some(16));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a wheel turns only once it is started"]
+pub struct Builder {
+    config: Config,
+    default_queue: QueueSpec,
+    queues: Vec<(Arc<str>, QueueSpec)>,
+    limits: Vec<(Arc<str>, LimitSpec)>,
+    clock: Clock,
+    store: Box<dyn Store>,
+    seed: Option<u64>,
+    notices: usize,
+    adopt: Option<Arc<Repeat>>,
+    runtime: Option<Handle>,
+}
+
+/// Why a wheel could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A setting makes no sense.
+    #[error("invalid setting: {0}")]
+    Setting(#[from] Rejection),
+    /// There is no tokio runtime to run on.
+    #[error("a wheel must be started inside a tokio runtime, or be given one")]
+    NoRuntime,
+    /// The store cannot be used.
+    #[error("the store cannot be used")]
+    Store(#[source] EngineError),
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            config: Config::default(),
+            default_queue: QueueSpec::default(),
+            queues: Vec::new(),
+            limits: Vec::new(),
+            clock: Clock::system(),
+            store: Box::new(Volatile),
+            seed: None,
+            notices: NOTICES_DEFAULT,
+            adopt: None,
+            runtime: None,
+        }
+    }
+
+    /// Tasks that run at once, of all runs and queues together. Without it there is no bound.
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.config.slots = Some(slots);
+        self
+    }
+
+    /// Tasks that may wait in the queue `default`; one more is refused. 0: no bound.
+    pub fn queue_capacity(mut self, waiting_max: u32) -> Self {
+        self.default_queue.waiting_max = Some(waiting_max).filter(|max| *max > 0);
+        self
+    }
+
+    /// The time in which waiting work gains 60 points of priority (ten points in each sixth of
+    /// it), so that nothing waits for ever. `None`: no ageing. Default: 30 s.
+    pub fn starvation_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.config.starvation_timeout = timeout.into();
+        self
+    }
+
+    /// Defines a queue, or changes `default`.
+    pub fn queue(mut self, name: &str, spec: QueueSpec) -> Self {
+        if name == DEFAULT_QUEUE {
+            self.default_queue = spec;
+        } else {
+            self.queues.push((Arc::from(name), spec));
+        }
+        self
+    }
+
+    /// Defines a limit: at most `units` at once of whatever names it.
+    pub fn limit(mut self, name: &str, units: u32) -> Self {
+        self.limits.push((Arc::from(name), LimitSpec::Units(units)));
+        self
+    }
+
+    /// Defines a limit on starts per time.
+    pub fn rate(mut self, name: &str, rate: Rate) -> Self {
+        self.limits.push((Arc::from(name), LimitSpec::Rate(rate)));
+        self
+    }
+
+    /// Defines a circuit breaker: closed for a time after failures in a row, then one probe.
+    pub fn breaker(mut self, name: &str, spec: BreakerSpec) -> Self {
+        self.limits.push((Arc::from(name), LimitSpec::Breaker(spec)));
+        self
+    }
+
+    /// The clock to go by; see [`crate::VirtualClock`] for tests.
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = clock.into();
+        self
+    }
+
+    /// The store that keeps decisions. Default: [`Volatile`], which keeps nothing.
+    pub fn store(mut self, store: impl Store + 'static) -> Self {
+        self.store = Box::new(store);
+        self
+    }
+
+    /// Makes all chance (jitter, identities) repeatable, for tests.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self.seed = Some(seed);
+        self
+    }
+
+    /// How many notices are kept for a listener that is slow. Default: 1024.
+    pub fn notices(mut self, capacity: usize) -> Self {
+        self.notices = capacity;
+        self
+    }
+
+    /// Code for tasks that were restored from the store. Without it they fail.
+    pub fn adopt<F, R>(mut self, code: F) -> Self
+    where
+        F: Fn(Attempt) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput,
+    {
+        self.adopt = Some(plain_conclude(code));
+        self
+    }
+
+    /// The runtime to run tasks on. Default: the one the wheel is started in.
+    pub fn runtime(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Starts the wheel.
+    ///
+    /// # Panics
+    ///
+    /// When a setting makes no sense (such as no slots), outside of a tokio runtime, or when the
+    /// store cannot be used. [`Builder::try_start`] gives an error instead.
+    #[must_use = "dropping the only handle of a wheel shuts it down"]
+    pub fn start(self) -> Tidewheel {
+        match self.try_start() {
+            Ok(wheel) => wheel,
+            Err(error) => panic!("the wheel cannot start: {}", crate::error::describe(&error)),
+        }
+    }
+
+    /// Starts the wheel.
+    ///
+    /// # Errors
+    ///
+    /// When a setting makes no sense, there is no tokio runtime, or the store cannot be used.
+    pub fn try_start(mut self) -> Result<Tidewheel, BuildError> {
+        if self.config.slots == Some(0) {
+            return Err(invalid("a wheel needs at least one slot"));
+        }
+        if self.config.starvation_timeout == Some(Duration::ZERO) {
+            return Err(invalid("the starvation timeout must be longer than zero"));
+        }
+        if self.notices == 0 || self.notices > usize::MAX / 4 {
+            return Err(invalid("the capacity for notices must be at least 1 and sensible"));
+        }
+        let runtime = match self.runtime.take() {
+            Some(runtime) => runtime,
+            None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
+        };
+        let now = self.clock.now_exactly();
+        let engine = Engine::open(self.config, self.store, now).map_err(BuildError::Store)?;
+        let state = State::new(engine, ProfileId::default(), self.adopt, self.seed);
+        let settings = Settings { clock: self.clock, runtime, hub: Hub::new(self.notices) };
+        let shared = Shared::new(settings, state);
+        let default_queue = (Arc::from(DEFAULT_QUEUE), self.default_queue);
+        if default_queue.1 != QueueSpec::default() {
+            self.queues.insert(0, default_queue);
+        }
+        for (name, spec) in self.queues {
+            shared.command(Command::DefineQueue { name, spec })?;
+        }
+        for (name, spec) in self.limits {
+            shared.command(Command::DefineLimit { name, spec })?;
+        }
+        let mut state = shared.lock();
+        state.plain = state.engine.scheduler_mut().profile(&Profile::default())?;
+        drop(state);
+        shared.begin();
+        Ok(Tidewheel::from_shared(shared))
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+fn invalid(text: &str) -> BuildError {
+    BuildError::Setting(Rejection::Invalid(Arc::from(text)))
+}

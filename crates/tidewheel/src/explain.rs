@@ -1,0 +1,76 @@
+//! Why a task is not running: asking, and the answer in words.
+//!
+//! The facts are gathered by the core.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidewheel_core::explain;
+
+use crate::submission::Submission;
+use crate::wheel::Tidewheel;
+
+/// The answer to "why is this task not running?".
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Every rule that holds the task, and its place in the order.
+    pub facts: explain::Explanation,
+    /// The name of the task whose failure is the reason, where there is one.
+    pub cause: Option<Arc<str>>,
+    /// The text of its last error.
+    pub error: Option<Arc<str>>,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.facts)?;
+        if let Some(cause) = &self.cause {
+            write!(f, " because of `{cause}`")?;
+        }
+        if let Some(error) = &self.error {
+            write!(f, ": {error}")?;
+        }
+        Ok(())
+    }
+}
+
+/// There is no such task, or it has ended and is forgotten.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no task `{name}` to explain")]
+pub struct UnknownTask {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// What [`Tidewheel::explain`] can explain: a task of a report or of a live run, a submission.
+pub trait Explain {
+    /// Explains it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such task.
+    fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask>;
+}
+
+impl<E: Explain> Explain for Option<E> {
+    fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask> {
+        match self {
+            Some(task) => task.explain(wheel),
+            None => Err(UnknownTask { name: String::from("?") }),
+        }
+    }
+}
+
+impl<E: Explain> Explain for &E {
+    fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask> {
+        (*self).explain(wheel)
+    }
+}
+
+impl<T> Explain for Submission<T> {
+    fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask> {
+        let explained = self.task_key().and_then(|key| wheel.explain_key(key));
+        explained.ok_or_else(|| UnknownTask { name: String::from("submission") })
+    }
+}

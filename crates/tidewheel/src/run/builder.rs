@@ -1,0 +1,343 @@
+//! [`RunBuilder`]: a run about to be started, with its options.
+//!
+//! The handle of a started one is in `handle`.
+
+use std::cell::Cell;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::decision::Start;
+use tidewheel_core::graph::Graph;
+use tidewheel_core::id::RunId;
+use tidewheel_core::input::{Command, Rejection, Reply};
+use tidewheel_core::policy::OnError;
+use tidewheel_core::report;
+use tidewheel_core::spec::{OnStop, Profile, RunOptions, RunOrder, RunSpec};
+
+use super::cell::About;
+use super::{Run, RunCell, RunReport, Task};
+use crate::driver::{End, Launch, Shared, run_worker};
+use crate::error::RunError;
+use crate::options::{Said, TaskOptions, option_methods};
+use crate::output::TaskOutput;
+
+/// Tasks of one run at once, unless something else is said.
+const CONCURRENCY_DEFAULT: u32 = 5;
+/// Time for one attempt, unless something else is said.
+const ATTEMPT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
+
+/// A run about to be started; made by [`crate::Tidewheel::run`]. Awaiting it starts it and waits
+/// for the report; [`RunBuilder::start`] gives a handle instead.
+///
+/// Unless something else is said: at most 5 tasks at once, no retries (1 s before the first if
+/// there are any, doubling up to 60 s, spread by chance), 600 s for one attempt, and after a
+/// failure the tasks that need the failed one are skipped while other branches go on.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tidewheel::{Graph, OnError, Tidewheel};
+///
+/// let wheel = Tidewheel::builder().start();
+/// let graph = Graph::from_edges([("core", "client"), ("core", "server"), ("client", "cli")])?;
+/// let report = wheel
+///     .run(graph, |task| async move {
+///         if task.name() == "client" { Err("registry says no") } else { Ok(()) }
+///     })
+///     .concurrency(2)
+///     .retries(1)
+///     .base_delay(Duration::from_millis(1))
+///     .on_error(OnError::Skip)
+///     .await?;
+/// assert!(!report.is_success());
+/// assert_eq!(report.failed().next().unwrap().attempts(), 2);
+/// assert_eq!(report.skipped().next().unwrap().name(), "cli");
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is run before it is started or awaited"]
+pub struct RunBuilder<F> {
+    shared: Arc<Shared>,
+    graph: Arc<Graph>,
+    code: F,
+    run: RunOptions,
+    said: Said,
+    configure: Option<Configure>,
+    only: Option<Vec<String>>,
+    already_done: Vec<String>,
+}
+
+type Configure = Box<dyn Fn(u32, &str) -> TaskOptions + Send>;
+
+impl<F> RunBuilder<F> {
+    pub(crate) fn new(shared: Arc<Shared>, graph: Arc<Graph>, code: F) -> Self {
+        let run = RunOptions {
+            slots: Some(CONCURRENCY_DEFAULT),
+            on_error: OnError::Skip,
+            ..RunOptions::default()
+        };
+        Self {
+            shared,
+            graph,
+            code,
+            run,
+            said: Said::default(),
+            configure: None,
+            only: None,
+            already_done: Vec::new(),
+        }
+    }
+
+    option_methods!(said);
+
+    /// A name for people.
+    pub fn name(mut self, name: &str) -> Self {
+        self.run.name = Arc::from(name);
+        self
+    }
+
+    /// The queue of tasks that name no other.
+    pub fn queue(mut self, queue: &str) -> Self {
+        self.run.queue = Arc::from(queue);
+        self
+    }
+
+    /// Tasks of this run at once; `None`: as many as the wheel allows.
+    pub fn concurrency(mut self, tasks_max: impl Into<Option<u32>>) -> Self {
+        self.run.slots = tasks_max.into();
+        self
+    }
+
+    /// Time for the whole run. When it is over, what has not ended is ended.
+    pub fn run_timeout(mut self, timeout: Duration) -> Self {
+        self.run.timeout = Some(timeout);
+        self
+    }
+
+    /// What a failure means for the tasks that need the failed one, and for the run.
+    pub fn on_error(mut self, word: OnError) -> Self {
+        self.run.on_error = word;
+        self
+    }
+
+    /// What happens to running tasks when a failure stops the run.
+    pub fn on_stop(mut self, on_stop: OnStop) -> Self {
+        self.run.on_stop = on_stop;
+        self
+    }
+
+    /// The order among the tasks of the run that could start.
+    pub fn order(mut self, order: RunOrder) -> Self {
+        self.run.order = order;
+        self
+    }
+
+    /// Does not end when all tasks have, so that more can be added, until [`Run::close`].
+    pub fn keep_open(mut self) -> Self {
+        self.run.keep_open = true;
+        self
+    }
+
+    /// Starts nothing until [`Run::resume`].
+    pub fn paused(mut self) -> Self {
+        self.run.paused = true;
+        self
+    }
+
+    /// Runs only these tasks; dependencies on others count as met.
+    pub fn only<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(|name| name.as_ref().to_owned());
+        self.only.get_or_insert_default().extend(names);
+        self
+    }
+
+    /// Takes these tasks as done before, as after an interrupted run; they are not run again.
+    pub fn already_done<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.already_done.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
+    /// Says of each task, by name, how it is treated where it differs.
+    pub fn configure(mut self, options: impl Fn(&str) -> TaskOptions + Send + 'static) -> Self {
+        self.configure = Some(Box::new(move |_, name| options(name)));
+        self
+    }
+
+    pub(crate) fn configure_by_index(mut self, options: Vec<TaskOptions>) -> Self {
+        self.configure = Some(Box::new(move |index, _| {
+            options.get(index as usize).cloned().unwrap_or_default()
+        }));
+        self
+    }
+
+    /// The run as the scheduler takes it, and what the handle must know.
+    fn spec(&self) -> Result<(RunSpec, About), Rejection> {
+        if self.run.slots == Some(0) {
+            return Err(invalid("a run needs a concurrency of at least 1"));
+        }
+        let (graph, kept) = self.cut()?;
+        let base = Profile {
+            attempt_timeout: Some(ATTEMPT_TIMEOUT_DEFAULT),
+            ..Profile::default()
+        };
+        let profile = self.said.apply(&base);
+        let mut spec = RunSpec::new(Arc::clone(&graph), self.run.clone(), profile.clone());
+        for name in &self.already_done {
+            let index = graph.index_of(name).ok_or_else(|| unknown(name))?;
+            spec.already_done.push(index);
+        }
+        if let Some(configure) = &self.configure {
+            configure_tasks(&mut spec, &profile, |index, name| {
+                let declared = kept.as_ref().map_or(index, |kept| kept[index as usize]);
+                configure(declared, name)
+            })?;
+        }
+        let name = Arc::clone(&self.run.name);
+        Ok((spec, About { name, graph, kept, profile }))
+    }
+
+    fn cut(&self) -> Result<(Arc<Graph>, Option<Vec<u32>>), Rejection> {
+        let Some(only) = &self.only else { return Ok((Arc::clone(&self.graph), None)) };
+        let mut is_kept = vec![false; self.graph.len() as usize];
+        for name in only {
+            let index = self.graph.index_of(name).ok_or_else(|| unknown(name))?;
+            is_kept[index as usize] = true;
+        }
+        let (graph, kept) = self.graph.subset(|index| is_kept[index as usize]);
+        Ok((Arc::new(graph), Some(kept)))
+    }
+}
+
+impl<F, R> RunBuilder<F>
+where
+    F: Fn(Task) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: TaskOutput,
+{
+    /// Starts the run.
+    ///
+    /// # Errors
+    ///
+    /// When the run is refused: an option makes no sense, a name is unknown, a queue is full, the
+    /// wheel is shutting down.
+    pub fn start(self) -> Result<Run, Rejection> {
+        let (spec, about) = self.spec()?;
+        let (shared, spec) = (self.shared, Arc::new(spec));
+        let id = Cell::new(RunId::default());
+        let mut parts = Some((self.code, about));
+        let mut cell = None;
+        let reply = shared.command_with(
+            |state, now| {
+                id.set(state.fresh_run_id(now));
+                Ok(Command::SubmitRun { id: id.get(), spec })
+            },
+            |state, reply| {
+                let (Reply::Accepted(key), Some((code, about))) = (reply, parts.take()) else {
+                    return;
+                };
+                let made = Arc::new(RunCell::new(Arc::clone(&shared), *key, id.get(), about));
+                cell = Some(Arc::clone(&made));
+                state.insert_run(*key, Arc::new(RunCode { cell: made, code }));
+            },
+        );
+        reply?;
+        let cell = cell.expect("an accepted run was bound to its code");
+        Ok(Run::new(cell))
+    }
+}
+
+impl<F, R> IntoFuture for RunBuilder<F>
+where
+    F: Fn(Task) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: TaskOutput,
+{
+    type Output = Result<RunReport, RunError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.start()?.report().await })
+    }
+}
+
+impl<F> fmt::Debug for RunBuilder<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunBuilder")
+            .field("graph", &self.graph)
+            .field("options", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Gives each task a profile, sharing equal ones.
+fn configure_tasks(
+    spec: &mut RunSpec,
+    base: &Profile,
+    options: impl Fn(u32, &str) -> TaskOptions,
+) -> Result<(), Rejection> {
+    let graph = Arc::clone(&spec.graph);
+    let mut profile_of = Vec::with_capacity(graph.len() as usize);
+    for index in 0..graph.len() {
+        let options = options(index, &graph.name(index));
+        let said = options.said();
+        let profile = said.apply(base);
+        let known = spec.profiles.iter().position(|known| **known == profile);
+        let place = known.unwrap_or_else(|| {
+            spec.profiles.push(Arc::new(profile));
+            spec.profiles.len() - 1
+        });
+        let place = u16::try_from(place).map_err(|_| invalid("too many different task options"))?;
+        profile_of.push(place);
+        spec.deadlines.extend(said.deadline.map(|deadline| (index, deadline)));
+        spec.keys.extend(said.key.clone().map(|key| (index, key)));
+    }
+    if spec.profiles.len() > 1 {
+        spec.profile_of = profile_of;
+    }
+    Ok(())
+}
+
+fn unknown(name: &str) -> Rejection {
+    invalid(&format!("there is no task `{name}` in the graph"))
+}
+
+fn invalid(text: &str) -> Rejection {
+    Rejection::Invalid(Arc::from(text))
+}
+
+/// The code of a run, with what its tasks share.
+pub(crate) struct RunCode<F> {
+    cell: Arc<RunCell>,
+    code: F,
+}
+
+impl<F> RunCode<F> {
+    pub fn cell(&self) -> &Arc<RunCell> {
+        &self.cell
+    }
+
+    pub fn call<R>(&self, task: Task) -> R
+    where
+        F: Fn(Task) -> R,
+    {
+        (self.code)(task)
+    }
+}
+
+impl<F, R> Launch for RunCode<F>
+where
+    F: Fn(Task) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: TaskOutput,
+{
+    fn launch(self: Arc<Self>, start: Start) {
+        self.cell.shared.runtime.clone().spawn(run_worker(self, start));
+    }
+
+    fn ended(&self, report: Option<report::RunReport>, end: End) {
+        self.cell.end(report, end);
+    }
+}

@@ -1,0 +1,137 @@
+//! [`RunCell`]: what a live run's handles, tasks and workers share.
+//!
+//! States and counts of tasks are not here; the scheduler has them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidewheel_core::graph::Graph;
+use tidewheel_core::id::{RunId, RunKey, TaskKey};
+use tidewheel_core::input::Outcome;
+use tidewheel_core::report;
+use tidewheel_core::spec::Profile;
+use tokio::sync::watch;
+
+use super::{RunReport, Task};
+use crate::driver::{BoxFuture, End, Shared};
+use crate::error::RunError;
+use crate::output::Value;
+
+/// Code of a task that was added with its own.
+pub(crate) type ExtraCode = dyn Fn(Task) -> BoxFuture<Outcome> + Send + Sync;
+
+pub(crate) struct RunCell {
+    pub shared: Arc<Shared>,
+    pub key: RunKey,
+    pub id: RunId,
+    pub name: Arc<str>,
+    pub graph: Arc<Graph>,
+    /// The index each task had before the graph was cut down to a part.
+    pub kept: Option<Vec<u32>>,
+    /// How tasks of the run are treated that say nothing else.
+    pub profile: Profile,
+    pub ended: watch::Sender<Option<Result<RunReport, RunError>>>,
+    values: Mutex<HashMap<u32, Value>>,
+    has_extra: AtomicBool,
+    added: Mutex<Added>,
+}
+
+/// What is known of a run before it is accepted.
+pub(crate) struct About {
+    pub name: Arc<str>,
+    pub graph: Arc<Graph>,
+    pub kept: Option<Vec<u32>>,
+    pub profile: Profile,
+}
+
+/// Tasks added to the live run.
+#[derive(Default)]
+struct Added {
+    names: Vec<Arc<str>>,
+    indices: HashMap<Arc<str>, u32>,
+    code: HashMap<u32, Arc<ExtraCode>>,
+}
+
+impl RunCell {
+    pub fn new(shared: Arc<Shared>, key: RunKey, id: RunId, about: About) -> Self {
+        Self {
+            shared,
+            key,
+            id,
+            name: about.name,
+            graph: about.graph,
+            kept: about.kept,
+            profile: about.profile,
+            ended: watch::Sender::new(None),
+            values: Mutex::default(),
+            has_extra: AtomicBool::new(false),
+            added: Mutex::default(),
+        }
+    }
+
+    pub fn index_of(&self, name: &str) -> Option<u32> {
+        self.graph.index_of(name).or_else(|| self.added().indices.get(name).copied())
+    }
+
+    pub fn task_key(&self, index: u32) -> TaskKey {
+        TaskKey { run: self.key, index }
+    }
+
+    pub fn added_name(&self, index: u32) -> Option<Arc<str>> {
+        let place = index.checked_sub(self.graph.len())?;
+        self.added().names.get(place as usize).cloned()
+    }
+
+    /// A task was added. Called under the scheduler's lock, before the task can start.
+    pub fn remember_added(&self, index: u32, name: &Arc<str>, code: Option<Arc<ExtraCode>>) {
+        let mut added = self.added();
+        added.names.push(Arc::clone(name));
+        added.indices.insert(Arc::clone(name), index);
+        if let Some(code) = code {
+            added.code.insert(index, code);
+            self.has_extra.store(true, Ordering::Release);
+        }
+    }
+
+    /// The own code of a task; `None`: that of the run.
+    pub fn extra_code(&self, index: u32) -> Option<Arc<ExtraCode>> {
+        if !self.has_extra.load(Ordering::Acquire) {
+            return None;
+        }
+        self.added().code.get(&index).cloned()
+    }
+
+    pub fn keep_value(&self, index: u32, value: Value) {
+        let before = self.values().insert(index, value);
+        // Dropped only now, without the lock.
+        drop(before);
+    }
+
+    pub fn value(&self, index: u32) -> Option<Value> {
+        self.values().get(&index).cloned()
+    }
+
+    /// The run has ended, with a report unless the wheel is gone.
+    pub fn end(&self, report: Option<report::RunReport>, end: End) {
+        let result = match (report, end) {
+            (Some(report), _) => {
+                let values = std::mem::take(&mut *self.values());
+                Ok(RunReport::new(report, Arc::clone(&self.name), values))
+            }
+            (None, End::Lost(why)) => Err(RunError::Lost(why)),
+            (None, _) => Err(RunError::ShutDown),
+        };
+        self.ended.send_replace(Some(result));
+        let code = std::mem::take(&mut self.added().code);
+        drop(code);
+    }
+
+    fn values(&self) -> MutexGuard<'_, HashMap<u32, Value>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn added(&self) -> MutexGuard<'_, Added> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,364 @@
+//! [`Run`]: the handle of a live run, to steer it and to wait for its report.
+//!
+//! Starting one is in `builder`.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::id::RunId;
+use tidewheel_core::input::{CancelMode, Command, Dependents, Rejection, Reply};
+use tidewheel_core::report::Counts;
+use tidewheel_core::spec::TaskSpec;
+
+use super::cell::ExtraCode;
+use super::{RunCell, RunReport, Task};
+use crate::error::RunError;
+use crate::explain::{Explain, Explanation, UnknownTask};
+use crate::options::{Said, graph_option_methods, option_methods, single_option_methods};
+use crate::output::TaskOutput;
+
+/// A run that was started: pause, resume, cancel, add and remove tasks, wait for the report.
+///
+/// Clones steer the same run. Dropping all of them detaches the run: it goes on to its end.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidewheel::{Graph, Tidewheel};
+///
+/// let wheel = Tidewheel::builder().start();
+/// let graph = Graph::from_edges([("build", "test")])?;
+/// let run = wheel.run(graph, |_| async {}).paused().start()?;
+/// run.add("publish", ["test"])?;
+/// run.resume();
+/// let report = run.await?;
+/// assert!(report.is_success());
+/// assert_eq!(report.succeeded().count(), 3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Run {
+    cell: Arc<RunCell>,
+}
+
+impl Run {
+    pub(crate) fn new(cell: Arc<RunCell>) -> Self {
+        Self { cell }
+    }
+
+    /// The durable identity of the run.
+    #[must_use]
+    pub fn id(&self) -> RunId {
+        self.cell.id
+    }
+
+    /// Waits for the end of the run.
+    ///
+    /// # Errors
+    ///
+    /// When the run has no report because the wheel has ended before it.
+    pub async fn report(&self) -> Result<RunReport, RunError> {
+        let mut ended = self.cell.ended.subscribe();
+        match ended.wait_for(Option::is_some).await {
+            Ok(result) => result.clone().expect("it was waited for"),
+            Err(_) => unreachable!("the run is kept by this handle"),
+        }
+    }
+
+    /// Whether the run has ended.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.cell.ended.borrow().is_some()
+    }
+
+    /// Starts no more tasks until [`Run::resume`]; what runs goes on. False if it has ended.
+    pub fn pause(&self) -> bool {
+        self.command(Command::PauseRun(self.cell.key))
+    }
+
+    /// Starts tasks again. False if the run has ended.
+    pub fn resume(&self) -> bool {
+        self.command(Command::ResumeRun(self.cell.key))
+    }
+
+    /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.
+    ///
+    /// The report still comes, with every task in it. False if the run has ended.
+    pub fn cancel(&self, mode: Cancel) -> bool {
+        self.command(Command::CancelRun { run: self.cell.key, mode: mode.into() })
+    }
+
+    /// Cancels one task; tasks that need it are skipped. False if it has ended or never was.
+    pub fn cancel_task(&self, name: &str, mode: Cancel) -> bool {
+        let Some(index) = self.cell.index_of(name) else { return false };
+        let task = self.cell.task_key(index);
+        self.command(Command::CancelTask { task, mode: mode.into() })
+    }
+
+    /// Adds a task that waits for others and runs the run's own code.
+    ///
+    /// # Errors
+    ///
+    /// When there is a task of this name already, one of `after` is not in the run, or the run has
+    /// ended.
+    pub fn add<S: AsRef<str>>(
+        &self,
+        name: &str,
+        after: impl IntoIterator<Item = S>,
+    ) -> Result<(), Rejection> {
+        self.add_task(NewTask::new(name).after(after))
+    }
+
+    /// Adds a task with options of its own that runs the run's own code.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::add`], and when the options make no sense.
+    pub fn add_task(&self, task: NewTask) -> Result<(), Rejection> {
+        self.add_any(task, None)
+    }
+
+    /// Adds a task that runs code of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::add_task`].
+    pub fn add_with<F, R>(&self, task: NewTask, code: F) -> Result<(), Rejection>
+    where
+        F: Fn(Task) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput,
+    {
+        self.add_any(task, Some(super::plan::boxed(code)))
+    }
+
+    fn add_any(&self, task: NewTask, code: Option<Arc<ExtraCode>>) -> Result<(), Rejection> {
+        let cell = &self.cell;
+        let mut code = code;
+        let name: Arc<str> = Arc::from(&*task.name);
+        let reply = cell.shared.command_with(
+            |_, _| {
+                let task = task.resolve(cell, &name)?;
+                Ok(Command::AddTask { run: cell.key, task })
+            },
+            |_, reply| {
+                if let Reply::Added(key) = reply {
+                    cell.remember_added(key.index, &name, code.take());
+                }
+            },
+        );
+        reply.map(|_| ())
+    }
+
+    /// Takes a task out of the run; tasks that need it are skipped.
+    ///
+    /// If it runs, its attempt finishes and counts for nothing. False if it has ended or never was.
+    pub fn remove(&self, name: &str) -> bool {
+        self.remove_with(name, Dependents::Skip, None)
+    }
+
+    /// Takes a task out of the run; tasks that need it go on as if it had succeeded.
+    ///
+    /// False if it has ended or never was.
+    pub fn remove_and_release(&self, name: &str) -> bool {
+        self.remove_with(name, Dependents::Release, None)
+    }
+
+    /// Takes a task out of the run, and says what becomes of those that need it and how long a
+    /// running attempt has to stop by itself (`None`: it finishes).
+    pub fn remove_with(
+        &self,
+        name: &str,
+        dependents: Dependents,
+        grace: Option<Duration>,
+    ) -> bool {
+        let Some(index) = self.cell.index_of(name) else { return false };
+        let task = self.cell.task_key(index);
+        self.command(Command::RemoveTask { task, dependents, grace })
+    }
+
+    /// Lets a run that was kept open end when all its tasks have. False if it has ended.
+    pub fn close(&self) -> bool {
+        self.command(Command::CloseRun(self.cell.key))
+    }
+
+    /// How many tasks are in each state, now or at the end.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        // Asked first without, then with the lock held by nobody: a run ends only once.
+        let live = self.cell.shared.lock().engine.scheduler().counts(self.cell.key);
+        match (live, &*self.cell.ended.borrow()) {
+            (Some(counts), _) => counts,
+            (None, Some(Ok(report))) => report.counts(),
+            (None, _) => Counts::default(),
+        }
+    }
+
+    /// A task of the run, to be explained: `wheel.explain(run.task("d"))`.
+    #[must_use]
+    pub fn task(&self, name: &str) -> RunTask {
+        RunTask { run: self.clone(), name: name.to_owned() }
+    }
+
+    fn command(&self, command: Command) -> bool {
+        matches!(self.cell.shared.command(command), Ok(Reply::Done))
+    }
+}
+
+impl IntoFuture for Run {
+    type Output = Result<RunReport, RunError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.report().await })
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("id", &self.cell.id)
+            .field("name", &self.cell.name)
+            .field("is_ended", &self.is_ended())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A task of a live or ended run, by name; made by [`Run::task`].
+#[derive(Debug, Clone)]
+pub struct RunTask {
+    run: Run,
+    name: String,
+}
+
+impl Explain for RunTask {
+    fn explain(&self, wheel: &crate::Tidewheel) -> Result<Explanation, UnknownTask> {
+        let unknown = || UnknownTask { name: self.name.clone() };
+        let cell = &self.run.cell;
+        let index = cell.index_of(&self.name).ok_or_else(unknown)?;
+        if let Some(explanation) = wheel.explain_key(cell.task_key(index)) {
+            let cause = explanation.facts.reason.cause().map(|cause| match cell.added_name(cause) {
+                Some(name) => name,
+                None => Arc::from(&*cell.graph.name(cause)),
+            });
+            return Ok(Explanation { cause, ..explanation });
+        }
+        match &*cell.ended.borrow() {
+            Some(Ok(report)) => report.task(&self.name).ok_or_else(unknown)?.explain(wheel),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// What becomes of running tasks when something is cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancel {
+    /// They finish.
+    Drain,
+    /// They are told to stop, and dropped after this time.
+    After(Duration),
+}
+
+impl Cancel {
+    /// They are told to stop, and dropped after `grace`.
+    #[must_use]
+    pub const fn after(grace: Duration) -> Self {
+        Self::After(grace)
+    }
+
+    /// They are dropped at once.
+    #[must_use]
+    pub const fn now() -> Self {
+        Self::After(Duration::ZERO)
+    }
+}
+
+impl From<Cancel> for CancelMode {
+    fn from(cancel: Cancel) -> Self {
+        match cancel {
+            Cancel::Drain => Self::Drain,
+            Cancel::After(grace) => Self::Stop { grace },
+        }
+    }
+}
+
+/// A task to be added to a live run.
+///
+/// ```
+/// use tidewheel::{NewTask, Priority};
+///
+/// let task = NewTask::new("publish").after(["build", "test"]).priority(Priority::HIGH).retries(2);
+/// ```
+#[derive(Debug, Clone)]
+pub struct NewTask {
+    name: String,
+    after: Vec<String>,
+    estimate: Option<Duration>,
+    ignores_unknown: bool,
+    said: Said,
+}
+
+impl NewTask {
+    /// A task that waits for nothing.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            after: Vec::new(),
+            estimate: None,
+            ignores_unknown: false,
+            said: Said::default(),
+        }
+    }
+
+    /// Makes the task wait for others, by name.
+    #[must_use]
+    pub fn after<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.after.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
+    /// Waits only for those that are in the run, instead of refusing the task.
+    #[must_use]
+    pub fn ignore_unknown(mut self) -> Self {
+        self.ignores_unknown = true;
+        self
+    }
+
+    /// How long it is expected to take.
+    #[must_use]
+    pub fn estimate(mut self, estimate: Duration) -> Self {
+        self.estimate = Some(estimate);
+        self
+    }
+
+    option_methods!(said);
+    single_option_methods!(said);
+    graph_option_methods!(said);
+
+    fn resolve(&self, cell: &RunCell, name: &Arc<str>) -> Result<TaskSpec, Rejection> {
+        let mut after = Vec::new();
+        for needed in &self.after {
+            match cell.index_of(needed) {
+                Some(index) => after.push(index),
+                None if self.ignores_unknown => {}
+                None => {
+                    let text = format!("task `{name}` waits for `{needed}`, which is not in the run");
+                    return Err(Rejection::Invalid(Arc::from(text)));
+                }
+            }
+        }
+        Ok(TaskSpec {
+            name: Arc::clone(name),
+            after,
+            profile: Arc::new(self.said.apply(&cell.profile)),
+            estimate: self.estimate,
+            key: self.said.key.clone(),
+            deadline: self.said.deadline,
+        })
+    }
+}
+

@@ -1,0 +1,19 @@
+//! Runs of graphs: starting them, steering them, what their tasks see, and their reports.
+//!
+//! What a run decides (order, failures, limits) is the core's; single tasks are in
+//! [`crate::submission`].
+
+mod builder;
+mod cell;
+mod context;
+mod handle;
+mod plan;
+mod report;
+
+pub(crate) use builder::RunCode;
+pub use builder::RunBuilder;
+pub(crate) use cell::RunCell;
+pub use context::Task;
+pub use handle::{Cancel, NewTask, Run, RunTask};
+pub use plan::{Plan, PlanTask};
+pub use report::{RunReport, TaskLine};

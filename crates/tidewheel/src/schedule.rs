@@ -1,0 +1,250 @@
+//! Schedules: [`ScheduleBuilder`] to say when, and [`ScheduleHandle`] to steer one.
+//!
+//! When exactly a schedule fires is decided in the core.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::id::{ScheduleId, ScheduleKey};
+use tidewheel_core::input::{Command, Rejection, Reply};
+use tidewheel_core::policy::Retry;
+use tidewheel_core::schedule::{Anchor, Counters, Misfire, Overlap, ScheduleSpec, Span, Trigger};
+use tidewheel_core::spec::Profile;
+use tidewheel_core::time::Timestamp;
+
+use crate::attempt::Attempt;
+use crate::driver::{Ask, ScheduleEntry, Shared, plain_conclude};
+use crate::options::{Said, option_methods};
+use crate::output::TaskOutput;
+
+/// A schedule about to be set; made by [`crate::Tidewheel::every`] and its siblings.
+///
+/// Unless something else is said, firings do not overlap (an instant that comes while the work
+/// before still runs is skipped and counted), and of instants that were missed the newest fires.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tidewheel::{Clock, Overlap, Tidewheel};
+///
+/// let wheel = Tidewheel::builder().clock(Clock::virtual_at("2026-01-01T00:00:00Z".parse()?)).start();
+/// let ticker = wheel
+///     .every(Duration::from_millis(300))
+///     .overlap(Overlap::Skip)
+///     .run(|| async { /* refresh */ })?;
+/// tokio::time::sleep(Duration::from_millis(1000)).await;
+/// assert_eq!(ticker.counters().unwrap().fired, 4); // at 0, 300, 600 and 900 ms
+/// ticker.cancel();
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is scheduled before `run`"]
+pub struct ScheduleBuilder {
+    shared: Arc<Shared>,
+    spec: ScheduleSpec,
+    ask: Option<Ask>,
+    said: Said,
+}
+
+impl ScheduleBuilder {
+    pub(crate) fn new(shared: Arc<Shared>, spec: ScheduleSpec, ask: Option<Ask>) -> Self {
+        Self { shared, spec, ask, said: Said::default() }
+    }
+
+    option_methods!(said);
+
+    /// The queue its firings wait in.
+    pub fn queue(mut self, queue: &str) -> Self {
+        self.said.set_queue(queue);
+        self
+    }
+
+    /// The first firing of a rate or delay comes only after this time, instead of now.
+    pub fn starting_after(mut self, delay: Duration) -> Self {
+        self.set_start(Anchor::After(delay));
+        self
+    }
+
+    /// The first firing of a rate or delay comes at this instant, instead of now.
+    pub fn starting_at(mut self, instant: Timestamp) -> Self {
+        self.set_start(Anchor::At(instant));
+        self
+    }
+
+    fn set_start(&mut self, anchor: Anchor) {
+        match &mut self.spec.trigger {
+            Trigger::FixedRate { start, .. }
+            | Trigger::FixedDelay { start, .. }
+            | Trigger::Once(start) => *start = anchor,
+            Trigger::Calendar { .. } | Trigger::Custom => {}
+        }
+    }
+
+    /// What happens to an instant that comes while the firing before still runs.
+    pub fn overlap(mut self, overlap: Overlap) -> Self {
+        self.spec.overlap = overlap;
+        self
+    }
+
+    /// What happens to instants that were not served in time.
+    pub fn misfire(mut self, misfire: Misfire) -> Self {
+        self.spec.misfire = misfire;
+        self
+    }
+
+    /// How late an instant may be and still count as served in time.
+    pub fn misfire_grace(mut self, grace: Duration) -> Self {
+        self.spec.misfire_grace = grace;
+        self
+    }
+
+    /// Puts each firing off by a share of this, by chance.
+    pub fn jitter(mut self, jitter: Duration) -> Self {
+        self.spec.jitter = jitter;
+        self
+    }
+
+    /// Only instants in here count.
+    pub fn window(mut self, window: Span) -> Self {
+        self.spec.window = Some(window);
+        self
+    }
+
+    /// Instants in here do not fire.
+    pub fn except(mut self, exclusion: Span) -> Self {
+        self.spec.exclusions.push(exclusion);
+        self
+    }
+
+    /// Ends after so many firings.
+    pub fn times(mut self, firings: u64) -> Self {
+        self.spec.max_firings = Some(firings);
+        self
+    }
+
+    /// After a failure no instant fires until this policy's wait has passed; a success resets it.
+    pub fn backoff(mut self, backoff: Retry) -> Self {
+        self.spec.backoff = Some(backoff);
+        self
+    }
+
+    /// Sets the schedule: `code` is called for each firing, and again for each retry of one.
+    ///
+    /// # Errors
+    ///
+    /// When the schedule makes no sense or would never fire, or the wheel is shutting down.
+    pub fn run<F, R>(self, code: F) -> Result<ScheduleHandle, Rejection>
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput,
+    {
+        self.run_with(move |_| code())
+    }
+
+    /// Sets the schedule, with code that knows about its attempt.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduleBuilder::run`].
+    pub fn run_with<F, R>(self, code: F) -> Result<ScheduleHandle, Rejection>
+    where
+        F: Fn(Attempt) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput,
+    {
+        let profile = self.said.apply(&Profile::default());
+        let (shared, spec) = (self.shared, Box::new(self.spec));
+        let mut entry = Some(ScheduleEntry { code: plain_conclude(code), ask: self.ask });
+        let mut id = ScheduleId::default();
+        let reply = shared.command_with(
+            |state, now| {
+                id = state.fresh_schedule_id(now);
+                let priority = profile.priority;
+                let profile = state.engine.scheduler_mut().profile(&profile)?;
+                Ok(Command::AddSchedule { id, spec, profile, priority })
+            },
+            |state, reply| {
+                if let (Reply::Scheduled(key), Some(entry)) = (reply, entry.take()) {
+                    state.insert_schedule(*key, entry);
+                }
+            },
+        );
+        match reply? {
+            Reply::Scheduled(key) => Ok(ScheduleHandle { shared, key, id }),
+            other => unreachable!("a schedule was answered with {other:?}"),
+        }
+    }
+}
+
+impl fmt::Debug for ScheduleBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduleBuilder").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// A schedule that was set. Clones steer the same one; dropping them lets it go on.
+#[derive(Clone)]
+pub struct ScheduleHandle {
+    shared: Arc<Shared>,
+    key: ScheduleKey,
+    id: ScheduleId,
+}
+
+impl ScheduleHandle {
+    /// The durable identity of the schedule.
+    #[must_use]
+    pub fn id(&self) -> ScheduleId {
+        self.id
+    }
+
+    /// Ends the schedule: no instant fires any more, a firing under way finishes.
+    ///
+    /// Calling it again, or after the end, does nothing.
+    pub fn cancel(&self) {
+        // Refused only when the wheel has ended.
+        let _ = self.shared.command_with(
+            |state, _| {
+                state.keep_for_firings(self.key);
+                Ok(Command::CancelSchedule(self.key))
+            },
+            |_, _| (),
+        );
+    }
+
+    /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.
+    pub fn pause(&self) -> bool {
+        self.shared.command(Command::PauseSchedule(self.key)).is_ok()
+    }
+
+    /// Lets it fire again; what was missed follows its misfire policy. False if it has ended.
+    pub fn resume(&self) -> bool {
+        self.shared.command(Command::ResumeSchedule(self.key)).is_ok()
+    }
+
+    /// What it has done and is doing, in numbers; `None` when it has ended.
+    #[must_use]
+    pub fn counters(&self) -> Option<Counters> {
+        self.shared.lock().engine.scheduler().schedule_counters(self.key)
+    }
+
+    /// The next instant; `None` when there is none, or it is not known yet.
+    #[must_use]
+    pub fn next(&self) -> Option<Timestamp> {
+        self.shared.lock().engine.scheduler().schedule_next(self.key)
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.counters().is_none()
+    }
+}
+
+impl fmt::Debug for ScheduleHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduleHandle").field("id", &self.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,348 @@
+//! [`Submission`]: one accepted task and the value it will give; [`TaskRequest`]: asking for one.
+//!
+//! Graphs of tasks are in [`crate::run`].
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tidewheel_core::id::{RunId, RunKey, TaskKey};
+use tidewheel_core::input::{self, Command, Outcome, Rejection, Reply};
+use tidewheel_core::policy::Priority;
+use tidewheel_core::spec::Profile;
+use tidewheel_core::task::{Reason, TaskState};
+
+use crate::attempt::Attempt;
+use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Waiter};
+use crate::error::{BoxError, TaskError, failure_of};
+use crate::options::{Said, option_methods, single_option_methods};
+
+/// A task that was submitted, and a future of its value.
+///
+/// The task does not wait to be awaited: it is submitted already. Dropping the submission abandons
+/// the task: if it waits, it leaves its queue and frees its place; if it runs, it is stopped.
+/// [`Submission::detach`] lets it go on without anybody waiting.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidewheel::{Priority, Tidewheel};
+///
+/// let wheel = Tidewheel::builder().slots(2).start();
+/// let first = wheel.submit(Priority::LOW, async { 1 });
+/// let second = wheel.submit(Priority::HIGH, async { 2 });
+/// assert_eq!(first.await? + second.await?, 3);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropping a submission abandons it; `detach` lets it go on"]
+pub struct Submission<T> {
+    stage: Stage<T>,
+}
+
+enum Stage<T> {
+    Refused(Rejection),
+    Accepted { shared: Arc<Shared>, slot: Arc<Slot<T>>, run: RunKey, id: RunId },
+    Over,
+}
+
+impl<T> Submission<T> {
+    /// Lets the task go on although nobody waits for it.
+    pub fn detach(mut self) {
+        self.stage = Stage::Over;
+    }
+
+    /// Why the task was not accepted, if it was not. Awaiting the submission tells the same.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match &self.stage {
+            Stage::Refused(rejection) => Some(rejection),
+            _ => None,
+        }
+    }
+
+    /// The durable identity of the task, if it was accepted and has not been awaited to its end.
+    #[must_use]
+    pub fn id(&self) -> Option<RunId> {
+        match &self.stage {
+            Stage::Accepted { id, .. } => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Cancels the task. Whoever awaits the submission is told.
+    ///
+    /// If it runs already, it has `grace` to stop by itself.
+    pub fn cancel(&self, mode: crate::Cancel) {
+        if let Stage::Accepted { shared, run, .. } = &self.stage {
+            // Refused only when it has ended already.
+            let _ = shared.command(Command::CancelRun { run: *run, mode: mode.into() });
+        }
+    }
+
+    pub(crate) fn task_key(&self) -> Option<TaskKey> {
+        match &self.stage {
+            Stage::Accepted { run, .. } => Some(TaskKey { run: *run, index: 0 }),
+            _ => None,
+        }
+    }
+}
+
+impl<T> Future for Submission<T> {
+    type Output = Result<T, TaskError>;
+
+    /// # Panics
+    ///
+    /// When polled again after it was ready.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = match &self.stage {
+            Stage::Accepted { slot, .. } => std::task::ready!(slot.poll(context)),
+            Stage::Refused(rejection) => Err(TaskError::Rejected(rejection.clone())),
+            Stage::Over => panic!("a submission was polled after it was ready"),
+        };
+        self.stage = Stage::Over;
+        Poll::Ready(result)
+    }
+}
+
+// Nothing in it is pinned: the task's own future is elsewhere.
+impl<T> Unpin for Submission<T> {}
+
+impl<T> Drop for Submission<T> {
+    fn drop(&mut self) {
+        if let Stage::Accepted { shared, slot, run, .. } = &self.stage
+            && !slot.is_ended()
+        {
+            // Refused only when it has ended meanwhile.
+            let _ = shared.command(Command::Abandon(*run));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Submission<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submission").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+/// Where the value of a task waits for whoever awaits it.
+pub(crate) struct Slot<T> {
+    inner: Mutex<SlotInner<T>>,
+}
+
+struct SlotInner<T> {
+    /// What the newest attempt returned. It counts once the end is known.
+    returned: Option<Result<T, BoxError>>,
+    end: Option<End>,
+    waker: Option<Waker>,
+}
+
+impl<T> Slot<T> {
+    fn new() -> Self {
+        Self { inner: Mutex::new(SlotInner { returned: None, end: None, waker: None }) }
+    }
+
+    fn put(&self, returned: Result<T, BoxError>) {
+        let before = self.lock().returned.replace(returned);
+        // Dropped only now, without the lock.
+        drop(before);
+    }
+
+    fn is_ended(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, TaskError>> {
+        let mut inner = self.lock();
+        let Some(end) = inner.end.clone() else {
+            inner.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        let returned = inner.returned.take();
+        drop(inner);
+        Poll::Ready(result_of(returned, end))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SlotInner<T>> {
+        // Nothing panics while it is held.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send> Waiter for Slot<T> {
+    fn ended(&self, end: End) {
+        let mut inner = self.lock();
+        inner.end = Some(end);
+        let waker = inner.waker.take();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+fn result_of<T>(returned: Option<Result<T, BoxError>>, end: End) -> Result<T, TaskError> {
+    let (state, reason, error) = match end {
+        End::Ended { state, reason, error } => (state, reason, error),
+        End::ShutDown => return Err(TaskError::ShutDown),
+        End::Lost(why) => return Err(TaskError::Lost(why)),
+    };
+    let text = || error.clone().unwrap_or_else(|| Arc::from(reason.word()));
+    match (state, reason, returned) {
+        (TaskState::Succeeded, _, Some(Ok(value))) => Ok(value),
+        (_, Reason::Panic, _) => Err(TaskError::Panicked(text())),
+        (_, Reason::AttemptTimeout | Reason::TaskTimeout | Reason::RunTimeout, _) => {
+            Err(TaskError::TimedOut(reason))
+        }
+        (_, Reason::ShutDown, _) => Err(TaskError::ShutDown),
+        (TaskState::Failed, _, Some(Err(error))) => Err(TaskError::Failed(error)),
+        (TaskState::Failed, Reason::Error, _) => Err(TaskError::Failed(text().to_string().into())),
+        (TaskState::Cancelled | TaskState::Skipped, ..) => Err(TaskError::Cancelled(reason)),
+        _ => Err(TaskError::Lost(text())),
+    }
+}
+
+/// Submits a future that runs once. What it returns is its value, even if that is an error.
+pub(crate) fn submit_once<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    priority: Priority,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Submission<T> {
+    let slot = Arc::new(Slot::new());
+    let kept = Arc::clone(&slot);
+    let future: BoxFuture<Outcome> = Box::pin(async move {
+        kept.put(Ok(future.await));
+        Outcome::Succeeded
+    });
+    submit(shared, None, priority, &Said::default(), Code::Once(Some(future)), slot)
+}
+
+/// Submits a future that runs once and whose error is a failure.
+pub(crate) fn submit_fallible<T: Send + 'static, E: Into<BoxError>>(
+    shared: &Arc<Shared>,
+    priority: Priority,
+    future: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Submission<T> {
+    let slot = Arc::new(Slot::new());
+    let kept = Arc::clone(&slot);
+    let future: BoxFuture<Outcome> = Box::pin(async move { keep(&kept, future.await, false) });
+    submit(shared, None, priority, &Said::default(), Code::Once(Some(future)), slot)
+}
+
+fn keep<T, E: Into<BoxError>>(slot: &Slot<T>, result: Result<T, E>, has_seen_stop: bool) -> Outcome {
+    match result {
+        Ok(value) => {
+            slot.put(Ok(value));
+            Outcome::Succeeded
+        }
+        Err(error) => {
+            let error = error.into();
+            let failure = Box::new(failure_of(&*error));
+            slot.put(Err(error));
+            if has_seen_stop { Outcome::Cancelled } else { Outcome::Failed(failure) }
+        }
+    }
+}
+
+fn submit<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    profile: Option<&Profile>,
+    priority: Priority,
+    said: &Said,
+    code: Code,
+    slot: Arc<Slot<T>>,
+) -> Submission<T> {
+    let mut id = RunId::default();
+    let mut entry = Some(SingleEntry { code, waiter: Some(slot.clone()), schedule: None });
+    let reply = shared.command_with(
+        |state, now| {
+            id = state.fresh_run_id(now);
+            let profile = match profile {
+                Some(profile) => state.engine.scheduler_mut().profile(profile)?,
+                None => state.plain,
+            };
+            let (deadline, key) = (said.deadline, said.key.clone());
+            Ok(Command::Submit(input::Submission { id, profile, priority, deadline, key }))
+        },
+        |state, reply| {
+            if let (Reply::Accepted(run), Some(entry)) = (reply, entry.take()) {
+                state.insert_single(*run, entry);
+            }
+        },
+    );
+    // A refused future is dropped here, without the lock.
+    drop(entry);
+    let stage = match reply {
+        Ok(Reply::Accepted(run)) => Stage::Accepted { shared: Arc::clone(shared), slot, run, id },
+        Ok(other) => unreachable!("a submission was answered with {other:?}"),
+        Err(rejection) => Stage::Refused(rejection),
+    };
+    Submission { stage }
+}
+
+/// A task about to be submitted; made by [`crate::Tidewheel::task`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tidewheel::{Priority, Tidewheel};
+///
+/// # async fn fetch() -> Result<String, std::io::Error> { Ok(String::from("body")) }
+/// let wheel = Tidewheel::builder().limit("registry", 2).start();
+/// let body = wheel
+///     .task(|| async { fetch().await })
+///     .priority(Priority::HIGH)
+///     .retries(3)
+///     .attempt_timeout(Duration::from_secs(10))
+///     .limit("registry")
+///     .key("user-7")
+///     .submit()
+///     .await?;
+/// assert_eq!(body, "body");
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is submitted before `submit`"]
+pub struct TaskRequest<F> {
+    shared: Arc<Shared>,
+    code: F,
+    said: Said,
+}
+
+impl<F> TaskRequest<F> {
+    pub(crate) fn new(shared: Arc<Shared>, code: F) -> Self {
+        Self { shared, code, said: Said::default() }
+    }
+
+    option_methods!(said);
+    single_option_methods!(said);
+
+    /// Submits the task.
+    pub fn submit<R, T, E>(self) -> Submission<T>
+    where
+        F: Fn(Attempt) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Into<BoxError> + 'static,
+    {
+        let slot = Arc::new(Slot::new());
+        let kept = Arc::clone(&slot);
+        let code = self.code;
+        let repeat = move |attempt: Attempt| -> BoxFuture<Outcome> {
+            let kept = Arc::clone(&kept);
+            let future = code(attempt.clone());
+            Box::pin(async move { keep(&kept, future.await, attempt.has_seen_stop()) })
+        };
+        let profile = self.said.apply(&Profile::default());
+        let code = Code::Repeat(Arc::new(repeat));
+        submit(&self.shared, Some(&profile), profile.priority, &self.said, code, slot)
+    }
+}
+
+impl<F> fmt::Debug for TaskRequest<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskRequest").field("said", &self.said).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,404 @@
+//! [`Tidewheel`]: the handle people hold.
+//!
+//! It only asks; the builders for tasks, runs and schedules are in their own files.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::calendar::{Cron, CronError, Zone, ZoneError};
+use tidewheel_core::decision::Notice;
+use tidewheel_core::graph::{Graph, GraphError};
+use tidewheel_core::id::TaskKey;
+use tidewheel_core::input::{Command, Outcome, Rejection, ShutdownMode};
+use tidewheel_core::policy::Priority;
+use tidewheel_core::schedule::{Anchor, ScheduleSpec, Trigger};
+use tidewheel_core::spec::{LimitSpec, QueueSpec};
+use tidewheel_core::statistics::Overview;
+use tidewheel_core::time::Timestamp;
+
+use crate::attempt::Attempt;
+use crate::builder::Builder;
+use crate::driver::{BoxFuture, Shared};
+use crate::error::BoxError;
+use crate::explain::{Explain, Explanation, UnknownTask};
+use crate::notices::{NoticeStream, observe};
+use crate::output::TaskOutput;
+use crate::run::{Plan, RunBuilder, Task};
+use crate::schedule::ScheduleBuilder;
+use crate::submission::{Submission, TaskRequest, submit_fallible, submit_once};
+
+/// A scheduler: submit tasks, run graphs, set schedules. Clones are handles of the same one.
+///
+/// When the last handle is dropped, the wheel drains: what was accepted runs to its end, paused or
+/// not, schedules end, and nothing new is accepted. [`Tidewheel::shutdown`] says it explicitly and
+/// waits.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidewheel::{Graph, Priority, Tidewheel};
+///
+/// let wheel = Tidewheel::builder().slots(16).start();
+///
+/// let answer = wheel.submit(Priority::HIGH, async { 42 }).await?;
+/// assert_eq!(answer, 42);
+///
+/// let graph = Graph::from_edges([("build", "test"), ("build", "lint"), ("test", "publish")])?;
+/// let report = wheel
+///     .run(graph, |task| async move {
+///         println!("{}", task.name());
+///     })
+///     .await?;
+/// assert!(report.is_success());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Tidewheel {
+    shared: Arc<Shared>,
+}
+
+impl Tidewheel {
+    /// Settings for a new wheel.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
+        shared.add_handle();
+        Self { shared }
+    }
+
+    /// Submits one future. It is accepted or refused at once; await the [`Submission`] for its
+    /// value. If it should run inside another task, do not let that task wait for it while all
+    /// slots are taken by such tasks.
+    pub fn submit<F>(&self, priority: impl Into<Priority>, future: F) -> Submission<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        submit_once(&self.shared, priority.into(), future)
+    }
+
+    /// Submits one future with [`Priority::NORMAL`].
+    pub fn submit_normal<F>(&self, future: F) -> Submission<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.submit(Priority::NORMAL, future)
+    }
+
+    /// Submits one future whose error counts as a failure, in statistics and for whoever awaits.
+    pub fn submit_fallible<F, T, E>(
+        &self,
+        priority: impl Into<Priority>,
+        future: F,
+    ) -> Submission<T>
+    where
+        F: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Into<BoxError> + 'static,
+    {
+        submit_fallible(&self.shared, priority.into(), future)
+    }
+
+    /// A task that can be tried again; options follow, then `submit`.
+    pub fn task<F, R>(&self, code: F) -> TaskRequest<impl Fn(Attempt) -> R + Send + Sync + 'static>
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+    {
+        TaskRequest::new(Arc::clone(&self.shared), move |_: Attempt| code())
+    }
+
+    /// A task that can be tried again and knows about its attempt.
+    pub fn task_with<F, R>(&self, code: F) -> TaskRequest<F>
+    where
+        F: Fn(Attempt) -> R + Send + Sync + 'static,
+    {
+        TaskRequest::new(Arc::clone(&self.shared), code)
+    }
+
+    /// A run of a graph in which `code` is called for each task; options follow, then `.await` or
+    /// [`RunBuilder::start`].
+    pub fn run<F, R>(&self, graph: impl Into<Arc<Graph>>, code: F) -> RunBuilder<F>
+    where
+        F: Fn(Task) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput,
+    {
+        RunBuilder::new(Arc::clone(&self.shared), graph.into(), code)
+    }
+
+    /// A run of a plan, in which each task has its own code.
+    ///
+    /// # Errors
+    ///
+    /// When the plan is not a graph: a name is used twice, unknown, or part of a cycle.
+    pub fn run_plan(
+        &self,
+        plan: Plan,
+    ) -> Result<RunBuilder<impl Fn(Task) -> BoxFuture<Outcome> + Send + Sync + 'static>, GraphError>
+    {
+        let (graph, code, options) = plan.build()?;
+        let call = move |task: Task| code.call(task);
+        Ok(self.run(graph, call).configure_by_index(options))
+    }
+
+    /// A schedule at a fixed rate: now, and then exactly every `period`.
+    pub fn every(&self, period: Duration) -> ScheduleBuilder {
+        self.schedule(ScheduleSpec::new(Trigger::every(period)))
+    }
+
+    /// A schedule with a fixed delay: now, and then each time `delay` after the end of the work.
+    pub fn every_after(&self, delay: Duration) -> ScheduleBuilder {
+        self.schedule(ScheduleSpec::new(Trigger::spaced(delay)))
+    }
+
+    /// One firing after `delay`.
+    pub fn once_after(&self, delay: Duration) -> ScheduleBuilder {
+        self.schedule(ScheduleSpec::new(Trigger::after(delay)))
+    }
+
+    /// One firing at `instant` of the wall clock.
+    pub fn once_at(&self, instant: Timestamp) -> ScheduleBuilder {
+        self.schedule(ScheduleSpec::new(Trigger::Once(Anchor::At(instant))))
+    }
+
+    /// A schedule by a cron expression, in a time zone such as `Europe/Zurich` or `UTC`.
+    ///
+    /// # Errors
+    ///
+    /// When the expression or the time zone cannot be understood.
+    pub fn cron(&self, expression: &str, zone: &str) -> Result<ScheduleBuilder, CalendarError> {
+        let cron = Cron::parse(expression)?;
+        let zone = Zone::named(zone)?;
+        Ok(self.schedule(ScheduleSpec::new(Trigger::calendar(cron, zone))))
+    }
+
+    /// A schedule by a rule of your own: given the instant before (none at first), it says the
+    /// next, or none to end.
+    pub fn trigger(
+        &self,
+        next: impl Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync + 'static,
+    ) -> ScheduleBuilder {
+        let spec = ScheduleSpec::new(Trigger::Custom);
+        ScheduleBuilder::new(Arc::clone(&self.shared), spec, Some(Arc::new(next)))
+    }
+
+    /// A schedule with everything that can be said about one.
+    pub fn schedule(&self, spec: ScheduleSpec) -> ScheduleBuilder {
+        ScheduleBuilder::new(Arc::clone(&self.shared), spec, None)
+    }
+
+    /// Starts nothing more until [`Tidewheel::resume`]; what runs goes on.
+    pub fn pause(&self) {
+        self.steer(Command::Pause);
+    }
+
+    /// Starts tasks again.
+    pub fn resume(&self) {
+        self.steer(Command::Resume);
+    }
+
+    /// Starts nothing more of one queue until [`Tidewheel::resume_queue`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue, or the wheel has ended.
+    pub fn pause_queue(&self, queue: &str) -> Result<(), Rejection> {
+        self.ask(Command::PauseQueue(Arc::from(queue)))
+    }
+
+    /// Starts tasks of the queue again.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue, or the wheel has ended.
+    pub fn resume_queue(&self, queue: &str) -> Result<(), Rejection> {
+        self.ask(Command::ResumeQueue(Arc::from(queue)))
+    }
+
+    /// Changes how many tasks may run at once; `None`: no bound. What runs goes on.
+    ///
+    /// # Errors
+    ///
+    /// When that would be none, or the wheel has ended.
+    pub fn set_slots(&self, slots: impl Into<Option<u32>>) -> Result<(), Rejection> {
+        self.ask(Command::SetSlots(slots.into()))
+    }
+
+    /// Makes a queue, or changes it.
+    ///
+    /// # Errors
+    ///
+    /// When the settings make no sense, or the wheel has ended.
+    pub fn define_queue(&self, name: &str, spec: QueueSpec) -> Result<(), Rejection> {
+        self.ask(Command::DefineQueue { name: Arc::from(name), spec })
+    }
+
+    /// Makes a limit, or changes it.
+    ///
+    /// # Errors
+    ///
+    /// When the settings make no sense, or the wheel has ended.
+    pub fn define_limit(&self, name: &str, spec: LimitSpec) -> Result<(), Rejection> {
+        self.ask(Command::DefineLimit { name: Arc::from(name), spec })
+    }
+
+    /// Closes a circuit breaker by hand.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such breaker, or the wheel has ended.
+    pub fn reset_breaker(&self, name: &str) -> Result<(), Rejection> {
+        self.ask(Command::ResetBreaker(Arc::from(name)))
+    }
+
+    /// Accepts nothing more and waits until nothing runs. Everybody who waits is told.
+    ///
+    /// Calling it again, even with something else, is harmless; the strictest counts.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Shutdown, TaskError, Tidewheel};
+    ///
+    /// let wheel = Tidewheel::builder().start();
+    /// wheel.shutdown(Shutdown::drain()).await;
+    /// let refused = wheel.submit_normal(async {}).await;
+    /// assert!(matches!(refused, Err(TaskError::Rejected(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn shutdown(&self, shutdown: Shutdown) {
+        self.shared.shut_down(shutdown.mode, shutdown.grace);
+        let mut completed = self.shared.completed.subscribe();
+        // The sender is kept by this handle.
+        let _ = completed.wait_for(|completed| *completed).await;
+    }
+
+    /// Why a task is not running: `wheel.explain(report.task("d"))`, `wheel.explain(&submission)`,
+    /// `wheel.explain(run.task("d"))`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such task, or it has ended and is forgotten.
+    pub fn explain(&self, task: impl Explain) -> Result<Explanation, UnknownTask> {
+        task.explain(self)
+    }
+
+    pub(crate) fn explain_key(&self, key: TaskKey) -> Option<Explanation> {
+        let now = self.shared.clock.now();
+        let state = self.shared.lock();
+        let scheduler = state.engine.scheduler();
+        let facts = scheduler.explain(key, now)?;
+        let error = scheduler.task(key).and_then(|task| task.error);
+        Some(Explanation { facts, cause: None, error })
+    }
+
+    /// The figures of the wheel and of each queue.
+    #[must_use]
+    pub fn stats(&self) -> Overview {
+        let now = self.shared.clock.now();
+        self.shared.lock().engine.scheduler().overview(now)
+    }
+
+    /// Everything that happens from now on, in order, for whoever wants to show it.
+    #[must_use]
+    pub fn notices(&self) -> NoticeStream {
+        self.shared.hub.subscribe(&self.shared)
+    }
+
+    /// Calls `callback` with everything that happens from now on, on a task of its own.
+    ///
+    /// It never holds up the work: if it is slow it misses notices (which shows as a gap in their
+    /// numbers), and if it panics it is not called again.
+    pub fn observe(&self, callback: impl Fn(&Notice) + Send + 'static) {
+        let stream = self.notices();
+        self.shared.runtime.spawn(observe(stream, callback));
+    }
+
+    /// Checks every invariant of the scheduler, at great cost; for tests.
+    ///
+    /// # Panics
+    ///
+    /// When one is broken.
+    #[doc(hidden)]
+    pub fn check(&self) {
+        self.shared.lock().engine.scheduler().check();
+    }
+
+    fn ask(&self, command: Command) -> Result<(), Rejection> {
+        self.shared.command(command).map(|_| ())
+    }
+
+    fn steer(&self, command: Command) {
+        // Refused only when the wheel has ended, and then there is nothing to steer.
+        let _ = self.shared.command(command);
+    }
+}
+
+impl Clone for Tidewheel {
+    fn clone(&self) -> Self {
+        Self::from_shared(Arc::clone(&self.shared))
+    }
+}
+
+impl Drop for Tidewheel {
+    fn drop(&mut self) {
+        self.shared.drop_handle();
+    }
+}
+
+impl fmt::Debug for Tidewheel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tidewheel").finish_non_exhaustive()
+    }
+}
+
+/// How a wheel comes to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    mode: ShutdownMode,
+    grace: Option<Duration>,
+}
+
+impl Shutdown {
+    /// Everything accepted runs to its end.
+    #[must_use]
+    pub const fn drain() -> Self {
+        Self { mode: ShutdownMode::Drain, grace: None }
+    }
+
+    /// What waits is cancelled; what runs finishes.
+    #[must_use]
+    pub const fn reject() -> Self {
+        Self { mode: ShutdownMode::Reject, grace: None }
+    }
+
+    /// What waits stays in the store for the next start; what runs finishes.
+    #[must_use]
+    pub const fn persist() -> Self {
+        Self { mode: ShutdownMode::Persist, grace: None }
+    }
+
+    /// What runs is told to stop, and dropped after `grace`.
+    #[must_use]
+    pub const fn after(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+}
+
+/// A cron expression or time zone that cannot be understood.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalendarError {
+    /// The expression.
+    #[error(transparent)]
+    Cron(#[from] CronError),
+    /// The time zone.
+    #[error(transparent)]
+    Zone(#[from] ZoneError),
+}
