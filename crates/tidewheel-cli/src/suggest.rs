@@ -3,7 +3,10 @@
 //! Names of tasks are matched in the library; here it is fields and resources.
 
 /// The nearest of `known` within a third of the length of `wanted`, the first of equals.
-pub(crate) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    wanted: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let mut best = None;
     let mut limit = (wanted.chars().count() / 3).max(1);
     for candidate in known {

@@ -63,7 +63,7 @@ fn without_a_command_there_is_help() {
 }
 
 #[test]
-fn every_command_has_help_with_examples_that_fit_100_columns() {
+fn every_command_has_help_with_examples_and_fits() {
     let commands: &[&[&str]] = &[
         &["simulate"],
         &["schedule"],
@@ -78,7 +78,7 @@ fn every_command_has_help_with_examples_that_fit_100_columns() {
         let output = tidewheel(&[command, &["--help"][..]].concat());
         assert_eq!(output.status.code(), Some(0), "{command:?}");
         for line in out(&output).lines() {
-            assert!(line.chars().count() <= 120, "{command:?}: {line}");
+            assert!(line.chars().count() <= 100, "{command:?}: {line}");
         }
     }
     for command in [&["simulate", "--help"][..], &["schedule", "next", "--help"]] {
@@ -109,8 +109,16 @@ fn a_reader_who_leaves_is_no_error() {
 }
 
 const SPRING: &[&str] = &[
-    "schedule", "next", "--cron", "30 2 * * *", "--tz", "Europe/Zurich", "--from",
-    "2026-03-27T12:00:00Z", "--count", "3",
+    "schedule",
+    "next",
+    "--cron",
+    "30 2 * * *",
+    "--tz",
+    "Europe/Zurich",
+    "--from",
+    "2026-03-27T12:00:00Z",
+    "--count",
+    "3",
 ];
 
 #[test]
@@ -252,20 +260,26 @@ fn a_schedule_is_json_unless_something_else_is_said() {
 #[test]
 fn a_schedule_for_people_is_a_gantt() {
     let output = with_input(&["simulate", "-", "--slots", "1", "--format", "human"], DIAMOND);
+    assert_eq!((err(&output), output.status.code()), ("", Some(0)));
     assert_eq!(
         out(&output),
-        "4 tasks on 1 slot, order critical-path
+        "\
+4 tasks on 1 slot, order critical-path
 
-task  slot  start    end  ╷0s           ╷2s           ╷5s    ╷8s
+task  slot  start    end  ╷0s         ╷2s          ╷4s         ╷6s          ╷8s
+a        1     0s     1s  ██████
+c        1     1s     5s        █████████████████████████
+b        1     5s   7.5s        ·························████████████████
+d        1   7.5s   8.5s                                                 ██████
+
+█ decides the end   ▒ has room   · waits for room
+
+makespan     8.5s
+lower bound  8.5s (critical path 6s, work / 1 slot 8.5s)
+gap          none: no order could be faster
+busy         slots 100 %
 "
-        .lines()
-        .take(0)
-        .collect::<String>()
-            + out(&output)
     );
-    for line in ["makespan     8.5s", "gap          none: no order could be faster"] {
-        assert!(out(&output).lines().any(|other| other == line), "{line}");
-    }
 }
 
 #[test]
@@ -388,8 +402,16 @@ fn measurements_are_one_object_each() {
         let line = json_of(&tidewheel(&[arguments, &["--format", "json"]].concat()));
         let fields: Vec<&String> = line.as_object().expect("an object").keys().collect();
         let expected = [
-            "build_seconds", "n", "peak_rss_mb", "peer", "per_task_us", "seconds", "tasks_per_s",
-            "variant", "version", "workload",
+            "build_seconds",
+            "n",
+            "peak_rss_mb",
+            "peer",
+            "per_task_us",
+            "seconds",
+            "tasks_per_s",
+            "variant",
+            "version",
+            "workload",
         ];
         assert_eq!(fields, expected, "{arguments:?}");
         assert_eq!(line["peer"], json!("tidewheel"));

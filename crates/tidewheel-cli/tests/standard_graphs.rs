@@ -130,7 +130,8 @@ impl ResourceProblem {
         for (index, (duration, before)) in self.dur.iter().zip(&self.pred).enumerate() {
             let mut task = task(index, *duration, before);
             let needs = self.req[index].iter().enumerate().filter(|(_, units)| **units > 0);
-            task.resources = needs.map(|(resource, units)| (format!("r{resource}"), *units)).collect();
+            task.resources =
+                needs.map(|(resource, units)| (format!("r{resource}"), *units)).collect();
             problem.tasks.push(task);
         }
         problem

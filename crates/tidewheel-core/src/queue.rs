@@ -3,11 +3,14 @@
 //! Choosing between queues and classes is the scheduler's business, in `scheduler/fill.rs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::policy::Bucket;
+use crate::policy::{Ageing, Bucket, Priority};
 use crate::ready::Lanes;
 use crate::spec::QueueSpec;
 use crate::statistics::Statistics;
+use crate::task::Task;
+use crate::time::Moment;
 use crate::timer::TimerKey;
 
 /// A lane with weight, slots and rate.
@@ -47,6 +50,50 @@ impl Queue {
             cost_estimate: 1_000_000,
             statistics: Statistics::default(),
         }
+    }
+}
+
+impl Queue {
+    /// Counts a start. The rate was looked at before.
+    #[inline]
+    pub fn attempt_started(&mut self, task: &Task, now: Moment, ageing: Ageing) {
+        self.active += 1;
+        let waited = now.nanos_since(task.ready_at);
+        self.statistics.wait_time.record_nanos(waited);
+        if ageing.has_aged(waited) {
+            let priority = Priority::new(i64::from(task.priority));
+            let promotions = ageing.promotions(priority, Duration::from_nanos(waited));
+            self.statistics.promotions += u64::from(promotions);
+        }
+        if let Some(rate) = self.spec.rate {
+            let taken = self.bucket.take(rate, now);
+            debug_assert!(taken.is_ok(), "the rate was looked at before");
+        }
+    }
+
+    /// Counts an end.
+    #[inline]
+    pub fn attempt_ended(&mut self, ran_nanos: u64) {
+        self.active -= 1;
+        self.statistics.run_time.record_nanos(ran_nanos);
+    }
+
+    /// Charges a start with what it is expected to cost. A queue that is alone needs no fairness.
+    pub fn charge(&mut self, virtual_time: &mut u64) {
+        *virtual_time = (*virtual_time).max(self.finish_tag);
+        self.finish_tag = *virtual_time + self.cost_estimate / self.weight();
+    }
+
+    /// Corrects the charge by what the attempt did cost, and learns for the next.
+    pub fn correct_charge(&mut self, ran_nanos: u64) {
+        let weight = self.weight();
+        self.finish_tag = (self.finish_tag + ran_nanos / weight)
+            .saturating_sub(self.cost_estimate / weight);
+        self.cost_estimate = self.cost_estimate - self.cost_estimate / 8 + ran_nanos / 8;
+    }
+
+    fn weight(&self) -> u64 {
+        u64::from(self.spec.weight.max(1))
     }
 }
 

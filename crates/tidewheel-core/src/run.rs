@@ -83,6 +83,8 @@ pub(crate) struct Run {
     /// Tasks that have not ended.
     pub unended: u32,
     pub active: u32,
+    /// Attempts at once.
+    pub slots_max: u32,
     pub paused: bool,
     /// Why nothing more starts.
     pub stopped: Option<Reason>,
@@ -114,6 +116,7 @@ impl Run {
             counts: Counts::default(),
             unended: 0,
             active: 0,
+            slots_max: spec.options.slots.unwrap_or(u32::MAX),
             paused: spec.options.paused,
             stopped: None,
             keep_open: spec.options.keep_open,

@@ -47,6 +47,15 @@ pub struct Promises {
     pub stopped: bool,
 }
 
+impl Promises {
+    /// Nothing is paused any more.
+    pub fn resume_all(&mut self) {
+        self.paused = false;
+        self.paused_runs.clear();
+        self.paused_queues.clear();
+    }
+}
+
 /// Starts, by attempt.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -173,7 +182,10 @@ impl Ledger {
         if let Some(run) = rows.runs.get(&start.id.run) {
             check_dependencies(run, start.id, &treatment, promises, &mut broken);
         }
-        check_promises(start.id, &treatment, promises, &mut broken);
+        // A run that was stopped, by whatever, goes on with its clean-up even if it was paused.
+        let change = rows.runs.get(&start.id.run).and_then(|run| run.change);
+        let is_stopped = change.is_some_and(|change| change.stopped.is_some());
+        check_promises(start.id, &treatment, promises, is_stopped, &mut broken);
         check_limits(start.id, &treatment, promises, rows, executor, &mut broken);
         check_key(start.id, &treatment, rows, executor, &mut broken);
     }
@@ -210,12 +222,13 @@ fn check_promises(
     id: TaskId,
     treatment: &Treatment,
     promises: &Promises,
+    is_stopped: bool,
     broken: &mut impl FnMut(&'static str, String),
 ) {
     if promises.paused {
         broken("nothing starts while paused", "the scheduler".into());
     }
-    if promises.paused_runs.contains(&id.run) {
+    if promises.paused_runs.contains(&id.run) && !is_stopped {
         broken("nothing starts while its run is paused", String::new());
     }
     if promises.paused_queues.contains(&treatment.queue) {

@@ -4,7 +4,16 @@
 //! random work, random faults, checked after every step against a ledger that the simulated
 //! executor keeps.
 
+pub mod batch;
 pub mod engine;
 pub mod random;
 pub mod scenario;
 pub mod store;
+pub mod client;
+pub mod coverage;
+pub mod executor;
+pub mod ledger;
+pub mod trace;
+mod verdict;
+pub mod workload;
+pub mod world;

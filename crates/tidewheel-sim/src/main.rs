@@ -6,7 +6,10 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use tidewheel_sim::scenario;
+use tidewheel_sim::{batch, scenario, world};
+
+const USAGE: &str =
+    "usage: tidewheel-sim seeds N [--from S] | replay SEED [--trace] | scenario FILE…";
 
 fn main() -> ExitCode {
     match run() {
@@ -21,8 +24,52 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
+        Some("seeds") => seeds(arguments),
+        Some("replay") => replay(arguments),
         Some("scenario") => play(arguments),
-        _ => bail!("usage: tidewheel-sim seeds N [--from S] | replay SEED [--trace] | scenario FILE…"),
+        _ => bail!(USAGE),
+    }
+}
+
+fn seeds(mut arguments: impl Iterator<Item = String>) -> Result<()> {
+    let count: u64 = arguments.next().context(USAGE)?.parse().context("N is a number")?;
+    let mut from = 0;
+    let mut all = false;
+    while let Some(flag) = arguments.next() {
+        match flag.as_str() {
+            "--from" => from = arguments.next().context(USAGE)?.parse().context("S is a number")?,
+            "--all" => all = true,
+            _ => bail!(USAGE),
+        }
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    let summary = batch::run(from, count, 2, all);
+    for (seed, failure) in &summary.failures {
+        println!("seed {seed}: {failure}");
+        println!("  cargo run --release -p tidewheel-sim -- replay {seed} --trace");
+    }
+    let missing = summary.coverage.missing();
+    println!("{summary}");
+    if !summary.failures.is_empty() {
+        bail!("{} seeds failed", summary.failures.len());
+    }
+    if !missing.is_empty() {
+        bail!("never happened: {}", missing.join(", "));
+    }
+    Ok(())
+}
+
+fn replay(mut arguments: impl Iterator<Item = String>) -> Result<()> {
+    let seed: u64 = arguments.next().context(USAGE)?.parse().context("SEED is a number")?;
+    let readable = arguments.next().as_deref() == Some("--trace");
+    let outcome = world::play(seed, readable);
+    for line in &outcome.lines {
+        println!("{line}");
+    }
+    println!("seed {seed}: {} inputs, hash {:016x}", outcome.inputs, outcome.hash);
+    match outcome.failure {
+        Some(failure) => bail!("{failure}"),
+        None => Ok(()),
     }
 }
 

@@ -76,8 +76,7 @@ fn next(ui: &Ui, args: &NextArgs) -> Result<(), CommandError> {
         Some(text) => instant(text, &zone)?,
         None => now(),
     };
-    let instants: Vec<Timestamp> =
-        cron.upcoming(from, &zone).take(args.count as usize).collect();
+    let instants: Vec<Timestamp> = cron.upcoming(from, &zone).take(args.count as usize).collect();
     match ui.format(Format::Human) {
         Format::Json => {
             let texts: Vec<String> = instants.iter().map(Timestamp::to_string).collect();
@@ -150,9 +149,7 @@ fn describe(cron: &Cron, zone: &Zone, from: Timestamp, instants: &[Timestamp]) -
 /// As people there read it: weekday, local time, offset.
 fn local(instant: Timestamp, rules: &TimeZone) -> String {
     match jiff::Timestamp::from_microsecond(instant.as_micros()) {
-        Ok(stamp) => {
-            stamp.to_zoned(rules.clone()).strftime("%a %Y-%m-%d %H:%M:%S %:z").to_string()
-        }
+        Ok(stamp) => stamp.to_zoned(rules.clone()).strftime("%a %Y-%m-%d %H:%M:%S %:z").to_string(),
         Err(_) => instant.to_string(),
     }
 }

@@ -28,7 +28,7 @@ Input:
   and a \"deadline\" (seconds from the start; counts with --order edf, and before the longest path
   with critical-path).
 
-Output:
+Output (unless --format human, which draws it):
   { \"makespan\": 52.5, \"slots\": 4, \"order\": \"critical-path\",
     \"tasks\": [ { \"name\": \"build\", \"start\": 0, \"end\": 40, \"slot\": 1 }, ... ] }
 
@@ -56,9 +56,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
     let plan = problem.run_graph(graph.clone(), args.slots, args.order)?;
     match ui.format(Format::Json) {
         Format::Json => ui.print(&plan.to_json(&problem)),
-        Format::Human => {
-            ui.print(&draw(&plan, &problem, &graph, ui.width(), ui.is_colourful()))
-        }
+        Format::Human => ui.print(&draw(&plan, &problem, &graph, ui.width(), ui.is_colourful())),
     }
 }
 

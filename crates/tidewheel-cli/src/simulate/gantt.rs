@@ -169,7 +169,8 @@ impl Picture<'_> {
         self.line(&format!("makespan     {}", clock(makespan)));
         let mut parts = vec![format!("critical path {}", clock(bound.critical_path))];
         if let Some(slots) = self.plan.slots {
-            parts.push(format!("work / {slots} slots {}", clock(bound.per_slot)));
+            let plural = if slots == 1 { "" } else { "s" };
+            parts.push(format!("work / {slots} slot{plural} {}", clock(bound.per_slot)));
         }
         for (resource, time) in &bound.per_resource {
             parts.push(format!("{resource} {}", clock(*time)));
@@ -214,7 +215,8 @@ impl Picture<'_> {
         while let Some(index) = current {
             is_on_chain[index] = true;
             let task = tasks[index];
-            let ends_there = |other: &usize| tasks[*other].end == task.start && !is_on_chain[*other];
+            let ends_there =
+                |other: &usize| tasks[*other].end == task.start && !is_on_chain[*other];
             let mut before: Vec<usize> = (0..tasks.len()).filter(ends_there).collect();
             before.sort_by_key(|&other| {
                 let is_needed = self.graph.successors(other as u32).contains(&(index as u32));
@@ -291,8 +293,7 @@ impl Scale {
     fn step(&self) -> Duration {
         let marks = (self.width / 9).clamp(1, 12) as f64;
         let least = self.makespan.as_secs_f64() / marks;
-        const ROUND: [f64; 10] =
-            [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+        const ROUND: [f64; 10] = [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0];
         let seconds = match ROUND.iter().find(|round| **round >= least) {
             Some(round) if least > 0.5 => *round,
             Some(_) => round_up(least, 1e-9),

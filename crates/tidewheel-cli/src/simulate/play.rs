@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tidewheel_core::Scheduler;
 use tidewheel_core::decision::{Action, Decision, Start};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, TaskKey};
@@ -16,7 +17,6 @@ use tidewheel_core::policy::Priority;
 use tidewheel_core::row::RunResult;
 use tidewheel_core::spec::{Config, LimitSpec, Profile, RunOptions, RunOrder, RunSpec};
 use tidewheel_core::time::{Moment, Now, Timestamp};
-use tidewheel_core::Scheduler;
 
 use super::plan::{Plan, PlannedTask};
 use super::problem::{Order, Problem};
@@ -106,8 +106,10 @@ impl Problem {
 }
 
 fn too_many_kinds() -> CommandError {
-    CommandError::input(anyhow!("there are more than 65,536 combinations of priority and resources"))
-        .hint("round what the tasks need")
+    CommandError::input(anyhow!(
+        "there are more than 65,536 combinations of priority and resources"
+    ))
+    .hint("round what the tasks need")
 }
 
 /// An attempt under way: when it ends, then in the order of starting.
@@ -203,8 +205,12 @@ impl<'a> World<'a> {
         let next = self.running.len() as u32;
         let slot = self.free_slots.pop_first().unwrap_or(next);
         let elapsed = |moment: Moment| moment.since(Moment::ZERO);
-        self.planned[index] =
-            PlannedTask { ready: Duration::ZERO, start: elapsed(self.now), end: elapsed(end), slot };
+        self.planned[index] = PlannedTask {
+            ready: Duration::ZERO,
+            start: elapsed(self.now),
+            end: elapsed(end),
+            slot,
+        };
     }
 }
 

@@ -118,7 +118,9 @@ impl Problem {
         match self.capacity.get(resource) {
             Some(capacity) if units <= *capacity => {}
             Some(capacity) => faults.add(
-                format!("task `{name}` needs {units} of `{resource}`, but there are only {capacity}"),
+                format!(
+                    "task `{name}` needs {units} of `{resource}`, but there are only {capacity}"
+                ),
                 format!("raise `capacity.{resource}` or lower what the task needs"),
             ),
             None => {
@@ -126,7 +128,8 @@ impl Problem {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("say how much there is: \"capacity\": {{ \"{resource}\": … }}"),
                 };
-                faults.add(format!("task `{name}` needs `{resource}`, which has no capacity"), hint);
+                faults
+                    .add(format!("task `{name}` needs `{resource}`, which has no capacity"), hint);
             }
         }
     }

@@ -26,6 +26,7 @@ impl Scheduler {
     /// When one does not hold; the message says which.
     pub fn check(&self) {
         assert!(self.ended.is_empty(), "consequences are left undrawn");
+        assert!(self.fresh.is_empty(), "ready tasks are left without a place");
         let mut usage = Usage::default();
         for work in self.works.values() {
             match work {
@@ -96,6 +97,7 @@ impl Scheduler {
     fn check_usage(&self, usage: &Usage) {
         assert_eq!(self.active, usage.active, "active attempts");
         assert_eq!(self.delayed, usage.delayed, "delayed tasks");
+        assert_eq!(self.waiting, usage.queue_waiting.values().sum::<u64>(), "ready tasks");
         if let Some(slots) = self.config.slots {
             // Slots may have been lowered under running attempts, but never filled beyond.
             assert!(self.active <= slots.max(self.active), "slots exceeded");

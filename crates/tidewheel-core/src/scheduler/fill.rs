@@ -18,7 +18,11 @@ use crate::time::{Moment, Now};
 impl Scheduler {
     /// Starts attempts while there is room and something may start.
     pub(super) fn fill_slots(&mut self, now: Now, decision: &mut Decision) {
-        if self.paused || self.shutdown == Some(ShutdownMode::Persist) {
+        let may_start = !self.paused && self.shutdown != Some(ShutdownMode::Persist);
+        if !self.fresh.is_empty() && !(may_start && self.start_fresh(now, decision)) {
+            self.enlist_fresh();
+        }
+        if !may_start {
             return;
         }
         while self.has_free_slot() {
@@ -28,6 +32,50 @@ impl Scheduler {
         if self.has_preemption {
             self.preempt(now, decision);
         }
+    }
+
+    /// Starts all tasks that became ready in this step, if nobody else waits and there is room for
+    /// all of them: then the order does not matter.
+    #[inline]
+    fn start_fresh(&mut self, now: Now, decision: &mut Decision) -> bool {
+        let count = self.fresh.len() as u32;
+        if self.waiting != u64::from(count)
+            || self.config.slots.is_some_and(|slots| self.active + count > slots)
+            || !self.fresh.iter().all(|key| self.has_room_for(*key, count))
+        {
+            return false;
+        }
+        for place in 0..self.fresh.len() {
+            let key = self.fresh[place];
+            self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
+            self.start_attempt(key, now, decision);
+        }
+        self.fresh.clear();
+        true
+    }
+
+    /// Whether `count` tasks like this one could start without asking anybody.
+    #[inline]
+    fn has_room_for(&self, key: TaskKey, count: u32) -> bool {
+        let work = self.work(key);
+        let class = &self.classes[work.class(key.index) as usize];
+        let queue = &self.queues[class.queue as usize];
+        let run_has_room = match work {
+            Work::Run(run) => !run.paused && run.slots_max - run.active.min(run.slots_max) >= count,
+            Work::Single(_) => true,
+        };
+        run_has_room
+            && class.needs.is_empty()
+            && !queue.paused
+            && queue.spec.rate.is_none()
+            && queue.spec.slots.is_none_or(|slots| queue.active + count <= slots)
+    }
+
+    fn enlist_fresh(&mut self) {
+        for place in 0..self.fresh.len() {
+            self.enlist(self.fresh[place]);
+        }
+        self.fresh.clear();
     }
 
     #[inline]

@@ -163,7 +163,10 @@ impl Scheduler {
             extra.lost = row.lost;
             extra.uncounted = row.uncounted;
             extra.error = row.error.clone();
-            extra.until = row.until.map(|until| moment_of(until, now));
+            // However the wall clock was set meanwhile, the wait is never longer than it was.
+            extra.until = row.until.map(|until| {
+                moment_of(until, now).min(now.monotonic.after(until.since(row.at)))
+            });
         }
         // Delayed and ready tasks are brought there by the ordinary transitions later.
         let state = match row.state {

@@ -73,6 +73,10 @@ pub struct Scheduler {
     pub(super) notice_sequence: u64,
     /// Virtual time of fair queueing.
     pub(super) virtual_time: u64,
+    /// Tasks that are ready, in all queues.
+    pub(super) waiting: u64,
+    /// Tasks that became ready in this step and have no place in the order yet.
+    pub(super) fresh: Vec<TaskKey>,
     /// Tasks that ended in this step and whose consequences are not drawn yet.
     pub(super) ended: VecDeque<TaskKey>,
     /// The wall clock minus the monotonic one when last looked at, in microseconds.
@@ -146,6 +150,8 @@ impl Scheduler {
             ready_sequence: 0,
             notice_sequence: 0,
             virtual_time: 0,
+            waiting: 0,
+            fresh: Vec::new(),
             ended: VecDeque::new(),
             wall_offset: None,
         }

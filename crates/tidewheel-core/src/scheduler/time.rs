@@ -163,7 +163,9 @@ impl Scheduler {
         }
         if self.schedules.get(key).is_some_and(|entry| entry.schedule.is_ended()) {
             self.drop_schedule_if_idle(key, now, decision);
-        } else if changed {
+        }
+        // One that has ended but whose work runs must be stored too, or it would fire again.
+        if changed && self.schedules.contains_key(key) {
             self.record_schedule(key, decision);
         }
         self.arm_schedule(key, now);

@@ -3,15 +3,13 @@
 //! Slots, units and places in the order follow from the state and are changed nowhere else. What an
 //! ended task means for others is drawn in `propagate`.
 
-use std::time::Duration;
-
 use slotmap::{DefaultKey, SlotMap};
 
 use super::state::{Alarm, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{RunKey, TaskId, TaskKey};
 use crate::limit::LimitKind;
-use crate::policy::{BreakerState, Ending, Priority};
+use crate::policy::{BreakerState, Ending};
 use crate::ready::{Alive, Entry, SINGLE};
 use crate::row::{Change, TaskRow};
 use crate::run::Work;
@@ -44,10 +42,11 @@ impl Scheduler {
         now: Now,
         decision: &mut Decision,
     ) {
-        let Self { works, classes, queues, .. } = self;
-        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let is_alone = self.queues.len() == 1;
+        let work = self.works.get_mut(key.run.0).expect("the key was checked on arrival");
         let class = work.class(key.index);
-        let queue = &mut queues[classes[class as usize].queue as usize];
+        let entry = &self.classes[class as usize];
+        let queue = &mut self.queues[entry.queue as usize];
         let task = work.task_mut(key.index);
         let from = task.state;
         assert!(from.may_become(to), "a task cannot go from {from} to {to} ({reason})");
@@ -56,27 +55,51 @@ impl Scheduler {
         if to.is_terminal() {
             task.ended_at = now.monotonic;
         }
+        let takes = !from.holds_slot() && to.holds_slot();
+        let releases = from.holds_slot() && !to.holds_slot();
+        if from == TaskState::Ready {
+            queue.waiting -= 1;
+            self.waiting -= 1;
+        }
+        if takes {
+            self.active += 1;
+            task.attempts += 1;
+            task.started_at = now.monotonic;
+            queue.attempt_started(task, now.monotonic, self.ageing);
+            if !is_alone {
+                queue.charge(&mut self.virtual_time);
+            }
+        }
+        if releases {
+            self.active -= 1;
+            let ran = now.monotonic.nanos_since(task.started_at);
+            queue.attempt_ended(ran);
+            if !is_alone {
+                queue.correct_charge(ran);
+            }
+        }
+        let mut was_full = false;
         if let Work::Run(run) = work {
             run.counts.leave(from);
             run.counts.enter(to);
             run.unended -= u32::from(to.is_terminal());
+            was_full = releases && run.active == run.slots_max;
+            run.active = run.active + u32::from(takes) - u32::from(releases);
         }
-        match from {
-            TaskState::Ready => {
-                queue.waiting -= 1;
-                if to != TaskState::Running {
-                    self.leave_order(key, class);
-                }
-            }
-            TaskState::Delayed => self.leave_delay(key),
-            TaskState::Running | TaskState::Cancelling if !to.holds_slot() => {
-                self.release_slot(key, class, to, now, decision);
-            }
-            _ => {}
+        if (takes || releases) && !entry.needs.is_empty() {
+            self.count_units(key, class, to, now, decision);
+        }
+        if from == TaskState::Ready && to != TaskState::Running {
+            self.leave_order(key, class);
+        }
+        if from == TaskState::Delayed {
+            self.leave_delay(key);
+        }
+        if was_full {
+            self.list_sets(key.run.0);
         }
         match to {
             TaskState::Ready => self.enter_ready(key, class, now, decision),
-            TaskState::Running => self.take_slot(key, class, now),
             TaskState::Delayed => self.delayed += 1,
             _ => {}
         }
@@ -129,10 +152,10 @@ impl Scheduler {
     #[inline(always)]
     fn enter_ready(&mut self, key: TaskKey, class: u32, now: Now, decision: &mut Decision) {
         self.ready_sequence += 1;
-        let Self { works, classes, queues, profiles, .. } = self;
-        queues[classes[class as usize].queue as usize].waiting += 1;
-        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
-        let plain = profiles[work.profile(key.index).0 as usize].plain;
+        self.waiting += 1;
+        self.queues[self.classes[class as usize].queue as usize].waiting += 1;
+        let work = self.works.get_mut(key.run.0).expect("the key was checked on arrival");
+        let plain = self.profiles[work.profile(key.index).0 as usize].plain;
         let special = !plain || work.extra(key.index).is_some();
         let task = work.task_mut(key.index);
         task.ready_at = now.monotonic;
@@ -144,7 +167,7 @@ impl Scheduler {
         if special && self.is_held_specially(key, class, now) {
             return;
         }
-        self.enlist(key, class);
+        self.fresh.push(key);
     }
 
     /// Arms the task's timeout if it has one. Whether another task of its key is ahead.
@@ -192,16 +215,19 @@ impl Scheduler {
         if line.is_empty() {
             self.keys.remove(&(queue, name));
         }
-        if let (true, Some(next)) = (was_first, next) {
+        // One that has ended in this same step is not in the order; its own release goes on.
+        let waits = |next: &TaskKey| {
+            self.member(*next).is_some_and(|task| task.state == TaskState::Ready)
+        };
+        if let (true, Some(next)) = (was_first, next.filter(waits)) {
             self.work_mut(next).task_mut(next.index).held_by_key = false;
-            let class = self.work(next).class(next.index);
-            self.enlist(next, class);
+            self.fresh.push(next);
         }
     }
 
     /// Gives a ready task its place in the order.
     #[inline]
-    fn enlist(&mut self, key: TaskKey, class: u32) {
+    pub(super) fn enlist(&mut self, key: TaskKey) {
         match self.works.get_mut(key.run.0).expect("the key was checked on arrival") {
             Work::Run(run) => {
                 let profile = run.tasks[key.index as usize].profile.0 as usize;
@@ -219,7 +245,7 @@ impl Scheduler {
                     set: SINGLE,
                 };
                 let deadline = single.extra.as_ref().and_then(|extra| extra.deadline);
-                let priority = single.task.priority;
+                let (priority, class) = (single.task.priority, single.class);
                 self.classes[class as usize].lanes.push(priority, entry, deadline);
                 self.open_class(class);
             }
@@ -265,6 +291,10 @@ impl Scheduler {
     /// A task leaves the ready state for another reason than being taken.
     #[inline(never)]
     fn leave_order(&mut self, key: TaskKey, class: u32) {
+        if let Some(place) = self.fresh.iter().position(|fresh| *fresh == key) {
+            self.fresh.remove(place);
+            return;
+        }
         let Self { works, classes, .. } = self;
         let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
         let task = work.task_mut(key.index);
@@ -309,42 +339,20 @@ impl Scheduler {
         }
     }
 
-    /// An attempt is claimed.
-    #[inline(always)]
-    fn take_slot(&mut self, key: TaskKey, class_index: u32, now: Now) {
-        let shared = self.queues.len() > 1;
-        let Self { works, classes, queues, ageing, .. } = self;
-        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
-        let task = work.task_mut(key.index);
-        task.attempts += 1;
-        task.started_at = now.monotonic;
-        let waited = now.monotonic.nanos_since(task.ready_at);
-        let priority = task.priority;
-        if let Work::Run(run) = work {
-            run.active += 1;
-        }
-        self.active += 1;
-        let class = &classes[class_index as usize];
-        let queue = &mut queues[class.queue as usize];
-        queue.active += 1;
-        queue.statistics.wait_time.record_nanos(waited);
-        if ageing.has_aged(waited) {
-            let priority = Priority::new(i64::from(priority));
-            let promotions = ageing.promotions(priority, Duration::from_nanos(waited));
-            queue.statistics.promotions += u64::from(promotions);
-        }
-        // A queue that is alone needs no fairness.
-        if shared {
-            self.virtual_time = self.virtual_time.max(queue.finish_tag);
-            queue.finish_tag =
-                self.virtual_time + queue.cost_estimate / u64::from(queue.spec.weight.max(1));
-        }
-        if let Some(rate) = queue.spec.rate {
-            let taken = queue.bucket.take(rate, now.monotonic);
-            debug_assert!(taken.is_ok(), "the rate was looked at before");
-        }
-        if !class.needs.is_empty() {
-            self.take_units(key, class_index, now.monotonic);
+    /// Takes or gives back what the class of an attempt needs.
+    #[inline(never)]
+    fn count_units(
+        &mut self,
+        key: TaskKey,
+        class: u32,
+        to: TaskState,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        if to.holds_slot() {
+            self.take_units(key, class, now.monotonic);
+        } else {
+            self.release_units(key, class, to, now, decision);
         }
     }
 
@@ -371,46 +379,6 @@ impl Scheduler {
         }
     }
 
-    /// An attempt is over, whatever comes next.
-    #[inline(always)]
-    fn release_slot(
-        &mut self,
-        key: TaskKey,
-        class_index: u32,
-        to: TaskState,
-        now: Now,
-        decision: &mut Decision,
-    ) {
-        let shared = self.queues.len() > 1;
-        let Self { works, classes, queues, .. } = self;
-        let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
-        let ran = now.monotonic.nanos_since(work.task_mut(key.index).started_at);
-        let mut was_full = false;
-        if let Work::Run(run) = work {
-            was_full = run.spec.options.slots == Some(run.active);
-            run.active -= 1;
-        }
-        self.active -= 1;
-        let class = &classes[class_index as usize];
-        let queue = &mut queues[class.queue as usize];
-        queue.active -= 1;
-        queue.statistics.run_time.record_nanos(ran);
-        if shared {
-            // The start was charged an estimate: correct it, and learn for the next.
-            let weight = u64::from(queue.spec.weight.max(1));
-            queue.finish_tag =
-                (queue.finish_tag + ran / weight).saturating_sub(queue.cost_estimate / weight);
-            queue.cost_estimate = queue.cost_estimate - queue.cost_estimate / 8 + ran / 8;
-        }
-        if !class.needs.is_empty() {
-            self.release_units(key, class_index, to, now, decision);
-        }
-        if was_full {
-            self.list_sets(key.run.0);
-        }
-    }
-
-    #[inline(never)]
     fn release_units(
         &mut self,
         key: TaskKey,
@@ -474,7 +442,7 @@ impl Scheduler {
 impl crate::run::Run {
     /// Whether nothing of the run may start now, whatever room there is elsewhere.
     pub(super) fn is_held(&self) -> bool {
-        self.paused || self.spec.options.slots.is_some_and(|slots| self.active >= slots)
+        self.paused || self.active >= self.slots_max
     }
 }
 

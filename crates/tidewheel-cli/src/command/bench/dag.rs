@@ -121,7 +121,9 @@ fn read(file: &Path) -> anyhow::Result<(u32, Edges)> {
         let mut words = line.split_ascii_whitespace().map(str::parse::<u32>);
         match (words.next(), words.next(), words.next()) {
             (Some(Ok(first)), Some(Ok(second)), None) => Ok(Some((first, second))),
-            _ => Err(anyhow!("{name}:{number}: expected two whole numbers, found `{}`", line.trim())),
+            _ => {
+                Err(anyhow!("{name}:{number}: expected two whole numbers, found `{}`", line.trim()))
+            }
         }
     };
     let (task_count, edge_count) = pair()?.ok_or_else(|| anyhow!("{name} is empty"))?;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use serde_json::json;
 use tidewheel::{Graph, Priority};
+use tidewheel_core::Scheduler;
 use tidewheel_core::decision::{Action, Decision, Start};
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Event, Input, Outcome, Submission};
 use tidewheel_core::spec::{Config, Profile, RunOptions, RunOrder, RunSpec};
 use tidewheel_core::time::{Moment, Now, Timestamp};
-use tidewheel_core::Scheduler;
 
 use super::command::{MicroArgs, Shape};
 use super::dag::{failed, made};

@@ -1,0 +1,406 @@
+//! The callers of a world: what they ask for, and what they may rely on once they have an answer.
+//!
+//! Starting again is believed as soon as it is asked for, stopping only when it was answered: an
+//! answer that never came binds nobody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::explain::Hold;
+use tidewheel_core::id::{RunId, RunKey, ScheduleId, TaskId, TaskKey};
+use tidewheel_core::input::{
+    CancelMode, Command, Dependents, Event, Input, Rejection, Reply, ShutdownMode, Submission,
+};
+use tidewheel_core::policy::Priority;
+
+use crate::workload::{self, QUEUES};
+use crate::world::World;
+
+/// What a caller waits for an answer to.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// Accept a run or submission.
+    Work(RunId),
+    /// Accept a schedule.
+    Schedule(ScheduleId),
+    /// Start nothing.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Go on with a run.
+    ResumeRun(RunId),
+    /// Go on with a queue.
+    ResumeQueue(Arc<str>),
+    /// Start nothing of a run.
+    PauseRun(RunId),
+    /// Start nothing of a queue.
+    PauseQueue(Arc<str>),
+    /// End a run or submission.
+    Cancel(RunId),
+    /// End a task.
+    CancelTask(TaskId),
+    /// Come to an end.
+    ShutDown(ShutdownMode),
+    /// Use so many slots.
+    Slots(Option<u32>),
+    /// Anything else.
+    Other,
+}
+
+/// An input in a few words, for the trace.
+#[must_use]
+pub fn brief(input: &Input) -> String {
+    match input {
+        Input::Command(Command::SubmitRun { id, spec }) => {
+            format!("submit run {id} of {} tasks", spec.graph.len())
+        }
+        Input::Command(Command::AddSchedule { id, spec, .. }) => {
+            format!("add schedule {id} {:?}", spec.trigger)
+        }
+        Input::Command(command) => format!("{command:?}"),
+        Input::Event(Event::TimePassed) => "time passed".into(),
+        Input::Event(event) => format!("{event:?}"),
+    }
+}
+
+impl World {
+    /// Defines queues and limits, without faults.
+    pub(crate) fn set_up(&mut self) {
+        self.faults = false;
+        for name in QUEUES {
+            let spec = workload::queue(&mut self.random);
+            self.promises.queues.insert(name.into(), spec.clone());
+            self.command(Command::DefineQueue { name: name.into(), spec });
+        }
+        if self.random.percent(20) {
+            let name: Arc<str> = tidewheel_core::spec::DEFAULT_QUEUE.into();
+            let spec = workload::queue(&mut self.random);
+            self.promises.queues.insert(name.clone(), spec.clone());
+            self.command(Command::DefineQueue { name, spec });
+        }
+        for (name, spec) in workload::limits(&mut self.random) {
+            self.command(Command::DefineLimit { name, spec });
+        }
+        self.faults = true;
+    }
+
+    pub(crate) fn command(&mut self, command: Command) {
+        self.turn(vec![Input::Command(command)], vec![Asked::Other]);
+    }
+
+    /// Asks for a few random things in one turn.
+    pub(crate) fn ask(&mut self, count: u64) {
+        let mut inputs = Vec::new();
+        let mut asked = Vec::new();
+        for _ in 0..count {
+            if let Some((command, answer)) = self.random_command() {
+                inputs.push(Input::Command(command));
+                asked.push(answer);
+            }
+        }
+        self.turn(inputs, asked);
+    }
+
+    fn random_command(&mut self) -> Option<(Command, Asked)> {
+        match self.random.below(100) {
+            0..=24 => self.submit_run(),
+            25..=44 => self.submit_single(),
+            45..=51 => self.add_schedule(),
+            52..=57 => self.add_task(),
+            58..=62 => self.remove_task(),
+            63..=66 => self.cancel_run(),
+            67..=69 => self.cancel_task(),
+            70..=71 => self.abandon(),
+            72..=78 => self.pause_run(),
+            79..=82 => self.pause_queue(),
+            83..=86 => self.pause_all(),
+            87..=90 => self.change_schedule(),
+            91..=92 => self.set_slots(),
+            93..=95 => self.close_run(),
+            96 => self.change_queue(),
+            97 => Some((Command::ResetBreaker(workload::BREAKER.into()), Asked::Other)),
+            _ => self.shut_down_sometimes(),
+        }
+    }
+
+    fn submit_run(&mut self) -> Option<(Command, Asked)> {
+        let id = RunId(self.fresh());
+        let spec = Arc::new(workload::run(&mut self.random));
+        Some((Command::SubmitRun { id, spec }, Asked::Work(id)))
+    }
+
+    fn submit_single(&mut self) -> Option<(Command, Asked)> {
+        let id = RunId(self.fresh());
+        let profile = workload::profile(&mut self.random);
+        let priority = profile.priority;
+        let profile = self.engine.as_mut()?.scheduler_mut().profile(&profile).ok()?;
+        let submission = Submission {
+            id,
+            profile,
+            priority,
+            deadline: self.random.percent(15).then(|| self.random.millis(500, 60_000)),
+            key: workload::key(&mut self.random),
+        };
+        Some((Command::Submit(submission), Asked::Work(id)))
+    }
+
+    fn add_schedule(&mut self) -> Option<(Command, Asked)> {
+        if self.schedules.len() >= 6 {
+            return None;
+        }
+        let id = ScheduleId(self.fresh() << 64);
+        let spec = Box::new(workload::schedule(&mut self.random, self.now.wall));
+        let profile = workload::profile(&mut self.random);
+        let profile = self.engine.as_mut()?.scheduler_mut().profile(&profile).ok()?;
+        let priority = Priority::new(self.random.between(0, 100) as i64);
+        self.schedules.insert(id, false);
+        Some((Command::AddSchedule { id, spec, profile, priority }, Asked::Schedule(id)))
+    }
+
+    /// A run in memory and its identity; sometimes one that is no longer there.
+    fn some_work(&mut self) -> Option<(RunKey, RunId)> {
+        let scheduler = self.engine.as_ref()?.scheduler();
+        let works: Vec<(RunKey, RunId)> = scheduler.works().collect();
+        (!works.is_empty()).then(|| *self.random.pick(&works))
+    }
+
+    fn some_run(&mut self) -> Option<(RunKey, RunId)> {
+        let work = self.some_work()?;
+        self.store.rows().runs.contains_key(&work.1).then_some(work)
+    }
+
+    fn task_count(&self, id: RunId) -> u32 {
+        self.store.rows().runs.get(&id).map_or(1, |run| run.task_count())
+    }
+
+    fn some_task(&mut self) -> Option<(TaskKey, TaskId)> {
+        let (run, id) = self.some_work()?;
+        let index = self.random.below(u64::from(self.task_count(id))) as u32;
+        Some((TaskKey { run, index }, TaskId { run: id, index }))
+    }
+
+    fn add_task(&mut self) -> Option<(Command, Asked)> {
+        let (run, id) = self.some_run()?;
+        let name = format!("added-{}", self.fresh());
+        let tasks = self.task_count(id);
+        let task = workload::task(&mut self.random, name, tasks);
+        Some((Command::AddTask { run, task }, Asked::Other))
+    }
+
+    fn grace(&mut self) -> Option<Duration> {
+        self.random.percent(60).then(|| self.random.millis(0, 3_000))
+    }
+
+    fn mode(&mut self) -> CancelMode {
+        self.grace().map_or(CancelMode::Drain, |grace| CancelMode::Stop { grace })
+    }
+
+    fn remove_task(&mut self) -> Option<(Command, Asked)> {
+        let (task, id) = self.some_task()?;
+        let grace = self.grace();
+        let dependents =
+            if self.random.percent(50) { Dependents::Skip } else { Dependents::Release };
+        if dependents == Dependents::Release {
+            self.promises.released.insert(id);
+        }
+        let asked = if grace.is_some() { Asked::CancelTask(id) } else { Asked::Other };
+        Some((Command::RemoveTask { task, dependents, grace }, asked))
+    }
+
+    fn cancel_run(&mut self) -> Option<(Command, Asked)> {
+        let (run, id) = self.some_work()?;
+        let mode = self.mode();
+        Some((Command::CancelRun { run, mode }, Asked::Cancel(id)))
+    }
+
+    fn cancel_task(&mut self) -> Option<(Command, Asked)> {
+        let (task, id) = self.some_task()?;
+        let mode = self.mode();
+        let asked = match mode {
+            CancelMode::Stop { .. } => Asked::CancelTask(id),
+            CancelMode::Drain => Asked::Other,
+        };
+        Some((Command::CancelTask { task, mode }, asked))
+    }
+
+    fn abandon(&mut self) -> Option<(Command, Asked)> {
+        let (run, id) = self.some_work()?;
+        if self.store.rows().runs.contains_key(&id) {
+            return None;
+        }
+        Some((Command::Abandon(run), Asked::Cancel(id)))
+    }
+
+    fn pause_run(&mut self) -> Option<(Command, Asked)> {
+        let (run, id) = self.some_run()?;
+        if self.random.percent(50) {
+            return Some((Command::PauseRun(run), Asked::PauseRun(id)));
+        }
+        self.promises.paused_runs.remove(&id);
+        Some((Command::ResumeRun(run), Asked::ResumeRun(id)))
+    }
+
+    fn pause_queue(&mut self) -> Option<(Command, Asked)> {
+        let name: Arc<str> = Arc::from(*self.random.pick(&QUEUES));
+        if self.random.percent(50) {
+            return Some((Command::PauseQueue(name.clone()), Asked::PauseQueue(name)));
+        }
+        self.promises.paused_queues.remove(&name);
+        Some((Command::ResumeQueue(name.clone()), Asked::ResumeQueue(name)))
+    }
+
+    fn pause_all(&mut self) -> Option<(Command, Asked)> {
+        if self.random.percent(40) {
+            return Some((Command::Pause, Asked::Pause));
+        }
+        self.promises.paused = false;
+        Some((Command::Resume, Asked::Resume))
+    }
+
+    fn change_schedule(&mut self) -> Option<(Command, Asked)> {
+        let scheduler = self.engine.as_ref()?.scheduler();
+        let schedules: Vec<_> = scheduler.schedules().collect();
+        if schedules.is_empty() {
+            return None;
+        }
+        let (key, id) = *self.random.pick(&schedules);
+        let command = match self.random.below(5) {
+            0 => Command::CancelSchedule(key),
+            1..=2 => {
+                self.schedules.insert(id, true);
+                Command::PauseSchedule(key)
+            }
+            _ => Command::ResumeSchedule(key),
+        };
+        Some((command, Asked::Other))
+    }
+
+    fn set_slots(&mut self) -> Option<(Command, Asked)> {
+        let slots = self.random.percent(90).then(|| self.random.between(1, 8) as u32);
+        let wider = match (self.promises.slots, slots) {
+            (Some(before), Some(now)) => Some(before.max(now)),
+            _ => None,
+        };
+        self.promises.slots = wider;
+        Some((Command::SetSlots(slots), Asked::Slots(slots)))
+    }
+
+    fn close_run(&mut self) -> Option<(Command, Asked)> {
+        let (run, _) = self.some_run()?;
+        Some((Command::CloseRun(run), Asked::Other))
+    }
+
+    fn change_queue(&mut self) -> Option<(Command, Asked)> {
+        let name: Arc<str> = Arc::from(*self.random.pick(&QUEUES));
+        let spec = workload::queue(&mut self.random);
+        let slots = match (self.promises.queues.get(&name).and_then(|known| known.slots), spec.slots)
+        {
+            (Some(before), Some(now)) => Some(before.max(now)),
+            _ => None,
+        };
+        let known = tidewheel_core::spec::QueueSpec { slots, ..spec.clone() };
+        self.promises.queues.insert(name.clone(), known);
+        Some((Command::DefineQueue { name, spec }, Asked::Other))
+    }
+
+    fn shut_down_sometimes(&mut self) -> Option<(Command, Asked)> {
+        if !self.random.percent(30) {
+            return None;
+        }
+        let mode = *self.random.pick(&[
+            ShutdownMode::Drain,
+            ShutdownMode::Reject,
+            ShutdownMode::Persist,
+        ]);
+        let name = match mode {
+            ShutdownMode::Drain => "shutdown: drain",
+            ShutdownMode::Reject => "shutdown: reject",
+            ShutdownMode::Persist => "shutdown: persist",
+        };
+        self.coverage.hit(name);
+        if mode == ShutdownMode::Drain {
+            self.promises.resume_all();
+        }
+        let grace = self.grace();
+        Some((Command::ShutDown { mode, grace }, Asked::ShutDown(mode)))
+    }
+
+    /// Takes in an answer.
+    pub(crate) fn learn(&mut self, asked: Asked, reply: Result<Reply, Rejection>) {
+        let Ok(reply) = reply else { return };
+        match asked {
+            Asked::Work(id) => self.acknowledged.push(id),
+            Asked::Pause => self.promises.paused = true,
+            Asked::Resume => self.promises.paused = false,
+            Asked::ResumeRun(id) => {
+                self.promises.paused_runs.remove(&id);
+            }
+            Asked::ResumeQueue(name) => {
+                self.promises.paused_queues.remove(&name);
+            }
+            Asked::PauseRun(id) => {
+                self.promises.paused_runs.insert(id);
+            }
+            Asked::PauseQueue(name) => {
+                self.promises.paused_queues.insert(name);
+            }
+            Asked::Cancel(id) => {
+                self.promises.cancelled.insert(id);
+                self.promises.paused_runs.remove(&id);
+            }
+            Asked::CancelTask(id) if reply == Reply::Done => {
+                self.promises.cancelled_tasks.insert(id);
+            }
+            Asked::ShutDown(mode) => {
+                self.shutting_down = true;
+                if mode == ShutdownMode::Drain {
+                    self.promises.resume_all();
+                }
+                self.promises.stopped = mode != ShutdownMode::Drain;
+            }
+            Asked::Slots(slots) => self.promises.slots = slots,
+            Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Other => {}
+        }
+    }
+
+    /// Asks a few tasks why they wait.
+    pub(crate) fn look_around(&mut self) {
+        if !self.random.percent(30) {
+            return;
+        }
+        let Some((key, _)) = self.some_task() else { return };
+        let Some(engine) = &self.engine else { return };
+        let Some(explanation) = engine.scheduler().explain(key, self.now) else { return };
+        for hold in &explanation.holds {
+            self.coverage.hit(hold_name(hold));
+        }
+        if explanation.holds.is_empty() {
+            self.coverage.hit("hold: none");
+        }
+    }
+}
+
+fn hold_name(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::Ended => "hold: ended",
+        Hold::Running { .. } => "hold: running",
+        Hold::Dependencies { .. } => "hold: dependencies",
+        Hold::RetryDelay { .. } => "hold: retry delay",
+        Hold::StartDelay { .. } => "hold: start delay",
+        Hold::SchedulerPaused => "hold: scheduler paused",
+        Hold::QueuePaused { .. } => "hold: queue paused",
+        Hold::RunPaused => "hold: run paused",
+        Hold::ShuttingDown => "hold: shutting down",
+        Hold::SchedulerFull { .. } => "hold: scheduler full",
+        Hold::QueueSlotsTaken { .. } => "hold: queue slots",
+        Hold::RunSlotsTaken { .. } => "hold: run slots",
+        Hold::QueueRate { .. } => "hold: queue rate",
+        Hold::LimitTaken { .. } => "hold: limit taken",
+        Hold::LimitReserved { .. } => "hold: limit reserved",
+        Hold::LimitRate { .. } => "hold: limit rate",
+        Hold::BreakerOpen { .. } => "hold: breaker open",
+        Hold::KeyTaken { .. } => "hold: key taken",
+        Hold::Order { .. } => "hold: order",
+        _ => "hold: new",
+    }
+}

@@ -1,0 +1,278 @@
+//! The end of a world: everything is healed, and then all that was accepted must come to an end.
+//!
+//! What must hold at every single start is in [`crate::ledger`].
+
+use std::time::Duration;
+
+use tidewheel_core::id::RunId;
+use tidewheel_core::input::{Command, Event, Input, ShutdownMode};
+use tidewheel_core::policy::OnError;
+use tidewheel_core::row::{RunResult, TaskRow};
+use tidewheel_core::schedule::Trigger;
+use tidewheel_core::spec::Profile;
+use tidewheel_core::task::{Reason, TaskState};
+
+use crate::client::Asked;
+use crate::ledger::{dependencies, profile_in, word_between};
+use crate::store::{KeptRun, Rows};
+use crate::world::World;
+
+/// Simulated time after the last fault in which everything must have come to an end.
+const CALM: Duration = Duration::from_secs(1_800);
+/// Turns in that time.
+const TURNS_MAX: u32 = 20_000;
+
+impl World {
+    /// Ends all faults, lets everything go on, and waits until it is quiet.
+    pub(crate) fn heal(&mut self) {
+        self.faults = false;
+        self.executor.healed = true;
+        self.trace.add(format_args!("healed"));
+        if self.shutting_down {
+            self.crash("restart after a shutdown");
+        }
+        self.promises.resume_all();
+        self.command(Command::Resume);
+        for name in crate::workload::QUEUES {
+            self.command(Command::ResumeQueue(name.into()));
+        }
+        let works: Vec<_> = match &self.engine {
+            Some(engine) => engine.scheduler().works().collect(),
+            None => Vec::new(),
+        };
+        for (run, id) in works {
+            if self.store.rows().runs.contains_key(&id) {
+                self.command(Command::ResumeRun(run));
+                self.command(Command::CloseRun(run));
+            }
+        }
+        self.calm_down();
+        self.check_schedules();
+        self.command_shut_down();
+        self.calm_down();
+        if !self.shut_down {
+            self.violate("a shutdown completes", self.left_over());
+        }
+    }
+
+    fn command_shut_down(&mut self) {
+        let command = Command::ShutDown { mode: ShutdownMode::Drain, grace: None };
+        self.turn(vec![Input::Command(command)], vec![Asked::ShutDown(ShutdownMode::Drain)]);
+        self.turn(vec![Input::Event(Event::TimePassed)], Vec::new());
+    }
+
+    fn calm_down(&mut self) {
+        let end = self.now.monotonic.after(CALM);
+        self.executor.find_lost(self.now.monotonic);
+        for _ in 0..TURNS_MAX {
+            if self.violations.iter().any(|violation| !crate::world::KNOWN.contains(&violation.rule))
+                || self.now.monotonic >= end
+                || self.is_quiet()
+            {
+                return;
+            }
+            self.let_time_pass();
+        }
+    }
+
+    /// Whether no work but that of future firings is left.
+    fn is_quiet(&self) -> bool {
+        let rows = self.store.rows();
+        let runs = rows.runs.values().all(|run| {
+            run.change.is_some_and(|change| change.result.is_some())
+        });
+        let singles = rows.submissions.values().filter(|kept| kept.row.firing.is_none());
+        runs && singles.into_iter().all(|kept| ended(kept.task.as_ref()))
+            && (!self.shutting_down || self.shut_down)
+    }
+
+    fn left_over(&self) -> String {
+        let rows = self.store.rows();
+        let runs = rows.runs.values().filter(|run| run.change.is_none_or(|c| c.result.is_none()));
+        let singles = rows.submissions.values().filter(|kept| !ended(kept.task.as_ref()));
+        let runs: Vec<String> = runs
+            .map(|run| {
+                let open: Vec<String> = (0..run.task_count())
+                    .filter(|index| !ended(run.tasks.get(index)))
+                    .map(|index| match run.tasks.get(&index) {
+                        Some(row) => format!("{index} {} ({})", row.state, row.reason),
+                        None => format!("{index} new"),
+                    })
+                    .collect();
+                format!("run {:?}: {}", run.row.id.0, open.join(", "))
+            })
+            .collect();
+        let singles: Vec<String> = singles
+            .map(|kept| format!("single {}: {:?}", kept.row.id, kept.task.as_ref().map(|t| t.state)))
+            .collect();
+        let mut text = format!("left over: {} {}", runs.join("; "), singles.join("; "));
+        if let Some(engine) = &self.engine {
+            for (run, id) in engine.scheduler().works().take(20) {
+                for index in 0..rows.runs.get(&id).map_or(1, KeptRun::task_count) {
+                    let key = tidewheel_core::TaskKey { run, index };
+                    if let Some(explanation) = engine.scheduler().explain(key, self.now)
+                        && !explanation.state.is_terminal()
+                    {
+                        text = format!("{text}\n  {explanation}");
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// Every live schedule must know its next instant, and that must not be long past.
+    fn check_schedules(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        let scheduler = engine.scheduler();
+        let rows = self.store.rows();
+        let mut late = Vec::new();
+        for (key, id) in scheduler.schedules() {
+            let Some((row, _)) = rows.schedules.get(&id) else { continue };
+            let waits_for_work = row.state.outstanding > 0;
+            if row.state.paused || waits_for_work || row.spec.trigger == Trigger::Custom {
+                continue;
+            }
+            let slack = Duration::from_secs(2) + row.spec.jitter;
+            match scheduler.schedule_next(key) {
+                Some(next) if next.after(slack) < self.now.wall && is_wall(&row.spec.trigger) => {
+                    late.push(format!("{id} is late: {next}"));
+                }
+                None if row.state.end.is_none() => late.push(format!("{id} has no next instant")),
+                _ => {}
+            }
+        }
+        drop(rows);
+        for text in late {
+            self.violate("schedules are current", text);
+        }
+    }
+
+    /// What must hold when all is over.
+    pub(crate) fn judge(&mut self) -> Option<String> {
+        let rows = self.store.rows();
+        for ((from, to), count) in &rows.transitions {
+            let from = from.map_or("new", TaskState::word);
+            self.coverage.add(&format!("task: {from} -> {to}"), *count);
+        }
+        drop(rows);
+        let mut broken = Vec::new();
+        {
+            let rows = self.store.rows();
+            for id in &self.acknowledged {
+                if !is_over(&rows, *id) {
+                    broken.push(format!("{id} was accepted and has not ended"));
+                }
+            }
+            for run in rows.runs.values() {
+                judge_run(run, &mut broken);
+            }
+            judge_firings(&rows, self.wall_jumped, &mut broken);
+        }
+        if let Some(first) = broken.first() {
+            let text = format!("{first}\n{}", self.left_over());
+            self.violate("the end is right", text);
+        }
+        self.broken()
+    }
+}
+
+fn is_wall(trigger: &Trigger) -> bool {
+    matches!(trigger, Trigger::Calendar { .. })
+}
+
+fn ended(row: Option<&TaskRow>) -> bool {
+    row.is_some_and(|row| row.state.is_terminal())
+}
+
+fn is_over(rows: &Rows, id: RunId) -> bool {
+    match rows.runs.get(&id) {
+        Some(run) => {
+            run.change.is_some_and(|change| change.result.is_some())
+                && (0..run.task_count()).all(|index| ended(run.tasks.get(&index)))
+        }
+        None => ended(rows.submissions.get(&id).and_then(|kept| kept.task.as_ref())),
+    }
+}
+
+/// Every task's end must follow from its neighbours' and the words between them.
+fn judge_run(run: &KeptRun, broken: &mut Vec<String>) {
+    let default = run.row.spec.options.on_error;
+    let id = run.row.id.0;
+    let mut untolerated = false;
+    for index in 0..run.task_count() {
+        let Some(row) = run.tasks.get(&index) else { continue };
+        let Some(profile) = profile_in(run, index) else { continue };
+        if matches!(row.state, TaskState::Failed | TaskState::Unknown) {
+            let stopped = run.change.and_then(|change| change.stopped);
+            let stops = stopped == Some(Reason::RunStopped(index));
+            let own = matches!(profile.on_error, Some(OnError::Skip | OnError::Continue));
+            untolerated |= stops || !own;
+        }
+        if let Some(text) = judge_task(run, index, row, &profile, default) {
+            broken.push(format!("run {id} task {index} is {} ({}): {text}", row.state, row.reason));
+        }
+    }
+    let Some(change) = run.change else { return };
+    let expected = match change.stopped {
+        Some(Reason::Requested | Reason::ShutDown) => RunResult::Cancelled,
+        Some(Reason::RunTimeout) => RunResult::Failed,
+        _ if untolerated => RunResult::Failed,
+        _ => RunResult::Succeeded,
+    };
+    // A failure may have been judged before a task that makes it stop the run was added.
+    if change.result.is_some_and(|result| result != expected) {
+        broken.push(format!("run {id} is {:?}, not {expected:?}", change.result));
+    }
+}
+
+fn judge_task(
+    run: &KeptRun,
+    index: u32,
+    row: &TaskRow,
+    profile: &Profile,
+    default: OnError,
+) -> Option<String> {
+    if row.state == TaskState::Skipped && row.attempts > 0 {
+        return Some(format!("skipped after {} attempts", row.attempts));
+    }
+    match row.reason {
+        Reason::DependencyFailed(cause) => {
+            let failed = run.tasks.get(&cause).map(|row| row.state);
+            let of = profile_in(run, cause)?;
+            let word = word_between(&of, profile, default);
+            if !matches!(failed, Some(TaskState::Failed | TaskState::Unknown)) {
+                return Some(format!("task {cause} is {failed:?}"));
+            }
+            if word == OnError::Continue || profile.always {
+                return Some(format!("the word is {word}"));
+            }
+            (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
+        }
+        Reason::DependencySkipped(cause) => {
+            // A removed task may be left to finish after its dependents heard of the removal.
+            (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
+        }
+        Reason::RunStopped(cause) => {
+            let failed = run.tasks.get(&cause).map(|row| row.state);
+            let right = matches!(failed, Some(TaskState::Failed | TaskState::Unknown));
+            (!right).then(|| format!("task {cause} is {failed:?}"))
+        }
+        _ => None,
+    }
+}
+
+/// Each instant of a fixed rate has exactly one fate, and none is left out.
+fn judge_firings(rows: &Rows, wall_jumped: bool, broken: &mut Vec<String>) {
+    for (id, (row, _)) in &rows.schedules {
+        let Trigger::FixedRate { period, .. } = row.spec.trigger else { continue };
+        let fates = rows.fates(*id);
+        let Some(first) = fates.iter().map(|(nominal, _)| *nominal).min() else { continue };
+        let last = fates.iter().map(|(_, row)| row.last).max().unwrap_or(first);
+        let expected = last.since(first).as_micros() / period.as_micros() + 1;
+        let found: u128 = fates.iter().map(|(_, row)| u128::from(row.count)).sum();
+        if found != expected && !wall_jumped {
+            broken.push(format!("schedule {id} has {found} fates for {expected} instants"));
+        }
+    }
+}
