@@ -87,8 +87,8 @@ impl Queue {
     /// Corrects the charge by what the attempt did cost, and learns for the next.
     pub fn correct_charge(&mut self, ran_nanos: u64) {
         let weight = self.weight();
-        self.finish_tag = (self.finish_tag + ran_nanos / weight)
-            .saturating_sub(self.cost_estimate / weight);
+        self.finish_tag =
+            (self.finish_tag + ran_nanos / weight).saturating_sub(self.cost_estimate / weight);
         self.cost_estimate = self.cost_estimate - self.cost_estimate / 8 + ran_nanos / 8;
     }
 

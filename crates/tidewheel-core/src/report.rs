@@ -2,12 +2,13 @@
 //!
 //! Values that tasks returned are not here; the core never sees them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::graph::Graph;
 use crate::id::{RunId, TaskId};
 use crate::row::RunResult;
-use crate::task::{Reason, TaskState};
+use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Timestamp};
 
 /// The state of one task, ended or not.
@@ -76,8 +77,10 @@ pub struct RunReport {
     pub graph: Arc<Graph>,
     /// Names of tasks added while it ran; the first has the index after the graph's last.
     pub added: Vec<Arc<str>>,
-    /// Every task, by index.
-    pub tasks: Vec<TaskReport>,
+    /// Every task as the scheduler left it, by index.
+    pub(crate) tasks: Vec<Task>,
+    /// Error texts, by index.
+    pub(crate) errors: BTreeMap<u32, Arc<str>>,
     /// How many are in each state.
     pub counts: Counts,
     /// When it was accepted.
@@ -86,4 +89,47 @@ pub struct RunReport {
     pub started_at: Moment,
     /// When it ended, on the monotonic clock.
     pub ended_at: Moment,
+}
+
+impl RunReport {
+    /// How many tasks there were.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.tasks.len() as u32
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// What became of the task with this index.
+    #[must_use]
+    pub fn task(&self, index: u32) -> Option<TaskReport> {
+        let task = self.tasks.get(index as usize)?;
+        let error = self.errors.get(&index).cloned();
+        Some(TaskReport::new(TaskId { run: self.id, index }, task, error))
+    }
+
+    /// What became of every task, by index.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskReport> + '_ {
+        (0..self.len()).filter_map(|index| self.task(index))
+    }
+}
+
+impl TaskReport {
+    pub(crate) fn new(id: TaskId, task: &Task, error: Option<Arc<str>>) -> Self {
+        let known = |moment: Moment| (moment != Moment::MAX).then_some(moment);
+        Self {
+            id,
+            state: task.state,
+            reason: task.reason,
+            attempts: task.attempts,
+            ready_at: task.ready_at,
+            started_at: known(task.started_at),
+            ended_at: known(task.ended_at),
+            error,
+        }
+    }
 }

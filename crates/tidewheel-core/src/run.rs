@@ -71,6 +71,9 @@ pub(crate) struct Run {
     pub id: RunId,
     pub spec: Arc<RunSpec>,
     pub tasks: Vec<Task>,
+    /// Dependencies of each task that have not ended. Apart from the tasks, because this is all
+    /// that most visits to a dependent need.
+    pub pending: Vec<u32>,
     pub profiles: Vec<RunProfile>,
     pub sets: Vec<ReadySet>,
     /// Tasks added while live, and the edges to them.
@@ -107,6 +110,7 @@ impl Run {
         Self {
             id,
             tasks: Vec::new(),
+            pending: Vec::new(),
             profiles: Vec::new(),
             sets: Vec::new(),
             added: Vec::new(),

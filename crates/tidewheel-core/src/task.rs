@@ -213,8 +213,6 @@ pub(crate) struct Task {
     pub profile: ProfileId,
     /// Attempts claimed so far.
     pub attempts: u32,
-    /// Dependencies that have not ended.
-    pub pending: u32,
     pub reason: Reason,
     pub ready_at: Moment,
     pub started_at: Moment,
@@ -231,7 +229,7 @@ pub(crate) struct Task {
 pub(crate) const NO_TASK: u32 = u32::MAX;
 
 impl Task {
-    pub fn new(profile: ProfileId, priority: u8, pending: u32) -> Self {
+    pub fn new(profile: ProfileId, priority: u8) -> Self {
         Self {
             state: TaskState::Blocked,
             priority,
@@ -239,7 +237,6 @@ impl Task {
             held_by_key: false,
             profile,
             attempts: 0,
-            pending,
             reason: Reason::Ordinary,
             ready_at: Moment::ZERO,
             started_at: Moment::MAX,

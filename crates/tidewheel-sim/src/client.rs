@@ -320,6 +320,7 @@ impl World {
         self.coverage.hit(name);
         if mode == ShutdownMode::Drain {
             self.promises.resume_all();
+            self.promises.stopped = false;
         }
         let grace = self.grace();
         Some((Command::ShutDown { mode, grace }, Asked::ShutDown(mode)))

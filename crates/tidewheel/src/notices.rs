@@ -25,13 +25,13 @@ impl Hub {
 
     pub fn subscribe(&self, shared: &Arc<Shared>) -> NoticeStream {
         let hub = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sender) = &*hub else {
+        let mut state = shared.lock();
+        let Some(sender) = hub.as_ref().filter(|_| state.end.is_none()) else {
             let (_, receiver) = broadcast::channel(self.capacity);
             return NoticeStream { receiver };
         };
         let receiver = sender.subscribe();
-        let mut state = shared.lock();
-        if state.notices.is_none() && state.end.is_none() {
+        if state.notices.is_none() {
             let (notices, pumped) = mpsc::unbounded_channel();
             state.notices = Some(notices);
             state.engine.scheduler_mut().set_notices(true);

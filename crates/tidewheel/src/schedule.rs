@@ -205,13 +205,7 @@ impl ScheduleHandle {
     /// Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
         // Refused only when the wheel has ended.
-        let _ = self.shared.command_with(
-            |state, _| {
-                state.keep_for_firings(self.key);
-                Ok(Command::CancelSchedule(self.key))
-            },
-            |_, _| (),
-        );
+        let _ = self.shared.command(Command::CancelSchedule(self.key));
     }
 
     /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.
@@ -236,7 +230,7 @@ impl ScheduleHandle {
         self.shared.lock().engine.scheduler().schedule_next(self.key)
     }
 
-    /// Whether it has ended.
+    /// Whether it has ended: nothing fires any more, and its last firing is over.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.counters().is_none()

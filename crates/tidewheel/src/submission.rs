@@ -254,7 +254,7 @@ fn submit<T: Send + 'static>(
     slot: Arc<Slot<T>>,
 ) -> Submission<T> {
     let mut id = RunId::default();
-    let mut entry = Some(SingleEntry { code, waiter: Some(slot.clone()), schedule: None });
+    let mut entry = Some(SingleEntry { code, waiter: slot.clone() });
     let reply = shared.command_with(
         |state, now| {
             id = state.fresh_run_id(now);

@@ -144,7 +144,11 @@ impl Scheduler {
         for (index, (task, pending)) in run.tasks.iter().zip(pending).enumerate() {
             if task.state == TaskState::Blocked {
                 assert!(pending > 0, "task {index} of run {} waits for nothing", run.id);
-                assert_eq!(task.pending, pending, "dependencies of task {index} of {}", run.id);
+                assert_eq!(
+                    run.pending[index], pending,
+                    "dependencies of task {index} of {}",
+                    run.id
+                );
             }
         }
     }

@@ -135,7 +135,7 @@ impl Scheduler {
         schedule: Option<DefaultKey>,
     ) -> DefaultKey {
         let class = self.profiles[submission.profile.0 as usize].class;
-        let task = Task::new(submission.profile, submission.priority.value(), 0);
+        let task = Task::new(submission.profile, submission.priority.value());
         self.works.insert(Work::Single(Single { id: submission.id, task, class, schedule, extra }))
     }
 
@@ -223,10 +223,11 @@ impl Scheduler {
     ) -> DefaultKey {
         let spec = run.spec.clone();
         run.tasks.reserve_exact(spec.graph.len() as usize);
-        for (index, &pending) in spec.graph.dependency_counts().iter().enumerate() {
+        run.pending = spec.graph.dependency_counts().to_vec();
+        for index in 0..spec.graph.len() as usize {
             let profile = spec.profile_of.get(index).copied().unwrap_or(0);
             let priority = spec.profiles[profile as usize].priority.value();
-            run.tasks.push(Task::new(ProfileId(u32::from(profile)), priority, pending));
+            run.tasks.push(Task::new(ProfileId(u32::from(profile)), priority));
             run.counts.enter(TaskState::Blocked);
         }
         // A restored run was accepted long before.
@@ -234,7 +235,9 @@ impl Scheduler {
         let deadlines: BTreeMap<u32, Moment> = spec
             .deadlines
             .iter()
-            .map(|(&index, &deadline)| (index, now.monotonic.after(deadline.saturating_sub(elapsed))))
+            .map(|(&index, &deadline)| {
+                (index, now.monotonic.after(deadline.saturating_sub(elapsed)))
+            })
             .collect();
         let ranks = run.assign_ranks(&deadlines);
         for profile in profiles {
@@ -329,11 +332,11 @@ impl Scheduler {
         let mut after = spec.after.clone();
         after.sort_unstable();
         after.dedup();
-        let mut task =
-            Task::new(ProfileId(local), spec.profile.priority.value(), after.len() as u32);
+        let mut task = Task::new(ProfileId(local), spec.profile.priority.value());
         let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));
         task.rank = run.rank_for(deadline, spec.estimate);
         run.tasks.push(task);
+        run.pending.push(after.len() as u32);
         run.unended += 1;
         run.counts.enter(TaskState::Blocked);
         run.added_index.insert(spec.name.clone(), index);
@@ -452,7 +455,7 @@ fn check_spec(spec: &RunSpec) -> Result<(), Rejection> {
 fn take_run(work: &mut Work) -> Work {
     let placeholder = Work::Single(Single {
         id: RunId(0),
-        task: Task::new(ProfileId(0), 0, 0),
+        task: Task::new(ProfileId(0), 0),
         class: 0,
         schedule: None,
         extra: None,

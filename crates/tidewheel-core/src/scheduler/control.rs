@@ -109,6 +109,10 @@ impl Scheduler {
         now: Now,
         decision: &mut Decision,
     ) {
+        // A run that has ended in this same decision still waits for its report to be taken.
+        if self.run(work).is_some_and(|run| run.result.is_some()) {
+            return;
+        }
         if let Some(run) = self.run_mut(work) {
             run.stopped = run.stopped.or(Some(reason));
             run.keep_open = false;

@@ -17,6 +17,5 @@ mod time;
 mod transition;
 mod view;
 
-
 pub use restore::RestoreError;
 pub use state::Scheduler;

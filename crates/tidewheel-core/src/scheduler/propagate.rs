@@ -102,11 +102,11 @@ impl Scheduler {
                 return;
             }
             let successors = &run.spec.graph.successors(key.index)[place..];
-            let tasks = &mut run.tasks;
+            let (pending, tasks) = (&mut run.pending, &run.tasks);
             let found = successors.iter().position(|&successor| {
-                let task = &mut tasks[successor as usize];
-                task.pending = task.pending.saturating_sub(1);
-                task.pending == 0 && task.state == TaskState::Blocked
+                let pending = &mut pending[successor as usize];
+                *pending = pending.saturating_sub(1);
+                *pending == 0 && tasks[successor as usize].state == TaskState::Blocked
             });
             let Some(found) = found else { return };
             let dependent = TaskKey { run: key.run, index: successors[found] };
@@ -159,11 +159,18 @@ impl Scheduler {
 
     /// One dependency less; with the last one gone the task becomes ready.
     pub(super) fn release(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
-        let task = self.work_mut(key).task_mut(key.index);
-        task.pending = task.pending.saturating_sub(1);
-        if task.pending == 0 && task.state == TaskState::Blocked {
+        if self.one_dependency_less(key) == 0
+            && self.member(key).is_some_and(|task| task.state == TaskState::Blocked)
+        {
             self.become_ready(key, now, decision);
         }
+    }
+
+    fn one_dependency_less(&mut self, key: TaskKey) -> u32 {
+        let Some(run) = self.run_mut(key.run.0) else { return 0 };
+        let pending = &mut run.pending[key.index as usize];
+        *pending = pending.saturating_sub(1);
+        *pending
     }
 
     /// All dependencies have ended: the task is ready, or waits for its start delay.
@@ -178,9 +185,8 @@ impl Scheduler {
     }
 
     fn skip(&mut self, key: TaskKey, reason: Reason, now: Now, decision: &mut Decision) {
-        let task = self.work_mut(key).task_mut(key.index);
-        task.pending = task.pending.saturating_sub(1);
-        if task.state == TaskState::Blocked {
+        self.one_dependency_less(key);
+        if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
             self.transition(key, TaskState::Skipped, reason, now, decision);
         }
     }

@@ -77,6 +77,8 @@ impl Scheduler {
             scheduler.attempt_lost(key, now, decision);
         }
         scheduler.settle(now, decision);
+        // From here on a jump of the wall clock is noticed.
+        scheduler.notice_clock(now, decision);
         let keys: Vec<_> = scheduler.schedules.keys().collect();
         for key in keys {
             scheduler.poll_schedule(key, now, decision);
@@ -164,9 +166,9 @@ impl Scheduler {
             extra.uncounted = row.uncounted;
             extra.error = row.error.clone();
             // However the wall clock was set meanwhile, the wait is never longer than it was.
-            extra.until = row.until.map(|until| {
-                moment_of(until, now).min(now.monotonic.after(until.since(row.at)))
-            });
+            extra.until = row
+                .until
+                .map(|until| moment_of(until, now).min(now.monotonic.after(until.since(row.at))));
         }
         // Delayed and ready tasks are brought there by the ordinary transitions later.
         let state = match row.state {
@@ -220,9 +222,7 @@ impl Scheduler {
                 }
             }
         }
-        for (task, pending) in run.tasks.iter_mut().zip(pending) {
-            task.pending = pending;
-        }
+        run.pending = pending;
     }
 
     /// Lets every task that waits for nothing but time or its turn go on.
@@ -230,7 +230,8 @@ impl Scheduler {
         self.rejudge(run);
         for key in self.task_keys(run.0) {
             let Some(task) = self.member(key) else { continue };
-            if task.state != TaskState::Blocked || task.pending > 0 {
+            let pending = self.run(run.0).map_or(0, |run| run.pending[key.index as usize]);
+            if task.state != TaskState::Blocked || pending > 0 {
                 continue;
             }
             let (attempts, reason) = (task.attempts, task.reason);

@@ -216,9 +216,8 @@ impl Scheduler {
             self.keys.remove(&(queue, name));
         }
         // One that has ended in this same step is not in the order; its own release goes on.
-        let waits = |next: &TaskKey| {
-            self.member(*next).is_some_and(|task| task.state == TaskState::Ready)
-        };
+        let waits =
+            |next: &TaskKey| self.member(*next).is_some_and(|task| task.state == TaskState::Ready);
         if let (true, Some(next)) = (was_first, next.filter(waits)) {
             self.work_mut(next).task_mut(next.index).held_by_key = false;
             self.fresh.push(next);

@@ -25,14 +25,14 @@ impl Scheduler {
     pub fn take_report(&mut self, key: RunKey) -> Option<RunReport> {
         let result = self.run(key.0)?.result?;
         let Some(Work::Run(run)) = self.works.remove(key.0) else { return None };
-        let tasks = run.tasks.iter().enumerate().map(|(index, task)| {
-            let error = run.extra(index as u32).and_then(|extra| extra.error.clone());
-            task_report(TaskId { run: run.id, index: index as u32 }, task, error)
-        });
+        let run = *run;
+        let errors = run.extras.into_iter();
+        let errors = errors.filter_map(|(index, extra)| Some((index, extra.error?))).collect();
         Some(RunReport {
             id: run.id,
             result,
-            tasks: tasks.collect(),
+            tasks: run.tasks,
+            errors,
             added: run.added.iter().map(|spec| spec.name.clone()).collect(),
             counts: run.counts,
             accepted_at: run.accepted_at,
@@ -48,7 +48,7 @@ impl Scheduler {
         let work = self.works.get(key.run.0)?;
         let task = work.task(key.index)?;
         let error = work.extra(key.index).and_then(|extra| extra.error.clone());
-        Some(task_report(TaskId { run: work.id(), index: key.index }, task, error))
+        Some(TaskReport::new(TaskId { run: work.id(), index: key.index }, task, error))
     }
 
     /// How many tasks of a run are in each state.
@@ -188,19 +188,5 @@ impl Scheduler {
             }
         }
         (promotions, oldest)
-    }
-}
-
-fn task_report(id: TaskId, task: &Task, error: Option<Arc<str>>) -> TaskReport {
-    let known = |moment: Moment| (moment != Moment::MAX).then_some(moment);
-    TaskReport {
-        id,
-        state: task.state,
-        reason: task.reason,
-        attempts: task.attempts,
-        ready_at: task.ready_at,
-        started_at: known(task.started_at),
-        ended_at: known(task.ended_at),
-        error,
     }
 }

@@ -131,9 +131,7 @@ impl Shared {
             Effect::EndSingle(entry, end) => {
                 // Dropping what the user gave may panic; nobody else should suffer for it.
                 let _ = guard(|| drop(entry.code));
-                if let Some(waiter) = entry.waiter {
-                    let _ = guard(|| waiter.ended(end));
-                }
+                let _ = guard(|| entry.waiter.ended(end));
             }
             Effect::EndRun(launch, report, end) => {
                 let _ = guard(|| launch.ended(report.map(|report| *report), end));
@@ -181,12 +179,6 @@ impl Shared {
 
     pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
         // Refused only when it has ended already.
-        let _ = self.command_with(
-            |state, _| {
-                state.keep_all_for_firings();
-                Ok(Command::ShutDown { mode, grace })
-            },
-            |_, _| (),
-        );
+        let _ = self.command(Command::ShutDown { mode, grace });
     }
 }

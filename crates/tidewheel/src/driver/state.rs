@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// When the timer will look at the clock.
     pub armed: Moment,
     entries: HashMap<RunKey, Entry, BuildHasherDefault<KeyHasher>>,
-    schedules: HashMap<ScheduleKey, KeptSchedule, BuildHasherDefault<KeyHasher>>,
+    schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
     /// Attempts that have waited at least once.
     attempts: HashMap<TaskKey, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
     /// Requests to stop attempts that are not among these yet.
@@ -54,10 +54,7 @@ enum Entry {
 
 pub(crate) struct SingleEntry {
     pub code: Code,
-    /// Nobody waits for the firing of a schedule.
-    pub waiter: Option<Arc<dyn Waiter>>,
-    /// The schedule whose firing it is.
-    pub schedule: Option<ScheduleKey>,
+    pub waiter: Arc<dyn Waiter>,
 }
 
 pub(crate) enum Code {
@@ -69,12 +66,6 @@ pub(crate) enum Code {
 pub(crate) struct ScheduleEntry {
     pub code: Arc<Repeat>,
     pub ask: Option<Ask>,
-}
-
-struct KeptSchedule {
-    entry: Arc<ScheduleEntry>,
-    /// Firings that were under way when the schedule was cancelled; its code is kept for them.
-    left: u32,
 }
 
 /// Whose attempts the caller could go straight on with.
@@ -126,23 +117,7 @@ impl State {
     }
 
     pub fn insert_schedule(&mut self, schedule: ScheduleKey, entry: ScheduleEntry) {
-        self.schedules.insert(schedule, KeptSchedule { entry: Arc::new(entry), left: 0 });
-    }
-
-    /// The schedule is about to be cancelled: firings that still wait will need its code.
-    pub fn keep_for_firings(&mut self, schedule: ScheduleKey) {
-        let counters = self.engine.scheduler().schedule_counters(schedule);
-        if let (Some(counters), Some(kept)) = (counters, self.schedules.get_mut(&schedule)) {
-            kept.left = counters.outstanding;
-        }
-    }
-
-    /// All schedules are about to be cancelled.
-    pub fn keep_all_for_firings(&mut self) {
-        for (schedule, kept) in &mut self.schedules {
-            let counters = self.engine.scheduler().schedule_counters(*schedule);
-            kept.left = counters.map_or(kept.left, |counters| counters.outstanding);
-        }
+        self.schedules.insert(schedule, Arc::new(entry));
     }
 
     /// Steps one input. What it leads to waits for [`State::settle`]; the reply is for commands.
@@ -228,18 +203,11 @@ impl State {
     }
 
     /// The code of a task that was not submitted here: a firing, or restored from the store.
-    fn adopted(&mut self, start: Start) -> SingleCode {
+    fn adopted(&self, start: Start) -> SingleCode {
+        // A schedule ends only when its last firing has, so its code is still there.
         let schedule = start.schedule.and_then(|key| self.schedules.get(&key));
-        let code = match schedule {
-            Some(schedule) => Some(&schedule.entry.code),
-            None => self.adopt.as_ref(),
-        };
-        let Some(code) = code.map(Arc::clone) else { return SingleCode::Missing };
-        // Kept by task, because the schedule may end before its last firing does.
-        let kept = Code::Repeat(Arc::clone(&code));
-        let entry = SingleEntry { code: kept, waiter: None, schedule: start.schedule };
-        self.insert_single(start.task.run, entry);
-        SingleCode::Call(code)
+        let code = schedule.map(|schedule| &schedule.code).or(self.adopt.as_ref());
+        code.map_or(SingleCode::Missing, |code| SingleCode::Call(Arc::clone(code)))
     }
 
     fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
@@ -258,9 +226,6 @@ impl State {
             }
             Action::SubmissionEnded { run, state, reason, error } => {
                 if let Some(Entry::Single(entry)) = self.entries.remove(&run) {
-                    if let Some(schedule) = entry.schedule {
-                        self.firing_ended(schedule, effects);
-                    }
                     let end = End::Ended { state, reason, error };
                     effects.push(Effect::EndSingle(entry, end));
                 }
@@ -272,13 +237,11 @@ impl State {
                 }
             }
             Action::AskTrigger { schedule, last } => {
-                let ask = self.schedules.get(&schedule).and_then(|kept| kept.entry.ask.clone());
+                let ask = self.schedules.get(&schedule).and_then(|entry| entry.ask.clone());
                 effects.push(Effect::AskTrigger(ask, schedule, last));
             }
             Action::ScheduleEnded(schedule) => {
-                if self.schedules.get(&schedule).is_some_and(|kept| kept.left == 0) {
-                    self.drop_schedule(schedule, effects);
-                }
+                effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
             }
             Action::ShutDownCompleted => {
                 self.end = Some(End::ShutDown);
@@ -289,25 +252,12 @@ impl State {
         }
     }
 
-    fn firing_ended(&mut self, schedule: ScheduleKey, effects: &mut Vec<Effect>) {
-        let Some(kept) = self.schedules.get_mut(&schedule) else { return };
-        if kept.left > 0 {
-            kept.left -= 1;
-            if kept.left == 0 {
-                self.drop_schedule(schedule, effects);
-            }
-        }
-    }
-
-    fn drop_schedule(&mut self, schedule: ScheduleKey, effects: &mut Vec<Effect>) {
-        let kept = self.schedules.remove(&schedule);
-        effects.extend(kept.map(|kept| Effect::DropCode(kept.entry)));
-    }
-
     /// Nothing will come of anything any more: tells everybody.
     pub(super) fn end_everything(&mut self, effects: &mut Vec<Effect>) {
         let end = self.end.clone().unwrap_or(End::ShutDown);
         self.actions.clear();
+        // What was told already still reaches the listeners; then they see the end.
+        self.notices = None;
         for (_, entry) in self.entries.drain() {
             effects.push(match entry {
                 Entry::Single(entry) => Effect::EndSingle(entry, end.clone()),
@@ -319,7 +269,7 @@ impl State {
             let stopped = Stopped { grace: std::time::Duration::ZERO, reason };
             effects.push(Effect::Stop(seat, stopped));
         }
-        effects.extend(self.schedules.drain().map(|(_, kept)| Effect::DropCode(kept.entry)));
+        effects.extend(self.schedules.drain().map(|(_, entry)| Effect::DropCode(entry)));
         if matches!(end, End::Lost(_)) {
             effects.push(Effect::ShutDownCompleted);
         }

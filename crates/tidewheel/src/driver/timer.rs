@@ -14,16 +14,19 @@ use super::shared::Shared;
 /// Runs until the wheel has ended.
 pub(super) async fn keep_time(shared: Arc<Shared>) {
     let jumps = shared.clock.jumps();
-    let mut timer = Timer { shared, effects: Vec::new(), jumps, is_done: false };
+    let mut timer = Timer { shared, effects: Vec::new(), jumps, is_wanted: false, is_done: false };
     loop {
         match timer.look() {
             // Whole crowds of timers may be due one after the other.
             Look::Due => tokio::task::yield_now().await,
             Look::Nothing => timer.shared.timer.notified().await,
             Look::In(left) => {
-                let left = timer.shared.clock.stretch_max().map_or(left, |most| left.min(most));
-                // Either way it is time to look again.
-                let _ = tokio::time::timeout(left, timer.shared.timer.notified()).await;
+                let stretch = timer.shared.clock.stretch_max().map_or(left, |most| left.min(most));
+                let signal = timer.shared.timer.notified();
+                // Either way it is time to look again. After a long stretch the scheduler looks
+                // too: the wall clock may have been set, or the machine have slept.
+                let is_told = tokio::time::timeout(stretch, signal).await.is_ok();
+                timer.is_wanted = !is_told && stretch < left;
             }
             Look::Ended => return,
         }
@@ -35,6 +38,8 @@ struct Timer {
     effects: Vec<Effect>,
     /// How often the wall clock was moved by hand when last looked at.
     jumps: u64,
+    /// The scheduler should look at the time although nothing is known to be due.
+    is_wanted: bool,
     is_done: bool,
 }
 
@@ -60,7 +65,9 @@ impl Timer {
         let jumps = std::mem::replace(&mut self.jumps, self.shared.clock.jumps());
         // The scheduler may move its wish into the future again and again; what was once asked for
         // counts.
-        let is_due = state.armed.min(wakeup) <= now.monotonic || jumps != self.jumps;
+        let is_due = state.armed.min(wakeup) <= now.monotonic
+            || jumps != self.jumps
+            || std::mem::take(&mut self.is_wanted);
         state.armed = if is_due { Moment::MAX } else { wakeup };
         drop(state);
         if is_due {

@@ -87,7 +87,7 @@ impl RunReport {
     /// The number of tasks.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.report.tasks.len()
+        self.inner.report.len() as usize
     }
 
     /// Whether there were no tasks.
@@ -283,8 +283,8 @@ impl TaskLine<'_> {
         Some(facts.ended_at?.since(facts.started_at?))
     }
 
-    fn facts(&self) -> &TaskReport {
-        &self.report.inner.report.tasks[self.index as usize]
+    fn facts(&self) -> TaskReport {
+        self.report.inner.report.task(self.index).expect("a line is of a task of its report")
     }
 }
 
