@@ -28,6 +28,8 @@ pub(crate) struct Queue {
     pub bucket: Bucket,
     /// Fires when the rate allows the next start.
     pub timer: Option<TimerKey>,
+    /// Aged work went before critical work: the next turn is the critical work's.
+    pub owes_critical: bool,
     /// Virtual time at which its next start is charged (start-time fair queueing).
     pub finish_tag: u64,
     /// What an attempt is expected to cost, in nanoseconds.
@@ -46,6 +48,7 @@ impl Queue {
             open: Vec::new(),
             bucket: Bucket::default(),
             timer: None,
+            owes_critical: false,
             finish_tag: 0,
             cost_estimate: 1_000_000,
             statistics: Statistics::default(),

@@ -30,6 +30,8 @@ pub enum Change {
     },
     /// A task changed.
     TaskChanged(TaskRow),
+    /// The whole scheduler was paused or resumed.
+    SchedulerPaused(bool),
     /// A queue was defined or changed.
     QueueStored {
         /// Its name.
@@ -143,6 +145,10 @@ pub struct TaskRow {
     pub at: Timestamp,
     /// Until when it is delayed.
     pub until: Option<Timestamp>,
+    /// When its time is over, where it is limited.
+    pub expires: Option<Timestamp>,
+    /// Whether tasks that need it go on although it did not succeed.
+    pub released: bool,
     /// The text of its last error.
     pub error: Option<Arc<str>>,
 }
@@ -180,6 +186,8 @@ pub struct FiringRow {
 /// Everything a store kept, in the order in which it should be restored.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
+    /// Whether the whole scheduler is paused.
+    pub paused: bool,
     /// Queues: name, settings, paused.
     pub queues: Vec<(Arc<str>, QueueSpec, bool)>,
     /// Limits.

@@ -147,6 +147,8 @@ pub enum Reason {
     Replaced,
     /// An attempt gave way to a more important task; the task will run again.
     Preempted,
+    /// A shutdown that keeps waiting work stopped an attempt; the task will run again.
+    HandedBack,
     /// An attempt was lost with its worker; the task will run again.
     Lost,
     /// Too many of its attempts were lost with their worker.
@@ -176,6 +178,7 @@ impl Reason {
             Self::ShutDown => "shut-down",
             Self::Replaced => "replaced",
             Self::Preempted => "preempted",
+            Self::HandedBack => "handed-back",
             Self::Lost => "lost",
             Self::Quarantined => "quarantined",
             Self::Ambiguous => "ambiguous",

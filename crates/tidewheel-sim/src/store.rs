@@ -69,6 +69,7 @@ pub struct KeptSubmission {
 /// All rows.
 #[derive(Debug, Default)]
 pub struct Rows {
+    paused: bool,
     tenure: Tenure,
     newest: Option<u64>,
     accepted: u64,
@@ -226,6 +227,7 @@ impl Rows {
                     *ended = true;
                 }
             }
+            Change::SchedulerPaused(paused) => self.paused = *paused,
             Change::FiringStored(row) => self.store_firing(row),
             other => self.violations.push(format!("a row of an unknown kind: {other:?}")),
         }
@@ -305,6 +307,7 @@ impl Rows {
             .collect();
         submissions.sort_by_key(|kept| kept.order);
         Snapshot {
+            paused: self.paused,
             queues: self.queues.clone(),
             limits: self.limits.clone(),
             runs: runs.into_iter().map(stored).collect(),

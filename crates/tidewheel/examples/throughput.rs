@@ -1,6 +1,6 @@
 //! How fast no-op tasks go through a wheel, beside tokio's own spawn.
 //!
-//! `cargo run --release -p tidewheel --example throughput`
+//! `cargo run --release -p tidewheel --example throughput [chain|wide|layered|spawn|submit]`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 
 use std::sync::Arc;
@@ -23,7 +23,9 @@ fn main() {
             ("wide", (1..TASKS).map(|task| (0, task)).collect()),
             ("layered", layered()),
         ];
-        for (name, edges) in shapes {
+        let wanted = std::env::args().nth(1);
+        let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        for (name, edges) in shapes.into_iter().filter(|(name, _)| is_wanted(name)) {
             let graph = Arc::new(Graph::numbered(TASKS, edges).unwrap());
             let (mut best, mut best_start) = (Duration::MAX, Duration::MAX);
             for _ in 0..5 {
@@ -47,7 +49,7 @@ fn main() {
             println!("run {name}: {:.3} us a task (start {best_start:.1?})", per_task(best));
         }
         let mut best = Duration::MAX;
-        for _ in 0..5 {
+        for _ in 0..if is_wanted("spawn") { 5 } else { 0 } {
             let start = Instant::now();
             let tasks: Vec<_> = (0..TASKS).map(|_| tokio::spawn(std::future::ready(()))).collect();
             for task in tasks {
@@ -56,7 +58,8 @@ fn main() {
             best = best.min(start.elapsed());
         }
         println!("tokio spawn and join: {:.3} us a task", per_task(best));
-        for slots in [None, Some(4)] {
+        for slots in if is_wanted("submit") { &[None, Some(4)][..] } else { &[] } {
+            let slots = *slots;
             let mut best = Duration::MAX;
             for _ in 0..5 {
                 let mut builder = Tidewheel::builder();

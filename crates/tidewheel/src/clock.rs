@@ -74,7 +74,12 @@ impl Clock {
     /// Has `signal` notified when the wall clock is moved by hand.
     pub(crate) fn tell_jumps(&self, signal: &Arc<Notify>) {
         if let Kind::Virtual(clock) = &self.0 {
-            clock.inner.told.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(signal));
+            clock
+                .inner
+                .told
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Arc::clone(signal));
         }
     }
 }
@@ -93,7 +98,7 @@ impl From<VirtualClock> for Clock {
 
 /// A clock for tests: it follows tokio's clock, and its wall clock can be moved.
 ///
-/// With tokio's clock paused, years of schedules pass in milliseconds. Make it inside the runtime
+/// With tokio's clock paused, days of schedules pass in moments. Make it inside the runtime
 /// that will run the wheel.
 ///
 /// ```
@@ -116,8 +121,8 @@ impl From<VirtualClock> for Clock {
 ///         count.fetch_add(1, Ordering::Relaxed);
 ///     }
 /// })?;
-/// tokio::time::sleep(Duration::from_secs(365 * 24 * 3600)).await;
-/// assert_eq!(backups.load(Ordering::Relaxed), 365);
+/// tokio::time::sleep(Duration::from_secs(3 * 24 * 3600)).await;
+/// assert_eq!(backups.load(Ordering::Relaxed), 3);
 /// # nightly.cancel();
 /// # Ok(())
 /// # }
@@ -204,11 +209,8 @@ struct SystemClock {
 
 impl SystemClock {
     fn new() -> Self {
-        let clock = Self {
-            origin: Reading::now(),
-            offset: AtomicI64::new(0),
-            taken: AtomicU64::new(0),
-        };
+        let clock =
+            Self { origin: Reading::now(), offset: AtomicI64::new(0), taken: AtomicU64::new(0) };
         clock.now_exactly();
         clock
     }

@@ -71,7 +71,9 @@ pub use explain::{Explain, Explanation, UnknownTask};
 pub use notices::{Lagged, NoticeStream};
 pub use options::TaskOptions;
 pub use output::TaskOutput;
-pub use run::{Cancel, NewTask, Plan, PlanTask, Run, RunBuilder, RunReport, RunTask, Task, TaskLine};
+pub use run::{
+    Cancel, NewTask, Plan, PlanTask, Run, RunBuilder, RunReport, RunTask, Task, TaskLine,
+};
 pub use schedule::{ScheduleBuilder, ScheduleHandle};
 pub use submission::{Submission, TaskRequest};
 pub use wheel::{CalendarError, Shutdown, Tidewheel};
@@ -88,7 +90,9 @@ pub use tidewheel_core::policy::{
 };
 pub use tidewheel_core::report::Counts;
 pub use tidewheel_core::row::RunResult;
-pub use tidewheel_core::schedule::{Anchor, Counters, Misfire, Overlap, ScheduleSpec, Span, Trigger};
+pub use tidewheel_core::schedule::{
+    Anchor, Counters, Misfire, Overlap, ScheduleSpec, Span, Trigger,
+};
 pub use tidewheel_core::spec::{LimitSpec, OnStop, QueueSpec, RunOrder};
 pub use tidewheel_core::statistics::{Overview, Statistics};
 pub use tidewheel_core::task::{Reason, TaskState};

@@ -12,35 +12,30 @@ use tidewheel_core::spec::Profile;
 macro_rules! option_methods {
     ($($options:ident).+) => {
         /// The priority, 0 to 100; higher goes first.
-        #[must_use]
         pub fn priority(mut self, priority: impl Into<tidewheel_core::policy::Priority>) -> Self {
             self.$($options).+.set_priority(priority.into());
             self
         }
 
         /// Attempts beyond the first.
-        #[must_use]
         pub fn retries(mut self, retries: u32) -> Self {
             self.$($options).+.set_retries(retries);
             self
         }
 
         /// Retries with everything that can be said about them.
-        #[must_use]
         pub fn retry(mut self, retry: tidewheel_core::policy::Retry) -> Self {
             self.$($options).+.set_retry(retry);
             self
         }
 
         /// The wait before the first retry, before it grows and is spread by chance.
-        #[must_use]
         pub fn base_delay(mut self, delay: std::time::Duration) -> Self {
             self.$($options).+.set_base_delay(delay);
             self
         }
 
         /// Time for one attempt; `None` for no bound.
-        #[must_use]
         pub fn attempt_timeout(
             mut self,
             timeout: impl Into<Option<std::time::Duration>>,
@@ -50,35 +45,30 @@ macro_rules! option_methods {
         }
 
         /// Time for all attempts and the waiting between, from when the task first became ready.
-        #[must_use]
         pub fn task_timeout(mut self, timeout: std::time::Duration) -> Self {
             self.$($options).+.set_task_timeout(timeout);
             self
         }
 
         /// Takes one unit of a named limit while an attempt runs.
-        #[must_use]
         pub fn limit(mut self, limit: &str) -> Self {
             self.$($options).+.add_units(limit, 1);
             self
         }
 
         /// Takes several units of a named limit while an attempt runs.
-        #[must_use]
         pub fn units(mut self, limit: &str, units: u32) -> Self {
             self.$($options).+.add_units(limit, units);
             self
         }
 
         /// Never tries again when an attempt was lost and may have taken effect.
-        #[must_use]
         pub fn at_most_once(mut self) -> Self {
             self.$($options).+.set_at_most_once();
             self
         }
 
         /// A wait before the first attempt.
-        #[must_use]
         pub fn start_delay(mut self, delay: std::time::Duration) -> Self {
             self.$($options).+.set_start_delay(delay);
             self
@@ -90,21 +80,18 @@ macro_rules! option_methods {
 macro_rules! single_option_methods {
     ($($options:ident).+) => {
         /// The queue the task waits in.
-        #[must_use]
         pub fn queue(mut self, queue: &str) -> Self {
             self.$($options).+.set_queue(queue);
             self
         }
 
         /// Tasks of one key run one at a time, in order.
-        #[must_use]
         pub fn key(mut self, key: &str) -> Self {
             self.$($options).+.key = Some(std::sync::Arc::from(key));
             self
         }
 
         /// Time until the task should have ended; the earliest deadline goes first.
-        #[must_use]
         pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
             self.$($options).+.deadline = Some(deadline);
             self
@@ -117,21 +104,18 @@ macro_rules! graph_option_methods {
     ($($options:ident).+) => {
         /// The task's own word for its failure, which also tolerates it if it is `skip` or
         /// `continue`, and for the failure of what it needs.
-        #[must_use]
         pub fn on_error(mut self, word: tidewheel_core::policy::OnError) -> Self {
             self.$($options).+.set_on_error(word);
             self
         }
 
         /// The task's own word for the failure of what it needs.
-        #[must_use]
         pub fn on_dependency_error(mut self, word: tidewheel_core::policy::OnError) -> Self {
             self.$($options).+.set_on_dependency_error(word);
             self
         }
 
         /// Runs the task whatever became of its dependencies and of the run (clean-up).
-        #[must_use]
         pub fn always(mut self) -> Self {
             self.$($options).+.set_always();
             self
@@ -140,7 +124,6 @@ macro_rules! graph_option_methods {
 }
 
 pub(crate) use {graph_option_methods, option_methods, single_option_methods};
-
 
 /// How one task is treated, where it differs from the others of its run.
 ///
@@ -156,13 +139,13 @@ pub(crate) use {graph_option_methods, option_methods, single_option_methods};
 ///     .limit("database");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
+#[must_use]
 pub struct TaskOptions {
     said: Said,
 }
 
 impl TaskOptions {
     /// Nothing said.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

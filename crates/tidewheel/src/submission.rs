@@ -230,7 +230,11 @@ pub(crate) fn submit_fallible<T: Send + 'static, E: Into<BoxError>>(
     submit(shared, None, priority, &Said::default(), Code::Once(Some(future)), slot)
 }
 
-fn keep<T, E: Into<BoxError>>(slot: &Slot<T>, result: Result<T, E>, has_seen_stop: bool) -> Outcome {
+fn keep<T, E: Into<BoxError>>(
+    slot: &Slot<T>,
+    result: Result<T, E>,
+    has_seen_stop: bool,
+) -> Outcome {
     match result {
         Ok(value) => {
             slot.put(Ok(value));

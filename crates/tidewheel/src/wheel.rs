@@ -257,7 +257,8 @@ impl Tidewheel {
 
     /// Accepts nothing more and waits until nothing runs. Everybody who waits is told.
     ///
-    /// Calling it again, even with something else, is harmless; the strictest counts.
+    /// Calling it again is harmless; where it says something else, the newest word counts. A task
+    /// must not await it: the wheel waits for the task.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -28,7 +28,8 @@ async fn a_limit_holds_for_submissions_and_runs_together() {
         }
     };
     let shared = work.clone();
-    let run = wheel.run(Graph::numbered(6, []).unwrap(), move |_| shared()).limit("db").start().unwrap();
+    let run =
+        wheel.run(Graph::numbered(6, []).unwrap(), move |_| shared()).limit("db").start().unwrap();
     let submissions: Vec<_> =
         (0..6).map(|_| wheel.task(work.clone()).limit("db").submit()).collect();
     settle().await;
@@ -45,7 +46,12 @@ async fn a_limit_holds_for_submissions_and_runs_together() {
 #[tokio::test(start_paused = true)]
 async fn units_of_a_resource_are_respected_and_the_impossible_is_refused() {
     let wheel = builder().limit("gpu", 4).start();
-    let two = || wheel.task(|| async { tokio::time::sleep(seconds(1)).await; Ok::<_, String>(()) });
+    let two = || {
+        wheel.task(|| async {
+            tokio::time::sleep(seconds(1)).await;
+            Ok::<_, String>(())
+        })
+    };
     let started = tokio::time::Instant::now();
     let submissions: Vec<_> = (0..4).map(|_| two().units("gpu", 2).submit()).collect();
     for submission in submissions {
@@ -122,7 +128,10 @@ async fn queues_share_by_weight() {
                 let log = log.clone();
                 let request = wheel.task(move || {
                     log.add(queue);
-                    async { tokio::time::sleep(millis(1)).await; Ok::<_, String>(()) }
+                    async {
+                        tokio::time::sleep(millis(1)).await;
+                        Ok::<_, String>(())
+                    }
                 });
                 request.queue(queue).submit()
             })
@@ -173,7 +182,10 @@ async fn slots_and_limits_can_be_changed_while_work_waits() {
     }
     assert_eq!(started.elapsed(), seconds(1));
     let limited = || {
-        let request = wheel.task(|| async { tokio::time::sleep(seconds(1)).await; Ok::<_, String>(()) });
+        let request = wheel.task(|| async {
+            tokio::time::sleep(seconds(1)).await;
+            Ok::<_, String>(())
+        });
         request.limit("x").submit()
     };
     let (first, second) = (limited(), limited());

@@ -41,7 +41,10 @@ fn check_report(wheel: &Tidewheel, report: &RunReport) {
         + report.unknown().count();
     assert_eq!(lists, report.len());
     for line in report.tasks() {
-        assert!(line.state() == TaskState::Succeeded || line.reason() != Reason::Ordinary, "{line}");
+        assert!(
+            line.state() == TaskState::Succeeded || line.reason() != Reason::Ordinary,
+            "{line}"
+        );
         if line.state() == TaskState::Failed {
             assert!(!line.error().unwrap().is_empty());
         }
@@ -126,9 +129,10 @@ async fn after_a_failure_dependents_are_skipped_with_the_cause_and_others_go_on(
     let wheel = builder().start();
     let graph = Graph::from_edges([("a", "b"), ("b", "c"), ("c", "d"), ("a", "z")]).unwrap();
     let report = wheel
-        .run(graph, |task| async move {
-            if task.name() == "b" { Err("disk full") } else { Ok(()) }
-        })
+        .run(
+            graph,
+            |task| async move { if task.name() == "b" { Err("disk full") } else { Ok(()) } },
+        )
         .await
         .unwrap();
     assert!(!report.is_success());
@@ -150,8 +154,7 @@ async fn after_a_failure_dependents_are_skipped_with_the_cause_and_others_go_on(
 async fn independent_tasks_overlap() {
     let wheel = builder().start();
     let graph = Graph::numbered(5, []).unwrap();
-    let report =
-        wheel.run(graph, |_| tokio::time::sleep(millis(10))).concurrency(5).await.unwrap();
+    let report = wheel.run(graph, |_| tokio::time::sleep(millis(10))).concurrency(5).await.unwrap();
     assert_eq!((report.counts().of(TaskState::Succeeded), report.elapsed()), (5, millis(10)));
 }
 
@@ -213,7 +216,9 @@ async fn a_paused_run_starts_nothing_until_it_is_resumed() {
     check_report(&wheel, &report);
 }
 
-fn fails_times(times: usize) -> (Arc<AtomicUsize>, impl Fn(Task) -> std::future::Ready<Result<(), String>> + Send + Sync) {
+fn fails_times(
+    times: usize,
+) -> (Arc<AtomicUsize>, impl Fn(Task) -> std::future::Ready<Result<(), String>> + Send + Sync) {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
     let code = move |task: Task| {
@@ -241,6 +246,14 @@ async fn retries_are_extra_attempts_and_dependents_follow_a_late_success() {
         assert_eq!(calls.load(Ordering::SeqCst), attempts);
         assert_eq!(report.task("b").unwrap().attempts() as usize, attempts);
         assert_eq!(report.task("c").unwrap().state() == TaskState::Succeeded, succeeds);
+        if succeeds {
+            let b = report.task("b").unwrap();
+            assert_eq!(b.error().as_deref(), Some("failure 0"));
+            assert_eq!(
+                (b.to_string(), wheel.explain(b).unwrap().to_string()),
+                ("`b` succeeded".into(), "`b` is succeeded".into())
+            );
+        }
         check_report(&wheel, &report);
     }
 }
@@ -409,9 +422,11 @@ async fn a_cycle_is_an_error_before_anything_runs() {
 /// RK-16 and RK-19.
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_run_drains_or_stops_what_runs_and_reports_all() {
-    for (cancel, took, b_succeeds) in
-        [(Cancel::Drain, 10, true), (Cancel::after(seconds(3)), 6, false), (Cancel::now(), 3, false)]
-    {
+    for (cancel, took, b_succeeds) in [
+        (Cancel::Drain, 10, true),
+        (Cancel::after(seconds(3)), 6, false),
+        (Cancel::now(), 3, false),
+    ] {
         let wheel = builder().start();
         let run = wheel
             .run(chain(), |task| async move {
@@ -597,12 +612,16 @@ async fn values_flow_to_later_tasks_and_into_the_report() {
 async fn a_plan_gives_each_task_its_own_code_and_options() {
     let wheel = builder().limit("one", 1).start();
     let mut plan = Plan::new();
-    plan.task("last", |task| async move { Ok::<_, String>(*task.input::<i32>("first").unwrap() + 1) })
-        .after(["first"])
-        .options(TaskOptions::new().limit("one").priority(Priority::HIGH));
-    plan.task("first", |task| async move {
-        if task.attempt() < 2 { Err("again") } else { Ok(41) }
-    })
+    plan.task(
+        "last",
+        |task| async move { Ok::<_, String>(*task.input::<i32>("first").unwrap() + 1) },
+    )
+    .after(["first"])
+    .options(TaskOptions::new().limit("one").priority(Priority::HIGH));
+    plan.task(
+        "first",
+        |task| async move { if task.attempt() < 2 { Err("again") } else { Ok(41) } },
+    )
     .options(TaskOptions::new().retries(1).base_delay(Duration::ZERO));
     plan.task("other", never);
     let run = wheel.run_plan(plan).unwrap().only(["first", "last"]).start().unwrap();
@@ -616,10 +635,35 @@ async fn a_plan_gives_each_task_its_own_code_and_options() {
     check_report(&wheel, &report);
 }
 
+/// TP-16.
+#[tokio::test(start_paused = true)]
+async fn within_a_run_the_earliest_deadline_goes_first_and_late_tasks_are_counted() {
+    let (wheel, log) = (builder().start(), Log::default());
+    let inner = log.clone();
+    let report = wheel
+        .run(Graph::numbered(4, []).unwrap(), move |task| {
+            inner.add(task.name());
+            tokio::time::sleep(seconds(1))
+        })
+        .concurrency(1)
+        .configure(|name| match name {
+            "1" => TaskOptions::new().deadline(seconds(10)),
+            "2" => TaskOptions::new().deadline(millis(500)),
+            "3" => TaskOptions::new().deadline(seconds(5)),
+            _ => TaskOptions::new(),
+        })
+        .await
+        .unwrap();
+    assert!(report.is_success());
+    assert_eq!(log.take(), ["2", "3", "1", "0"]);
+    assert_eq!(wheel.stats().total.late, 1);
+}
+
 #[tokio::test]
 async fn a_kept_open_run_ends_when_it_is_closed() {
     let (wheel, log) = (builder().start(), Log::default());
-    let run = wheel.run(Graph::numbered(0, []).unwrap(), logging(&log)).keep_open().start().unwrap();
+    let run =
+        wheel.run(Graph::numbered(0, []).unwrap(), logging(&log)).keep_open().start().unwrap();
     settle().await;
     assert!(!run.is_ended());
     run.add("x", [""; 0]).unwrap();
@@ -696,7 +740,11 @@ fn nothing_is_lost_when_threads_disturb_a_run() {
                     if task.index() % 3 == 0 {
                         tokio::task::yield_now().await;
                     }
-                    if (u64::from(task.index()) * 31 + round) % 97 == 0 { Err("bad luck") } else { Ok(task.index()) }
+                    if (u64::from(task.index()) * 31 + round) % 97 == 0 {
+                        Err("bad luck")
+                    } else {
+                        Ok(task.index())
+                    }
                 })
                 .concurrency(3)
                 .retries(u32::from(round % 3 == 0))
@@ -711,7 +759,9 @@ fn nothing_is_lost_when_threads_disturb_a_run() {
                         1 | 2 => other.resume(),
                         3 => other.remove(&((step * 5 + round) % 200).to_string()),
                         4 => other.remove_and_release(&((step * 3) % 200).to_string()),
-                        5 => other.add(&format!("x{step}"), [((step * 11) % 200).to_string()]).is_ok(),
+                        5 => other
+                            .add(&format!("x{step}"), [((step * 11) % 200).to_string()])
+                            .is_ok(),
                         6 => other.cancel_task(&(step % 200).to_string(), Cancel::now()),
                         _ => round % 5 == 0 && step > 30 && other.cancel(Cancel::now()),
                     };

@@ -138,8 +138,6 @@ pub(crate) struct Lanes {
     lanes: Vec<Lane>,
     /// No entry is older than this.
     oldest_bound: Moment,
-    /// An aged task overtook a critical one: the next turn is the critical one's.
-    owes_critical: bool,
 }
 
 /// The lane whose turn it is.
@@ -148,18 +146,18 @@ pub(crate) struct Choice {
     pub priority: u8,
     pub effective: u8,
     pub sequence: u64,
-    owes_critical: bool,
+}
+
+impl Choice {
+    /// Whether this is work that became as urgent as critical work by waiting.
+    pub fn has_aged_to_the_top(self) -> bool {
+        self.effective == TOP && self.priority < TOP
+    }
 }
 
 impl Lanes {
     pub fn new() -> Self {
-        Self {
-            mask: 0,
-            place: [NO_LANE; LANES],
-            lanes: Vec::new(),
-            oldest_bound: Moment::MAX,
-            owes_critical: false,
-        }
+        Self { mask: 0, place: [NO_LANE; LANES], lanes: Vec::new(), oldest_bound: Moment::MAX }
     }
 
     #[inline]
@@ -207,7 +205,7 @@ impl Lanes {
         if !self.anybody_aged(now, ageing) {
             let priority = (127 - self.mask.leading_zeros()) as u8;
             let (sequence, _) = self.existing(priority).age();
-            return Some(Choice { priority, effective: priority, sequence, owes_critical: false });
+            return Some(Choice { priority, effective: priority, sequence });
         }
         let mut best: Option<Choice> = None;
         let mut mask = self.mask;
@@ -221,10 +219,10 @@ impl Lanes {
                 (effective, Reverse(sequence)) > (best.effective, Reverse(best.sequence))
             });
             if better {
-                best = Some(Choice { priority, effective, sequence, owes_critical: false });
+                best = Some(Choice { priority, effective, sequence });
             }
         }
-        best.map(|best| self.spare_critical(best))
+        best
     }
 
     /// Whether anybody may have waited long enough to gain something.
@@ -233,16 +231,12 @@ impl Lanes {
         ageing.has_aged(now.nanos_since(self.oldest_bound))
     }
 
-    /// Aged work ties with critical work and, being older, goes first: but never twice running.
-    fn spare_critical(&self, best: Choice) -> Choice {
-        if best.priority == TOP || best.effective < TOP || self.mask & (1 << TOP) == 0 {
-            return best;
-        }
-        if self.owes_critical {
+    /// The lane of critical work, whatever has aged beside it.
+    pub fn choose_critical(&self) -> Option<Choice> {
+        (self.mask & (1 << TOP) != 0).then(|| {
             let (sequence, _) = self.existing(TOP).age();
-            return Choice { priority: TOP, effective: TOP, sequence, owes_critical: false };
-        }
-        Choice { owes_critical: true, ..best }
+            Choice { priority: TOP, effective: TOP, sequence }
+        })
     }
 
     /// The entry that goes first in the chosen lane.
@@ -253,7 +247,6 @@ impl Lanes {
 
     /// Takes a single submission that [`Lanes::peek`] showed.
     pub fn take_single(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
-        self.owes_critical = choice.owes_critical;
         let lane = self.lane(choice.priority);
         if let Some((part, entry)) = lane.first() {
             match part {
@@ -271,13 +264,11 @@ impl Lanes {
     /// A task of the ready set that [`Lanes::peek`] showed was taken; its place may move.
     #[inline]
     pub fn took_from_set(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
-        self.owes_critical = choice.owes_critical;
         self.tidy(choice.priority, alive);
     }
 
     /// Takes the ready set that [`Lanes::peek`] showed out of its lane, for a run that may not start.
     pub fn unlist_set(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
-        self.owes_critical = choice.owes_critical;
         self.lane(choice.priority).others.pop();
         self.tidy(choice.priority, alive);
     }

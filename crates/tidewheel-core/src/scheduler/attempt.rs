@@ -127,9 +127,18 @@ impl Scheduler {
         let class = self.work(key).class(key.index);
         let queue = self.classes[class as usize].queue;
         self.queues[queue as usize].statistics.lost += 1;
+        let run_stopped = self.run(key.run.0).and_then(|run| run.stopped);
+        let always = self.profile_spec(key).always;
+        let comes_back = matches!(reason, Reason::Preempted | Reason::HandedBack);
         let (to, reason) = match state {
             _ if at_most_once => (TaskState::Unknown, Reason::Ambiguous),
-            TaskState::Cancelling if reason != Reason::Preempted => self.stopped_state(reason),
+            TaskState::Cancelling if !comes_back => self.stopped_state(key, reason),
+            _ if self.shutdown == Some(ShutdownMode::Reject) => {
+                (TaskState::Cancelled, Reason::ShutDown)
+            }
+            _ if run_stopped.is_some() && !always => {
+                (TaskState::Cancelled, run_stopped.unwrap_or(Reason::Requested))
+            }
             _ if too_many => (TaskState::Failed, Reason::Quarantined),
             _ => (TaskState::Ready, Reason::Lost),
         };
@@ -139,7 +148,7 @@ impl Scheduler {
     /// An attempt that was told to stop has ended without success.
     fn attempt_stopped(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let reason = self.member(key).map_or(Reason::Requested, |task| task.reason);
-        let (to, reason) = self.stopped_state(reason);
+        let (to, reason) = self.stopped_state(key, reason);
         if to == TaskState::Ready {
             self.work_mut(key).extra_mut(key.index).uncounted += 1;
         }
@@ -147,14 +156,56 @@ impl Scheduler {
     }
 
     /// What becomes of a task whose attempt was told to stop for `reason`.
-    fn stopped_state(&self, reason: Reason) -> (TaskState, Reason) {
+    fn stopped_state(&self, key: TaskKey, reason: Reason) -> (TaskState, Reason) {
+        let run_stopped = self.run(key.run.0).and_then(|run| run.stopped);
         match reason {
-            Reason::Preempted => (TaskState::Ready, Reason::Preempted),
-            Reason::ShutDown if self.shutdown == Some(ShutdownMode::Persist) => {
-                (TaskState::Ready, Reason::ShutDown)
+            Reason::Preempted | Reason::HandedBack
+                if run_stopped.is_some() && !self.profile_spec(key).always =>
+            {
+                (TaskState::Cancelled, run_stopped.unwrap_or(reason))
             }
+            // Cut short, it may have taken effect, and nobody may try again.
+            Reason::HandedBack if self.profile_spec(key).at_most_once => {
+                (TaskState::Unknown, Reason::Ambiguous)
+            }
+            Reason::Preempted | Reason::HandedBack => (TaskState::Ready, reason),
             Reason::TaskTimeout => (TaskState::Failed, Reason::TaskTimeout),
             other => (TaskState::Cancelled, other),
+        }
+    }
+
+    /// Lets a running attempt finish, whatever comes of it, and none follow.
+    pub(super) fn forbid_retry(
+        &mut self,
+        key: TaskKey,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Some(task) = self.member(key) else { return };
+        match (task.state, task.reason) {
+            (TaskState::Running, _) => {
+                self.transition(key, TaskState::Cancelling, reason, now, decision);
+            }
+            (TaskState::Cancelling, Reason::Preempted | Reason::HandedBack) => {
+                self.change_stop_reason(key, reason, now, decision);
+            }
+            _ => {}
+        }
+    }
+
+    /// An attempt that was stopping for one reason is now stopping for another, which a crash must
+    /// not make forgotten: a preempted attempt that is then cancelled does not come back.
+    fn change_stop_reason(
+        &mut self,
+        key: TaskKey,
+        reason: Reason,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        self.work_mut(key).task_mut(key.index).reason = reason;
+        if decision.is_recording() {
+            self.record(key, now, decision);
         }
     }
 
@@ -177,8 +228,7 @@ impl Scheduler {
                 let preempted = u64::from(reason == Reason::Preempted);
                 self.queues[queue as usize].statistics.preempted += preempted;
             }
-            // A preempted attempt that is now cancelled must not come back.
-            TaskState::Cancelling => self.work_mut(key).task_mut(key.index).reason = reason,
+            TaskState::Cancelling => self.change_stop_reason(key, reason, now, decision),
             _ => return,
         }
         decision.act(Action::StopAttempt { task: key, attempt, grace, reason });

@@ -88,22 +88,43 @@ impl Scheduler {
         position.map(|index| index as u32).ok_or_else(|| Rejection::UnknownLimit(name.clone()))
     }
 
-    /// Whether a queue takes `count` more tasks.
-    fn admit(&mut self, queue: u32, count: u64) -> Result<(), Rejection> {
-        let entry = &mut self.queues[queue as usize];
+    /// Accepts so many tasks for each queue, if all of these queues take more.
+    fn admit(&mut self, counts: &[(u32, u64)]) -> Result<(), Rejection> {
+        let refusal = counts.iter().find_map(|&(queue, _)| self.refusal(queue));
+        for &(queue, count) in counts {
+            let statistics = &mut self.queues[queue as usize].statistics;
+            match refusal {
+                Some(_) => statistics.rejected += count,
+                None => statistics.submitted += count,
+            }
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    fn refusal(&self, queue: u32) -> Option<Rejection> {
         if self.shutdown.is_some() {
-            entry.statistics.rejected += count;
-            return Err(Rejection::ShuttingDown);
+            return Some(Rejection::ShuttingDown);
         }
-        if let Some(max) = entry.spec.waiting_max
-            && entry.waiting >= u64::from(max)
-        {
-            entry.statistics.rejected += count;
-            let (queue, current, max) = (entry.name.clone(), entry.waiting, u64::from(max));
-            return Err(Rejection::QueueFull { queue, current, max });
+        let entry = &self.queues[queue as usize];
+        let max = u64::from(entry.spec.waiting_max?);
+        (entry.waiting >= max).then(|| Rejection::QueueFull {
+            queue: entry.name.clone(),
+            current: entry.waiting,
+            max,
+        })
+    }
+
+    /// How many tasks of a run there are for each queue.
+    fn tasks_by_queue(&self, spec: &RunSpec, profiles: &[ProfileId]) -> Vec<(u32, u64)> {
+        let queue_of = |profile: usize| self.profiles[profiles[profile].0 as usize].queue;
+        if spec.profile_of.is_empty() {
+            return vec![(queue_of(0), u64::from(spec.graph.len()))];
         }
-        entry.statistics.submitted += count;
-        Ok(())
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for &profile in &spec.profile_of {
+            *counts.entry(queue_of(usize::from(profile))).or_default() += 1;
+        }
+        counts.into_iter().collect()
     }
 
     pub(super) fn submit(
@@ -113,7 +134,7 @@ impl Scheduler {
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let profile = submission.profile.0 as usize;
-        self.admit(self.profiles[profile].queue, 1)?;
+        self.admit(&[(self.profiles[profile].queue, 1)])?;
         let extra = (submission.deadline.is_some() || submission.key.is_some()).then(|| {
             Box::new(Extra {
                 deadline: submission.deadline.map(|deadline| now.monotonic.after(deadline)),
@@ -175,7 +196,7 @@ impl Scheduler {
         let queue = self.find_queue(&spec.options.queue)?;
         check_spec(&spec)?;
         let profiles = self.resolve_run(&spec, queue)?;
-        self.admit(queue, u64::from(spec.graph.len()))?;
+        self.admit(&self.tasks_by_queue(&spec, &profiles))?;
         let run = Run::new(id, spec.clone(), now.monotonic, now.wall);
         let key = self.insert_run(run, profiles, now);
         decision.change(|| {
@@ -298,6 +319,9 @@ impl Scheduler {
         if let Some(&unknown) = spec.after.iter().find(|&&index| index >= count) {
             return Err(Rejection::UnknownTask(unknown));
         }
+        let mut spec = spec;
+        spec.after.sort_unstable();
+        spec.after.dedup();
         let default_queue = run.spec.options.queue.clone();
         let queue = self.find_queue(spec.profile.queue.as_ref().unwrap_or(&default_queue))?;
         let profile = self.resolve(&spec.profile, queue)?;
@@ -329,9 +353,7 @@ impl Scheduler {
             None => self.add_profile(&mut run, profile, ranks),
         };
         let index = run.tasks.len() as u32;
-        let mut after = spec.after.clone();
-        after.sort_unstable();
-        after.dedup();
+        let after = spec.after.clone();
         let mut task = Task::new(ProfileId(local), spec.profile.priority.value());
         let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));
         task.rank = run.rank_for(deadline, spec.estimate);
@@ -356,13 +378,10 @@ impl Scheduler {
     fn meet_dependencies(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let dependencies =
             self.run(key.run.0).map_or_else(Vec::new, |run| run.dependencies(key.index));
-        let mut seen = dependencies;
-        seen.sort_unstable();
-        seen.dedup();
-        if seen.is_empty() {
+        if dependencies.is_empty() {
             self.become_ready(key, now, decision);
         }
-        for index in seen {
+        for index in dependencies {
             let dependency = TaskKey { run: key.run, index };
             if self.member(dependency).is_some_and(|task| task.state.is_terminal()) {
                 self.tell_dependent(dependency, key, now, decision);
@@ -390,7 +409,10 @@ impl Scheduler {
             match grace {
                 Some(grace) => self.stop_attempt(key, Reason::Removed, grace, now, decision),
                 // It finishes, but whatever comes of it, its dependents hear of a removal.
-                None => self.detach_dependents(key, dependents, now, decision),
+                None => {
+                    self.forbid_retry(key, Reason::Removed, now, decision);
+                    self.detach_dependents(key, dependents, now, decision);
+                }
             }
         } else {
             self.transition(key, TaskState::Cancelled, Reason::Removed, now, decision);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use slotmap::DefaultKey;
 
-use super::state::Scheduler;
+use super::state::{Alarm, Scheduler};
 use crate::decision::{Action, Decision, Fact};
 use crate::id::{RunKey, TaskKey};
 use crate::input::{CancelMode, Rejection, Reply, ShutdownMode};
@@ -24,6 +24,7 @@ impl Scheduler {
         if std::mem::replace(&mut self.paused, true) {
             return Ok(Reply::Unchanged);
         }
+        decision.change(|| Change::SchedulerPaused(true));
         self.notify(now, decision, || Fact::Paused);
         Ok(Reply::Done)
     }
@@ -32,6 +33,7 @@ impl Scheduler {
         if !std::mem::replace(&mut self.paused, false) {
             return Ok(Reply::Unchanged);
         }
+        decision.change(|| Change::SchedulerPaused(false));
         self.notify(now, decision, || Fact::Resumed);
         Ok(Reply::Done)
     }
@@ -124,11 +126,7 @@ impl Scheduler {
             let Some(task) = self.member(key) else { continue };
             match task.state {
                 TaskState::Running | TaskState::Cancelling => {
-                    if let CancelMode::Stop { grace } = mode
-                        && !self.profile_spec(key).always
-                    {
-                        self.stop_attempt(key, reason, grace, now, decision);
-                    }
+                    self.cancel_running(key, reason, mode, now, decision);
                 }
                 TaskState::Blocked | TaskState::Ready | TaskState::Delayed => {
                     self.drop_unstarted(key, TaskState::Cancelled, reason, now, decision);
@@ -137,6 +135,25 @@ impl Scheduler {
             }
         }
         self.finish_run_if_ended(RunKey(work), now, decision);
+    }
+
+    fn cancel_running(
+        &mut self,
+        key: TaskKey,
+        reason: Reason,
+        mode: CancelMode,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let is_single = matches!(self.work(key), Work::Single(_));
+        match mode {
+            CancelMode::Stop { grace } if is_single || !self.profile_spec(key).always => {
+                self.stop_attempt(key, reason, grace, now, decision);
+            }
+            // A run remembers that it was stopped; a single submission must do so by its state.
+            CancelMode::Drain if is_single => self.forbid_retry(key, reason, now, decision),
+            _ => {}
+        }
     }
 
     pub(super) fn cancel_task(
@@ -150,7 +167,9 @@ impl Scheduler {
         match task.state {
             state if state.is_terminal() => return Ok(Reply::Unchanged),
             TaskState::Running | TaskState::Cancelling => match mode {
-                CancelMode::Drain => return Ok(Reply::Unchanged),
+                CancelMode::Drain => {
+                    self.forbid_retry(key, Reason::Requested, now, decision);
+                }
                 CancelMode::Stop { grace } => {
                     self.stop_attempt(key, Reason::Requested, grace, now, decision);
                 }
@@ -298,6 +317,9 @@ impl Scheduler {
             self.notify(now, decision, || Fact::ShuttingDown);
         }
         self.shutdown = Some(mode);
+        if let (ShutdownMode::Drain, Some(grace)) = (mode, grace) {
+            self.timers.insert(now.monotonic.after(grace), Alarm::DrainOver);
+        }
         self.end_schedules(mode, now, decision);
         let works: Vec<DefaultKey> = self.works.keys().collect();
         if mode == ShutdownMode::Drain {
@@ -312,9 +334,8 @@ impl Scheduler {
                 ShutdownMode::Reject => {
                     self.cancel_work(work, Reason::ShutDown, running, now, decision);
                 }
-                ShutdownMode::Drain | ShutdownMode::Persist => {
-                    self.stop_running(work, grace, now, decision);
-                }
+                ShutdownMode::Persist => self.stop_running(work, grace, now, decision),
+                ShutdownMode::Drain => {}
             }
         }
         Ok(if again { Reply::Unchanged } else { Reply::Done })
@@ -344,7 +365,7 @@ impl Scheduler {
         let Some(grace) = grace else { return };
         for key in self.task_keys(work) {
             if self.member(key).is_some_and(|task| task.state.holds_slot()) {
-                self.stop_attempt(key, Reason::ShutDown, grace, now, decision);
+                self.stop_attempt(key, Reason::HandedBack, grace, now, decision);
             }
         }
     }

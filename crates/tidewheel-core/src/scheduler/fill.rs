@@ -10,6 +10,7 @@ use crate::decision::{Action, Decision, Fact, Start};
 use crate::id::{RunKey, ScheduleKey, TaskId, TaskKey};
 use crate::input::ShutdownMode;
 use crate::limit::{LimitKind, Verdict};
+use crate::policy::Priority;
 use crate::ready::{Choice, Entry, SINGLE};
 use crate::run::Work;
 use crate::task::{Reason, TaskState};
@@ -123,14 +124,7 @@ impl Scheduler {
         let entry = self.classes[class as usize].lanes.peek(choice);
         let entry = entry.expect("a lane that was chosen is not empty");
         if entry.set != SINGLE && self.run(entry.run).is_none_or(|run| run.is_held()) {
-            let Self { works, classes, .. } = self;
-            if let Some(Work::Run(run)) = works.get_mut(entry.run) {
-                run.sets[entry.set as usize].listed = false;
-            }
-            classes[class as usize].lanes.unlist_set(choice, |entry| alive(works, entry));
-            if classes[class as usize].lanes.is_empty() {
-                self.drop_reservations(class);
-            }
+            self.unlist(class, choice, entry);
             return;
         }
         if !self.classes[class as usize].needs.is_empty()
@@ -147,8 +141,21 @@ impl Scheduler {
         };
         let key = TaskKey { run: RunKey(entry.run), index };
         self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
+        self.note_turn(class, choice);
         self.leave_lane(class, choice, entry);
         self.start_attempt(key, now, decision);
+    }
+
+    /// Takes the ready set of a run that may not start out of its lane.
+    fn unlist(&mut self, class: u32, choice: Choice, entry: Entry) {
+        let Self { works, classes, .. } = self;
+        if let Some(Work::Run(run)) = works.get_mut(entry.run) {
+            run.sets[entry.set as usize].listed = false;
+        }
+        classes[class as usize].lanes.unlist_set(choice, |entry| alive(works, entry));
+        if classes[class as usize].lanes.is_empty() {
+            self.drop_reservations(class);
+        }
     }
 
     /// A task was taken: what stood for it in its lane goes, or moves to where it now belongs.
@@ -182,7 +189,39 @@ impl Scheduler {
     }
 
     /// The open class of a queue whose first task goes before the others'.
+    ///
+    /// Aged work ties with critical work and, being older, goes first: but never twice running.
     fn best_of(&mut self, queue: u32, now: Moment) -> Option<(u32, Choice)> {
+        let best = self.oldest_of_the_most_urgent(queue, now)?;
+        if !best.1.has_aged_to_the_top() {
+            return Some(best);
+        }
+        let entry = &self.queues[queue as usize];
+        let critical = entry.open.iter().filter_map(|&class| {
+            self.classes[class as usize].lanes.choose_critical().map(|choice| (class, choice))
+        });
+        let critical = critical.min_by_key(|(_, choice)| choice.sequence);
+        match critical {
+            Some(critical) if entry.owes_critical => Some(critical),
+            _ => Some(best),
+        }
+    }
+
+    /// Remembers whether aged work went before critical work.
+    #[inline]
+    fn note_turn(&mut self, class: u32, choice: Choice) {
+        let queue = self.classes[class as usize].queue as usize;
+        if !choice.has_aged_to_the_top() {
+            self.queues[queue].owes_critical &= choice.effective < Priority::CRITICAL.value();
+            return;
+        }
+        let mut open = self.queues[queue].open.iter();
+        let waits =
+            open.any(|&class| self.classes[class as usize].lanes.choose_critical().is_some());
+        self.queues[queue].owes_critical = waits;
+    }
+
+    fn oldest_of_the_most_urgent(&mut self, queue: u32, now: Moment) -> Option<(u32, Choice)> {
         let Self { queues, classes, ageing, .. } = self;
         if let [class] = queues[queue as usize].open[..] {
             let entry = &mut classes[class as usize];
@@ -240,9 +279,11 @@ impl Scheduler {
         let limit = &mut self.limits[index as usize];
         if matches!(limit.kind, LimitKind::Units { .. })
             && limit.reserved_for.is_none()
+            && self.reserving.is_none_or(|holder| holder == class)
             && now.since(ready_at) >= timeout
         {
             limit.reserved_for = Some(class);
+            self.reserving = Some(class);
         }
     }
 
@@ -279,7 +320,7 @@ impl Scheduler {
             if !entry.spec.preempt || entry.paused || entry.open.is_empty() {
                 continue;
             }
-            let Some((_, choice)) = self.best_of(queue, now.monotonic) else { continue };
+            let Some(choice) = self.best_startable(queue, now.monotonic) else { continue };
             if let Some(victim) = self.least_important_running(queue, choice.priority) {
                 self.stop_attempt(
                     victim,
@@ -288,6 +329,21 @@ impl Scheduler {
                     now,
                     decision,
                 );
+            }
+        }
+    }
+
+    /// The task of a queue that would start first if there were a slot.
+    fn best_startable(&mut self, queue: u32, now: Moment) -> Option<Choice> {
+        loop {
+            let (class, choice) = self.best_of(queue, now)?;
+            let entry = self.classes[class as usize].lanes.peek(choice)?;
+            if entry.set != SINGLE && self.run(entry.run).is_none_or(|run| run.is_held()) {
+                self.unlist(class, choice, entry);
+            } else if self.classes[class as usize].needs.is_empty()
+                || !self.is_blocked(class, entry.ready_at, now)
+            {
+                return Some(choice);
             }
         }
     }
@@ -313,7 +369,10 @@ impl Scheduler {
                     return None;
                 }
                 let rank = (task.priority, Reverse(task.started_at));
+                // What must not be tried twice cannot give way and come back.
+                let spec = &self.profiles[work.profile(index).0 as usize].spec;
                 if task.state == TaskState::Running
+                    && !spec.at_most_once
                     && task.priority < priority
                     && victim.is_none_or(|(best, _)| rank < best)
                 {

@@ -32,12 +32,17 @@ impl Scheduler {
             match self.work(key) {
                 Work::Run(_) => {
                     self.tell_dependents(key, now, decision);
-                    if self.run(key.run.0).is_some_and(|run| run.unended == 0) {
-                        self.finish_run_if_ended(key.run, now, decision);
+                    let has_ended = self.run(key.run.0).is_some_and(|run| run.unended == 0);
+                    if has_ended && self.finishing.last() != Some(&key.run) {
+                        self.finishing.push(key.run);
                     }
                 }
                 Work::Single(_) => self.finish_single(key, now, decision),
             }
+        }
+        // Only now every failure is judged.
+        while let Some(run) = self.finishing.pop() {
+            self.finish_run_if_ended(run, now, decision);
         }
     }
 
@@ -239,9 +244,9 @@ impl Scheduler {
         }
     }
 
-    /// Ends a task that is not running, unless it is clean-up.
+    /// Ends a task that is not running, unless it is clean-up and the scheduler goes on.
     ///
-    /// One that waits for a retry has failed already: it stays failed.
+    /// Skipped are only tasks that never started: one that waits for a retry has failed.
     pub(super) fn drop_unstarted(
         &mut self,
         key: TaskKey,
@@ -250,19 +255,24 @@ impl Scheduler {
         now: Now,
         decision: &mut Decision,
     ) {
-        if self.profile_spec(key).always {
+        if self.profile_spec(key).always && reason != Reason::ShutDown {
             return;
         }
         let Some(task) = self.member(key) else { return };
-        let failed_before = task.state == TaskState::Delayed && task.attempts > 0;
-        if failed_before && to == TaskState::Skipped {
-            self.transition(key, TaskState::Failed, Reason::Error, now, decision);
-        } else {
-            self.transition(key, to, reason, now, decision);
-        }
+        let attempts = task.attempts;
+        let uncounted = self.work(key).extra(key.index).map_or(0, |extra| extra.uncounted);
+        let (to, reason) = match to {
+            TaskState::Skipped if attempts > uncounted => (TaskState::Failed, Reason::Error),
+            TaskState::Skipped if attempts > 0 => (TaskState::Cancelled, reason),
+            other => (other, reason),
+        };
+        self.transition(key, to, reason, now, decision);
     }
 
     pub(super) fn finish_run_if_ended(&mut self, key: RunKey, now: Now, decision: &mut Decision) {
+        if !self.ended.is_empty() {
+            return;
+        }
         let Some(run) = self.run_mut(key.0) else { return };
         if run.result.is_some() || run.keep_open || run.unended > 0 {
             return;

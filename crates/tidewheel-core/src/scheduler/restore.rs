@@ -2,7 +2,7 @@
 //!
 //! Attempts that were running are lost: nobody is left to report about them.
 
-use super::state::{ScheduleEntry, Scheduler};
+use super::state::{Alarm, ScheduleEntry, Scheduler};
 use crate::decision::Decision;
 use crate::id::{RunKey, TaskKey};
 use crate::input::{Rejection, Submission};
@@ -50,6 +50,7 @@ impl Scheduler {
         decision: &mut Decision,
     ) -> Result<Self, RestoreError> {
         let mut scheduler = Self::new(config);
+        scheduler.paused = snapshot.paused;
         // What was stored is not stored again.
         let mut silent = Decision::volatile();
         for (name, spec, paused) in snapshot.queues {
@@ -67,11 +68,16 @@ impl Scheduler {
             scheduler.restore_schedule(row, now)?;
         }
         let mut lost = Vec::new();
+        let mut works = Vec::new();
         for stored in snapshot.runs {
-            scheduler.restore_run(stored, now, &mut lost, decision)?;
+            works.push(scheduler.restore_run(stored, now, &mut lost)?);
         }
         for (row, task) in snapshot.submissions {
-            scheduler.restore_single(row, task, now, &mut lost, decision)?;
+            works.push(scheduler.restore_single(row, task, now, &mut lost)?);
+        }
+        // Only when everything has its state, anything may follow from it.
+        for work in works {
+            scheduler.wake_restored(work, now, decision);
         }
         for key in lost {
             scheduler.attempt_lost(key, now, decision);
@@ -101,6 +107,7 @@ impl Scheduler {
             profile,
             priority: row.priority.value(),
             timer: None,
+            is_held: false,
             running: Vec::new(),
         });
         Ok(())
@@ -111,8 +118,7 @@ impl Scheduler {
         stored: StoredRun,
         now: Now,
         lost: &mut Vec<TaskKey>,
-        decision: &mut Decision,
-    ) -> Result<(), RestoreError> {
+    ) -> Result<RunKey, RestoreError> {
         let id = stored.row.id;
         let spec = stored.row.spec;
         let fail = |source| refused("run", &id.to_string(), source);
@@ -136,8 +142,7 @@ impl Scheduler {
             self.restore_task(key, row, now, lost)?;
         }
         self.recount(key);
-        self.wake_restored(key, now, decision);
-        Ok(())
+        Ok(key)
     }
 
     /// Brings a task to its stored state without any consequence.
@@ -156,6 +161,7 @@ impl Scheduler {
         let work = self.work_mut(key);
         let task = work.task_mut(key.index);
         task.attempts = row.attempts;
+        task.released = row.released;
         task.reason = row.reason;
         if row.state.is_terminal() {
             task.ended_at = now.monotonic;
@@ -176,11 +182,27 @@ impl Scheduler {
             other => other,
         };
         self.force_state(key, state);
+        if let Some(expires) = row.expires.filter(|_| !state.is_terminal()) {
+            let left = expires.since(row.at).min(expires.since(now.wall));
+            let timer = self.timers.insert(now.monotonic.after(left), Alarm::TaskTimeout(key));
+            self.work_mut(key).extra_mut(key.index).timeout_timer = Some(timer);
+        }
+        if row.attempts > 0 && !state.is_terminal() {
+            self.stand_first(key);
+        }
         if state.holds_slot() {
             self.take_restored_slot(key);
             lost.push(key);
         }
         Ok(())
+    }
+
+    /// The task of a key that was started before is still the first of its line.
+    fn stand_first(&mut self, key: TaskKey) {
+        let work = self.work(key);
+        let Some(name) = work.extra(key.index).and_then(|extra| extra.key.clone()) else { return };
+        let queue = self.classes[work.class(key.index) as usize].queue;
+        self.keys.entry((queue, name)).or_default().push_front(key);
     }
 
     fn force_state(&mut self, key: TaskKey, state: TaskState) {
@@ -253,8 +275,7 @@ impl Scheduler {
         task: Option<TaskRow>,
         now: Now,
         lost: &mut Vec<TaskKey>,
-        decision: &mut Decision,
-    ) -> Result<(), RestoreError> {
+    ) -> Result<RunKey, RestoreError> {
         let fail = |source| refused("submission", &row.id.to_string(), source);
         let profile = self.profile(&row.profile).map_err(fail)?;
         let schedule = row.firing.and_then(|(id, _)| {
@@ -275,8 +296,7 @@ impl Scheduler {
         if let Some(task) = &task {
             self.restore_task(RunKey(run), task, now, lost)?;
         }
-        self.wake_restored(RunKey(run), now, decision);
-        Ok(())
+        Ok(RunKey(run))
     }
 
     /// Whether a stored run has failed follows from its failed tasks.

@@ -77,6 +77,10 @@ pub struct Scheduler {
     pub(super) waiting: u64,
     /// Tasks that became ready in this step and have no place in the order yet.
     pub(super) fresh: Vec<TaskKey>,
+    /// Runs that may have ended in this step.
+    pub(super) finishing: Vec<RunKey>,
+    /// The class that has units kept for it. One at a time, or two could wait for each other.
+    pub(super) reserving: Option<u32>,
     /// Tasks that ended in this step and whose consequences are not drawn yet.
     pub(super) ended: VecDeque<TaskKey>,
     /// The wall clock minus the monotonic one when last looked at, in microseconds.
@@ -102,6 +106,8 @@ pub(super) struct ScheduleEntry {
     pub profile: ProfileId,
     pub priority: u8,
     pub timer: Option<crate::timer::TimerKey>,
+    /// Paused by a shutdown, not by request.
+    pub is_held: bool,
     /// Firings whose work has not ended.
     pub running: Vec<DefaultKey>,
 }
@@ -121,6 +127,8 @@ pub(super) enum Alarm {
     Queue(u32),
     /// A schedule is due.
     Schedule(DefaultKey),
+    /// The time for draining is over.
+    DrainOver,
 }
 
 impl Scheduler {
@@ -152,6 +160,8 @@ impl Scheduler {
             virtual_time: 0,
             waiting: 0,
             fresh: Vec::new(),
+            finishing: Vec::new(),
+            reserving: None,
             ended: VecDeque::new(),
             wall_offset: None,
         }

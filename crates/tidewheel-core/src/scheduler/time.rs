@@ -51,6 +51,10 @@ impl Scheduler {
                 }
                 Alarm::Queue(index) => self.queues[index as usize].timer = None,
                 Alarm::Schedule(key) => self.poll_schedule(key, now, decision),
+                Alarm::DrainOver => {
+                    let grace = Some(Duration::ZERO);
+                    let _ = self.shut_down(now, ShutdownMode::Reject, grace, decision);
+                }
             }
         }
     }
@@ -68,13 +72,15 @@ impl Scheduler {
 
     fn task_timed_out(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(task) = self.member(key) else { return };
-        let state = task.state;
+        let (state, reason) = (task.state, task.reason);
         self.work_mut(key).extra_mut(key.index).timeout_timer = None;
+        let comes_back = matches!(reason, Reason::Preempted | Reason::HandedBack);
         match state {
             TaskState::Ready | TaskState::Delayed => {
                 self.transition(key, TaskState::Failed, Reason::TaskTimeout, now, decision);
             }
-            TaskState::Running => {
+            TaskState::Cancelling if !comes_back => {}
+            TaskState::Running | TaskState::Cancelling => {
                 self.stop_attempt(key, Reason::TaskTimeout, Duration::ZERO, now, decision);
             }
             _ => {}
@@ -134,6 +140,7 @@ impl Scheduler {
             profile,
             priority: priority.value(),
             timer: None,
+            is_held: false,
             running: Vec::new(),
         });
         self.notice_clock(now, decision);
@@ -191,22 +198,9 @@ impl Scheduler {
             Verdict::Fire(firing) => self.fire(key, firing, now, decision),
             Verdict::Skipped { count, first, last, reason } => {
                 let schedule = self.schedules[key].id;
-                let word = reason.as_str();
-                decision.change(|| {
-                    Change::FiringStored(FiringRow {
-                        schedule,
-                        nominal: first,
-                        last,
-                        count,
-                        fate: Err(word),
-                    })
-                });
-                self.notify(now, decision, || Fact::InstantsSkipped {
-                    schedule,
-                    first,
-                    count,
-                    reason: word,
-                });
+                let skipped =
+                    FiringRow { schedule, nominal: first, last, count, fate: Err(reason.as_str()) };
+                self.record_skip(skipped, now, decision);
             }
             Verdict::CancelRunning => {
                 for run in self.schedules[key].running.clone() {
@@ -220,6 +214,13 @@ impl Scheduler {
             // The row that follows says it; an ended schedule is dropped when its work has ended.
             Verdict::Rescheduled { .. } | Verdict::Ended(_) => {}
         }
+    }
+
+    fn record_skip(&mut self, skipped: FiringRow, now: Now, decision: &mut Decision) {
+        let (schedule, first, count) = (skipped.schedule, skipped.nominal, skipped.count);
+        let reason = skipped.fate.err().unwrap_or("skipped");
+        self.notify(now, decision, || Fact::InstantsSkipped { schedule, first, count, reason });
+        decision.change(|| Change::FiringStored(skipped));
     }
 
     fn fire(&mut self, key: DefaultKey, firing: Firing, now: Now, decision: &mut Decision) {
@@ -294,8 +295,15 @@ impl Scheduler {
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let Some(entry) = self.schedules.get_mut(key) else { return Ok(Reply::Unchanged) };
+        let (schedule, queued) = (entry.id, entry.schedule.state().queue);
         if !entry.schedule.cancel() {
             return Ok(Reply::Unchanged);
+        }
+        for pending in queued {
+            let nominal = pending.nominal;
+            let skipped =
+                FiringRow { schedule, nominal, last: nominal, count: 1, fate: Err("cancelled") };
+            self.record_skip(skipped, now, decision);
         }
         self.record_schedule(key, decision);
         self.drop_schedule_if_idle(key, now, decision);
@@ -340,12 +348,20 @@ impl Scheduler {
         let keys: Vec<DefaultKey> = self.schedules.keys().collect();
         for key in keys {
             if mode == ShutdownMode::Persist {
-                if let Some(timer) = self.schedules[key].timer.take() {
-                    self.timers.cancel(timer);
-                }
+                self.hold_schedule(key, now);
             } else {
                 let _ = self.cancel_schedule(now, key, decision);
             }
+        }
+    }
+
+    /// Lets a schedule that is kept fire no more in this life, without storing that.
+    fn hold_schedule(&mut self, key: DefaultKey, now: Now) {
+        let entry = &mut self.schedules[key];
+        entry.is_held |= !entry.schedule.state().paused;
+        entry.schedule.pause(now);
+        if let Some(timer) = entry.timer.take() {
+            self.timers.cancel(timer);
         }
     }
 
@@ -374,12 +390,14 @@ impl Scheduler {
     fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {
         let Some(entry) = self.schedules.get(key) else { return };
         decision.change(|| {
+            let mut state = entry.schedule.state();
+            state.paused &= !entry.is_held;
             Change::ScheduleStored(ScheduleRow {
                 id: entry.id,
                 spec: entry.spec.clone(),
                 profile: self.profiles[entry.profile.0 as usize].spec.clone(),
                 priority: Priority::new(i64::from(entry.priority)),
-                state: entry.schedule.state(),
+                state,
             })
         });
     }

@@ -115,7 +115,7 @@ impl Scheduler {
     }
 
     #[inline(never)]
-    fn record(&self, key: TaskKey, now: Now, decision: &mut Decision) {
+    pub(super) fn record(&self, key: TaskKey, now: Now, decision: &mut Decision) {
         decision.change(|| {
             let work = self.work(key);
             let task = work.task(key.index).expect("the key was checked on arrival");
@@ -130,6 +130,10 @@ impl Scheduler {
                 uncounted: extra.map_or(0, |extra| extra.uncounted),
                 at: now.wall,
                 until: until.map(|until| now.wall.after(until.since(now.monotonic))),
+                expires: extra
+                    .and_then(|extra| self.timers.due(extra.timeout_timer?))
+                    .map(|due| now.wall.after(due.since(now.monotonic))),
+                released: task.released,
                 error: extra.and_then(|extra| extra.error.clone()),
             })
         });
@@ -173,9 +177,7 @@ impl Scheduler {
     /// Arms the task's timeout if it has one. Whether another task of its key is ahead.
     #[inline(never)]
     fn is_held_specially(&mut self, key: TaskKey, class: u32, now: Now) -> bool {
-        if self.work(key).task(key.index).is_some_and(|task| task.attempts == 0) {
-            self.arm_task_timeout(key, now);
-        }
+        self.arm_task_timeout(key, now);
         self.wait_for_key(key, class)
     }
 
@@ -320,6 +322,10 @@ impl Scheduler {
 
     /// A class without ready work that may start needs no units kept for it.
     pub(super) fn drop_reservations(&mut self, class: u32) {
+        if self.reserving != Some(class) {
+            return;
+        }
+        self.reserving = None;
         for place in 0..self.classes[class as usize].needs.len() {
             let (index, _) = self.classes[class as usize].needs[place];
             if self.limits[index as usize].reserved_for == Some(class) {
@@ -373,6 +379,7 @@ impl Scheduler {
             }
             if was_reserved {
                 self.limits[index as usize].reserved_for = None;
+                self.reserving = None;
                 self.wake_limit(index);
             }
         }

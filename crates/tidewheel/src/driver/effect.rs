@@ -20,6 +20,8 @@ use super::state::{Ask, Repeat, ScheduleEntry, SingleEntry};
 pub(crate) trait Launch: Send + Sync {
     /// Spawns a worker that begins with this attempt.
     fn launch(self: Arc<Self>, start: Start);
+    /// The run has ended with these counts. Called under the scheduler's lock.
+    fn count(&self, counts: report::Counts);
     /// The run has ended, with a report unless the wheel is gone.
     fn ended(&self, report: Option<report::RunReport>, end: End);
 }

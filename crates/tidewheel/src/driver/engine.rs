@@ -153,8 +153,7 @@ fn restore(
     now: Now,
 ) -> Result<(Tenure, Decision, Scheduler), EngineError> {
     let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
-    let mut decision =
-        if store.keeps_rows() { Decision::new() } else { Decision::volatile() };
+    let mut decision = if store.keeps_rows() { Decision::new() } else { Decision::volatile() };
     let scheduler = Scheduler::restore(config.clone(), snapshot, now, &mut decision)
         .map_err(EngineError::Restore)?;
     Ok((tenure, decision, scheduler))

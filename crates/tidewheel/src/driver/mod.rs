@@ -3,17 +3,17 @@
 //! Nothing here decides; every decision comes out of [`engine::Engine::turn`].
 
 mod attempt;
-mod state;
 mod effect;
 pub mod engine;
 mod seat;
 mod shared;
+mod state;
 mod timer;
 mod worker;
 
 pub(crate) use attempt::{BoxFuture, panic_text};
-pub(crate) use state::{Ask, Code, Repeat, ScheduleEntry, SingleEntry, State};
 pub(crate) use effect::{End, Launch, Waiter};
 pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared};
+pub(crate) use state::{Ask, Code, Repeat, ScheduleEntry, SingleEntry, State};
 pub(crate) use worker::{conclude, plain_conclude, run_worker};

@@ -2,7 +2,7 @@
 //!
 //! Lock, step, settle, unlock, and only then carry out the effects.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ pub(crate) struct Shared {
     pub completed: watch::Sender<bool>,
     /// Handles of users; when the last is dropped, the wheel drains.
     handles: AtomicUsize,
+    is_shutting_down: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -47,6 +48,7 @@ impl Shared {
             timer: Arc::new(Notify::new()),
             completed: watch::Sender::new(false),
             handles: AtomicUsize::new(0),
+            is_shutting_down: AtomicBool::new(false),
             state: Mutex::new(state),
         })
     }
@@ -88,8 +90,8 @@ impl Shared {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let mut state = self.lock();
-        let reply = make(&mut state, now)
-            .and_then(|command| state.step(now, Input::Command(command)));
+        let reply =
+            make(&mut state, now).and_then(|command| state.step(now, Input::Command(command)));
         if let Ok(reply) = &reply {
             bind(&mut state, reply);
         }
@@ -172,12 +174,15 @@ impl Shared {
     }
 
     pub fn drop_handle(self: &Arc<Self>) {
-        if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let is_last = self.handles.fetch_sub(1, Ordering::AcqRel) == 1;
+        // Somebody's explicit word counts more than a handle that goes out of scope.
+        if is_last && !self.is_shutting_down.load(Ordering::Acquire) {
             self.shut_down(ShutdownMode::Drain, None);
         }
     }
 
     pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
+        self.is_shutting_down.store(true, Ordering::Release);
         // Refused only when it has ended already.
         let _ = self.command(Command::ShutDown { mode, grace });
     }

@@ -83,7 +83,12 @@ pub(super) enum Next {
 }
 
 impl State {
-    pub fn new(engine: Engine, plain: ProfileId, adopt: Option<Arc<Repeat>>, seed: Option<u64>) -> Self {
+    pub fn new(
+        engine: Engine,
+        plain: ProfileId,
+        adopt: Option<Arc<Repeat>>,
+        seed: Option<u64>,
+    ) -> Self {
         Self {
             engine,
             plain,
@@ -233,6 +238,9 @@ impl State {
             Action::RunEnded { run, .. } => {
                 let report = self.engine.scheduler_mut().take_report(run).map(Box::new);
                 if let Some(Entry::Run(launch)) = self.entries.remove(&run) {
+                    if let Some(report) = &report {
+                        launch.count(report.counts);
+                    }
                     effects.push(Effect::EndRun(launch, report, End::ShutDown));
                 }
             }

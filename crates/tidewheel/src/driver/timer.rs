@@ -12,23 +12,27 @@ use super::effect::Effect;
 use super::shared::Shared;
 
 /// Runs until the wheel has ended.
-pub(super) async fn keep_time(shared: Arc<Shared>) {
+pub(super) fn keep_time(shared: Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
     let jumps = shared.clock.jumps();
     let mut timer = Timer { shared, effects: Vec::new(), jumps, is_wanted: false, is_done: false };
-    loop {
-        match timer.look() {
-            // Whole crowds of timers may be due one after the other.
-            Look::Due => tokio::task::yield_now().await,
-            Look::Nothing => timer.shared.timer.notified().await,
-            Look::In(left) => {
-                let stretch = timer.shared.clock.stretch_max().map_or(left, |most| left.min(most));
-                let signal = timer.shared.timer.notified();
-                // Either way it is time to look again. After a long stretch the scheduler looks
-                // too: the wall clock may have been set, or the machine have slept.
-                let is_told = tokio::time::timeout(stretch, signal).await.is_ok();
-                timer.is_wanted = !is_told && stretch < left;
+    // The timer exists before its first poll, so that dropping it unpolled is noticed too.
+    async move {
+        loop {
+            match timer.look() {
+                // Whole crowds of timers may be due one after the other.
+                Look::Due => tokio::task::yield_now().await,
+                Look::Nothing => timer.shared.timer.notified().await,
+                Look::In(left) => {
+                    let stretch =
+                        timer.shared.clock.stretch_max().map_or(left, |most| left.min(most));
+                    let signal = timer.shared.timer.notified();
+                    // Either way it is time to look again. After a long stretch the scheduler looks
+                    // too: the wall clock may have been set, or the machine have slept.
+                    let is_told = tokio::time::timeout(stretch, signal).await.is_ok();
+                    timer.is_wanted = !is_told && stretch < left;
+                }
+                Look::Ended => return,
             }
-            Look::Ended => return,
         }
     }
 }

@@ -83,40 +83,47 @@ impl Drop for Worker {
 }
 
 /// Runs tasks of one graph, each future on this worker's own stack.
-pub(crate) async fn run_worker<F, R>(code: Arc<RunCode<F>>, start: Start)
+pub(crate) fn run_worker<F, R>(
+    code: Arc<RunCode<F>>,
+    start: Start,
+) -> impl Future<Output = ()> + Send + 'static
 where
     F: Fn(Task) -> R + Send + Sync + 'static,
     R: Future + Send + 'static,
     R::Output: TaskOutput,
 {
-    let cell = code.cell();
-    let mut worker = Worker::new(Seat::new(Arc::clone(&cell.shared), Some(Arc::clone(cell)), start));
-    loop {
-        let start = worker.seat.start;
-        let task = Task::new(Arc::clone(&worker.seat));
-        let outcome = match cell.extra_code(start.task.index) {
-            None => match guard(|| code.call(task)) {
-                Ok(future) => {
-                    let slot = pin!(Some(future));
-                    let ended = drive(&worker.seat, start.timeout, slot).await;
-                    ended.outcome(|output| conclude(&worker.seat, output))
-                }
-                Err(text) => failure_of_panic(&text),
-            },
-            Some(extra) => match guard(|| extra(task)) {
-                Ok(future) => {
-                    let slot = pin!(Some(future));
-                    drive(&worker.seat, start.timeout, slot).await.outcome(|outcome| outcome)
-                }
-                Err(text) => failure_of_panic(&text),
-            },
-        };
-        match worker.finish(outcome, Wanted::Run(start.task.run)) {
-            Some(Next::Run(next)) => worker.take_seat(next),
-            Some(Next::Single(_)) => unreachable!("only attempts of this run were wanted"),
-            None => return,
+    let cell = Arc::clone(code.cell());
+    let mut worker =
+        Worker::new(Seat::new(Arc::clone(&cell.shared), Some(Arc::clone(&cell)), start));
+    // The worker exists before its first poll, so that dropping it unpolled is noticed too.
+    async move {
+        loop {
+            let start = worker.seat.start;
+            let task = Task::new(Arc::clone(&worker.seat));
+            let outcome = match cell.extra_code(start.task.index) {
+                None => match guard(|| code.call(task)) {
+                    Ok(future) => {
+                        let slot = pin!(Some(future));
+                        let ended = drive(&worker.seat, start.timeout, slot).await;
+                        ended.outcome(|output| conclude(&worker.seat, output))
+                    }
+                    Err(text) => failure_of_panic(&text),
+                },
+                Some(extra) => match guard(|| extra(task)) {
+                    Ok(future) => {
+                        let slot = pin!(Some(future));
+                        drive(&worker.seat, start.timeout, slot).await.outcome(|outcome| outcome)
+                    }
+                    Err(text) => failure_of_panic(&text),
+                },
+            };
+            match worker.finish(outcome, Wanted::Run(start.task.run)) {
+                Some(Next::Run(next)) => worker.take_seat(next),
+                Some(Next::Single(_)) => unreachable!("only attempts of this run were wanted"),
+                None => return,
+            }
+            worker.breathe().await;
         }
-        worker.breathe().await;
     }
 }
 
@@ -149,27 +156,33 @@ where
 }
 
 /// Runs single submissions and firings of schedules.
-pub(super) async fn single_worker(shared: Arc<Shared>, first: Single) {
+pub(super) fn single_worker(
+    shared: Arc<Shared>,
+    first: Single,
+) -> impl Future<Output = ()> + Send + 'static {
     let mut worker = Worker::new(Seat::new(shared, None, first.start));
     let mut code = first.code;
-    loop {
-        let outcome = match future_of(&worker, code) {
-            Ok(future) => {
-                let slot = pin!(Some(future));
-                let timeout = worker.seat.start.timeout;
-                drive(&worker.seat, timeout, slot).await.outcome(|outcome| outcome)
+    // As above: the worker exists before its first poll.
+    async move {
+        loop {
+            let outcome = match future_of(&worker, code) {
+                Ok(future) => {
+                    let slot = pin!(Some(future));
+                    let timeout = worker.seat.start.timeout;
+                    drive(&worker.seat, timeout, slot).await.outcome(|outcome| outcome)
+                }
+                Err(outcome) => outcome,
+            };
+            match worker.finish(outcome, Wanted::Single) {
+                Some(Next::Single(next)) => {
+                    worker.take_seat(next.start);
+                    code = next.code;
+                }
+                Some(Next::Run(_)) => unreachable!("only single attempts were wanted"),
+                None => return,
             }
-            Err(outcome) => outcome,
-        };
-        match worker.finish(outcome, Wanted::Single) {
-            Some(Next::Single(next)) => {
-                worker.take_seat(next.start);
-                code = next.code;
-            }
-            Some(Next::Run(_)) => unreachable!("only single attempts were wanted"),
-            None => return,
+            worker.breathe().await;
         }
-        worker.breathe().await;
     }
 }
 

@@ -13,7 +13,7 @@ use tidewheel_core::graph::Graph;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Rejection, Reply};
 use tidewheel_core::policy::OnError;
-use tidewheel_core::report;
+use tidewheel_core::report::{self, Counts};
 use tidewheel_core::spec::{OnStop, Profile, RunOptions, RunOrder, RunSpec};
 
 use super::cell::About;
@@ -179,10 +179,7 @@ impl<F> RunBuilder<F> {
             return Err(invalid("a run needs a concurrency of at least 1"));
         }
         let (graph, kept) = self.cut()?;
-        let base = Profile {
-            attempt_timeout: Some(ATTEMPT_TIMEOUT_DEFAULT),
-            ..Profile::default()
-        };
+        let base = Profile { attempt_timeout: Some(ATTEMPT_TIMEOUT_DEFAULT), ..Profile::default() };
         let profile = self.said.apply(&base);
         let mut spec = RunSpec::new(Arc::clone(&graph), self.run.clone(), profile.clone());
         for name in &self.already_done {
@@ -335,6 +332,11 @@ where
 {
     fn launch(self: Arc<Self>, start: Start) {
         self.cell.shared.runtime.clone().spawn(run_worker(self, start));
+    }
+
+    fn count(&self, counts: Counts) {
+        // A run ends once.
+        let _ = self.cell.last_counts.set(counts);
     }
 
     fn ended(&self, report: Option<report::RunReport>, end: End) {

@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, RunKey, TaskKey};
 use tidewheel_core::input::Outcome;
-use tidewheel_core::report;
+use tidewheel_core::report::{self, Counts};
 use tidewheel_core::spec::Profile;
 use tokio::sync::watch;
 
@@ -32,6 +32,8 @@ pub(crate) struct RunCell {
     /// How tasks of the run are treated that say nothing else.
     pub profile: Profile,
     pub ended: watch::Sender<Option<Result<RunReport, RunError>>>,
+    /// How many tasks ended how, once all have.
+    pub last_counts: OnceLock<Counts>,
     values: Mutex<HashMap<u32, Value>>,
     has_extra: AtomicBool,
     added: Mutex<Added>,
@@ -64,6 +66,7 @@ impl RunCell {
             kept: about.kept,
             profile: about.profile,
             ended: watch::Sender::new(None),
+            last_counts: OnceLock::new(),
             values: Mutex::default(),
             has_extra: AtomicBool::new(false),
             added: Mutex::default(),

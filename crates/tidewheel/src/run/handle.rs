@@ -76,19 +76,19 @@ impl Run {
 
     /// Starts no more tasks until [`Run::resume`]; what runs goes on. False if it has ended.
     pub fn pause(&self) -> bool {
-        self.command(Command::PauseRun(self.cell.key))
+        self.steer(Command::PauseRun(self.cell.key))
     }
 
     /// Starts tasks again. False if the run has ended.
     pub fn resume(&self) -> bool {
-        self.command(Command::ResumeRun(self.cell.key))
+        self.steer(Command::ResumeRun(self.cell.key))
     }
 
     /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.
     ///
     /// The report still comes, with every task in it. False if the run has ended.
     pub fn cancel(&self, mode: Cancel) -> bool {
-        self.command(Command::CancelRun { run: self.cell.key, mode: mode.into() })
+        self.steer(Command::CancelRun { run: self.cell.key, mode: mode.into() })
     }
 
     /// Cancels one task; tasks that need it are skipped. False if it has ended or never was.
@@ -169,12 +169,7 @@ impl Run {
 
     /// Takes a task out of the run, and says what becomes of those that need it and how long a
     /// running attempt has to stop by itself (`None`: it finishes).
-    pub fn remove_with(
-        &self,
-        name: &str,
-        dependents: Dependents,
-        grace: Option<Duration>,
-    ) -> bool {
+    pub fn remove_with(&self, name: &str, dependents: Dependents, grace: Option<Duration>) -> bool {
         let Some(index) = self.cell.index_of(name) else { return false };
         let task = self.cell.task_key(index);
         self.command(Command::RemoveTask { task, dependents, grace })
@@ -182,19 +177,19 @@ impl Run {
 
     /// Lets a run that was kept open end when all its tasks have. False if it has ended.
     pub fn close(&self) -> bool {
-        self.command(Command::CloseRun(self.cell.key))
+        self.steer(Command::CloseRun(self.cell.key))
     }
 
     /// How many tasks are in each state, now or at the end.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        // Asked first without, then with the lock held by nobody: a run ends only once.
-        let live = self.cell.shared.lock().engine.scheduler().counts(self.cell.key);
-        match (live, &*self.cell.ended.borrow()) {
-            (Some(counts), _) => counts,
-            (None, Some(Ok(report))) => report.counts(),
-            (None, _) => Counts::default(),
+        if let Some(counts) = self.cell.last_counts.get() {
+            return *counts;
         }
+        let state = self.cell.shared.lock();
+        let counts = state.engine.scheduler().counts(self.cell.key);
+        // It may have ended since the first look.
+        counts.or(self.cell.last_counts.get().copied()).unwrap_or_default()
     }
 
     /// A task of the run, to be explained: `wheel.explain(run.task("d"))`.
@@ -203,6 +198,12 @@ impl Run {
         RunTask { run: self.clone(), name: name.to_owned() }
     }
 
+    /// Whether the run could still be steered; it may have been so already.
+    fn steer(&self, command: Command) -> bool {
+        self.cell.shared.command(command).is_ok()
+    }
+
+    /// Whether something changed.
     fn command(&self, command: Command) -> bool {
         matches!(self.cell.shared.command(command), Ok(Reply::Done))
     }
@@ -240,10 +241,11 @@ impl Explain for RunTask {
         let cell = &self.run.cell;
         let index = cell.index_of(&self.name).ok_or_else(unknown)?;
         if let Some(explanation) = wheel.explain_key(cell.task_key(index)) {
-            let cause = explanation.facts.reason.cause().map(|cause| match cell.added_name(cause) {
-                Some(name) => name,
-                None => Arc::from(&*cell.graph.name(cause)),
-            });
+            let cause =
+                explanation.facts.reason.cause().map(|cause| match cell.added_name(cause) {
+                    Some(name) => name,
+                    None => Arc::from(&*cell.graph.name(cause)),
+                });
             return Ok(Explanation { cause, ..explanation });
         }
         match &*cell.ended.borrow() {
@@ -293,6 +295,7 @@ impl From<Cancel> for CancelMode {
 /// let task = NewTask::new("publish").after(["build", "test"]).priority(Priority::HIGH).retries(2);
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct NewTask {
     name: String,
     after: Vec<String>,
@@ -303,7 +306,6 @@ pub struct NewTask {
 
 impl NewTask {
     /// A task that waits for nothing.
-    #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -315,21 +317,18 @@ impl NewTask {
     }
 
     /// Makes the task wait for others, by name.
-    #[must_use]
     pub fn after<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.after.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
         self
     }
 
     /// Waits only for those that are in the run, instead of refusing the task.
-    #[must_use]
     pub fn ignore_unknown(mut self) -> Self {
         self.ignores_unknown = true;
         self
     }
 
     /// How long it is expected to take.
-    #[must_use]
     pub fn estimate(mut self, estimate: Duration) -> Self {
         self.estimate = Some(estimate);
         self
@@ -346,7 +345,8 @@ impl NewTask {
                 Some(index) => after.push(index),
                 None if self.ignores_unknown => {}
                 None => {
-                    let text = format!("task `{name}` waits for `{needed}`, which is not in the run");
+                    let text =
+                        format!("task `{name}` waits for `{needed}`, which is not in the run");
                     return Err(Rejection::Invalid(Arc::from(text)));
                 }
             }
@@ -361,4 +361,3 @@ impl NewTask {
         })
     }
 }
-

@@ -10,8 +10,8 @@ mod handle;
 mod plan;
 mod report;
 
-pub(crate) use builder::RunCode;
 pub use builder::RunBuilder;
+pub(crate) use builder::RunCode;
 pub(crate) use cell::RunCell;
 pub use context::Task;
 pub use handle::{Cancel, NewTask, Run, RunTask};

@@ -254,7 +254,8 @@ impl TaskLine<'_> {
         self.facts().attempts
     }
 
-    /// The text of its last error. A task that failed always has one.
+    /// The text of its last error, also of a task that succeeded in the end. A task that failed
+    /// always has one.
     #[must_use]
     pub fn error(&self) -> Option<Arc<str>> {
         let text = self.facts().error.clone().filter(|text| !text.is_empty());
@@ -283,6 +284,11 @@ impl TaskLine<'_> {
         Some(facts.ended_at?.since(facts.started_at?))
     }
 
+    /// The error that still matters.
+    fn lasting_error(&self) -> Option<Arc<str>> {
+        self.error().filter(|_| self.state() != TaskState::Succeeded)
+    }
+
     fn facts(&self) -> TaskReport {
         self.report.inner.report.task(self.index).expect("a line is of a task of its report")
     }
@@ -292,7 +298,7 @@ impl TaskLine<'_> {
 impl fmt::Display for TaskLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` {}", self.name(), self.state())?;
-        match (self.error(), self.cause()) {
+        match (self.lasting_error(), self.cause()) {
             (Some(error), _) => write!(f, ": {error}"),
             (None, Some(cause)) => write!(f, ": {} `{cause}`", self.reason()),
             (None, None) if self.reason() != Reason::Ordinary => write!(f, ": {}", self.reason()),
@@ -318,6 +324,6 @@ impl Explain for TaskLine<'_> {
             place: None,
         };
         let cause = self.reason().cause().map(|index| self.report.name_of(index));
-        Ok(Explanation { facts, cause, error: self.error() })
+        Ok(Explanation { facts, cause, error: self.lasting_error() })
     }
 }

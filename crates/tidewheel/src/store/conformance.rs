@@ -1,3 +1,365 @@
-//! placeholder
-/// x
-pub fn exercise(_make: impl Fn() -> Box<dyn Fn() -> Box<dyn super::Store>>) {}
+//! What every store must do, as a suite that each of them runs.
+//!
+//! It speaks to a store only through real decisions of a real scheduler.
+#![doc(hidden)]
+#![allow(clippy::unwrap_used, reason = "a failing store should fail its test where it fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::Scheduler;
+use tidewheel_core::calendar::{Cron, Zone};
+use tidewheel_core::decision::{Action, Decision, Outputs, Start};
+use tidewheel_core::graph::Graph;
+use tidewheel_core::id::{RunId, RunKey, ScheduleId, TaskKey};
+use tidewheel_core::input::{
+    CancelMode, Command, Event, Failure, Input, Outcome, Reply, ShutdownMode, Submission,
+};
+use tidewheel_core::policy::{BreakerSpec, Priority, Rate, Retry};
+use tidewheel_core::row::Snapshot;
+use tidewheel_core::schedule::{ScheduleSpec, Trigger};
+use tidewheel_core::spec::{Config, LimitSpec, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec};
+use tidewheel_core::task::TaskState;
+use tidewheel_core::time::{Moment, Now, Timestamp};
+
+use super::{Store, StoreError};
+use crate::driver::engine::{Engine, EngineError};
+
+/// Opens one and the same store again and again.
+pub type Opener = Box<dyn Fn() -> Box<dyn Store>>;
+
+/// Runs the whole suite. Each call of `make` gives the opener of a fresh, empty store.
+///
+/// # Panics
+///
+/// When the store does not conform.
+pub fn exercise(make: impl Fn() -> Opener) {
+    an_empty_store_restores_nothing_and_tenures_rise(&make());
+    an_older_tenure_is_refused_and_changes_nothing(&make());
+    the_same_change_set_is_kept_once(&make());
+    a_run_comes_back_as_it_was_asked_for(&make());
+    tasks_come_back_in_their_newest_state(&make());
+    what_has_ended_does_not_come_back(&make());
+    submissions_come_back_in_order(&make());
+    queues_and_limits_come_back_as_last_defined(&make());
+    schedules_come_back_where_they_stood(&make());
+    what_ran_when_the_owner_died_runs_again(&make());
+    what_waited_at_a_persisting_shutdown_comes_back(&make());
+}
+
+fn at(seconds: u64) -> Now {
+    Now {
+        monotonic: Moment::ZERO.after(Duration::from_secs(seconds)),
+        wall: Timestamp::from_seconds(1_000_000 + seconds as i64),
+    }
+}
+
+fn open(opener: &Opener) -> Engine {
+    let config = Config { slots: Some(1), ..Config::default() };
+    Engine::open(config, opener(), at(0)).unwrap()
+}
+
+/// What is stored; whoever had the tenure has lost it.
+fn stored(opener: &Opener) -> Snapshot {
+    opener().take_tenure().unwrap().1
+}
+
+fn ask(engine: &mut Engine, now: Now, command: Command) -> (Reply, Vec<Action>) {
+    let Outputs { actions, replies, .. } = engine.turn(now, [Input::Command(command)]).unwrap();
+    (replies.pop().unwrap().unwrap(), std::mem::take(actions))
+}
+
+fn tell(engine: &mut Engine, now: Now, event: Event) -> Vec<Action> {
+    std::mem::take(&mut engine.turn(now, [Input::Event(event)]).unwrap().actions)
+}
+
+fn starts(actions: &[Action]) -> Vec<Start> {
+    let start = |action: &Action| match action {
+        Action::StartAttempt(start) => Some(*start),
+        _ => None,
+    };
+    actions.iter().filter_map(start).collect()
+}
+
+fn ended(start: Start, outcome: Outcome) -> Event {
+    Event::AttemptEnded { task: start.task, attempt: start.attempt, outcome }
+}
+
+fn failure(message: &str) -> Outcome {
+    Outcome::Failed(Box::new(Failure { message: Arc::from(message), ..Failure::default() }))
+}
+
+fn submit(engine: &mut Engine, id: u128) -> (RunKey, Vec<Action>) {
+    let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let submission = Submission {
+        id: RunId(id),
+        profile,
+        priority: Priority::new(id as i64),
+        deadline: Some(Duration::from_secs(60)),
+        key: Some(Arc::from("key")).filter(|_| id.is_multiple_of(2)),
+    };
+    match ask(engine, at(1), Command::Submit(submission)) {
+        (Reply::Accepted(run), actions) => (run, actions),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
+fn spec() -> RunSpec {
+    let graph = Graph::from_edges([("a", "b"), ("b", "c")]).unwrap();
+    let options = RunOptions {
+        name: Arc::from("näme with \"quotes\""),
+        slots: Some(3),
+        timeout: Some(Duration::from_micros(3_600_000_001)),
+        ..RunOptions::default()
+    };
+    let plain = Profile { retry: Retry::times(2), ..Profile::default() };
+    let other = Profile { priority: Priority::HIGH, at_most_once: true, ..Profile::default() };
+    let mut spec = RunSpec::new(Arc::new(graph), options, plain);
+    spec.profiles.push(Arc::new(other));
+    spec.profile_of = vec![0, 1, 0];
+    spec.deadlines.insert(2, Duration::from_secs(5));
+    spec.keys.insert(1, Arc::from("k"));
+    spec
+}
+
+fn start_run(engine: &mut Engine, spec: RunSpec) -> (RunKey, Vec<Action>) {
+    let command = Command::SubmitRun { id: RunId(u128::MAX - 1), spec: Arc::new(spec) };
+    match ask(engine, at(1), command) {
+        (Reply::Accepted(run), actions) => (run, actions),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
+fn an_empty_store_restores_nothing_and_tenures_rise(opener: &Opener) {
+    let (first, snapshot) = opener().take_tenure().unwrap();
+    assert!(snapshot.runs.is_empty() && snapshot.submissions.is_empty());
+    assert!(snapshot.schedules.is_empty() && snapshot.limits.is_empty());
+    let (second, _) = opener().take_tenure().unwrap();
+    assert!(second > first, "a tenure is a new number each time");
+    assert!(opener().keeps_rows());
+}
+
+fn an_older_tenure_is_refused_and_changes_nothing(opener: &Opener) {
+    let mut older = open(opener);
+    submit(&mut older, 1);
+    let mut newer = open(opener);
+    let command = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(1) };
+    let refused = older.turn(at(2), [Input::Command(command)]);
+    assert!(matches!(refused, Err(EngineError::Lost(StoreError::StaleTenure { .. }))));
+    assert!(matches!(older.turn(at(2), []), Err(EngineError::NotRecovered)));
+    submit(&mut newer, 2);
+    let snapshot = stored(opener);
+    assert_eq!((snapshot.submissions.len(), snapshot.limits.len()), (2, 0));
+}
+
+fn the_same_change_set_is_kept_once(opener: &Opener) {
+    let mut store = opener();
+    let (tenure, _) = store.take_tenure().unwrap();
+    let mut scheduler = Scheduler::new(Config::default());
+    let mut decision = Decision::new();
+    let mut step = |decision: &mut Decision, name: &str, units| {
+        let command = Command::DefineLimit { name: Arc::from(name), spec: LimitSpec::Units(units) };
+        scheduler.step(at(1), Input::Command(command), decision);
+    };
+    step(&mut decision, "x", 1);
+    let proof = store.commit(tenure, decision.changes()).unwrap();
+    let again = store.commit(tenure, decision.changes()).unwrap();
+    decision.committed(proof);
+    decision.committed(again);
+    decision.clear();
+    step(&mut decision, "x", 2);
+    step(&mut decision, "y", 3);
+    let proof = store.commit(tenure, decision.changes()).unwrap();
+    decision.committed(proof);
+    let proof = store.commit(tenure, decision.changes()).unwrap();
+    decision.committed(proof);
+    let limits: Vec<(Arc<str>, LimitSpec)> =
+        [("x", 2), ("y", 3)].map(|(name, n)| (Arc::from(name), LimitSpec::Units(n))).to_vec();
+    assert_eq!(stored(opener).limits, limits);
+}
+
+fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
+    let mut engine = open(opener);
+    let (run, _) = start_run(&mut engine, spec());
+    let task = TaskSpec {
+        name: Arc::from("added"),
+        after: vec![0, 2],
+        profile: Arc::new(Profile::default()),
+        estimate: Some(Duration::from_millis(5)),
+        key: Some(Arc::from("k2")),
+        deadline: Some(Duration::from_secs(9)),
+    };
+    let (reply, _) = ask(&mut engine, at(2), Command::AddTask { run, task: task.clone() });
+    assert_eq!(reply, Reply::Added(TaskKey { run, index: 3 }));
+    ask(&mut engine, at(2), Command::PauseRun(run));
+
+    let snapshot = stored(opener);
+    let [kept] = &snapshot.runs[..] else { panic!("{:?}", snapshot.runs) };
+    let (row, wanted) = (&*kept.row.spec, spec());
+    assert_eq!(kept.row.id, RunId(u128::MAX - 1));
+    assert_eq!(kept.row.accepted_at, at(1).wall);
+    assert_eq!(row.graph, wanted.graph);
+    assert_eq!(row.options, wanted.options);
+    assert_eq!(row.profiles, wanted.profiles);
+    assert_eq!(row.profile_of, wanted.profile_of);
+    assert_eq!((&row.deadlines, &row.keys), (&wanted.deadlines, &wanted.keys));
+    assert_eq!(row.already_done, wanted.already_done);
+    assert_eq!(kept.added, [(3, Arc::new(task))]);
+    assert!(kept.change.is_some_and(|change| change.paused && change.result.is_none()));
+}
+
+fn tasks_come_back_in_their_newest_state(opener: &Opener) {
+    let mut engine = open(opener);
+    let (_, actions) = start_run(&mut engine, spec());
+    let [start] = starts(&actions)[..] else { panic!("{actions:?}") };
+    tell(&mut engine, at(2), ended(start, failure("fäil\n")));
+    let snapshot = stored(opener);
+    let row = snapshot.runs[0].tasks.iter().find(|row| row.id.index == 0).unwrap();
+    assert_eq!((row.state, row.attempts), (TaskState::Delayed, 1));
+    assert_eq!(row.error.as_deref(), Some("fäil\n"));
+    assert!(row.until.is_some_and(|until| until >= at(2).wall));
+    let indices: Vec<u32> = snapshot.runs[0].tasks.iter().map(|row| row.id.index).collect();
+    assert!(indices.is_sorted(), "rows come by index, one a task: {indices:?}");
+}
+
+fn what_has_ended_does_not_come_back(opener: &Opener) {
+    let mut engine = open(opener);
+    let (run, actions) = start_run(&mut engine, spec());
+    let mut waiting = starts(&actions);
+    while let Some(start) = waiting.pop() {
+        waiting.extend(starts(&tell(&mut engine, at(3), ended(start, Outcome::Succeeded))));
+    }
+    assert!(engine.scheduler_mut().take_report(run).is_some());
+    let (_, actions) = submit(&mut engine, 1);
+    tell(&mut engine, at(3), ended(starts(&actions)[0], failure("no")));
+    let (_, actions) = submit(&mut engine, 3);
+    let (waiting, _) = submit(&mut engine, 5);
+    let mode = CancelMode::Stop { grace: Duration::ZERO };
+    ask(&mut engine, at(4), Command::CancelRun { run: waiting, mode });
+    tell(&mut engine, at(5), ended(starts(&actions)[0], Outcome::Succeeded));
+    let snapshot = stored(opener);
+    assert!(snapshot.runs.is_empty() && snapshot.submissions.is_empty(), "{snapshot:?}");
+}
+
+fn submissions_come_back_in_order(opener: &Opener) {
+    let mut engine = open(opener);
+    for id in [7, 3, 4, 1] {
+        submit(&mut engine, id);
+    }
+    let snapshot = stored(opener);
+    let ids: Vec<u128> = snapshot.submissions.iter().map(|(row, _)| row.id.0).collect();
+    assert_eq!(ids, [7, 3, 4, 1]);
+    let (row, task) = &snapshot.submissions[0];
+    assert_eq!((row.priority, row.key.as_deref()), (Priority::new(7), None));
+    assert_eq!(row.deadline, Some(at(61).wall));
+    assert_eq!(*row.profile, Profile::default());
+    assert_eq!(task.as_ref().map(|task| task.state), Some(TaskState::Running));
+    assert_eq!(snapshot.submissions[2].0.key.as_deref(), Some("key"));
+}
+
+fn queues_and_limits_come_back_as_last_defined(opener: &Opener) {
+    let mut engine = open(opener);
+    let define = |name: &str, weight| Command::DefineQueue {
+        name: Arc::from(name),
+        spec: QueueSpec { weight, waiting_max: Some(9), ..QueueSpec::default() },
+    };
+    for command in [define("z", 1), define("a", 2), define("z", 3)] {
+        ask(&mut engine, at(1), command);
+    }
+    ask(&mut engine, at(1), Command::PauseQueue(Arc::from("a")));
+    let limits = [
+        ("units", LimitSpec::Units(3)),
+        ("rate", LimitSpec::Rate(Rate::new(2, Duration::from_secs(1)).unwrap())),
+        ("breaker", LimitSpec::Breaker(BreakerSpec::default())),
+    ];
+    for (name, spec) in limits.clone() {
+        ask(&mut engine, at(1), Command::DefineLimit { name: Arc::from(name), spec });
+    }
+    let snapshot = stored(opener);
+    let queues: Vec<(&str, u32, bool)> = snapshot
+        .queues
+        .iter()
+        .filter(|(name, ..)| &**name != "default")
+        .map(|(name, spec, paused)| (&**name, spec.weight, *paused))
+        .collect();
+    assert_eq!(queues, [("z", 3, false), ("a", 2, true)]);
+    let kept: Vec<(&str, LimitSpec)> =
+        snapshot.limits.iter().map(|(name, spec)| (&**name, spec.clone())).collect();
+    assert_eq!(kept, limits);
+    let engine = open(opener);
+    assert_eq!(engine.scheduler().overview(at(2)).queues.len(), 3);
+}
+
+fn schedules_come_back_where_they_stood(opener: &Opener) {
+    let mut engine = open(opener);
+    let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let add = |engine: &mut Engine, id, trigger| {
+        let spec = Box::new(ScheduleSpec::new(trigger));
+        let (id, priority) = (ScheduleId(id), Priority::LOW);
+        ask(engine, at(1), Command::AddSchedule { id, spec, profile, priority })
+    };
+    let cron = Trigger::calendar(Cron::parse("*/5 * * * *").unwrap(), Zone::utc());
+    add(&mut engine, 8, cron.clone());
+    let (_, actions) = add(&mut engine, 9, Trigger::every(Duration::from_secs(10)));
+    let [start] = starts(&actions)[..] else { panic!("{actions:?}") };
+    tell(&mut engine, at(2), ended(start, Outcome::Succeeded));
+    let (reply, _) = add(&mut engine, 10, Trigger::after(Duration::from_secs(1000)));
+    let Reply::Scheduled(cancelled) = reply else { panic!("{reply:?}") };
+    ask(&mut engine, at(2), Command::CancelSchedule(cancelled));
+
+    let snapshot = stored(opener);
+    let mut schedules: Vec<_> = snapshot.schedules.iter().collect();
+    schedules.sort_by_key(|row| row.id);
+    let [calendar, rate] = schedules[..] else { panic!("{schedules:?}") };
+    assert_eq!((calendar.id, &calendar.spec.trigger), (ScheduleId(8), &cron));
+    assert_eq!((rate.id, rate.state.fired, rate.priority), (ScheduleId(9), 1, Priority::LOW));
+    assert_eq!(rate.state.last_fired, Some(at(1).wall));
+    assert!(snapshot.submissions.is_empty());
+
+    // Whoever takes over does not fire the same instant again, but the next.
+    let mut engine = open(opener);
+    assert!(starts(&std::mem::take(&mut engine.outputs().actions)).is_empty());
+    let mut fired = Vec::new();
+    for second in 1..=10 {
+        fired.extend(starts(&tell(&mut engine, at(second), Event::TimePassed)));
+    }
+    assert_eq!(fired.len(), 1);
+}
+
+fn what_ran_when_the_owner_died_runs_again(opener: &Opener) {
+    let mut engine = open(opener);
+    let (_, actions) = start_run(&mut engine, spec());
+    let first = starts(&actions)[0];
+    drop(engine);
+    let mut engine = open(opener);
+    let actions = std::mem::take(&mut engine.outputs().actions);
+    let mut waiting = starts(&actions);
+    if waiting.is_empty() {
+        waiting = starts(&tell(&mut engine, at(600), Event::TimePassed));
+    }
+    let [second] = waiting[..] else { panic!("{waiting:?}") };
+    assert_eq!((second.id, second.attempt), (first.id, first.attempt + 1));
+    let mut count = 0;
+    while let Some(start) = waiting.pop() {
+        count += 1;
+        waiting.extend(starts(&tell(&mut engine, at(601), ended(start, Outcome::Succeeded))));
+    }
+    assert_eq!(count, 3);
+    engine.scheduler().check();
+    assert!(stored(opener).runs.is_empty());
+}
+
+fn what_waited_at_a_persisting_shutdown_comes_back(opener: &Opener) {
+    let mut engine = open(opener);
+    let (_, actions) = submit(&mut engine, 1);
+    submit(&mut engine, 3);
+    let start = starts(&actions)[0];
+    let command = Command::ShutDown { mode: ShutdownMode::Persist, grace: None };
+    ask(&mut engine, at(2), command);
+    let actions = tell(&mut engine, at(3), ended(start, Outcome::Succeeded));
+    assert!(actions.contains(&Action::ShutDownCompleted));
+    drop(engine);
+    let mut engine = open(opener);
+    let restored = starts(&std::mem::take(&mut engine.outputs().actions));
+    assert_eq!(restored.iter().map(|start| start.id.run).collect::<Vec<_>>(), [RunId(3)]);
+}

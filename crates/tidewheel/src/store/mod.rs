@@ -35,11 +35,8 @@ pub trait Store: Send {
     /// # Errors
     ///
     /// [`StoreError::StaleTenure`] when somebody else decides by now; otherwise what went wrong.
-    fn commit(
-        &mut self,
-        tenure: Tenure,
-        changes: ChangeSet<'_>,
-    ) -> Result<CommitProof, StoreError>;
+    fn commit(&mut self, tenure: Tenure, changes: ChangeSet<'_>)
+    -> Result<CommitProof, StoreError>;
 
     /// Whether rows are kept at all. If not, they are not even made.
     fn keeps_rows(&self) -> bool {

@@ -1,0 +1,196 @@
+//! Wheels on stores: nothing is told before it is stored, and what a store loses, waiters learn.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Gate, Log, builder, seconds, settle};
+use tidewheel::engine::{Engine, EngineError};
+use tidewheel::store::{Memory, Store, StoreError, conformance};
+use tidewheel::{Graph, LimitSpec, RunError, Shutdown, TaskError, Timestamp};
+use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+use tidewheel_core::input::{Command, Input};
+use tidewheel_core::row::Snapshot;
+use tidewheel_core::spec::{Config, Profile};
+use tidewheel_core::time::{Moment, Now};
+
+#[test]
+fn memory_conforms() {
+    conformance::exercise(|| {
+        let store = Memory::new();
+        Box::new(move || Box::new(store.clone()))
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wheel_on_a_store_does_all_that_one_without_does() {
+    let store = Memory::new();
+    let wheel = builder().slots(2).store(store.clone()).start();
+    let graph = Graph::numbered(50, (1..50).map(|index| (index / 2, index))).unwrap();
+    let report = wheel
+        .run(graph, |task| async move {
+            if task.index() % 7 == 6 && task.attempt() == 1 { Err("once") } else { Ok(()) }
+        })
+        .retries(1)
+        .start()
+        .unwrap();
+    wheel.every(seconds(1)).times(3).run(|| async {}).unwrap();
+    assert!(report.await.unwrap().is_success());
+    wheel.submit_normal(async {}).await.unwrap();
+    tokio::time::sleep(seconds(5)).await;
+    assert_eq!(store.unfinished(), 0);
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn persisted_work_is_adopted_by_the_next_wheel() {
+    let (store, log) = (Memory::new(), Log::default());
+    let wheel = builder().slots(1).store(store.clone()).start();
+    let gate = Gate::closed();
+    let running = wheel.submit_normal(gate.pass());
+    let waiting = wheel.submit_normal(async {});
+    let run = wheel.run(Graph::numbered(2, [(0, 1)]).unwrap(), |_| async {}).start().unwrap();
+    settle().await;
+    gate.open();
+    wheel.shutdown(Shutdown::persist()).await;
+    running.await.unwrap();
+    assert!(matches!(waiting.await, Err(TaskError::ShutDown)));
+    assert_eq!(run.await.unwrap_err(), RunError::ShutDown);
+    assert_eq!(store.unfinished(), 2);
+
+    let inner = log.clone();
+    let adopting = builder().store(store.clone()).adopt(move |attempt| {
+        inner.add(format!("{}", attempt.id().index));
+        async {}
+    });
+    let wheel = adopting.start();
+    tokio::time::sleep(seconds(60)).await;
+    assert_eq!(log.len(), 3);
+    assert_eq!(store.unfinished(), 0);
+    wheel.check();
+}
+
+/// A store that fails on order.
+struct Faulty {
+    memory: Memory,
+    /// How many of the next commits fail, and how.
+    faults: Arc<AtomicU32>,
+    is_kept: bool,
+    is_fatal: bool,
+}
+
+impl Store for Faulty {
+    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        self.memory.take_tenure()
+    }
+
+    fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<CommitProof, StoreError> {
+        let take = |left: u32| left.checked_sub(1);
+        if self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+            return self.memory.commit(tenure, changes);
+        }
+        if self.is_kept {
+            let _ = self.memory.commit(tenure, changes)?;
+        }
+        let source = "connection reset".into();
+        Err(match (self.is_fatal, self.is_kept) {
+            (true, _) => StoreError::Corrupt { what: String::from("page 7") },
+            (false, true) => StoreError::Ambiguous { source },
+            (false, false) => StoreError::Unavailable { source },
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_is_uncertain_is_repeated_and_counts_once() {
+    for is_kept in [true, false] {
+        let (memory, faults) = (Memory::new(), Arc::new(AtomicU32::new(0)));
+        let store =
+            Faulty { memory: memory.clone(), faults: faults.clone(), is_kept, is_fatal: false };
+        let wheel = builder().store(store).start();
+        for _ in 0..10 {
+            faults.store(3, Ordering::SeqCst);
+            assert_eq!(wheel.submit_normal(async { 1 }).await.unwrap(), 1);
+        }
+        assert_eq!(wheel.stats().total.completed, 10);
+        assert_eq!(memory.unfinished(), 0);
+    }
+}
+
+#[tokio::test]
+async fn when_the_store_is_lost_everybody_is_told_and_nothing_more_is_accepted() {
+    for is_fatal in [true, false] {
+        let (memory, faults, log) = (Memory::new(), Arc::new(AtomicU32::new(0)), Log::default());
+        let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal };
+        let wheel = builder().slots(2).store(store).start();
+        let gate = Gate::closed();
+        let running = wheel.submit_normal(std::future::pending::<()>());
+        let finishing = wheel.submit_normal(gate.pass());
+        let inner = log.clone();
+        let waiting = wheel.submit_normal(async move { inner.add("ran") });
+        let run = wheel.run(Graph::numbered(1, []).unwrap(), |_| async {}).start().unwrap();
+        settle().await;
+        faults.store(1000, Ordering::SeqCst);
+        gate.open();
+        assert!(matches!(finishing.await, Err(TaskError::Lost(_))));
+        assert!(matches!(running.await, Err(TaskError::Lost(_))));
+        assert!(matches!(waiting.await, Err(TaskError::Lost(_))));
+        assert!(matches!(run.await, Err(RunError::Lost(_))));
+        assert!(wheel.submit_normal(async {}).rejection().is_some());
+        wheel.shutdown(Shutdown::drain()).await;
+        assert_eq!(log.len(), 0);
+    }
+}
+
+/// "Accepted" means stored: what could not be stored was not accepted and does not start.
+#[tokio::test]
+async fn what_is_not_stored_does_not_start() {
+    let (memory, faults, log) = (Memory::new(), Arc::new(AtomicU32::new(0)), Log::default());
+    let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal: false };
+    let wheel = builder().store(store).start();
+    faults.store(1000, Ordering::SeqCst);
+    let inner = log.clone();
+    let refused = wheel.submit_normal(async move { inner.add("ran") });
+    assert!(refused.rejection().is_some());
+    settle().await;
+    assert_eq!(log.len(), 0);
+}
+
+#[tokio::test]
+async fn a_second_wheel_on_the_same_store_fences_off_the_first() {
+    let store = Memory::new();
+    let first = builder().store(store.clone()).start();
+    let second = builder().store(store.clone()).start();
+    assert!(first.submit_normal(async {}).rejection().is_some());
+    assert_eq!(second.submit_normal(async { 2 }).await.unwrap(), 2);
+}
+
+/// What a simulator relies on: an engine that lost a decision goes on from the store.
+#[test]
+fn a_lost_engine_recovers_from_its_store() {
+    let (memory, faults) = (Memory::new(), Arc::new(AtomicU32::new(0)));
+    let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal: false };
+    let now = Now { monotonic: Moment::from_millis(1), wall: Timestamp::from_seconds(1) };
+    let mut engine = Engine::open(Config::default(), Box::new(store), now).unwrap();
+    let limit = |name: &str| {
+        let command = Command::DefineLimit { name: Arc::from(name), spec: LimitSpec::Units(1) };
+        [Input::Command(command)]
+    };
+    engine.turn(now, limit("kept")).unwrap();
+    let before = engine.tenure();
+    faults.store(5, Ordering::SeqCst);
+    assert!(matches!(engine.turn(now, limit("lost")), Err(EngineError::Lost(_))));
+    assert!(engine.is_lost() && engine.outputs().is_empty());
+    assert!(matches!(engine.turn(now, limit("more")), Err(EngineError::NotRecovered)));
+    engine.recover(now).unwrap();
+    assert!(!engine.is_lost() && engine.tenure() > before);
+    let profile = |name: &str| Profile { limits: vec![(Arc::from(name), 1)], ..Profile::default() };
+    assert!(engine.scheduler_mut().profile(&profile("kept")).is_ok());
+    assert!(engine.scheduler_mut().profile(&profile("lost")).is_err());
+}
