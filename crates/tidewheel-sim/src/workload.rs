@@ -28,6 +28,8 @@ pub const UNITS: u32 = 4;
 pub const RATE_LIMIT: &str = "calls";
 /// A circuit breaker.
 pub const BREAKER: &str = "service";
+/// An expression that names a time of day which some nights do not have.
+pub const NIGHTLY: &str = "30 2 * * *";
 /// Keys of tasks that run one at a time.
 pub const KEYS: [&str; 3] = ["red", "green", "blue"];
 
@@ -245,7 +247,7 @@ pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
         5..=6 => Trigger::FixedDelay { delay: random.millis(500, 20_000), start },
         7 => Trigger::Custom,
         _ => {
-            let text = *random.pick(&["*/7 * * * * *", "* * * * *", "30 2 * * *", "*/20 * * * *"]);
+            let text = *random.pick(&["*/7 * * * * *", "* * * * *", NIGHTLY, "*/20 * * * *"]);
             let zone = *random.pick(&["UTC", "Europe/Zurich", "America/New_York"]);
             let cron = Cron::parse(text).expect("the expression is valid");
             Trigger::calendar(cron, Zone::named(zone).expect("the zone is known"))
@@ -271,8 +273,15 @@ pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
         let from = wall.after(random.millis(1_000, 60_000));
         spec.exclusions.push(Span::new(from, from.after(random.millis(1_000, 60_000))));
     }
+    if random.percent(10) {
+        let from = wall.after(random.millis(1_000, 30_000));
+        spec.window = Some(Span::new(from, from.after(random.millis(10_000, 600_000))));
+    }
     if random.percent(15) {
         spec.max_firings = Some(random.between(1, 5));
+    } else if spec.overlap == Overlap::Allow {
+        // Firings that do not wait for each other would pile up without end.
+        spec.max_firings = Some(random.between(5, 25));
     }
     if random.percent(30) {
         spec.backoff = Some(retry(random));

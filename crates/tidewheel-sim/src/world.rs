@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidewheel_core::decision::{Action, Start};
+use tidewheel_core::decision::{Action, Fact, Start};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use tidewheel_core::input::{Event, Input, Rejection, Reply};
 use tidewheel_core::row::Change;
+use tidewheel_core::schedule::Trigger;
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
@@ -19,14 +20,9 @@ use crate::engine::{Engine, EngineError};
 use crate::executor::{Executor, Report};
 use crate::ledger::{Ledger, Promises, Violation};
 use crate::random::Random;
-use crate::store::{CommitError, SimStore, StoreFault};
+use crate::store::{CommitError, Rows, SimStore, StoreFault};
 use crate::trace::Trace;
 use crate::workload;
-
-/// Rules that are known to be broken; each has a scenario under `scenarios/`.
-pub const KNOWN: &[&str] = &[
-    "nothing starts while paused",
-];
 
 /// What a seed came to.
 #[derive(Debug)]
@@ -161,19 +157,13 @@ impl World {
         }
     }
 
-    /// The first broken rule that is not known.
+    /// The first broken rule, if any.
     pub(crate) fn broken(&mut self) -> Option<String> {
         let stored = std::mem::take(&mut self.store.rows().violations);
         let stored = stored.into_iter().map(|text| Violation { rule: "rows make sense", text });
         self.violations.extend(stored);
-        for violation in std::mem::take(&mut self.violations) {
-            if KNOWN.contains(&violation.rule) {
-                self.coverage.hit(&format!("known: {}", violation.rule));
-            } else {
-                return Some(format!("{}: {}", violation.rule, violation.text));
-            }
-        }
-        None
+        let first = self.violations.first();
+        first.map(|violation| format!("{}: {}", violation.rule, violation.text))
     }
 
     pub(crate) fn fresh(&mut self) -> u128 {
@@ -272,7 +262,7 @@ impl World {
     /// When something happens next without anybody asking.
     pub(crate) fn next_due(&self) -> Option<Moment> {
         let wakeup =
-            self.engine.as_ref().and_then(|engine| engine.scheduler().next_wakeup(self.now));
+            self.engine.as_ref().and_then(|engine| engine.scheduler().next_wakeup());
         let answers = self.asked.iter().map(|(at, _)| *at);
         self.executor.next_due().into_iter().chain(wakeup).chain(answers).min()
     }
@@ -322,6 +312,7 @@ impl World {
     fn receive(&mut self, report: &Report) -> Option<Event> {
         if report.is_copy {
             let key = self.find_key(report.id.task)?;
+            self.coverage.hit("report: stale, fenced");
             let outcome = report.outcome.clone();
             return Some(Event::AttemptEnded { task: key, attempt: report.id.number, outcome });
         }
@@ -400,11 +391,16 @@ impl World {
     /// Carries out what a stored decision asks for, unless the process dies on the way.
     fn follow(&mut self, asked: Vec<Asked>) {
         let Some(engine) = &mut self.engine else { return };
+        let rows = self.store.rows();
         for change in engine.decision().changes().changes() {
-            note_change(change, &mut self.trace, &mut self.coverage);
+            note_change(change, &rows, &mut self.trace, &mut self.coverage);
         }
+        drop(rows);
         let outputs = std::mem::take(engine.outputs());
         engine.scheduler().check();
+        for notice in &outputs.notices {
+            note_fact(&notice.fact, &mut self.coverage);
+        }
         let replies = outputs.replies;
         let dies_at = (self.faults && self.random.percent(2))
             .then(|| self.random.below(outputs.actions.len() as u64 + 1) as usize);
@@ -485,7 +481,21 @@ impl World {
     }
 }
 
-fn note_change(change: &Change, trace: &mut Trace, coverage: &mut Coverage) {
+fn note_fact(fact: &Fact, coverage: &mut Coverage) {
+    match fact {
+        Fact::BreakerChanged { open: true, .. } => coverage.hit("breaker: opened"),
+        Fact::BreakerChanged { open: false, .. } => coverage.hit("breaker: closed"),
+        _ => {}
+    }
+}
+
+/// Whether an instant stands for a time of day that the night did not have.
+fn is_in_gap(trigger: &Trigger, nominal: Timestamp) -> bool {
+    let Trigger::Calendar { cron, .. } = trigger else { return false };
+    cron.to_string() == workload::NIGHTLY && nominal.as_micros() % 3_600_000_000 == 0
+}
+
+fn note_change(change: &Change, rows: &Rows, trace: &mut Trace, coverage: &mut Coverage) {
     match change {
         Change::RunAccepted(row) => trace.add(format_args!("run {}", row.id)),
         Change::TaskChanged(row) => {
@@ -494,8 +504,14 @@ fn note_change(change: &Change, trace: &mut Trace, coverage: &mut Coverage) {
         }
         Change::FiringStored(row) => {
             trace.add(format_args!("{row:?}"));
-            if let Err(reason) = row.fate {
-                coverage.add(&format!("skip: {reason}"), row.count);
+            match row.fate {
+                Err(reason) => coverage.add(&format!("skip: {reason}"), row.count),
+                Ok(_) => {
+                    let schedule = rows.schedules.get(&row.schedule);
+                    if schedule.is_some_and(|(of, _)| is_in_gap(&of.spec.trigger, row.nominal)) {
+                        coverage.hit("schedule: fired in a clock-change gap");
+                    }
+                }
             }
         }
         Change::ScheduleStored(row) => trace.add(format_args!("{:?} {:?}", row.id, row.state)),

@@ -138,6 +138,8 @@ pub(crate) struct Lanes {
     lanes: Vec<Lane>,
     /// No entry is older than this.
     oldest_bound: Moment,
+    /// A lane in which a set may have moved without notice.
+    stale: u8,
 }
 
 /// The lane whose turn it is.
@@ -157,7 +159,13 @@ impl Choice {
 
 impl Lanes {
     pub fn new() -> Self {
-        Self { mask: 0, place: [NO_LANE; LANES], lanes: Vec::new(), oldest_bound: Moment::MAX }
+        Self {
+            mask: 0,
+            place: [NO_LANE; LANES],
+            lanes: Vec::new(),
+            oldest_bound: Moment::MAX,
+            stale: NO_LANE,
+        }
     }
 
     #[inline]
@@ -289,6 +297,22 @@ impl Lanes {
             lane.dead += 1;
         }
         self.tidy(priority, alive);
+    }
+
+    /// A task was taken from a set in this lane, and its place is not looked at now.
+    #[inline]
+    pub fn note_stale(&mut self, priority: u8) {
+        debug_assert!(self.stale == NO_LANE || self.stale == priority, "one set is all there is");
+        self.stale = priority;
+    }
+
+    /// Brings to order what was left.
+    #[inline]
+    pub fn tidy_stale(&mut self, alive: impl FnMut(&Entry) -> Alive) {
+        if self.stale != NO_LANE {
+            let priority = std::mem::replace(&mut self.stale, NO_LANE);
+            self.tidy(priority, alive);
+        }
     }
 
     #[inline]

@@ -58,6 +58,21 @@ impl ReadySet {
         self.len += 1;
     }
 
+    /// The rank of the task that goes first inside the run, and when it became ready.
+    pub fn first(&mut self, tasks: &[Task]) -> Option<(u32, u64)> {
+        while let Some(rank) = self.occupied.first() {
+            let task = &tasks[self.heads[rank as usize] as usize];
+            if task.state == TaskState::Ready {
+                return Some((rank, task.ready_sequence));
+            }
+            self.heads[rank as usize] = task.next;
+            if task.next == NO_TASK {
+                self.occupied.remove(rank);
+            }
+        }
+        None
+    }
+
     /// Takes the task that goes first inside the run.
     pub fn pop(&mut self, tasks: &[Task]) -> Option<u32> {
         while let Some(rank) = self.occupied.first() {

@@ -220,6 +220,10 @@ impl Scheduler {
     ) {
         let Some(task) = self.member(key) else { return };
         let attempt = task.attempts;
+        // A task that was cancelled does not come back because its attempt is stopped once more.
+        let comes_back = |reason| matches!(reason, Reason::Preempted | Reason::HandedBack);
+        let is_final = task.state == TaskState::Cancelling && !comes_back(task.reason);
+        let reason = if is_final && comes_back(reason) { task.reason } else { reason };
         match task.state {
             TaskState::Running => {
                 self.transition(key, TaskState::Cancelling, reason, now, decision);

@@ -27,6 +27,9 @@ impl Scheduler {
             return;
         }
         while self.has_free_slot() {
+            if self.start_from_favourite(now, decision) {
+                continue;
+            }
             let Some(queue) = self.next_queue(now.monotonic) else { break };
             self.start_next(queue, now, decision);
         }
@@ -118,6 +121,36 @@ impl Scheduler {
         }
     }
 
+    /// Starts a task of the ready set that the last one was taken from, if nothing else waits:
+    /// then neither queues nor lanes have a say.
+    #[inline]
+    fn start_from_favourite(&mut self, now: Now, decision: &mut Decision) -> bool {
+        let (run_key, set_index) = self.favourite;
+        let Some(Work::Run(run)) = self.works.get_mut(run_key) else { return false };
+        let run = &mut **run;
+        let Some(set) = run.sets.get_mut(set_index as usize) else { return false };
+        if u64::from(set.len()) != self.waiting || set.len() < 2 || !set.listed {
+            return false;
+        }
+        let class = &mut self.classes[set.class as usize];
+        let queue = &self.queues[class.queue as usize];
+        if !class.needs.is_empty()
+            || queue.paused
+            || queue.spec.rate.is_some()
+            || queue.spec.slots.is_some_and(|slots| queue.active >= slots)
+            || run.paused
+            || run.active >= run.slots_max
+        {
+            return false;
+        }
+        let index = set.pop(&run.tasks).expect("a set with tasks has a first");
+        class.lanes.note_stale(set.priority);
+        let key = TaskKey { run: RunKey(run_key), index };
+        self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
+        self.start_attempt(key, now, decision);
+        true
+    }
+
     /// Starts the task that goes first in a queue, or closes what stands before it and cannot start.
     fn start_next(&mut self, queue: u32, now: Now, decision: &mut Decision) {
         let Some((class, choice)) = self.best_of(queue, now.monotonic) else { return };
@@ -127,6 +160,7 @@ impl Scheduler {
             self.unlist(class, choice, entry);
             return;
         }
+        let (class, set) = self.first_set(class, choice, entry);
         if !self.classes[class as usize].needs.is_empty()
             && self.is_blocked(class, entry.ready_at, now.monotonic)
         {
@@ -136,14 +170,56 @@ impl Scheduler {
             0
         } else {
             let Some(Work::Run(run)) = self.works.get_mut(entry.run) else { return };
-            let set = &mut run.sets[entry.set as usize];
+            let set = &mut run.sets[set as usize];
             set.pop(&run.tasks).expect("a listed set is not empty")
         };
         let key = TaskKey { run: RunKey(entry.run), index };
         self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
+        self.favourite = (entry.run, set);
         self.note_turn(class, choice);
-        self.leave_lane(class, choice, entry);
+        if set == entry.set {
+            self.leave_lane(class, choice, entry);
+        } else {
+            self.leave_other_lane(class, choice);
+        }
         self.start_attempt(key, now, decision);
+    }
+
+    /// Where the run whose turn it is has ready tasks in several classes: the class and set of the
+    /// task that goes first in the run's own order. Age decides between runs, never within one.
+    #[inline]
+    fn first_set(&mut self, class: u32, choice: Choice, entry: Entry) -> (u32, u32) {
+        let Self { works, classes, .. } = self;
+        let Some(Work::Run(run)) = works.get_mut(entry.run) else { return (class, entry.set) };
+        if entry.set == SINGLE || run.sets.len() == 1 {
+            return (class, entry.set);
+        }
+        let queue = classes[class as usize].queue;
+        let run = &mut **run;
+        let mut best = ((u32::MAX, u64::MAX), class, entry.set);
+        for (set, number) in run.sets.iter_mut().zip(0..) {
+            let other = &classes[set.class as usize];
+            let is_eligible = set.listed && set.priority == choice.priority;
+            if !is_eligible || !other.is_open || other.queue != queue {
+                continue;
+            }
+            if let Some(first) = set.first(&run.tasks) {
+                best = best.min((first, set.class, number));
+            }
+        }
+        (best.1, best.2)
+    }
+
+    /// A task was taken from a set that need not stand first in its lane.
+    fn leave_other_lane(&mut self, class: u32, choice: Choice) {
+        let Self { works, classes, queues, .. } = self;
+        let taken = &mut classes[class as usize];
+        taken.lanes.took_from_set(choice, |entry| alive(works, entry));
+        if taken.lanes.is_empty() {
+            taken.is_open = false;
+            queues[taken.queue as usize].open.retain(|&other| other != class);
+            self.drop_reservations(class);
+        }
     }
 
     /// Takes the ready set of a run that may not start out of its lane.
@@ -222,7 +298,10 @@ impl Scheduler {
     }
 
     fn oldest_of_the_most_urgent(&mut self, queue: u32, now: Moment) -> Option<(u32, Choice)> {
-        let Self { queues, classes, ageing, .. } = self;
+        let Self { works, queues, classes, ageing, .. } = self;
+        for &class in &queues[queue as usize].open {
+            classes[class as usize].lanes.tidy_stale(|entry| alive(works, entry));
+        }
         if let [class] = queues[queue as usize].open[..] {
             let entry = &mut classes[class as usize];
             entry.lanes.refresh_bound(now, ageing);

@@ -200,10 +200,10 @@ impl Scheduler {
     fn judge_failure(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(run) = self.run(key.run.0) else { return };
         let own = words(self.profile_spec(key)).as_failed();
-        let dependents = run.successors(key.index).map(|index| {
+        let dependents = run.successors(key.index).filter_map(|index| {
             let profile = self.profile_spec(TaskKey { run: key.run, index });
             // Clean-up runs in any case and so has no say.
-            if profile.always { Some(OnError::Continue) } else { words(profile).as_dependent() }
+            (!profile.always).then(|| words(profile).as_dependent())
         });
         let stops = failure::stops_run(own, dependents, run.spec.options.on_error);
         let tolerated = failure::is_tolerated(own, stops);

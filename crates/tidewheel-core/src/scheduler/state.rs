@@ -75,6 +75,8 @@ pub struct Scheduler {
     pub(super) virtual_time: u64,
     /// Tasks that are ready, in all queues.
     pub(super) waiting: u64,
+    /// The ready set the last task was taken from: likely the one the next is taken from.
+    pub(super) favourite: (DefaultKey, u32),
     /// Tasks that became ready in this step and have no place in the order yet.
     pub(super) fresh: Vec<TaskKey>,
     /// Runs that may have ended in this step.
@@ -159,6 +161,7 @@ impl Scheduler {
             notice_sequence: 0,
             virtual_time: 0,
             waiting: 0,
+            favourite: (DefaultKey::default(), 0),
             fresh: Vec::new(),
             finishing: Vec::new(),
             reserving: None,

@@ -20,23 +20,15 @@ use crate::time::{Moment, Now, Timestamp};
 
 /// How far the two clocks may drift apart before calendars are looked at again.
 const WALL_TOLERANCE_MICROS: i64 = 100_000;
-/// How long to sleep at most toward an instant of the wall clock, which may jump meanwhile.
-const WALL_CHECK: Duration = Duration::from_secs(1);
 
 impl Scheduler {
     /// When [`crate::Event::TimePassed`] is wanted at the latest.
+    ///
+    /// It counts on a wall clock that goes as the monotonic one does. A driver whose wall clock may
+    /// be set should send the event every second or so, or when it is told of the change.
     #[must_use]
-    pub fn next_wakeup(&self, now: Now) -> Option<Moment> {
-        let timer = self.timers.next_wakeup();
-        if self.schedules.is_empty() || !self.has_wall_schedules() {
-            return timer;
-        }
-        let check = now.monotonic.after(WALL_CHECK);
-        Some(timer.map_or(check, |timer| timer.min(check)))
-    }
-
-    fn has_wall_schedules(&self) -> bool {
-        self.schedules.values().any(|entry| matches!(entry.schedule.next_due(), Some(Due::Wall(_))))
+    pub fn next_wakeup(&self) -> Option<Moment> {
+        self.timers.next_wakeup()
     }
 
     pub(super) fn time_passed(&mut self, now: Now, decision: &mut Decision) {

@@ -43,7 +43,6 @@ pub struct Player {
     pub(super) stopping: Vec<String>,
     pub(super) notices: Vec<Notice>,
     pub(super) results: BTreeMap<RunId, RunResult>,
-    pub(super) ended_schedules: Vec<ScheduleId>,
     pub(super) asked: Vec<ScheduleKey>,
     pub(super) last_reply: Option<Result<Reply, String>>,
     pub(super) shut_down: bool,
@@ -72,7 +71,6 @@ impl Player {
             stopping: Vec::new(),
             notices: Vec::new(),
             results: BTreeMap::new(),
-            ended_schedules: Vec::new(),
             asked: Vec::new(),
             last_reply: None,
             shut_down: false,
@@ -258,7 +256,7 @@ impl Player {
         }
         for _ in 0..TURNS_MAX {
             let now = self.now;
-            let wakeup = self.engine()?.scheduler().next_wakeup(now);
+            let wakeup = self.engine()?.scheduler().next_wakeup();
             let ending = self.ending.first_key_value().map(|((at, _), _)| *at);
             let next = wakeup.into_iter().chain(ending).min().unwrap_or(Moment::MAX);
             if next > target {

@@ -88,16 +88,6 @@ impl Words {
         found
     }
 
-    /// Takes these words if they come next.
-    pub fn accept_all(&mut self, words: &[&str]) -> bool {
-        let rest = self.words.get(self.next..self.next + words.len());
-        let found = rest.is_some_and(|rest| rest == words);
-        if found {
-            self.next += words.len();
-        }
-        found
-    }
-
     /// Takes a word that must come.
     ///
     /// # Errors

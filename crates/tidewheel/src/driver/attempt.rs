@@ -64,6 +64,7 @@ async fn drive_pending<F: Future>(
     mut slot: Pin<&mut Option<F>>,
 ) -> Ended<F::Output> {
     seat.register();
+    seat.shared.launch_spare();
     let mut deadline: Pin<&mut Option<Sleep>> = pin!(timeout.map(tokio::time::sleep));
     let mut grace: Pin<&mut Option<Sleep>> = pin!(None);
     let mut grace_granted: Option<Duration> = None;

@@ -3,20 +3,33 @@
 //! Lock, step, settle, unlock, and only then carry out the effects.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use tidewheel_core::input::{Command, Event, Input, Rejection, Reply, ShutdownMode};
+use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode};
 use tidewheel_core::time::Now;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 use super::attempt::guard;
 use super::effect::{Effect, End};
+use super::post::{Post, Report, Rival};
+use super::seat::Seat;
 use super::state::{Next, State, Wanted};
 use super::worker::single_worker;
 use crate::clock::Clock;
 use crate::notices::Hub;
+
+/// How often a worker looks for its answer before it waits for the lock.
+const SPINS_MAX: u32 = 2_000;
+/// What finding the scheduler taken counts against finding it free, which counts one.
+const DEFEAT: u32 = 3;
+/// A worker that is so much the loser leaves.
+const DEFEATS_MAX: u32 = 12;
+/// A task that takes no longer costs less than bringing it to another thread.
+const SHORT_NANOS: u64 = 3_000;
+/// So many looks without spare work end the watch.
+const WATCH_IDLE_MAX: u32 = 50;
 
 pub(crate) struct Shared {
     pub clock: Clock,
@@ -30,6 +43,11 @@ pub(crate) struct Shared {
     handles: AtomicUsize,
     is_shutting_down: AtomicBool,
     state: Mutex<State>,
+    post: Post,
+    /// The lock is held by a worker, which will be back soon.
+    is_driven: AtomicBool,
+    has_spare: AtomicBool,
+    is_watched: AtomicBool,
 }
 
 /// What a wheel is made of besides its state.
@@ -50,6 +68,10 @@ impl Shared {
             handles: AtomicUsize::new(0),
             is_shutting_down: AtomicBool::new(false),
             state: Mutex::new(state),
+            post: Post::default(),
+            is_driven: AtomicBool::new(false),
+            has_spare: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
         })
     }
 
@@ -57,10 +79,9 @@ impl Shared {
     pub fn begin(self: &Arc<Self>) {
         self.clock.tell_jumps(&self.timer);
         let mut effects = Vec::new();
-        let now = self.clock.now_exactly();
         let mut state = self.lock();
         state.adopt_outputs();
-        state.settle(now, Wanted::Nothing, &mut effects);
+        state.settle(Wanted::Nothing, &mut effects);
         drop(state);
         self.perform(&mut effects);
         self.runtime.spawn(super::timer::keep_time(Arc::clone(self)));
@@ -73,6 +94,132 @@ impl Shared {
             state.end.get_or_insert(End::Lost(Arc::from("the scheduler broke an invariant")));
             state
         })
+    }
+
+    /// The lock, if nobody has it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(_)) => Some(self.lock()),
+        }
+    }
+
+    /// Takes in the end of an attempt and gives the one to go on with: by itself if the scheduler
+    /// is free, else through whoever has it.
+    pub(super) fn attempt_ended(
+        self: &Arc<Self>,
+        rival: &mut Rival,
+        seat: &Arc<Seat>,
+        outcome: Outcome,
+        wanted: Wanted,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Next> {
+        let now = self.clock.now();
+        let took = now.monotonic.nanos_since(rival.last);
+        rival.last = now.monotonic;
+        if let Some(mut state) = self.try_lock() {
+            rival.defeats = rival.defeats.saturating_sub(1);
+            self.is_driven.store(true, Ordering::Relaxed);
+            let next = state.attempt_ended(now, seat, outcome, wanted, effects);
+            self.take_in_reports(&mut state, now, effects);
+            if took > SHORT_NANOS {
+                // Not so short after all: other threads are of use.
+                state.launch_spare(effects);
+            }
+            self.has_spare.store(!state.spare.is_empty(), Ordering::Relaxed);
+            self.is_driven.store(false, Ordering::Relaxed);
+            return next;
+        }
+        rival.defeats += DEFEAT;
+        if rival.defeats >= DEFEATS_MAX
+            && took <= SHORT_NANOS
+            && self.is_driven.load(Ordering::Relaxed)
+        {
+            self.leave(seat, outcome);
+            return None;
+        }
+        let wanted = Some((wanted, Arc::clone(&rival.answer)));
+        self.post.leave(Report { seat: Arc::clone(seat), outcome, wanted });
+        let mut tries = 0;
+        loop {
+            if let Some(next) = rival.answer.take() {
+                return next;
+            }
+            // The holder may have looked at the post just before the report was left.
+            let free = if tries < SPINS_MAX { self.try_lock() } else { Some(self.lock()) };
+            match free {
+                Some(mut state) => self.take_in_reports(&mut state, now, effects),
+                None => std::hint::spin_loop(),
+            }
+            tries += 1;
+        }
+    }
+
+    /// Leaves a report behind and the work to the worker that has the scheduler.
+    fn leave(self: &Arc<Self>, seat: &Arc<Seat>, outcome: Outcome) {
+        self.post.leave(Report { seat: Arc::clone(seat), outcome, wanted: None });
+        if !self.is_watched.swap(true, Ordering::AcqRel) {
+            self.runtime.spawn(super::timer::watch_spare(Arc::clone(self)));
+        }
+    }
+
+    /// Takes in what workers left while the scheduler was busy.
+    fn take_in_reports(&self, state: &mut State, now: Now, effects: &mut Vec<Effect>) {
+        loop {
+            let mut reports = std::mem::take(&mut state.reports);
+            self.post.collect(&mut reports);
+            if reports.is_empty() {
+                state.reports = reports;
+                return;
+            }
+            for Report { seat, outcome, wanted } in reports.drain(..) {
+                match wanted {
+                    Some((wanted, answer)) => {
+                        let next = state.attempt_ended(now, &seat, outcome, wanted, effects);
+                        // The worker reuses its seat if nobody else has it.
+                        drop(seat);
+                        answer.give(next);
+                    }
+                    None => state.last_attempt_ended(now, &seat, outcome, effects),
+                }
+            }
+            state.reports = reports;
+        }
+    }
+
+    /// The attempt of the worker that has spare work must wait: others take it over.
+    pub(super) fn launch_spare(self: &Arc<Self>) {
+        if !self.has_spare.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut effects = Vec::new();
+        let mut state = self.lock();
+        state.launch_spare(&mut effects);
+        self.has_spare.store(false, Ordering::Relaxed);
+        drop(state);
+        self.perform(&mut effects);
+    }
+
+    /// Looks after spare work that nobody has come for since the last look. Whether to go on.
+    pub(super) fn look_after_spare(self: &Arc<Self>, idle: &mut u32) -> bool {
+        let mut effects = Vec::new();
+        let now = self.clock.now();
+        let mut state = self.lock();
+        *idle = if state.spare.is_empty() { *idle + 1 } else { 0 };
+        self.take_in_reports(&mut state, now, &mut effects);
+        state.launch_spare(&mut effects);
+        self.has_spare.store(false, Ordering::Relaxed);
+        let goes_on = *idle < WATCH_IDLE_MAX && state.end.is_none();
+        if !goes_on {
+            self.is_watched.store(false, Ordering::Release);
+            // A report left since, before its worker saw that nobody watches any more.
+            self.take_in_reports(&mut state, now, &mut effects);
+            state.launch_spare(&mut effects);
+        }
+        drop(state);
+        self.perform(&mut effects);
+        goes_on
     }
 
     /// Asks something of the scheduler.
@@ -95,7 +242,8 @@ impl Shared {
         if let Ok(reply) = &reply {
             bind(&mut state, reply);
         }
-        let next = state.settle(now, Wanted::Single, &mut effects);
+        let next = state.settle(Wanted::Single, &mut effects);
+        self.take_in_reports(&mut state, now, &mut effects);
         drop(state);
         if let Some(Next::Single(single)) = next {
             self.runtime.spawn(single_worker(Arc::clone(self), single));
@@ -109,7 +257,8 @@ impl Shared {
         let mut state = self.lock();
         // An event has no reply; if the wheel has ended, nobody is interested any more.
         let _ = state.step(now, Input::Event(event));
-        state.settle(now, Wanted::Nothing, effects);
+        state.settle(Wanted::Nothing, effects);
+        self.take_in_reports(&mut state, now, effects);
     }
 
     /// Carries out effects, and what follows from them, without the lock.

@@ -2,19 +2,20 @@
 //!
 //! Actions become effects here; effects are carried out without the lock, in `shared`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use tidewheel_core::decision::{Action, Notice, Start};
 use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
-use tidewheel_core::input::{Input, Outcome, Rejection, Reply};
+use tidewheel_core::input::{Event, Input, Outcome, Rejection, Reply};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tokio::sync::mpsc;
 
 use super::attempt::BoxFuture;
 use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::Engine;
+use super::post::Report;
 use super::seat::{Seat, Stopped};
 use crate::attempt::Attempt;
 use crate::error::describe;
@@ -45,6 +46,10 @@ pub(crate) struct State {
     ids: Ids,
     /// The actions of the newest turn; kept for its buffer.
     actions: Vec<Action>,
+    /// Attempts whose worker left because another one was faster alone.
+    pub(super) spare: VecDeque<Effect>,
+    /// Reports being taken in; kept for its buffer.
+    pub(super) reports: Vec<Report>,
 }
 
 enum Entry {
@@ -102,6 +107,8 @@ impl State {
             adopt,
             ids: Ids::new(seed),
             actions: Vec::new(),
+            spare: VecDeque::new(),
+            reports: Vec::new(),
         }
     }
 
@@ -154,13 +161,82 @@ impl State {
         std::mem::swap(&mut self.engine.outputs().actions, &mut self.actions);
     }
 
-    /// Turns the actions of the newest step into effects, except one attempt the caller wants.
-    pub(super) fn settle(
+    /// Takes in the end of an attempt and gives the one its worker goes on with.
+    pub(super) fn attempt_ended(
         &mut self,
         now: Now,
+        seat: &Seat,
+        outcome: Outcome,
         wanted: Wanted,
         effects: &mut Vec<Effect>,
     ) -> Option<Next> {
+        self.unregister(seat);
+        let Start { task, attempt, .. } = seat.start;
+        let event = Event::AttemptEnded { task, attempt, outcome };
+        // An event has no reply; settle sees it if the wheel has ended.
+        let _ = self.step(now, Input::Event(event));
+        let next = self.settle(wanted, effects);
+        if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
+    }
+
+    /// Takes in the end of an attempt whose worker has left: what follows is spare.
+    pub(super) fn last_attempt_ended(
+        &mut self,
+        now: Now,
+        seat: &Seat,
+        outcome: Outcome,
+        effects: &mut Vec<Effect>,
+    ) {
+        let known = effects.len();
+        self.attempt_ended(now, seat, outcome, Wanted::Nothing, effects);
+        for effect in effects.split_off(known) {
+            match effect {
+                Effect::Launch(..) | Effect::LaunchSingle(_) => self.spare.push_back(effect),
+                other => effects.push(other),
+            }
+        }
+    }
+
+    /// Gives the oldest spare attempt in exchange for the newest one.
+    fn exchange(
+        &mut self,
+        next: Option<Next>,
+        wanted: Wanted,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Next> {
+        let fits = |effect: &Effect| match (effect, wanted) {
+            (Effect::Launch(_, start), Wanted::Run(run)) => start.task.run == run,
+            (Effect::LaunchSingle(_), Wanted::Single) => true,
+            _ => false,
+        };
+        match next {
+            Some(Next::Run(start)) => match self.entries.get(&start.task.run) {
+                Some(Entry::Run(launch)) => {
+                    self.spare.push_back(Effect::Launch(Arc::clone(launch), start));
+                }
+                _ => unreachable!("an attempt of a run that has ended"),
+            },
+            Some(Next::Single(single)) => self.spare.push_back(Effect::LaunchSingle(single)),
+            None => {}
+        }
+        match self.spare.iter().position(fits).and_then(|place| self.spare.remove(place)) {
+            Some(Effect::Launch(_, start)) => Some(Next::Run(start)),
+            Some(Effect::LaunchSingle(single)) => Some(Next::Single(single)),
+            _ => {
+                // The caller leaves too: somebody else must take care of the rest.
+                effects.extend(self.spare.drain(..));
+                None
+            }
+        }
+    }
+
+    /// Gives all spare attempts workers of their own.
+    pub(super) fn launch_spare(&mut self, effects: &mut Vec<Effect>) {
+        effects.extend(self.spare.drain(..));
+    }
+
+    /// Turns the actions of the newest step into effects, except one attempt the caller wants.
+    pub(super) fn settle(&mut self, wanted: Wanted, effects: &mut Vec<Effect>) -> Option<Next> {
         if self.end.is_some() {
             self.end_everything(effects);
             return None;
@@ -174,7 +250,7 @@ impl State {
             }
         }
         self.actions = actions;
-        self.rearm(now, effects);
+        self.rearm(effects);
         next
     }
 
@@ -304,8 +380,8 @@ impl State {
         }
     }
 
-    fn rearm(&mut self, now: Now, effects: &mut Vec<Effect>) {
-        if let Some(wakeup) = self.engine.scheduler().next_wakeup(now)
+    fn rearm(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(wakeup) = self.engine.scheduler().next_wakeup()
             && wakeup < self.armed
         {
             self.armed = wakeup;

@@ -37,6 +37,20 @@ pub(super) fn keep_time(shared: Arc<Shared>) -> impl Future<Output = ()> + Send 
     }
 }
 
+/// How often spare work is looked after.
+const WATCH_PERIOD: Duration = Duration::from_millis(1);
+
+/// Sees to it that spare work is not forgotten when the worker that was to take it is held up.
+pub(super) async fn watch_spare(shared: Arc<Shared>) {
+    let mut idle = 0;
+    loop {
+        tokio::time::sleep(WATCH_PERIOD).await;
+        if !shared.look_after_spare(&mut idle) {
+            return;
+        }
+    }
+}
+
 struct Timer {
     shared: Arc<Shared>,
     effects: Vec<Effect>,
@@ -65,7 +79,7 @@ impl Timer {
             self.is_done = true;
             return Look::Ended;
         }
-        let wakeup = state.engine.scheduler().next_wakeup(now).unwrap_or(Moment::MAX);
+        let wakeup = state.engine.scheduler().next_wakeup().unwrap_or(Moment::MAX);
         let jumps = std::mem::replace(&mut self.jumps, self.shared.clock.jumps());
         // The scheduler may move its wish into the future again and again; what was once asked for
         // counts.

@@ -7,10 +7,11 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use tidewheel_core::decision::Start;
-use tidewheel_core::input::{Event, Failure, Input, Outcome};
+use tidewheel_core::input::{Failure, Outcome};
 
 use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
 use super::effect::{Effect, Single, SingleCode};
+use super::post::Rival;
 use super::seat::Seat;
 use super::shared::Shared;
 use super::state::{Next, Repeat, Wanted};
@@ -24,6 +25,7 @@ const INLINE_MAX: u32 = 64;
 struct Worker {
     shared: Arc<Shared>,
     seat: Arc<Seat>,
+    rival: Rival,
     effects: Vec<Effect>,
     inline: u32,
     /// The worker came to its end by itself.
@@ -33,7 +35,14 @@ struct Worker {
 impl Worker {
     fn new(seat: Seat) -> Self {
         let shared = Arc::clone(&seat.shared);
-        Self { shared, seat: Arc::new(seat), effects: Vec::new(), inline: 0, is_done: false }
+        Self {
+            shared,
+            seat: Arc::new(seat),
+            rival: Rival::default(),
+            effects: Vec::new(),
+            inline: 0,
+            is_done: false,
+        }
     }
 
     /// Makes the seat that of the next attempt; a new one if user code still has the old.
@@ -49,15 +58,13 @@ impl Worker {
 
     /// Reports the outcome and gives the attempt to go on with.
     fn finish(&mut self, outcome: Outcome, wanted: Wanted) -> Option<Next> {
-        let Start { task, attempt, .. } = self.seat.start;
-        let now = self.shared.clock.now();
-        let mut state = self.shared.lock();
-        state.unregister(&self.seat);
-        let event = Event::AttemptEnded { task, attempt, outcome };
-        // An event has no reply; settle sees it if the wheel has ended.
-        let _ = state.step(now, Input::Event(event));
-        let next = state.settle(now, wanted, &mut self.effects);
-        drop(state);
+        let next = self.shared.attempt_ended(
+            &mut self.rival,
+            &self.seat,
+            outcome,
+            wanted,
+            &mut self.effects,
+        );
         if !self.effects.is_empty() {
             self.shared.perform(&mut self.effects);
         }

@@ -77,7 +77,7 @@ impl Measurement {
         let mut text =
             format!("{} {}, {} in all\n", self.workload, self.variant, thousands(self.n));
         for (label, figure) in rows {
-            text.push_str(&format!("  {label:16}{figure}\n"));
+            text.push_str(&format!("  {label:18}{figure}\n"));
         }
         text
     }

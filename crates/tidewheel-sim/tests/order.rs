@@ -1,0 +1,136 @@
+//! The order of starts, against a naive reference that looks at everybody who waits.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Bare, starts};
+use tidewheel_core::decision::Start;
+use tidewheel_core::input::{Command, Submission};
+use tidewheel_core::policy::Priority;
+use tidewheel_core::spec::{Config, Profile};
+use tidewheel_core::time::Moment;
+use tidewheel_core::RunId;
+use tidewheel_sim::random::Random;
+
+const DECISIONS: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
+
+/// Somebody who waits.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    id: RunId,
+    priority: u64,
+    since: Moment,
+}
+
+/// The reference: a list in the order of submission, looked through from end to end.
+#[derive(Debug, Default)]
+struct Reference {
+    waiting: Vec<Waiting>,
+    starvation: Option<Duration>,
+    /// The newest start was aged work that went past a waiting critical task.
+    passed_critical: bool,
+}
+
+impl Reference {
+    fn effective(&self, task: &Waiting, now: Moment) -> u64 {
+        let Some(timeout) = self.starvation else { return task.priority };
+        let steps = now.since(task.since).as_nanos() / (timeout.as_nanos() / 6);
+        (task.priority + 10 * u64::try_from(steps).unwrap_or(10).min(10)).min(100)
+    }
+
+    /// Takes the one that goes next.
+    fn take(&mut self, now: Moment) -> Waiting {
+        let mut best = 0;
+        for place in 1..self.waiting.len() {
+            let (one, other) = (&self.waiting[place], &self.waiting[best]);
+            if self.effective(one, now) > self.effective(other, now) {
+                best = place;
+            }
+        }
+        let critical = |task: &Waiting| task.priority == 100;
+        let has_aged = |task: &Waiting, effective| effective == 100 && task.priority < 100;
+        let chosen = &self.waiting[best];
+        if self.passed_critical && has_aged(chosen, self.effective(chosen, now)) {
+            best = self.waiting.iter().position(critical).unwrap_or(best);
+        }
+        let aged = has_aged(&self.waiting[best], self.effective(&self.waiting[best], now));
+        let taken = self.waiting.remove(best);
+        self.passed_critical = aged && self.waiting.iter().any(critical);
+        taken
+    }
+}
+
+#[test]
+fn starts_follow_the_naive_order() {
+    let (mut decisions, mut contested, mut seed) = (0, 0, 0);
+    while decisions < DECISIONS {
+        seed += 1;
+        let (all, with_choice) = play(seed);
+        decisions += all;
+        contested += with_choice;
+    }
+    assert!(contested > DECISIONS / 2, "only {contested} of {decisions} had a choice");
+}
+
+/// Plays one world; how many starts there were, and how many of them with a choice.
+fn play(seed: u64) -> (u64, u64) {
+    let mut random = Random::new(seed);
+    let starvation = match random.below(4) {
+        0 => None,
+        1 => Some(Duration::from_secs(6)),
+        _ => Some(Duration::from_secs(30)),
+    };
+    let mut slots = random.between(1, 6) as usize;
+    let config =
+        Config { slots: Some(slots as u32), starvation_timeout: starvation, ..Config::default() };
+    let mut bare = Bare::new(config);
+    let profile = bare.scheduler.profile(&Profile::default()).expect("a plain profile");
+    let mut reference = Reference { starvation, ..Reference::default() };
+    let mut running: Vec<Start> = Vec::new();
+    let (mut decisions, mut contested) = (0, 0);
+    let priorities = [0, 10, 20, 50, 50, 75, 80, 100, random.below(101)];
+    let busy = random.between(40, 56);
+    for number in 0..600_u64 {
+        if random.percent(60) {
+            bare.now.monotonic = bare.now.monotonic.after(random.millis(0, 3_000));
+        }
+        let now = bare.now.monotonic;
+        let outputs = match random.below(100) {
+            0..=1 => {
+                slots = random.between(1, 6) as usize;
+                bare.ask(Command::SetSlots(Some(slots as u32)))
+            }
+            roll if roll < busy || running.is_empty() => {
+                let priority = *random.pick(&priorities);
+                let id = RunId(u128::from(number + 1));
+                reference.waiting.push(Waiting { id, priority, since: now });
+                bare.ask(Command::Submit(Submission {
+                    id,
+                    profile,
+                    priority: Priority::new(priority as i64),
+                    deadline: None,
+                    key: None,
+                }))
+            }
+            _ => {
+                let place = random.below(running.len() as u64) as usize;
+                let ended = running.swap_remove(place);
+                let fails = random.percent(20);
+                bare.end(ended, fails)
+            }
+        };
+        for start in starts(&outputs) {
+            let choice = reference.waiting.len() > 1;
+            let before = format!("{:?} at {now:?}", reference.waiting);
+            let expected = reference.take(now);
+            assert_eq!(start.id.run, expected.id, "seed {seed}, input {number}: {before}");
+            running.push(start);
+            decisions += 1;
+            contested += u64::from(choice);
+        }
+        let idle = running.len() < slots && !reference.waiting.is_empty();
+        assert!(!idle, "seed {seed}, input {number}: a slot is free and somebody waits");
+    }
+    (decisions, contested)
+}
