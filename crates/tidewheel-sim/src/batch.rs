@@ -79,9 +79,9 @@ fn play_twice(seed: u64, summary: &Mutex<Summary>) -> bool {
     summary.inputs += first.inputs;
     summary.attempts += first.attempts;
     summary.coverage.merge(&first.coverage);
-    let failure = first.failure.or_else(|| {
-        (first.hash != second.hash).then(|| "two runs of the seed differ".to_owned())
-    });
+    let failure = first
+        .failure
+        .or_else(|| (first.hash != second.hash).then(|| "two runs of the seed differ".to_owned()));
     let failed = failure.is_some();
     summary.failures.extend(failure.map(|failure| (seed, failure)));
     failed

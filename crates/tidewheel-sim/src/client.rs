@@ -293,11 +293,11 @@ impl World {
     fn change_queue(&mut self) -> Option<(Command, Asked)> {
         let name: Arc<str> = Arc::from(*self.random.pick(&QUEUES));
         let spec = workload::queue(&mut self.random);
-        let slots = match (self.promises.queues.get(&name).and_then(|known| known.slots), spec.slots)
-        {
-            (Some(before), Some(now)) => Some(before.max(now)),
-            _ => None,
-        };
+        let slots =
+            match (self.promises.queues.get(&name).and_then(|known| known.slots), spec.slots) {
+                (Some(before), Some(now)) => Some(before.max(now)),
+                _ => None,
+            };
         let known = tidewheel_core::spec::QueueSpec { slots, ..spec.clone() };
         self.promises.queues.insert(name.clone(), known);
         Some((Command::DefineQueue { name, spec }, Asked::Other))
@@ -307,11 +307,8 @@ impl World {
         if !self.random.percent(30) {
             return None;
         }
-        let mode = *self.random.pick(&[
-            ShutdownMode::Drain,
-            ShutdownMode::Reject,
-            ShutdownMode::Persist,
-        ]);
+        let mode =
+            *self.random.pick(&[ShutdownMode::Drain, ShutdownMode::Reject, ShutdownMode::Persist]);
         let name = match mode {
             ShutdownMode::Drain => "shutdown: drain",
             ShutdownMode::Reject => "shutdown: reject",

@@ -205,9 +205,7 @@ fn outcome(random: &mut Random, faulty: bool) -> Outcome {
     match random.below(100) {
         0..=64 => Outcome::Succeeded,
         65..=81 => failed(random, "boom"),
-        82..=85 => {
-            Outcome::Failed(Box::new(Failure { permanent: true, ..message("no use") }))
-        }
+        82..=85 => Outcome::Failed(Box::new(Failure { permanent: true, ..message("no use") })),
         86..=90 => Outcome::Failed(Box::new(Failure { panicked: true, ..message("panic") })),
         91..=92 => Outcome::Cancelled,
         93..=95 if faulty => Outcome::Lost,

@@ -298,7 +298,8 @@ fn check_key(
     broken: &mut impl FnMut(&'static str, String),
 ) {
     let Some(key) = &treatment.key else { return };
-    let same = |other: &Treatment| other.key.as_ref() == Some(key) && other.queue == treatment.queue;
+    let same =
+        |other: &Treatment| other.key.as_ref() == Some(key) && other.queue == treatment.queue;
     for other in executor.running.keys() {
         if self::treatment(rows, other.task).is_some_and(|other| same(&other)) {
             broken("one of a key at a time", format!("{key}: {:?} runs", other.task));
@@ -308,7 +309,8 @@ fn check_key(
     for (run, kept) in &rows.submissions {
         let ended = kept.task.as_ref().is_some_and(|row| row.state.is_terminal());
         let other = TaskId { run: *run, index: 0 };
-        let delayed = !kept.row.profile.start_delay.is_zero() || !own.row.profile.start_delay.is_zero();
+        let delayed =
+            !kept.row.profile.start_delay.is_zero() || !own.row.profile.start_delay.is_zero();
         if kept.order < own.order
             && !ended
             && !delayed

@@ -5,14 +5,13 @@
 //! executor keeps.
 
 pub mod batch;
-pub mod engine;
-pub mod random;
-pub mod scenario;
-pub mod store;
 pub mod client;
 pub mod coverage;
 pub mod executor;
 pub mod ledger;
+pub mod random;
+pub mod scenario;
+pub mod store;
 pub mod trace;
 mod verdict;
 pub mod workload;

@@ -8,8 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use tidewheel_sim::{batch, scenario, world};
 
-const USAGE: &str =
-    "usage: tidewheel-sim seeds N [--from S] [--all] [--coverage] | replay SEED [--trace] | scenario FILE…";
+const USAGE: &str = "usage: tidewheel-sim seeds N [--from S] [--all] [--coverage] | replay SEED [--trace] | scenario FILE…";
 
 /// From so many seeds on, every interesting event must have happened.
 const GATE: u64 = 1_000;

@@ -20,11 +20,11 @@ impl Random {
     /// A generator of its own for one purpose, so that other draws do not move it.
     #[must_use]
     pub fn fork(&mut self) -> Self {
-        Self { state: self.next() }
+        Self { state: self.number() }
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -34,7 +34,7 @@ impl Random {
 
     /// A number from zero to just below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { self.next() % bound }
+        if bound == 0 { 0 } else { self.number() % bound }
     }
 
     /// A number from `low` to `high`, both included.

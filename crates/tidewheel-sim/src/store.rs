@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tidewheel::store::{Store, StoreError};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{
@@ -20,6 +21,8 @@ use tidewheel_core::time::Timestamp;
 pub enum StoreFault {
     /// Nothing is stored, and the store says that it could not be reached.
     Unavailable,
+    /// The store cannot be reached, however often it is asked.
+    Down,
     /// Everything is stored, but the answer is lost.
     StoredUnknown,
     /// Nothing is stored, and the answer is lost.
@@ -30,6 +33,22 @@ pub enum StoreFault {
     DiesBefore,
     /// The process dies after everything is stored.
     DiesAfter,
+}
+
+impl StoreFault {
+    /// What the coverage counters call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unavailable => "fault: commit unavailable",
+            Self::Down => "fault: store down",
+            Self::StoredUnknown => "fault: commit unknown, stored",
+            Self::LostUnknown => "fault: commit unknown, not stored",
+            Self::Stale => "fault: stale tenure",
+            Self::DiesBefore => "fault: crash before commit",
+            Self::DiesAfter => "fault: crash after commit",
+        }
+    }
 }
 
 /// A run with everything that was ever stored about it.
@@ -88,19 +107,10 @@ pub struct Rows {
     /// What no store should ever be asked to keep.
     pub violations: Vec<String>,
     fault: Option<StoreFault>,
+    fired: Option<StoreFault>,
+    recent: Vec<Change>,
     /// Change sets offered again after they had been stored.
     pub repeated: u64,
-}
-
-/// Why a commit gave no proof.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommitError {
-    /// It may be offered again.
-    Transient,
-    /// Another process decides.
-    Stale,
-    /// The process is dead.
-    Died,
 }
 
 /// A handle on the rows; clones share them.
@@ -117,54 +127,81 @@ impl SimStore {
 
     /// Lets the next commit go wrong.
     pub fn set_fault(&self, fault: Option<StoreFault>) {
-        self.rows().fault = fault;
+        let mut rows = self.rows();
+        rows.fault = fault;
+        rows.recent.clear();
     }
 
-    /// Takes the tenure and everything unfinished.
-    pub fn take_tenure(&mut self) -> (Tenure, Snapshot) {
+    /// The fault that came about since the last look, if any; nothing goes wrong any more.
+    #[must_use]
+    pub fn take_fault(&self) -> Option<StoreFault> {
+        let mut rows = self.rows();
+        rows.fault = None;
+        rows.fired.take()
+    }
+
+    /// The changes of the newest change set, once.
+    #[must_use]
+    pub fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut self.rows().recent)
+    }
+}
+
+impl Store for SimStore {
+    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
         let mut rows = self.rows();
         rows.tenure = Tenure(rows.tenure.0 + 1);
         rows.newest = None;
-        (rows.tenure, rows.snapshot())
+        rows.recent.clear();
+        Ok((rows.tenure, rows.snapshot()))
     }
 
-    /// Keeps a change set.
-    ///
-    /// # Errors
-    ///
-    /// As the planned fault says.
-    pub fn commit(
+    fn commit(
         &mut self,
         tenure: Tenure,
         changes: ChangeSet<'_>,
-    ) -> Result<CommitProof, CommitError> {
+    ) -> Result<CommitProof, StoreError> {
         let mut rows = self.rows();
-        let fault = rows.fault.take();
+        let fault = rows.fault;
+        rows.fired = rows.fired.or(fault);
+        if fault != Some(StoreFault::Down) {
+            rows.fault = None;
+        }
         match fault {
-            Some(StoreFault::Unavailable | StoreFault::LostUnknown) => {
-                return Err(CommitError::Transient);
+            Some(StoreFault::Unavailable | StoreFault::Down) => {
+                return Err(StoreError::Unavailable { source: "nobody answers".into() });
             }
-            Some(StoreFault::DiesBefore) => return Err(CommitError::Died),
-            Some(StoreFault::Stale) => rows.tenure = Tenure(rows.tenure.0 + 1),
+            Some(StoreFault::LostUnknown) => return Err(unknown()),
+            Some(StoreFault::DiesBefore | StoreFault::Stale) => {
+                rows.tenure = Tenure(rows.tenure.0 + 1);
+            }
             _ => {}
         }
         if tenure != rows.tenure {
-            return Err(CommitError::Stale);
+            return Err(StoreError::StaleTenure { held: tenure, current: rows.tenure });
         }
         if rows.newest.is_none_or(|newest| changes.number() > newest) {
             for change in changes.changes() {
                 rows.apply(change);
             }
             rows.newest = Some(changes.number());
+            rows.recent = changes.changes().to_vec();
         } else {
             rows.repeated += 1;
         }
         match fault {
-            Some(StoreFault::StoredUnknown) => Err(CommitError::Transient),
-            Some(StoreFault::DiesAfter) => Err(CommitError::Died),
+            Some(StoreFault::StoredUnknown) => Err(unknown()),
+            // The dead hear no answer; this one only makes the engine give up.
+            Some(StoreFault::DiesAfter) => {
+                Err(StoreError::StaleTenure { held: tenure, current: rows.tenure })
+            }
             _ => Ok(changes.stored()),
         }
     }
+}
+
+fn unknown() -> StoreError {
+    StoreError::Ambiguous { source: "the answer was lost".into() }
 }
 
 impl Rows {
@@ -271,7 +308,10 @@ impl Rows {
             self.violations.push(format!("{:?} was {state} and became {}", row.id, row.state));
         }
         if row.attempts < slot.attempts {
-            let text = format!("{:?} went back from attempt {} to {}", row.id, slot.attempts, row.attempts);
+            let text = format!(
+                "{:?} went back from attempt {} to {}",
+                row.id, slot.attempts, row.attempts
+            );
             self.violations.push(text);
         }
         *slot = row.clone();

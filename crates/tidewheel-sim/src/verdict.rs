@@ -65,10 +65,7 @@ impl World {
         let end = self.now.monotonic.after(CALM);
         self.executor.find_lost(self.now.monotonic);
         for _ in 0..TURNS_MAX {
-            if !self.violations.is_empty()
-                || self.now.monotonic >= end
-                || self.is_quiet()
-            {
+            if !self.violations.is_empty() || self.now.monotonic >= end || self.is_quiet() {
                 return;
             }
             self.let_time_pass();
@@ -78,9 +75,8 @@ impl World {
     /// Whether no work but that of future firings is left.
     fn is_quiet(&self) -> bool {
         let rows = self.store.rows();
-        let runs = rows.runs.values().all(|run| {
-            run.change.is_some_and(|change| change.result.is_some())
-        });
+        let runs =
+            rows.runs.values().all(|run| run.change.is_some_and(|change| change.result.is_some()));
         let singles = rows.submissions.values().filter(|kept| kept.row.firing.is_none());
         runs && singles.into_iter().all(|kept| ended(kept.task.as_ref()))
             && (!self.shutting_down || self.shut_down)
@@ -103,7 +99,9 @@ impl World {
             })
             .collect();
         let singles: Vec<String> = singles
-            .map(|kept| format!("single {}: {:?}", kept.row.id, kept.task.as_ref().map(|t| t.state)))
+            .map(|kept| {
+                format!("single {}: {:?}", kept.row.id, kept.task.as_ref().map(|t| t.state))
+            })
             .collect();
         let mut text = format!("left over: {} {}", runs.join("; "), singles.join("; "));
         if let Some(engine) = &self.engine {
@@ -155,6 +153,7 @@ impl World {
             let from = from.map_or("new", TaskState::word);
             self.coverage.add(&format!("task: {from} -> {to}"), *count);
         }
+        self.coverage.add("store: the same change set again", rows.repeated);
         drop(rows);
         let mut broken = Vec::new();
         {

@@ -43,7 +43,7 @@ pub fn config(random: &mut Random) -> Config {
             _ => Some(Duration::from_secs(30)),
         },
         lost_attempts_max: random.between(0, 4) as u32,
-        seed: random.next(),
+        seed: random.number(),
         notices: random.percent(50),
     }
 }
@@ -94,8 +94,7 @@ fn retry(random: &mut Random) -> Retry {
         1 => Jitter::Full,
         _ => Jitter::Equal,
     };
-    let backoff =
-        Backoff { shape, base: random.millis(10, 2_000), cap: Duration::from_secs(10) };
+    let backoff = Backoff { shape, base: random.millis(10, 2_000), cap: Duration::from_secs(10) };
     Retry { retries: random.between(1, 3) as u32, backoff, jitter, ..Retry::default() }
 }
 
@@ -261,8 +260,7 @@ pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
         Overlap::Cancel,
         Overlap::Allow,
     ]);
-    spec.misfire =
-        *random.pick(&[Misfire::Skip, Misfire::Latest, Misfire::All { max: 3 }]);
+    spec.misfire = *random.pick(&[Misfire::Skip, Misfire::Latest, Misfire::All { max: 3 }]);
     if random.percent(50) {
         spec.misfire_grace = random.millis(0, 5_000);
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tidewheel::engine::{Engine, EngineError};
 use tidewheel_core::decision::{Action, Fact, Start};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use tidewheel_core::input::{Event, Input, Rejection, Reply};
@@ -16,11 +17,10 @@ use tidewheel_core::time::{Moment, Now, Timestamp};
 
 use crate::client::Asked;
 use crate::coverage::Coverage;
-use crate::engine::{Engine, EngineError};
 use crate::executor::{Executor, Report};
 use crate::ledger::{Ledger, Promises, Violation};
 use crate::random::Random;
-use crate::store::{CommitError, Rows, SimStore, StoreFault};
+use crate::store::{Rows, SimStore, StoreFault};
 use crate::trace::Trace;
 use crate::workload;
 
@@ -101,8 +101,12 @@ impl World {
         let mut random = Random::new(seed);
         let config = workload::config(&mut random);
         // Most worlds begin on an ordinary day, some in the night of a clock change.
-        let walls =
-            ["2026-11-15T08:00:00Z", "2026-03-29T00:58:00Z", "2026-11-01T05:30:00Z", "2026-03-08T06:58:00Z"];
+        let walls = [
+            "2026-11-15T08:00:00Z",
+            "2026-03-29T00:58:00Z",
+            "2026-11-01T05:30:00Z",
+            "2026-03-08T06:58:00Z",
+        ];
         let wall: Timestamp = random.pick(&walls).parse().expect("an instant");
         let one_at_a_time = random.percent(50);
         Self {
@@ -173,21 +177,40 @@ impl World {
 
     /// Opens a scheduler on what is stored.
     pub(crate) fn open(&mut self) {
-        self.incarnation += 1;
         self.note_restore();
-        let opened = Engine::open(self.config.clone(), self.store.clone(), self.now);
-        match opened {
+        let store = Box::new(self.store.clone());
+        match Engine::open(self.config.clone(), store, self.now) {
             Ok(engine) => {
                 self.engine = Some(engine);
-                self.shut_down = false;
-                self.shutting_down = false;
-                self.promises.stopped = false;
-                self.promises.slots = self.config.slots;
-                self.trace.add(format_args!("open {}", self.incarnation));
-                self.follow(Vec::new());
+                self.begin();
             }
             Err(error) => self.violate("it can be restored", format!("{error:?}")),
         }
+    }
+
+    /// The decision was not stored for certain: memory is dropped, the process goes on.
+    fn recover(&mut self) {
+        self.coverage.hit("lost: recovered");
+        self.trace.add(format_args!("lost: recovered"));
+        self.asked.clear();
+        self.executor.crash(self.now.monotonic, &mut self.random);
+        self.note_restore();
+        let Some(engine) = &mut self.engine else { return };
+        match engine.recover(self.now).map(drop) {
+            Ok(()) => self.begin(),
+            Err(error) => self.violate("it can be recovered", format!("{error:?}")),
+        }
+    }
+
+    /// A scheduler begins with what was restored.
+    fn begin(&mut self) {
+        self.incarnation += 1;
+        self.shut_down = false;
+        self.shutting_down = false;
+        self.promises.stopped = false;
+        self.promises.slots = self.config.slots;
+        self.trace.add(format_args!("open {}", self.incarnation));
+        self.follow(Vec::new());
     }
 
     fn note_restore(&mut self) {
@@ -227,10 +250,8 @@ impl World {
     }
 
     pub(crate) fn pass(&mut self, time: Duration) {
-        self.now = Now {
-            monotonic: self.now.monotonic.after(time),
-            wall: self.now.wall.after(time),
-        };
+        self.now =
+            Now { monotonic: self.now.monotonic.after(time), wall: self.now.wall.after(time) };
     }
 
     fn disturb_clock(&mut self) {
@@ -261,8 +282,7 @@ impl World {
 
     /// When something happens next without anybody asking.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        let wakeup =
-            self.engine.as_ref().and_then(|engine| engine.scheduler().next_wakeup());
+        let wakeup = self.engine.as_ref().and_then(|engine| engine.scheduler().next_wakeup());
         let answers = self.asked.iter().map(|(at, _)| *at);
         self.executor.next_due().into_iter().chain(wakeup).chain(answers).min()
     }
@@ -335,30 +355,30 @@ impl World {
         self.trace.add(format_args!("zombie {:?}", report.id));
         let outcome = report.outcome.clone();
         let event = Event::AttemptEnded { task, attempt: report.id.number, outcome };
+        let incarnation = self.incarnation;
         let before = self.store.rows().task(report.id.task).cloned();
         self.turn(vec![Input::Event(event)], Vec::new());
         let after = self.store.rows().task(report.id.task).cloned();
         let ended = |row: &tidewheel_core::row::TaskRow| row.state.is_terminal();
-        if before != after && after.as_ref().is_some_and(ended) {
+        // If the process died over it, the restart has had a say as well.
+        let survived = incarnation == self.incarnation;
+        if survived && before != after && after.as_ref().is_some_and(ended) {
             self.violate("stale reports change nothing", format!("{before:?} -> {after:?}"));
         }
     }
 
     fn plan_fault(&mut self) -> Option<StoreFault> {
-        if !self.faults || !self.random.percent(6) {
-            return None;
-        }
-        let (fault, name) = *self.random.pick(&[
-            (StoreFault::Unavailable, "fault: commit unavailable"),
-            (StoreFault::StoredUnknown, "fault: commit unknown, stored"),
-            (StoreFault::LostUnknown, "fault: commit unknown, not stored"),
-            (StoreFault::Stale, "fault: stale tenure"),
-            (StoreFault::DiesBefore, "fault: crash before commit"),
-            (StoreFault::DiesAfter, "fault: crash after commit"),
-        ]);
-        self.coverage.hit(name);
-        self.trace.add(format_args!("{name}"));
-        Some(fault)
+        (self.faults && self.random.percent(6)).then(|| {
+            *self.random.pick(&[
+                StoreFault::Unavailable,
+                StoreFault::Down,
+                StoreFault::StoredUnknown,
+                StoreFault::LostUnknown,
+                StoreFault::Stale,
+                StoreFault::DiesBefore,
+                StoreFault::DiesAfter,
+            ])
+        })
     }
 
     /// Steps, commits, acts.
@@ -367,12 +387,20 @@ impl World {
         self.store.set_fault(fault);
         self.inputs += inputs.len() as u64;
         for input in &inputs {
-            self.trace.add(format_args!("{:?} {}", self.now.monotonic, crate::client::brief(input)));
+            self.trace.add(format_args!(
+                "{:?} {}",
+                self.now.monotonic,
+                crate::client::brief(input)
+            ));
         }
         let now = self.now;
         let Some(engine) = &mut self.engine else { return };
         let result = engine.turn(now, inputs).map(drop);
-        self.store.set_fault(None);
+        let fault = self.store.take_fault();
+        if let Some(fault) = fault {
+            self.coverage.hit(fault.name());
+            self.trace.add(format_args!("{}", fault.name()));
+        }
         if self.faults && self.random.percent(5) {
             self.coverage.hit("fault: slow store");
             let slow = self.random.millis(1, 3_000);
@@ -380,10 +408,11 @@ impl World {
         }
         match result {
             Ok(()) => self.follow(asked),
-            Err(EngineError::Lost(CommitError::Stale | CommitError::Transient)) => {
-                self.crash("lost: recovered");
-            }
-            Err(EngineError::Lost(CommitError::Died)) => self.crash("lost: died"),
+            Err(EngineError::Lost(_)) => match fault {
+                Some(StoreFault::DiesBefore | StoreFault::DiesAfter) => self.crash("lost: died"),
+                Some(StoreFault::Down | StoreFault::Stale) => self.recover(),
+                other => self.violate("a commit is tried again", format!("{other:?}")),
+            },
             Err(error) => self.violate("a turn works", format!("{error:?}")),
         }
     }
@@ -391,11 +420,9 @@ impl World {
     /// Carries out what a stored decision asks for, unless the process dies on the way.
     fn follow(&mut self, asked: Vec<Asked>) {
         let Some(engine) = &mut self.engine else { return };
-        let rows = self.store.rows();
-        for change in engine.decision().changes().changes() {
-            note_change(change, &rows, &mut self.trace, &mut self.coverage);
+        for change in self.store.take_changes() {
+            note_change(&change, &self.store.rows(), &mut self.trace, &mut self.coverage);
         }
-        drop(rows);
         let outputs = std::mem::take(engine.outputs());
         engine.scheduler().check();
         for notice in &outputs.notices {

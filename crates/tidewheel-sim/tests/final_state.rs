@@ -56,7 +56,8 @@ impl Model {
         if fails {
             let own = self.words[task].0;
             // Clean-up runs in any case and so has no say.
-            let has_say = |other: &usize| self.needs[*other].contains(&task) && !self.words[*other].2;
+            let has_say =
+                |other: &usize| self.needs[*other].contains(&task) && !self.words[*other].2;
             let dependents: Vec<usize> = (0..self.needs.len()).filter(has_say).collect();
             let stops = if dependents.is_empty() {
                 own.unwrap_or(self.default) == OnError::Fail
@@ -107,9 +108,8 @@ fn play(seed: u64) -> Vec<TaskState> {
             }
         }
     }
-    let words: Vec<_> = (0..count)
-        .map(|_| (word(&mut random), word(&mut random), random.percent(10)))
-        .collect();
+    let words: Vec<_> =
+        (0..count).map(|_| (word(&mut random), word(&mut random), random.percent(10))).collect();
     let default = *random.pick(&[OnError::Continue, OnError::Skip, OnError::Skip, OnError::Fail]);
     let chance = *random.pick(&[5, 20, 50]);
     let fails: Vec<bool> = (0..count).map(|_| random.percent(chance)).collect();

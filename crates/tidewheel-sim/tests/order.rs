@@ -5,12 +5,12 @@ mod common;
 use std::time::Duration;
 
 use common::{Bare, starts};
+use tidewheel_core::RunId;
 use tidewheel_core::decision::Start;
 use tidewheel_core::input::{Command, Submission};
 use tidewheel_core::policy::Priority;
 use tidewheel_core::spec::{Config, Profile};
 use tidewheel_core::time::Moment;
-use tidewheel_core::RunId;
 use tidewheel_sim::random::Random;
 
 const DECISIONS: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };

@@ -13,7 +13,7 @@ fn every_scenario_plays() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
         .collect();
     files.sort();
-    assert!(files.len() > 50, "only {} scenarios were found", files.len());
+    assert!(files.len() > 150, "only {} scenarios were found", files.len());
     let mut failures = Vec::new();
     for path in &files {
         let text = std::fs::read_to_string(path).expect("a scenario can be read");

@@ -67,11 +67,8 @@ impl TaskText {
             "at-most-once" => profile.at_most_once = true,
             "limit" => {
                 let name = words.word("a limit")?;
-                let units = if words.peek().is_some_and(|word| word != ",") {
-                    words.number()?
-                } else {
-                    1
-                };
+                let units =
+                    if words.peek().is_some_and(|word| word != ",") { words.number()? } else { 1 };
                 profile.limits.push((name.into(), units));
             }
             "deadline" => self.deadline = Some(words.duration()?),

@@ -202,8 +202,7 @@ impl Player {
                 let expected: u64 = words.number()?;
                 let place = self.explanation(name)?.place;
                 let place = place.ok_or_else(|| anyhow!("`{name}` has no place in the order"))?;
-                let found =
-                    if word == "ahead" { place.ahead } else { u64::from(place.effective) };
+                let found = if word == "ahead" { place.ahead } else { u64::from(place.effective) };
                 if found == expected { Ok(()) } else { bail!("{word} is {found}") }
             }
             "attempts" => {
@@ -262,8 +261,10 @@ impl Player {
         if let Some(row) = row.filter(|row| row.state.is_terminal()) {
             return Ok((row.state, row.reason, row.attempts, text(&row.error)));
         }
-        if let Some(TaskReport { state, reason, attempts, error, .. }) =
-            self.engine.as_ref().and_then(|engine| engine.scheduler().task(self.task_key(name).ok()?))
+        if let Some(TaskReport { state, reason, attempts, error, .. }) = self
+            .engine
+            .as_ref()
+            .and_then(|engine| engine.scheduler().task(self.task_key(name).ok()?))
         {
             return Ok((state, reason, attempts, text(&error)));
         }
@@ -288,7 +289,9 @@ impl Player {
                 rows.fates(id).iter().filter(|(_, row)| row.fate.is_ok()).count() as u64
             }
             "skipped" => {
-                let reason = (!words.peek().is_some_and(|word| word.parse::<u64>().is_ok()))
+                let reason = words
+                    .peek()
+                    .is_none_or(|word| word.parse::<u64>().is_err())
                     .then(|| words.word("a reason"))
                     .transpose()?;
                 let rows = self.store.rows();
@@ -315,11 +318,7 @@ impl Player {
             }
             "ended" | "live" => {
                 let ended = self.store.rows().schedules.get(&id).is_none_or(|(_, ended)| *ended);
-                return if ended == (word == "ended") {
-                    Ok(())
-                } else {
-                    bail!("ended is {ended}")
-                };
+                return if ended == (word == "ended") { Ok(()) } else { bail!("ended is {ended}") };
             }
             other => bail!("`{other}` is not a fact about a schedule"),
         };

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use tidewheel::engine::Engine;
 use tidewheel_core::decision::{Action, Fact, Notice, Start};
 use tidewheel_core::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply};
@@ -14,7 +15,6 @@ use tidewheel_core::spec::Config;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
 use super::attributes::RunText;
-use crate::engine::Engine;
 use crate::store::SimStore;
 
 /// Where the wall clock stands when a scenario begins.
@@ -93,7 +93,8 @@ impl Player {
 
     pub(super) fn engine(&mut self) -> Result<&mut Engine> {
         if self.engine.is_none() {
-            let opened = Engine::open(self.config.clone(), self.store.clone(), self.now);
+            let store = Box::new(self.store.clone());
+            let opened = Engine::open(self.config.clone(), store, self.now);
             self.engine = Some(opened.map_err(|error| anyhow!("cannot restore: {error:?}"))?);
             self.act()?;
         }

@@ -64,8 +64,7 @@ impl Player {
                 self.command(Command::ResetBreaker(name))?;
             }
             "slots" => {
-                let slots =
-                    if words.accept("unbounded") { None } else { Some(words.number()?) };
+                let slots = if words.accept("unbounded") { None } else { Some(words.number()?) };
                 self.command(Command::SetSlots(slots))?;
             }
             "shut" => self.shut_down(words)?,
@@ -338,8 +337,7 @@ impl Player {
 
     /// Moves the clocks without anybody being woken in between.
     fn jump(&mut self, by: Duration, both: bool) {
-        let monotonic =
-            if both { self.now.monotonic.after(by) } else { self.now.monotonic };
+        let monotonic = if both { self.now.monotonic.after(by) } else { self.now.monotonic };
         self.now = Now { monotonic, wall: self.now.wall.after(by) };
     }
 
@@ -415,4 +413,3 @@ fn outcome(words: &mut Words) -> Result<Outcome> {
 fn failure(message: &str) -> Failure {
     Failure { message: message.into(), ..Failure::default() }
 }
-

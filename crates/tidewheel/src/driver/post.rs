@@ -71,13 +71,16 @@ impl Post {
         self.count.store(reports.len(), Ordering::Release);
     }
 
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
     /// Everything left so far, swapped against an empty list.
     pub fn collect(&self, into: &mut Vec<Report>) {
-        if self.count.load(Ordering::Acquire) > 0 {
-            let mut reports = lock(&self.reports);
-            std::mem::swap(&mut *reports, into);
-            self.count.store(0, Ordering::Release);
-        }
+        let mut reports = lock(&self.reports);
+        std::mem::swap(&mut *reports, into);
+        self.count.store(0, Ordering::Release);
     }
 }
 

@@ -165,14 +165,11 @@ impl Shared {
     }
 
     /// Takes in what workers left while the scheduler was busy.
+    #[inline]
     fn take_in_reports(&self, state: &mut State, now: Now, effects: &mut Vec<Effect>) {
-        loop {
+        while !self.post.is_empty() {
             let mut reports = std::mem::take(&mut state.reports);
             self.post.collect(&mut reports);
-            if reports.is_empty() {
-                state.reports = reports;
-                return;
-            }
             for Report { seat, outcome, wanted } in reports.drain(..) {
                 match wanted {
                     Some((wanted, answer)) => {

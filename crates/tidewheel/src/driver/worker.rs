@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::input::{Failure, Outcome};
+use tidewheel_core::time::Moment;
 
 use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
 use super::effect::{Effect, Single, SingleCode};
@@ -19,15 +20,17 @@ use crate::attempt::Attempt;
 use crate::output::TaskOutput;
 use crate::run::{RunCode, Task};
 
-/// So many attempts run without giving other tokio tasks a turn.
-const INLINE_MAX: u32 = 64;
+/// So long attempts are run one after the other before other tokio tasks get a turn. A turn may end
+/// on another thread, with the whole scheduler in the wrong cache, so it is not given too often.
+const INLINE_NANOS_MAX: u64 = 200_000;
 
 struct Worker {
     shared: Arc<Shared>,
     seat: Arc<Seat>,
     rival: Rival,
     effects: Vec<Effect>,
-    inline: u32,
+    /// When other tokio tasks last had a turn.
+    breathed: Moment,
     /// The worker came to its end by itself.
     is_done: bool,
 }
@@ -40,7 +43,7 @@ impl Worker {
             seat: Arc::new(seat),
             rival: Rival::default(),
             effects: Vec::new(),
-            inline: 0,
+            breathed: Moment::ZERO,
             is_done: false,
         }
     }
@@ -73,9 +76,9 @@ impl Worker {
     }
 
     async fn breathe(&mut self) {
-        self.inline += 1;
-        if self.inline == INLINE_MAX {
-            self.inline = 0;
+        let now = self.rival.last;
+        if now.nanos_since(self.breathed) > INLINE_NANOS_MAX {
+            self.breathed = now;
             tokio::task::yield_now().await;
         }
     }
