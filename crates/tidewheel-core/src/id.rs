@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use slotmap::DefaultKey;
+use slotmap::{DefaultKey, Key};
 
 /// The durable identity of a run (a single submission is a run of one task).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -54,6 +54,14 @@ pub struct AttemptId {
 /// A run or single submission in memory. It carries a generation: a stale key finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RunKey(pub(crate) DefaultKey);
+
+impl RunKey {
+    /// Its place in memory: small, and used again by another run once this one is gone.
+    #[must_use]
+    pub fn slot(self) -> u32 {
+        self.0.data().as_ffi() as u32
+    }
+}
 
 /// A task in memory: a [`RunKey`] and an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

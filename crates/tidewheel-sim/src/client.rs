@@ -372,8 +372,11 @@ impl World {
         for hold in &explanation.holds {
             self.coverage.hit(hold_name(hold));
         }
-        if explanation.holds.is_empty() {
-            self.coverage.hit("hold: none");
+        // A slow store lets time pass after a turn: then the next wake-up may start the task.
+        let wakes = engine.scheduler().next_wakeup();
+        let is_due = wakes.is_some_and(|at| at <= self.now.monotonic);
+        if explanation.holds.is_empty() && !is_due {
+            self.violate("a waiting task can say why", explanation.to_string());
         }
     }
 }

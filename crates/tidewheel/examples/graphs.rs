@@ -48,7 +48,7 @@ fn building() -> Result<(), Box<dyn Error>> {
     assert_eq!(graph.len(), 3);
 
     // [snippet: cycle]
-    let refused = Graph::from_edges([("a", "b"), ("b", "c"), ("c", "a")]).unwrap_err();
+    let refused = Graph::from_edges([("a", "b"), ("b", "c"), ("c", "a")]).expect_err("a cycle");
     assert_eq!(refused.to_string(), "dependency cycle: a -> b -> c -> a");
     // [end]
     Ok(())

@@ -5,6 +5,7 @@
 mod attempt;
 mod effect;
 pub mod engine;
+mod entries;
 mod post;
 mod seat;
 mod shared;

@@ -47,6 +47,9 @@ pub(crate) struct Shared {
     /// The lock is held by a worker, which will be back soon.
     is_driven: AtomicBool,
     has_spare: AtomicBool,
+    /// Workers for single submissions, and whether the last one to report was back soon.
+    pub(super) single_workers: AtomicUsize,
+    is_brisk: AtomicBool,
     is_watched: AtomicBool,
 }
 
@@ -71,6 +74,8 @@ impl Shared {
             post: Post::default(),
             is_driven: AtomicBool::new(false),
             has_spare: AtomicBool::new(false),
+            single_workers: AtomicUsize::new(0),
+            is_brisk: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
         })
     }
@@ -129,6 +134,10 @@ impl Shared {
             }
             self.has_spare.store(!state.spare.is_empty(), Ordering::Relaxed);
             self.is_driven.store(false, Ordering::Relaxed);
+            if matches!(wanted, Wanted::Single) {
+                self.is_brisk.store(took <= SHORT_NANOS, Ordering::Relaxed);
+                self.single_workers.fetch_sub(usize::from(next.is_none()), Ordering::Relaxed);
+            }
             return next;
         }
         rival.defeats += DEFEAT;
@@ -136,14 +145,21 @@ impl Shared {
             && took <= SHORT_NANOS
             && self.is_driven.load(Ordering::Relaxed)
         {
+            if matches!(wanted, Wanted::Single) {
+                self.single_workers.fetch_sub(1, Ordering::Relaxed);
+            }
             self.leave(seat, outcome);
             return None;
         }
+        let is_single = matches!(wanted, Wanted::Single);
         let wanted = Some((wanted, Arc::clone(&rival.answer)));
         self.post.leave(Report { seat: Arc::clone(seat), outcome, wanted });
         let mut tries = 0;
         loop {
             if let Some(next) = rival.answer.take() {
+                if is_single && next.is_none() {
+                    self.single_workers.fetch_sub(1, Ordering::Relaxed);
+                }
                 return next;
             }
             // The holder may have looked at the post just before the report was left.
@@ -159,6 +175,11 @@ impl Shared {
     /// Leaves a report behind and the work to the worker that has the scheduler.
     fn leave(self: &Arc<Self>, seat: &Arc<Seat>, outcome: Outcome) {
         self.post.leave(Report { seat: Arc::clone(seat), outcome, wanted: None });
+        self.watch();
+    }
+
+    /// Has somebody look after spare work.
+    fn watch(self: &Arc<Self>) {
         if !self.is_watched.swap(true, Ordering::AcqRel) {
             self.runtime.spawn(super::timer::watch_spare(Arc::clone(self)));
         }
@@ -239,11 +260,24 @@ impl Shared {
         if let Ok(reply) = &reply {
             bind(&mut state, reply);
         }
-        let next = state.settle(Wanted::Single, &mut effects);
+        let mut next = state.settle(Wanted::Single, &mut effects);
+        if self.is_brisk.load(Ordering::Relaxed)
+            && self.single_workers.load(Ordering::Relaxed) > 0
+            && let Some(Next::Single(single)) = next
+        {
+            // A worker will be back sooner than another one could be called.
+            state.spare.push_back(Effect::LaunchSingle(single));
+            self.has_spare.store(true, Ordering::Relaxed);
+            next = None;
+        }
         self.take_in_reports(&mut state, now, &mut effects);
+        let is_spare = !state.spare.is_empty();
         drop(state);
         if let Some(Next::Single(single)) = next {
             self.runtime.spawn(single_worker(Arc::clone(self), single));
+        }
+        if is_spare {
+            self.watch();
         }
         self.perform(&mut effects);
         reply

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::attempt::BoxFuture;
 use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::Engine;
+use super::entries::Entries;
 use super::post::Report;
 use super::seat::{Seat, Stopped};
 use crate::attempt::Attempt;
@@ -35,7 +36,7 @@ pub(crate) struct State {
     pub end: Option<End>,
     /// When the timer will look at the clock.
     pub armed: Moment,
-    entries: HashMap<RunKey, Entry, BuildHasherDefault<KeyHasher>>,
+    entries: Entries<Entry>,
     schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
     /// Attempts that have waited at least once.
     attempts: HashMap<TaskKey, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
@@ -100,7 +101,7 @@ impl State {
             notices: None,
             end: None,
             armed: Moment::MAX,
-            entries: HashMap::default(),
+            entries: Entries::default(),
             schedules: HashMap::default(),
             attempts: HashMap::default(),
             early: HashMap::default(),
@@ -210,7 +211,7 @@ impl State {
             _ => false,
         };
         match next {
-            Some(Next::Run(start)) => match self.entries.get(&start.task.run) {
+            Some(Next::Run(start)) => match self.entries.get_mut(start.task.run) {
                 Some(Entry::Run(launch)) => {
                     self.spare.push_back(Effect::Launch(Arc::clone(launch), start));
                 }
@@ -268,7 +269,7 @@ impl State {
             *next = Some(Next::Run(start));
             return;
         }
-        let single = match self.entries.get_mut(&start.task.run) {
+        let single = match self.entries.get_mut(start.task.run) {
             Some(Entry::Run(launch)) => {
                 effects.push(Effect::Launch(Arc::clone(launch), start));
                 return;
@@ -306,14 +307,14 @@ impl State {
                 }
             }
             Action::SubmissionEnded { run, state, reason, error } => {
-                if let Some(Entry::Single(entry)) = self.entries.remove(&run) {
+                if let Some(Entry::Single(entry)) = self.entries.remove(run) {
                     let end = End::Ended { state, reason, error };
                     effects.push(Effect::EndSingle(entry, end));
                 }
             }
             Action::RunEnded { run, .. } => {
                 let report = self.engine.scheduler_mut().take_report(run).map(Box::new);
-                if let Some(Entry::Run(launch)) = self.entries.remove(&run) {
+                if let Some(Entry::Run(launch)) = self.entries.remove(run) {
                     if let Some(report) = &report {
                         launch.count(report.counts);
                     }
@@ -342,7 +343,7 @@ impl State {
         self.actions.clear();
         // What was told already still reaches the listeners; then they see the end.
         self.notices = None;
-        for (_, entry) in self.entries.drain() {
+        for entry in self.entries.drain() {
             effects.push(match entry {
                 Entry::Single(entry) => Effect::EndSingle(entry, end.clone()),
                 Entry::Run(launch) => Effect::EndRun(launch, None, end.clone()),

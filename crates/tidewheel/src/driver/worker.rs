@@ -5,6 +5,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::input::{Failure, Outcome};
@@ -170,6 +171,7 @@ pub(super) fn single_worker(
     shared: Arc<Shared>,
     first: Single,
 ) -> impl Future<Output = ()> + Send + 'static {
+    shared.single_workers.fetch_add(1, Ordering::Relaxed);
     let mut worker = Worker::new(Seat::new(shared, None, first.start));
     let mut code = first.code;
     // As above: the worker exists before its first poll.
