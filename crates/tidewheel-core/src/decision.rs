@@ -276,7 +276,6 @@ impl<'a> ChangeSet<'a> {
     }
 
     /// The proof that these changes are stored. Only a store that has stored them may call this.
-    #[must_use]
     pub fn stored(&self) -> CommitProof {
         CommitProof { number: self.number }
     }

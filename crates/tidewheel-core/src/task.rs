@@ -74,16 +74,17 @@ impl TaskState {
     #[must_use]
     pub const fn may_become(self, to: Self) -> bool {
         use TaskState::*;
-        match (self, to) {
-            (Blocked, Ready | Delayed | Succeeded | Skipped | Cancelled) => true,
-            (Delayed, Ready | Failed | Skipped | Cancelled) => true,
-            (Ready, Running | Failed | Skipped | Cancelled) => true,
-            (Running, Ready | Delayed | Cancelling | Succeeded | Failed | Cancelled | Unknown) => {
-                true
-            }
-            (Cancelling, Ready | Succeeded | Failed | Cancelled | Unknown) => true,
-            _ => false,
-        }
+        matches!(
+            (self, to),
+            (Blocked, Ready | Delayed | Succeeded | Skipped | Cancelled)
+                | (Delayed, Ready | Failed | Skipped | Cancelled)
+                | (Ready, Running | Failed | Skipped | Cancelled)
+                | (
+                    Running,
+                    Ready | Delayed | Cancelling | Succeeded | Failed | Cancelled | Unknown
+                )
+                | (Cancelling, Ready | Succeeded | Failed | Cancelled | Unknown)
+        )
     }
 
     /// The word used in rows, reports and scenarios.

@@ -203,6 +203,47 @@ fn anchors(page: &Path) -> BTreeSet<String> {
 }
 
 #[test]
+fn files_that_pages_name_exist() {
+    let mut files = Vec::new();
+    for extension in ["rs", "md", "txt", "json", "toml"] {
+        collect(&root(), 9, extension, &mut files);
+    }
+    let mut missing = Vec::new();
+    for page in pages() {
+        for span in fs::read_to_string(&page).unwrap().split('`').skip(1).step_by(2) {
+            let (file, _) = span.split_once("::").unwrap_or((span, ""));
+            let is_file = [".rs", ".md", ".txt", ".json"].iter().any(|end| file.ends_with(end));
+            if is_file
+                && file.contains('/')
+                && !file.contains(char::is_whitespace)
+                && !files.iter().any(|known| known.ends_with(file))
+            {
+                missing.push(format!("{}: {file}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn constants_that_pages_name_exist() {
+    let mut files = Vec::new();
+    collect(&root().join("crates"), 9, "rs", &mut files);
+    let sources: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let mut missing = Vec::new();
+    for page in pages() {
+        for span in fs::read_to_string(&page).unwrap().split('`').skip(1).step_by(2) {
+            let is_constant =
+                span.contains('_') && span.chars().all(|c| c == '_' || c.is_ascii_uppercase());
+            if is_constant && !sources.contains(span) {
+                missing.push(format!("{}: {span}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
 fn every_promised_test_exists() {
     let page = fs::read_to_string(root().join("docs/reference/guarantees.md")).unwrap();
     let mut promises = 0;

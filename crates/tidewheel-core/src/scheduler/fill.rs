@@ -20,8 +20,11 @@ impl Scheduler {
     /// Starts attempts while there is room and something may start.
     pub(super) fn fill_slots(&mut self, now: Now, decision: &mut Decision) {
         let may_start = !self.paused && self.shutdown != Some(ShutdownMode::Persist);
-        if !self.fresh.is_empty() && !(may_start && self.start_fresh(now, decision)) {
-            self.enlist_fresh();
+        if !self.fresh.is_empty() {
+            let started = may_start && self.start_fresh(now, decision);
+            if !started {
+                self.enlist_fresh();
+            }
         }
         if !may_start {
             return;
