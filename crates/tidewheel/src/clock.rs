@@ -98,7 +98,7 @@ impl From<VirtualClock> for Clock {
 
 /// A clock for tests: it follows tokio's clock, and its wall clock can be moved.
 ///
-/// With tokio's clock paused, days of schedules pass in moments. Make it inside the runtime
+/// With tokio's clock paused, years of schedules pass in moments. Make it inside the runtime
 /// that will run the wheel.
 ///
 /// ```

@@ -127,15 +127,36 @@ impl fmt::Debug for NoticeStream {
 #[error("{0} notices were lost because nobody read them in time")]
 pub struct Lagged(pub u64);
 
+/// So many notices an observer is given at a time.
+const BATCH_MAX: usize = 256;
+
 /// Calls `callback` with every notice, until it panics or the wheel ends.
-pub(crate) async fn observe(mut stream: NoticeStream, callback: impl Fn(&Notice) + Send) {
-    while let Some(received) = stream.recv().await {
+pub(crate) async fn observe(mut stream: NoticeStream, callback: impl Fn(&Notice) + Send + 'static) {
+    let mut callback = Some(callback);
+    while let (Some(call), Some(received)) = (callback.take(), stream.recv().await) {
         // What was lost shows as a gap in the numbers.
-        let Ok(notice) = received else { continue };
-        let call = std::panic::AssertUnwindSafe(|| callback(&notice));
-        if let Err(payload) = std::panic::catch_unwind(call) {
-            panic_text(payload);
-            return;
+        let Ok(first) = received else {
+            callback = Some(call);
+            continue;
+        };
+        // All that is there goes in one batch, on a thread that is made for blocking: a callback
+        // that blocks one of the runtime's own would hold up what happens to be queued there.
+        let mut batch = vec![first];
+        while batch.len() < BATCH_MAX
+            && let Ok(notice) = stream.receiver.try_recv()
+        {
+            batch.push(notice);
         }
+        let called = tokio::task::spawn_blocking(move || {
+            let all = std::panic::AssertUnwindSafe(|| batch.iter().for_each(&call));
+            match std::panic::catch_unwind(all) {
+                Ok(()) => Some(call),
+                Err(payload) => {
+                    panic_text(payload);
+                    None
+                }
+            }
+        });
+        callback = called.await.unwrap_or(None);
     }
 }
