@@ -130,7 +130,7 @@ impl Builder {
         self
     }
 
-    /// Defines a circuit breaker: closed for a time after failures in a row, then one probe.
+    /// Defines a circuit breaker: open for a time after failures in a row, then one probe.
     pub fn breaker(mut self, name: &str, spec: BreakerSpec) -> Self {
         self.limits.push((Arc::from(name), LimitSpec::Breaker(spec)));
         self
@@ -145,6 +145,14 @@ impl Builder {
     /// The store that keeps decisions. Default: [`Volatile`], which keeps nothing.
     pub fn store(mut self, store: impl Store + 'static) -> Self {
         self.store = Box::new(store);
+        self
+    }
+
+    /// How many attempts of one task may be lost with their worker before the task is given up.
+    /// Default: 10.
+    #[must_use]
+    pub fn lost_attempts_max(mut self, attempts: u32) -> Self {
+        self.config.lost_attempts_max = attempts;
         self
     }
 

@@ -11,8 +11,9 @@ use tokio::sync::Notify;
 
 /// Where a wheel gets its time from.
 ///
-/// [`Clock::system`] is the default. Intervals and timeouts are measured on a monotonic clock that
-/// also counts the time a machine sleeps (on Linux), calendars on the wall clock.
+/// [`Clock::system`] is the default. Intervals, retries and the timeouts of tasks and runs are measured
+/// on a monotonic clock that also counts the time a machine sleeps (on Linux), calendars on the wall
+/// clock. The timeout of one attempt is kept by its worker and counts only time awake.
 #[derive(Debug, Clone)]
 pub struct Clock(Kind);
 

@@ -78,10 +78,10 @@ pub use schedule::{ScheduleBuilder, ScheduleHandle};
 pub use submission::{Submission, TaskRequest};
 pub use wheel::{CalendarError, Shutdown, Tidewheel};
 
-pub use tidewheel_core::calendar::{Cron, CronError, Zone, ZoneError};
+pub use tidewheel_core::calendar::{ClockChanges, Cron, CronError, Fold, Gap, Zone, ZoneError};
 pub use tidewheel_core::decision::{Fact, Notice};
 pub use tidewheel_core::explain::{Hold, Place};
-pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError, TaskBuilder};
+pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError, MissingDependency, TaskBuilder};
 pub use tidewheel_core::histogram::Histogram;
 pub use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 pub use tidewheel_core::input::{Dependents, Failure, Outcome, Rejection};
@@ -91,7 +91,7 @@ pub use tidewheel_core::policy::{
 pub use tidewheel_core::report::Counts;
 pub use tidewheel_core::row::RunResult;
 pub use tidewheel_core::schedule::{
-    Anchor, Counters, Misfire, Overlap, ScheduleSpec, Span, Trigger,
+    Anchor, Counters, Misfire, Overlap, ScheduleSpec, SkipCounts, Span, Trigger,
 };
 pub use tidewheel_core::spec::{LimitSpec, OnStop, QueueSpec, RunOrder};
 pub use tidewheel_core::statistics::{Overview, Statistics};

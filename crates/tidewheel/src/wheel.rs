@@ -311,7 +311,8 @@ impl Tidewheel {
         self.shared.hub.subscribe(&self.shared)
     }
 
-    /// Calls `callback` with everything that happens from now on, on a task of its own.
+    /// Calls `callback` with everything that happens from now on, in order, on a thread of the
+    /// runtime that is made for blocking.
     ///
     /// It never holds up the work: if it is slow it misses notices (which shows as a gap in their
     /// numbers), and if it panics it is not called again.
@@ -384,7 +385,9 @@ impl Shutdown {
         Self { mode: ShutdownMode::Persist, grace: None }
     }
 
-    /// What runs is told to stop, and dropped after `grace`.
+    /// Limits the time. A drain that is not over after `grace` becomes a rejection, with no time
+    /// left for what runs; with the other two what runs is told to stop at once, and dropped after
+    /// `grace`.
     #[must_use]
     pub const fn after(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);

@@ -82,6 +82,7 @@ fn next(ui: &Ui, args: &NextArgs) -> Result<(), CommandError> {
             let texts: Vec<String> = instants.iter().map(Timestamp::to_string).collect();
             ui.print(&json!({ "next": texts }).to_string())
         }
+        Format::Human if args.count == 0 => Ok(()),
         Format::Human => ui.print(&describe(&cron, &zone, from, &instants)),
     }
 }

@@ -242,7 +242,9 @@ impl Kind {
 
     fn not_a_value(self, piece: Piece<'_>) -> CronError {
         let (min, max) = self.bounds();
-        let error = piece.error(format!("`{}` is not a {}", piece.text, self.label()));
+        let label = self.label();
+        let article = if label == "hour" { "an" } else { "a" };
+        let error = piece.error(format!("`{}` is not {article} {label}", piece.text));
         let lower = piece.text.to_ascii_lowercase();
         let hint = if piece.text.contains('+') {
             "`+` stands only at the start of the day-of-week field".to_owned()

@@ -20,7 +20,16 @@ use crate::task::{Reason, TaskState};
 use crate::time::Now;
 
 impl Scheduler {
+    /// A drain runs everything that was accepted, paused or not.
+    fn check_not_draining(&self) -> Result<(), Rejection> {
+        match self.shutdown {
+            Some(ShutdownMode::Drain) => Err(Rejection::ShuttingDown),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn pause(&mut self, now: Now, decision: &mut Decision) -> Result<Reply, Rejection> {
+        self.check_not_draining()?;
         if std::mem::replace(&mut self.paused, true) {
             return Ok(Reply::Unchanged);
         }
@@ -44,6 +53,7 @@ impl Scheduler {
         key: RunKey,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
+        self.check_not_draining()?;
         let run = self.live_run(key)?;
         if std::mem::replace(&mut run.paused, true) {
             return Ok(Reply::Unchanged);
@@ -200,6 +210,9 @@ impl Scheduler {
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let index = self.find_queue(name)?;
+        if paused {
+            self.check_not_draining()?;
+        }
         if self.queues[index as usize].paused == paused {
             return Ok(Reply::Unchanged);
         }
@@ -312,13 +325,17 @@ impl Scheduler {
         grace: Option<Duration>,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
+        if let Some(timer) = self.drain_timer.take() {
+            self.timers.cancel(timer);
+        }
         let again = self.shutdown.is_some();
         if !again {
             self.notify(now, decision, || Fact::ShuttingDown);
         }
         self.shutdown = Some(mode);
         if let (ShutdownMode::Drain, Some(grace)) = (mode, grace) {
-            self.timers.insert(now.monotonic.after(grace), Alarm::DrainOver);
+            let due = now.monotonic.after(grace);
+            self.drain_timer = Some(self.timers.insert(due, Alarm::DrainOver));
         }
         self.end_schedules(mode, now, decision);
         let works: Vec<DefaultKey> = self.works.keys().collect();
@@ -342,16 +359,14 @@ impl Scheduler {
     }
 
     fn unpause_everything(&mut self, works: &[DefaultKey], now: Now, decision: &mut Decision) {
-        self.paused = false;
-        for queue in &mut self.queues {
-            queue.paused = false;
+        let _ = self.resume(now, decision);
+        for index in 0..self.queues.len() as u32 {
+            let name = self.queues[index as usize].name.clone();
+            let _ = self.pause_queue(&name, false, decision);
         }
         for &work in works {
-            let Some(run) = self.run_mut(work) else { continue };
-            run.paused = false;
-            run.keep_open = false;
-            self.list_sets(work);
-            self.finish_run_if_ended(RunKey(work), now, decision);
+            let _ = self.resume_run(now, RunKey(work), decision);
+            let _ = self.close_run(now, RunKey(work), decision);
         }
     }
 

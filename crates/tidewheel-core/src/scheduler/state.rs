@@ -68,6 +68,7 @@ pub struct Scheduler {
     pub(super) paused: bool,
     pub(super) shutdown: Option<ShutdownMode>,
     pub(super) shutdown_told: bool,
+    pub(super) drain_timer: Option<crate::timer::TimerKey>,
     /// Grows with each task that becomes ready.
     pub(super) ready_sequence: u64,
     pub(super) notice_sequence: u64,
@@ -157,6 +158,7 @@ impl Scheduler {
             paused: false,
             shutdown: None,
             shutdown_told: false,
+            drain_timer: None,
             ready_sequence: 0,
             notice_sequence: 0,
             virtual_time: 0,

@@ -44,6 +44,7 @@ impl Scheduler {
                 Alarm::Queue(index) => self.queues[index as usize].timer = None,
                 Alarm::Schedule(key) => self.poll_schedule(key, now, decision),
                 Alarm::DrainOver => {
+                    self.drain_timer = None;
                     let grace = Some(Duration::ZERO);
                     let _ = self.shut_down(now, ShutdownMode::Reject, grace, decision);
                 }

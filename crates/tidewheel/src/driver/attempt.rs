@@ -51,7 +51,13 @@ pub(super) async fn drive<F: Future>(
     let first = std::future::poll_fn(|cx| Poll::Ready(poll_slot(slot.as_mut(), cx))).await;
     let ended = match first {
         Poll::Ready(ended) => ended,
-        Poll::Pending => drive_pending(seat, timeout, slot.as_mut()).await,
+        Poll::Pending => {
+            // Whoever waits for something is not back soon.
+            seat.shared.note_waiting(seat, true);
+            let ended = drive_pending(seat, timeout, slot.as_mut()).await;
+            seat.shared.note_waiting(seat, false);
+            ended
+        }
     };
     // A future that panics when dropped has had its say already.
     let _ = guard(|| slot.set(None));

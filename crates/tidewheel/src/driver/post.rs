@@ -68,12 +68,12 @@ impl Post {
     pub fn leave(&self, report: Report) {
         let mut reports = lock(&self.reports);
         reports.push(report);
-        self.count.store(reports.len(), Ordering::Release);
+        self.count.store(reports.len(), Ordering::SeqCst);
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+        self.count.load(Ordering::SeqCst) == 0
     }
 
     /// Everything left so far, swapped against an empty list.

@@ -31,6 +31,18 @@ const SHORT_NANOS: u64 = 3_000;
 /// So many looks without spare work end the watch.
 const WATCH_IDLE_MAX: u32 = 50;
 
+/// What the last look at spare work showed.
+pub(super) struct Watch {
+    idle: u32,
+    exchanges: u64,
+}
+
+impl Watch {
+    pub fn new(shared: &Shared) -> Self {
+        Self { idle: 0, exchanges: shared.lock().exchanges }
+    }
+}
+
 pub(crate) struct Shared {
     pub clock: Clock,
     pub runtime: Handle,
@@ -180,7 +192,7 @@ impl Shared {
 
     /// Has somebody look after spare work.
     fn watch(self: &Arc<Self>) {
-        if !self.is_watched.swap(true, Ordering::AcqRel) {
+        if !self.is_watched.swap(true, Ordering::SeqCst) {
             self.runtime.spawn(super::timer::watch_spare(Arc::clone(self)));
         }
     }
@@ -206,6 +218,18 @@ impl Shared {
         }
     }
 
+    /// A worker's attempt waits for something, or has waited.
+    pub(super) fn note_waiting(&self, seat: &Seat, waits: bool) {
+        if seat.run.is_some() {
+            return;
+        }
+        if waits {
+            self.single_workers.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            self.single_workers.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// The attempt of the worker that has spare work must wait: others take it over.
     pub(super) fn launch_spare(self: &Arc<Self>) {
         if !self.has_spare.load(Ordering::Relaxed) {
@@ -220,17 +244,22 @@ impl Shared {
     }
 
     /// Looks after spare work that nobody has come for since the last look. Whether to go on.
-    pub(super) fn look_after_spare(self: &Arc<Self>, idle: &mut u32) -> bool {
+    pub(super) fn look_after_spare(self: &Arc<Self>, watch: &mut Watch) -> bool {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let mut state = self.lock();
-        *idle = if state.spare.is_empty() { *idle + 1 } else { 0 };
+        watch.idle = if state.spare.is_empty() { watch.idle + 1 } else { 0 };
         self.take_in_reports(&mut state, now, &mut effects);
-        state.launch_spare(&mut effects);
-        self.has_spare.store(false, Ordering::Relaxed);
-        let goes_on = *idle < WATCH_IDLE_MAX && state.end.is_none();
+        // As long as somebody comes for it again and again, it is in good hands.
+        let seen = std::mem::replace(&mut watch.exchanges, state.exchanges);
+        if seen == state.exchanges {
+            state.launch_spare(&mut effects);
+            self.has_spare.store(false, Ordering::Relaxed);
+        }
+        let goes_on = watch.idle < WATCH_IDLE_MAX && state.end.is_none();
         if !goes_on {
-            self.is_watched.store(false, Ordering::Release);
+            // A swap, so that either this sees the report or its worker sees that nobody watches.
+            self.is_watched.swap(false, Ordering::SeqCst);
             // A report left since, before its worker saw that nobody watches any more.
             self.take_in_reports(&mut state, now, &mut effects);
             state.launch_spare(&mut effects);

@@ -49,6 +49,8 @@ pub(crate) struct State {
     actions: Vec<Action>,
     /// Attempts whose worker left because another one was faster alone.
     pub(super) spare: VecDeque<Effect>,
+    /// How often a worker took spare work.
+    pub(super) exchanges: u64,
     /// Reports being taken in; kept for its buffer.
     pub(super) reports: Vec<Report>,
 }
@@ -109,6 +111,7 @@ impl State {
             ids: Ids::new(seed),
             actions: Vec::new(),
             spare: VecDeque::new(),
+            exchanges: 0,
             reports: Vec::new(),
         }
     }
@@ -220,6 +223,7 @@ impl State {
             Some(Next::Single(single)) => self.spare.push_back(Effect::LaunchSingle(single)),
             None => {}
         }
+        self.exchanges += 1;
         match self.spare.iter().position(fits).and_then(|place| self.spare.remove(place)) {
             Some(Effect::Launch(_, start)) => Some(Next::Run(start)),
             Some(Effect::LaunchSingle(single)) => Some(Next::Single(single)),

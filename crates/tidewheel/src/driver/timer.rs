@@ -9,7 +9,7 @@ use tidewheel_core::input::Event;
 use tidewheel_core::time::Moment;
 
 use super::effect::Effect;
-use super::shared::Shared;
+use super::shared::{Shared, Watch};
 
 /// Runs until the wheel has ended.
 pub(super) fn keep_time(shared: Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
@@ -42,10 +42,10 @@ const WATCH_PERIOD: Duration = Duration::from_millis(1);
 
 /// Sees to it that spare work is not forgotten when the worker that was to take it is held up.
 pub(super) async fn watch_spare(shared: Arc<Shared>) {
-    let mut idle = 0;
+    let mut watch = Watch::new(&shared);
     loop {
         tokio::time::sleep(WATCH_PERIOD).await;
-        if !shared.look_after_spare(&mut idle) {
+        if !shared.look_after_spare(&mut watch) {
             return;
         }
     }

@@ -23,7 +23,7 @@ use crate::run::{RunCode, Task};
 
 /// So long attempts are run one after the other before other tokio tasks get a turn. A turn may end
 /// on another thread, with the whole scheduler in the wrong cache, so it is not given too often.
-const INLINE_NANOS_MAX: u64 = 200_000;
+const INLINE_NANOS_MAX: u64 = 1_000_000;
 
 struct Worker {
     shared: Arc<Shared>,

@@ -3,6 +3,7 @@
 //! The handle of a started one is in `handle`.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -277,16 +278,19 @@ fn configure_tasks(
 ) -> Result<(), Rejection> {
     let graph = Arc::clone(&spec.graph);
     let mut profile_of = Vec::with_capacity(graph.len() as usize);
+    // Profiles have no hash, but they say everything about themselves.
+    let mut places: HashMap<String, usize> =
+        spec.profiles.iter().zip(0..).map(|(known, place)| (format!("{known:?}"), place)).collect();
     for index in 0..graph.len() {
         let options = options(index, &graph.name(index));
         let said = options.said();
         let profile = said.apply(base);
-        let known = spec.profiles.iter().position(|known| **known == profile);
-        let place = known.unwrap_or_else(|| {
+        let place = *places.entry(format!("{profile:?}")).or_insert_with(|| {
             spec.profiles.push(Arc::new(profile));
             spec.profiles.len() - 1
         });
-        let place = u16::try_from(place).map_err(|_| invalid("too many different task options"))?;
+        let place = u16::try_from(place)
+            .map_err(|_| invalid("a run takes at most 65536 different task options"))?;
         profile_of.push(place);
         spec.deadlines.extend(said.deadline.map(|deadline| (index, deadline)));
         spec.keys.extend(said.key.clone().map(|key| (index, key)));
