@@ -24,14 +24,17 @@ use crate::run::{RunCode, Task};
 /// So long attempts are run one after the other before other tokio tasks get a turn. A turn may end
 /// on another thread, with the whole scheduler in the wrong cache, so it is not given too often.
 const INLINE_NANOS_MAX: u64 = 1_000_000;
+/// So many attempts at most, for clocks that stand still.
+const INLINE_MAX: u32 = 1_024;
 
 struct Worker {
     shared: Arc<Shared>,
     seat: Arc<Seat>,
     rival: Rival,
     effects: Vec<Effect>,
-    /// When other tokio tasks last had a turn.
+    /// When other tokio tasks last had a turn, and the attempts since.
     breathed: Moment,
+    inline: u32,
     /// The worker came to its end by itself.
     is_done: bool,
 }
@@ -45,6 +48,7 @@ impl Worker {
             rival: Rival::default(),
             effects: Vec::new(),
             breathed: Moment::ZERO,
+            inline: 0,
             is_done: false,
         }
     }
@@ -78,8 +82,10 @@ impl Worker {
 
     async fn breathe(&mut self) {
         let now = self.rival.last;
-        if now.nanos_since(self.breathed) > INLINE_NANOS_MAX {
+        self.inline += 1;
+        if self.inline == INLINE_MAX || now.nanos_since(self.breathed) > INLINE_NANOS_MAX {
             self.breathed = now;
+            self.inline = 0;
             tokio::task::yield_now().await;
         }
     }
