@@ -150,7 +150,6 @@ impl Builder {
 
     /// How many attempts of one task may be lost with their worker before the task is given up.
     /// Default: 10.
-    #[must_use]
     pub fn lost_attempts_max(mut self, attempts: u32) -> Self {
         self.config.lost_attempts_max = attempts;
         self

@@ -16,7 +16,7 @@ use super::effect::{Effect, End};
 use super::post::{Post, Report, Rival};
 use super::seat::Seat;
 use super::state::{Next, State, Wanted};
-use super::worker::single_worker;
+use super::worker::{Breath, single_worker};
 use crate::clock::Clock;
 use crate::notices::Hub;
 
@@ -46,6 +46,7 @@ impl Watch {
 pub(crate) struct Shared {
     pub clock: Clock,
     pub runtime: Handle,
+    pub(super) breath: Breath,
     pub hub: Hub,
     /// Wakes the timer when an earlier time appeared.
     pub timer: Arc<Notify>,
@@ -76,6 +77,7 @@ impl Shared {
     pub fn new(settings: Settings, state: State) -> Arc<Self> {
         Arc::new(Self {
             clock: settings.clock,
+            breath: Breath::new(settings.runtime.runtime_flavor()),
             runtime: settings.runtime,
             hub: settings.hub,
             timer: Arc::new(Notify::new()),

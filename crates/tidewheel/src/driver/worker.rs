@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use tidewheel_core::decision::Start;
 use tidewheel_core::input::{Failure, Outcome};
 use tidewheel_core::time::Moment;
+use tokio::runtime::RuntimeFlavor;
 
 use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
 use super::effect::{Effect, Single, SingleCode};
@@ -21,11 +22,24 @@ use crate::attempt::Attempt;
 use crate::output::TaskOutput;
 use crate::run::{RunCode, Task};
 
-/// So long attempts are run one after the other before other tokio tasks get a turn. A turn may end
-/// on another thread, with the whole scheduler in the wrong cache, so it is not given too often.
-const INLINE_NANOS_MAX: u64 = 1_000_000;
-/// So many attempts at most, for clocks that stand still.
-const INLINE_MAX: u32 = 1_024;
+/// How long, and how many attempts, a worker runs one after the other before other tokio tasks get a
+/// turn. The count is for clocks that stand still.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Breath {
+    nanos_max: u64,
+    attempts_max: u32,
+}
+
+impl Breath {
+    /// Where other threads can take over what is queued behind a worker, a turn is given seldom: it
+    /// wakes another thread, and may end there, with the whole scheduler in the wrong cache.
+    pub fn new(flavor: RuntimeFlavor) -> Self {
+        match flavor {
+            RuntimeFlavor::CurrentThread => Self { nanos_max: 500_000, attempts_max: 1_024 },
+            _ => Self { nanos_max: 4_000_000, attempts_max: 16_384 },
+        }
+    }
+}
 
 struct Worker {
     shared: Arc<Shared>,
@@ -83,7 +97,8 @@ impl Worker {
     async fn breathe(&mut self) {
         let now = self.rival.last;
         self.inline += 1;
-        if self.inline == INLINE_MAX || now.nanos_since(self.breathed) > INLINE_NANOS_MAX {
+        let breath = self.shared.breath;
+        if self.inline >= breath.attempts_max || now.nanos_since(self.breathed) > breath.nanos_max {
             self.breathed = now;
             self.inline = 0;
             tokio::task::yield_now().await;
