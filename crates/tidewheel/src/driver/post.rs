@@ -55,6 +55,20 @@ pub(super) struct Rival {
     pub defeats: u32,
     /// When it last had an attempt to report.
     pub last: Moment,
+    pace: u64,
+}
+
+impl Rival {
+    /// How long the last attempts took, the newest counting most, in nanoseconds.
+    ///
+    /// One long attempt is seen at once; a hiccup of a few microseconds is not taken for one.
+    pub fn pace(&mut self, now: Moment) -> u64 {
+        // Nothing is known of a worker's first attempt.
+        let took = if self.last == Moment::ZERO { 0 } else { now.nanos_since(self.last) };
+        self.last = now;
+        self.pace = self.pace - self.pace / 8 + took / 8;
+        self.pace
+    }
 }
 
 /// Reports that nobody has taken in yet.

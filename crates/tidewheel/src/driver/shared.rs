@@ -135,8 +135,7 @@ impl Shared {
         effects: &mut Vec<Effect>,
     ) -> Option<Next> {
         let now = self.clock.now();
-        let took = now.monotonic.nanos_since(rival.last);
-        rival.last = now.monotonic;
+        let took = rival.pace(now.monotonic);
         if let Some(mut state) = self.try_lock() {
             rival.defeats = rival.defeats.saturating_sub(1);
             self.is_driven.store(true, Ordering::Relaxed);
@@ -171,6 +170,8 @@ impl Shared {
         let mut tries = 0;
         loop {
             if let Some(next) = rival.answer.take() {
+                // The wait for the answer is not the next attempt's time.
+                rival.last = self.clock.now().monotonic;
                 if is_single && next.is_none() {
                     self.single_workers.fetch_sub(1, Ordering::Relaxed);
                 }
