@@ -111,7 +111,9 @@ impl Builder {
     /// Defines a queue, or changes `default`.
     pub fn queue(mut self, name: &str, spec: QueueSpec) -> Self {
         if name == DEFAULT_QUEUE {
-            self.default_queue = spec;
+            // What `queue_capacity` said holds unless the queue's own word differs.
+            let waiting_max = spec.waiting_max.or(self.default_queue.waiting_max);
+            self.default_queue = QueueSpec { waiting_max, ..spec };
         } else {
             self.queues.push((Arc::from(name), spec));
         }

@@ -62,6 +62,9 @@ impl ScheduleBuilder {
     }
 
     /// The first firing of a rate or delay comes only after this time, instead of now.
+    ///
+    /// Cron and rules of your own name their instants themselves: for these use
+    /// [`window`](Self::window).
     pub fn starting_after(mut self, delay: Duration) -> Self {
         self.set_start(Anchor::After(delay));
         self
