@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use tidewheel_core::graph::Graph;
-use tidewheel_core::input::Failure;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::report::RunReport;
 use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec};
@@ -88,7 +87,7 @@ fn a_chain_of_100_000_runs_in_order() {
 fn a_failure_at_the_head_of_a_long_chain_skips_all_the_rest() {
     let mut bench = Bench::new(16);
     bench.submit(chain());
-    bench.play(|_| Outcome::Failed(Box::new(Failure::default())));
+    bench.play(|_| Outcome::Failed(Box::default()));
     let report = bench.report.expect("the run has ended");
     assert_eq!(report.counts.of(TaskState::Failed), 1);
     assert_eq!(report.counts.of(TaskState::Skipped), MANY - 1);
