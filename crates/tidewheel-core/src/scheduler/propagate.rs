@@ -271,6 +271,8 @@ impl Scheduler {
 
     pub(super) fn finish_run_if_ended(&mut self, key: RunKey, now: Now, decision: &mut Decision) {
         if !self.ended.is_empty() {
+            // Not before every failure is judged.
+            self.finishing.push(key);
             return;
         }
         let Some(run) = self.run_mut(key.0) else { return };
