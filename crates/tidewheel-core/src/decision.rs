@@ -229,6 +229,27 @@ impl Decision {
         &mut self.outputs
     }
 
+    /// Whether there is nothing to store and nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.outputs.is_empty()
+    }
+
+    /// The answer to the newest command, for whoever must find its way to it later. It is not to be
+    /// told before the decision is committed, unless it is a refusal, which changes nothing.
+    #[must_use]
+    pub fn newest_reply(&self) -> Option<&Result<Reply, Rejection>> {
+        self.outputs.replies.last()
+    }
+
+    /// Closes the decision. What is stepped from now on belongs to the next one, which may be under
+    /// construction while this one is being stored.
+    #[must_use]
+    pub fn close(&mut self) -> Self {
+        let next = Self { number: self.number + 1, recording: self.recording, ..Self::default() };
+        std::mem::replace(self, next)
+    }
+
     /// Starts the next decision, keeping the buffers.
     pub fn clear(&mut self) {
         self.number += 1;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use crate::policy::Priority;
 use crate::schedule::ScheduleSpec;
-use crate::spec::{LimitSpec, QueueSpec, RunSpec, TaskSpec};
+use crate::spec::{Attachment, LimitSpec, QueueSpec, RunSpec, TaskSpec};
 use crate::time::Timestamp;
 
 /// One thing that happened or is asked for.
@@ -124,7 +124,7 @@ pub enum Command {
 }
 
 /// One task to be run on its own.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Submission {
     /// A fresh id.
     pub id: RunId,
@@ -136,6 +136,8 @@ pub struct Submission {
     pub deadline: Option<Duration>,
     /// Tasks of one key run one at a time, in order.
     pub key: Option<Arc<str>>,
+    /// What travels with it.
+    pub attachment: Option<Arc<Attachment>>,
 }
 
 /// What becomes of tasks that need a removed one.
@@ -263,6 +265,17 @@ pub enum Rejection {
     /// A task of this name is in the run already.
     #[error("the run has a task `{0}` already")]
     DuplicateTask(Arc<str>),
+    /// The same work was accepted before under the same name.
+    #[error("accepted before as run {0}")]
+    AlreadyAccepted(RunId),
+    /// The name stands for other work.
+    #[error("`{key}` was used for other work: run {run}")]
+    KeyTaken {
+        /// The name.
+        key: Arc<str>,
+        /// What it stands for.
+        run: RunId,
+    },
     /// A dependency is not in the run.
     #[error("there is no task with index {0} in the run")]
     UnknownTask(u32),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::id::{RunId, ScheduleId, TaskId};
 use crate::policy::Priority;
 use crate::schedule::{ScheduleSpec, ScheduleState};
-use crate::spec::{LimitSpec, Profile, QueueSpec, RunSpec, TaskSpec};
+use crate::spec::{Attachment, LimitSpec, OnceKey, Profile, QueueSpec, RunSpec, TaskSpec};
 use crate::task::{Reason, TaskState};
 use crate::time::Timestamp;
 
@@ -124,6 +124,8 @@ pub struct SubmissionRow {
     pub accepted_at: Timestamp,
     /// The firing it came from.
     pub firing: Option<(ScheduleId, Timestamp)>,
+    /// What travels with it.
+    pub attachment: Option<Arc<Attachment>>,
 }
 
 /// A task as it stands.
@@ -198,6 +200,19 @@ pub struct Snapshot {
     pub submissions: Vec<(SubmissionRow, Option<TaskRow>)>,
     /// Live schedules.
     pub schedules: Vec<ScheduleRow>,
+    /// Names that submissions were accepted under, ended ones too, earliest first.
+    pub names: Vec<NameRow>,
+}
+
+/// A name that work was accepted under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameRow {
+    /// The name, and the digest of the work.
+    pub once: OnceKey,
+    /// The run or single submission.
+    pub run: RunId,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
 }
 
 /// An unfinished run as stored.

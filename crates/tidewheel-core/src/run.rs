@@ -15,7 +15,7 @@ use crate::id::{ProfileId, RunId};
 use crate::ready::ReadySet;
 use crate::report::Counts;
 use crate::row::RunResult;
-use crate::spec::{RunOrder, RunSpec, TaskSpec};
+use crate::spec::{Attachment, RunOrder, RunSpec, TaskSpec};
 use crate::task::{Reason, Task};
 use crate::time::{Moment, Timestamp, duration_nanos};
 use crate::timer::TimerKey;
@@ -56,6 +56,8 @@ pub(crate) struct Extra {
     pub probes: Vec<(u32, crate::policy::Epoch)>,
     /// The nominal instant of the firing it came from.
     pub nominal: Option<Timestamp>,
+    /// What travels with a single submission.
+    pub attachment: Option<Arc<Attachment>>,
 }
 
 /// A profile as a run uses it.

@@ -124,6 +124,36 @@ impl Default for RunOptions {
     }
 }
 
+/// What travels with work and is kept with it; the scheduler never looks inside.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attachment {
+    /// What whoever runs the work must know.
+    pub payload: Option<Arc<[u8]>>,
+    /// Makes accepting the work twice harmless.
+    pub once: Option<OnceKey>,
+}
+
+/// A caller's own name for a submission, so that asking again after a lost answer is harmless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnceKey {
+    /// The name.
+    pub key: Arc<str>,
+    /// A digest of what was asked for: the same name must mean the same work.
+    pub digest: u128,
+}
+
+impl OnceKey {
+    /// A name for work that `body` says everything about.
+    #[must_use]
+    pub fn new(key: &str, body: &[u8]) -> Self {
+        // FNV-1a, which no update of a library can change under stored digests.
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let start = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+        let mix = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
+        Self { key: Arc::from(key), digest: body.iter().fold(start, mix) }
+    }
+}
+
 /// A run as asked for. Immutable; stores keep it whole.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
@@ -141,6 +171,8 @@ pub struct RunSpec {
     pub keys: BTreeMap<u32, Arc<str>>,
     /// Tasks that were done before and are not run again.
     pub already_done: Vec<u32>,
+    /// What travels with the run.
+    pub attachment: Attachment,
 }
 
 impl RunSpec {
@@ -155,6 +187,7 @@ impl RunSpec {
             deadlines: BTreeMap::new(),
             keys: BTreeMap::new(),
             already_done: Vec::new(),
+            attachment: Attachment::default(),
         }
     }
 }
@@ -174,6 +207,8 @@ pub struct TaskSpec {
     pub key: Option<Arc<str>>,
     /// Time until it should have ended, from now.
     pub deadline: Option<Duration>,
+    /// What whoever runs it must know.
+    pub payload: Option<Arc<[u8]>>,
 }
 
 /// A queue: a lane with weight, slots and rate.
@@ -218,6 +253,8 @@ pub struct Config {
     pub starvation_timeout: Option<Duration>,
     /// Attempts that may be lost with their worker before a task is quarantined.
     pub lost_attempts_max: u32,
+    /// How long the name of a submission is remembered after it was accepted.
+    pub once_kept: Duration,
     /// Mixed into every jitter.
     pub seed: u64,
     /// Whether notices are made; they cost time when nobody looks.
@@ -230,6 +267,7 @@ impl Default for Config {
             slots: None,
             starvation_timeout: Some(Duration::from_secs(30)),
             lost_attempts_max: 10,
+            once_kept: Duration::from_secs(24 * 60 * 60),
             seed: 0,
             notices: false,
         }

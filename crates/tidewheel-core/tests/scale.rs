@@ -115,8 +115,7 @@ fn a_long_queue_is_served_by_priority_and_age() {
             id: RunId(u128::from(number)),
             profile,
             priority: Priority::new(i64::from(number.wrapping_mul(2_654_435_761) >> 25) % 101),
-            deadline: None,
-            key: None,
+            ..Submission::default()
         };
         bench.step(Input::Command(Command::Submit(submission)));
     }

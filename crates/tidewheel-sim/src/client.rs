@@ -140,6 +140,7 @@ impl World {
             priority,
             deadline: self.random.percent(15).then(|| self.random.millis(500, 60_000)),
             key: workload::key(&mut self.random),
+            attachment: workload::attachment(&mut self.random).map(Arc::new),
         };
         Some((Command::Submit(submission), Asked::Work(id)))
     }

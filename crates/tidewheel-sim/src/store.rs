@@ -10,9 +10,10 @@ use tidewheel::store::{Store, StoreError};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{
-    Change, FiringRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow,
+    Change, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow,
+    TaskRow,
 };
-use tidewheel_core::spec::{LimitSpec, QueueSpec, TaskSpec};
+use tidewheel_core::spec::{Config, LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
 
@@ -106,6 +107,7 @@ pub struct Rows {
     pub transitions: BTreeMap<(Option<TaskState>, TaskState), u64>,
     /// What no store should ever be asked to keep.
     pub violations: Vec<String>,
+    names: Vec<NameRow>,
     fault: Option<StoreFault>,
     fired: Option<StoreFault>,
     recent: Vec<Change>,
@@ -217,6 +219,7 @@ impl Rows {
     fn apply(&mut self, change: &Change) {
         match change {
             Change::RunAccepted(row) => {
+                self.keep_name(row.spec.attachment.once.as_ref(), row.id, row.accepted_at);
                 self.accepted += 1;
                 let kept = KeptRun {
                     order: self.accepted,
@@ -231,6 +234,8 @@ impl Rows {
             }
             Change::RunChanged(change) => self.change_run(change),
             Change::SubmissionAccepted(row) => {
+                let once = row.attachment.as_ref().and_then(|attachment| attachment.once.as_ref());
+                self.keep_name(once, row.id, row.accepted_at);
                 self.accepted += 1;
                 let kept = KeptSubmission { order: self.accepted, row: row.clone(), task: None };
                 if self.submissions.insert(row.id, kept).is_some() {
@@ -268,6 +273,20 @@ impl Rows {
             Change::FiringStored(row) => self.store_firing(row),
             other => self.violations.push(format!("a row of an unknown kind: {other:?}")),
         }
+    }
+
+    /// A name stands for one run at a time: for a day after it was accepted.
+    fn keep_name(&mut self, once: Option<&OnceKey>, run: RunId, accepted_at: Timestamp) {
+        let Some(once) = once else { return };
+        let kept = Config::default().once_kept;
+        let is_known = |name: &NameRow| {
+            name.once.key == once.key && accepted_at.since(name.accepted_at) < kept
+        };
+        if let Some(known) = self.names.iter().find(|name| is_known(name)) {
+            let text = format!("{:?} stands for {} and for {run}", once.key, known.run);
+            self.violations.push(text);
+        }
+        self.names.push(NameRow { once: once.clone(), run, accepted_at });
     }
 
     fn change_run(&mut self, change: &RunChange) {
@@ -361,6 +380,7 @@ impl Rows {
                 .filter(|(_, ended)| !ended)
                 .map(|(row, _)| row.clone())
                 .collect(),
+            names: self.names.clone(),
         }
     }
 

@@ -12,7 +12,8 @@ use tidewheel_core::policy::{
 };
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
-    Config, LimitSpec, OnStop, Profile, QueueSpec, RunOptions, RunOrder, RunSpec, TaskSpec,
+    Attachment, Config, LimitSpec, OnStop, OnceKey, Profile, QueueSpec, RunOptions, RunOrder,
+    RunSpec, TaskSpec,
 };
 use tidewheel_core::time::Timestamp;
 
@@ -41,7 +42,8 @@ pub fn config(random: &mut Random) -> Config {
             0 => None,
             1 => Some(Duration::from_secs(6)),
             _ => Some(Duration::from_secs(30)),
-        },
+            once_kept: Config::default().once_kept,
+    },
         lost_attempts_max: random.between(0, 4) as u32,
         seed: random.number(),
         notices: random.percent(50),
@@ -199,6 +201,7 @@ pub fn run(random: &mut Random) -> RunSpec {
         ..RunOptions::default()
     };
     let mut spec = RunSpec::new(graph, options, profile(random));
+    spec.attachment = attachment(random).unwrap_or_default();
     if random.percent(80) {
         let kinds = random.between(1, 4);
         spec.profiles = (0..kinds).map(|_| Arc::new(profile(random))).collect();
@@ -218,6 +221,15 @@ pub fn run(random: &mut Random) -> RunSpec {
     spec
 }
 
+/// What travels with work: often nothing, sometimes a name that was perhaps used before.
+pub fn attachment(random: &mut Random) -> Option<Attachment> {
+    random.percent(25).then(|| {
+        let key = format!("name {}", random.below(12));
+        let body = [random.below(5).min(1) as u8];
+        Attachment { payload: Some(Arc::from(&body[..])), once: Some(OnceKey::new(&key, &body)) }
+    })
+}
+
 /// A task to be added to a run that has `tasks` tasks.
 pub fn task(random: &mut Random, name: String, tasks: u32) -> TaskSpec {
     let count = random.below(3);
@@ -233,6 +245,7 @@ pub fn task(random: &mut Random, name: String, tasks: u32) -> TaskSpec {
         estimate: random.percent(30).then(|| random.millis(1, 4_000)),
         key: key(random),
         deadline: random.percent(10).then(|| random.millis(500, 60_000)),
+        payload: None,
     }
 }
 

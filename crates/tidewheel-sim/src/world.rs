@@ -196,7 +196,7 @@ impl World {
         self.executor.crash(self.now.monotonic, &mut self.random);
         self.note_restore();
         let Some(engine) = &mut self.engine else { return };
-        match engine.recover(self.now).map(drop) {
+        match engine.recover(&Default::default(), self.now).map(drop) {
             Ok(()) => self.begin(),
             Err(error) => self.violate("it can be recovered", format!("{error:?}")),
         }

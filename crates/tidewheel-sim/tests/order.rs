@@ -109,8 +109,7 @@ fn play(seed: u64) -> (u64, u64) {
                     id,
                     profile,
                     priority: Priority::new(priority as i64),
-                    deadline: None,
-                    key: None,
+                    ..Submission::default()
                 }))
             }
             _ => {

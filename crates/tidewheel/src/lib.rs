@@ -47,6 +47,8 @@ mod builder;
 mod clock;
 mod driver;
 mod error;
+#[cfg(any(feature = "http", feature = "process"))]
+pub mod executor;
 mod explain;
 mod notices;
 mod options;
@@ -60,7 +62,7 @@ mod wheel;
 /// The engine that a simulator drives in place of a wheel.
 #[doc(hidden)]
 pub mod engine {
-    pub use crate::driver::engine::{Engine, EngineError};
+    pub use crate::driver::engine::{Batch, Engine, EngineError};
 }
 
 pub use attempt::Attempt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::policy::{OnError, Priority, Retry};
-use tidewheel_core::spec::Profile;
+use tidewheel_core::spec::{Attachment, OnceKey, Profile};
 
 /// The methods every builder has that holds what was [`Said`], at the given path in `self`.
 macro_rules! option_methods {
@@ -99,6 +99,25 @@ macro_rules! single_option_methods {
     };
 }
 
+/// The methods of builders for work that a store keeps.
+macro_rules! durable_option_methods {
+    ($($options:ident).+) => {
+        /// What whoever runs the work must know, even after a crash: code is not stored, this is.
+        pub fn payload(mut self, payload: impl Into<std::sync::Arc<[u8]>>) -> Self {
+            self.$($options).+.payload = Some(payload.into());
+            self
+        }
+
+        /// A name under which this work is accepted once: asking again within a day is refused with
+        /// [`crate::Rejection::AlreadyAccepted`], other work (another payload) under the same name
+        /// with [`crate::Rejection::KeyTaken`].
+        pub fn once(mut self, name: &str) -> Self {
+            self.$($options).+.once = Some(std::sync::Arc::from(name));
+            self
+        }
+    };
+}
+
 /// The methods of builders for one task of a graph.
 macro_rules! graph_option_methods {
     ($($options:ident).+) => {
@@ -123,7 +142,9 @@ macro_rules! graph_option_methods {
     };
 }
 
-pub(crate) use {graph_option_methods, option_methods, single_option_methods};
+pub(crate) use {
+    durable_option_methods, graph_option_methods, option_methods, single_option_methods,
+};
 
 /// How one task is treated, where it differs from the others of its run.
 ///
@@ -177,6 +198,8 @@ pub(crate) struct Said {
     limits: Vec<(Arc<str>, u32)>,
     pub(crate) key: Option<Arc<str>>,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) payload: Option<Arc<[u8]>>,
+    pub(crate) once: Option<Arc<str>>,
 }
 
 impl Said {
@@ -203,6 +226,14 @@ impl Said {
             }
         }
         profile
+    }
+
+    /// What travels with the work, if anything does.
+    pub(crate) fn attachment(&self) -> Option<Attachment> {
+        let body = self.payload.as_deref().unwrap_or_default();
+        let once = self.once.as_deref().map(|key| OnceKey::new(key, body));
+        (once.is_some() || self.payload.is_some())
+            .then(|| Attachment { payload: self.payload.clone(), once })
     }
 
     pub(crate) fn set_priority(&mut self, priority: Priority) {

@@ -16,7 +16,7 @@ use tidewheel_core::task::{Reason, TaskState};
 use crate::attempt::Attempt;
 use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
-use crate::options::{Said, option_methods, single_option_methods};
+use crate::options::{Said, durable_option_methods, option_methods, single_option_methods};
 
 /// A task that was submitted, and a future of its value.
 ///
@@ -62,11 +62,14 @@ impl<T> Submission<T> {
         }
     }
 
-    /// The durable identity of the task, if it was accepted and has not been awaited to its end.
+    /// The durable identity of the task, if it was accepted, now or before under the same name, and
+    /// has not been awaited to its end.
     #[must_use]
     pub fn id(&self) -> Option<RunId> {
         match &self.stage {
-            Stage::Accepted { id, .. } => Some(*id),
+            Stage::Accepted { id, .. } | Stage::Refused(Rejection::AlreadyAccepted(id)) => {
+                Some(*id)
+            }
             _ => None,
         }
     }
@@ -267,7 +270,9 @@ fn submit<T: Send + 'static>(
                 None => state.plain,
             };
             let (deadline, key) = (said.deadline, said.key.clone());
-            Ok(Command::Submit(input::Submission { id, profile, priority, deadline, key }))
+            let attachment = said.attachment().map(Arc::new);
+            let submission = input::Submission { id, profile, priority, deadline, key, attachment };
+            Ok(Command::Submit(submission))
         },
         |state, reply| {
             if let (Reply::Accepted(run), Some(entry)) = (reply, entry.take()) {
@@ -322,6 +327,7 @@ impl<F> TaskRequest<F> {
 
     option_methods!(said);
     single_option_methods!(said);
+    durable_option_methods!(said);
 
     /// Submits the task.
     pub fn submit<R, T, E>(self) -> Submission<T>

@@ -2,6 +2,7 @@
 //!
 //! How the policies are applied is in [`super::schedule`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::Retry;
@@ -47,6 +48,8 @@ pub struct ScheduleSpec {
     /// Only its waits count, not its number of retries. It never brings a firing forward, and the
     /// instants after the wait are those the trigger would have named anyway.
     pub backoff: Option<Retry>,
+    /// What whoever runs the firings must know; nobody here looks inside.
+    pub payload: Option<Arc<[u8]>>,
 }
 
 impl ScheduleSpec {
@@ -63,6 +66,7 @@ impl ScheduleSpec {
             exclusions: Vec::new(),
             max_firings: None,
             backoff: None,
+            payload: None,
         }
     }
 

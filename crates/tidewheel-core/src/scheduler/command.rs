@@ -133,12 +133,19 @@ impl Scheduler {
         submission: Submission,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
+        let once = submission.attachment.as_ref().and_then(|attachment| attachment.once.as_ref());
+        self.refuse_known(once, now.wall)?;
         let profile = submission.profile.0 as usize;
         self.admit(&[(self.profiles[profile].queue, 1)])?;
-        let extra = (submission.deadline.is_some() || submission.key.is_some()).then(|| {
+        self.remember_once(once, submission.id, now.wall);
+        let is_special = submission.deadline.is_some()
+            || submission.key.is_some()
+            || submission.attachment.is_some();
+        let extra = is_special.then(|| {
             Box::new(Extra {
                 deadline: submission.deadline.map(|deadline| now.monotonic.after(deadline)),
                 key: submission.key.clone(),
+                attachment: submission.attachment.clone(),
                 ..Extra::default()
             })
         });
@@ -182,6 +189,7 @@ impl Scheduler {
                 firing: schedule
                     .zip(extra.and_then(|extra| extra.nominal))
                     .map(|(schedule, nominal)| (schedule.id, nominal)),
+                attachment: extra.and_then(|extra| extra.attachment.clone()),
             })
         });
     }
@@ -196,7 +204,9 @@ impl Scheduler {
         let queue = self.find_queue(&spec.options.queue)?;
         check_spec(&spec)?;
         let profiles = self.resolve_run(&spec, queue)?;
+        self.refuse_known(spec.attachment.once.as_ref(), now.wall)?;
         self.admit(&self.tasks_by_queue(&spec, &profiles))?;
+        self.remember_once(spec.attachment.once.as_ref(), id, now.wall);
         let run = Run::new(id, spec.clone(), now.monotonic, now.wall);
         let key = self.insert_run(run, profiles, now);
         decision.change(|| {

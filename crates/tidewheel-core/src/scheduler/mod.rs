@@ -10,6 +10,7 @@ mod command;
 mod control;
 mod explain;
 mod fill;
+mod names;
 mod propagate;
 mod restore;
 mod state;

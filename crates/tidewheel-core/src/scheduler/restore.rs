@@ -1,10 +1,13 @@
 //! Restoring: from what a store kept to a scheduler in memory. It is the only way to recover.
 //!
-//! Attempts that were running are lost: nobody is left to report about them.
+//! Attempts that were running are lost, for nobody is left to report about them, unless the caller
+//! itself still has them: then only its store was gone for a while.
+
+use std::collections::BTreeSet;
 
 use super::state::{Alarm, ScheduleEntry, Scheduler};
 use crate::decision::Decision;
-use crate::id::{RunKey, TaskKey};
+use crate::id::{AttemptId, RunKey, TaskKey};
 use crate::input::{Rejection, Submission};
 use crate::row::{ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow};
 use crate::run::{Extra, Run};
@@ -37,8 +40,17 @@ pub enum RestoreError {
     },
 }
 
+/// What was running when the rows were stored.
+struct Running<'a> {
+    /// Attempts that the caller still has.
+    alive: &'a BTreeSet<AttemptId>,
+    /// Tasks whose attempts nobody has any more.
+    lost: Vec<TaskKey>,
+}
+
 impl Scheduler {
-    /// A scheduler that goes on where the stored one ended.
+    /// A scheduler that goes on where the stored one ended. Attempts in `alive` are still under way
+    /// and will be reported; all others that were running are lost.
     ///
     /// # Errors
     ///
@@ -46,6 +58,7 @@ impl Scheduler {
     pub fn restore(
         config: Config,
         snapshot: Snapshot,
+        alive: &BTreeSet<AttemptId>,
         now: Now,
         decision: &mut Decision,
     ) -> Result<Self, RestoreError> {
@@ -67,19 +80,22 @@ impl Scheduler {
         for row in snapshot.schedules {
             scheduler.restore_schedule(row, now)?;
         }
-        let mut lost = Vec::new();
+        for name in snapshot.names {
+            scheduler.remember(name, now.wall);
+        }
+        let mut running = Running { alive, lost: Vec::new() };
         let mut works = Vec::new();
         for stored in snapshot.runs {
-            works.push(scheduler.restore_run(stored, now, &mut lost)?);
+            works.push(scheduler.restore_run(stored, now, &mut running)?);
         }
         for (row, task) in snapshot.submissions {
-            works.push(scheduler.restore_single(row, task, now, &mut lost)?);
+            works.push(scheduler.restore_single(row, task, now, &mut running)?);
         }
         // Only when everything has its state, anything may follow from it.
         for work in works {
             scheduler.wake_restored(work, now, decision);
         }
-        for key in lost {
+        for key in running.lost {
             scheduler.attempt_lost(key, now, decision);
         }
         scheduler.settle(now, decision);
@@ -117,7 +133,7 @@ impl Scheduler {
         &mut self,
         stored: StoredRun,
         now: Now,
-        lost: &mut Vec<TaskKey>,
+        running: &mut Running<'_>,
     ) -> Result<RunKey, RestoreError> {
         let id = stored.row.id;
         let spec = stored.row.spec;
@@ -139,7 +155,7 @@ impl Scheduler {
             self.insert_task(key, task, profile, now);
         }
         for row in &stored.tasks {
-            self.restore_task(key, row, now, lost)?;
+            self.restore_task(key, row, now, running)?;
         }
         self.recount(key);
         Ok(key)
@@ -151,7 +167,7 @@ impl Scheduler {
         run: RunKey,
         row: &TaskRow,
         now: Now,
-        lost: &mut Vec<TaskKey>,
+        running: &mut Running<'_>,
     ) -> Result<(), RestoreError> {
         let key = TaskKey { run, index: row.id.index };
         if self.member(key).is_none() {
@@ -192,7 +208,12 @@ impl Scheduler {
         }
         if state.holds_slot() {
             self.take_restored_slot(key);
-            lost.push(key);
+            let attempt = AttemptId { task: row.id, number: row.attempts };
+            if running.alive.contains(&attempt) {
+                self.work_mut(key).task_mut(key.index).started_at = now.monotonic;
+            } else {
+                running.lost.push(key);
+            }
         }
         Ok(())
     }
@@ -274,7 +295,7 @@ impl Scheduler {
         row: SubmissionRow,
         task: Option<TaskRow>,
         now: Now,
-        lost: &mut Vec<TaskKey>,
+        running: &mut Running<'_>,
     ) -> Result<RunKey, RestoreError> {
         let fail = |source| refused("submission", &row.id.to_string(), source);
         let profile = self.profile(&row.profile).map_err(fail)?;
@@ -285,16 +306,17 @@ impl Scheduler {
             deadline: row.deadline.map(|deadline| moment_of(deadline, now)),
             key: row.key.clone(),
             nominal: row.firing.map(|(_, nominal)| nominal),
+            attachment: row.attachment.clone(),
             ..Extra::default()
         };
         let submission =
-            Submission { id: row.id, profile, priority: row.priority, deadline: None, key: None };
+            Submission { id: row.id, profile, priority: row.priority, ..Submission::default() };
         let run = self.insert_single(&submission, Some(Box::new(extra)), schedule);
         if let Some(schedule) = schedule {
             self.schedules[schedule].running.push(run);
         }
         if let Some(task) = &task {
-            self.restore_task(RunKey(run), task, now, lost)?;
+            self.restore_task(RunKey(run), task, now, running)?;
         }
         Ok(RunKey(run))
     }

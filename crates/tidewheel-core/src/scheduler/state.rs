@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use slotmap::{DefaultKey, SlotMap};
 
+use super::names::Names;
 use crate::decision::{Decision, Fact, Notice};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Command, Event, Input, Rejection, Reply, ShutdownMode};
@@ -88,6 +89,7 @@ pub struct Scheduler {
     pub(super) ended: VecDeque<TaskKey>,
     /// The wall clock minus the monotonic one when last looked at, in microseconds.
     pub(super) wall_offset: Option<i64>,
+    pub(super) names: Names,
 }
 
 /// A profile with its queue and class looked up.
@@ -169,6 +171,7 @@ impl Scheduler {
             reserving: None,
             ended: VecDeque::new(),
             wall_offset: None,
+            names: Names::default(),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::policy::Priority;
 use crate::row::{Change, FiringRow, ScheduleRow};
 use crate::run::Extra;
 use crate::schedule::{Due, Firing, Schedule, ScheduleSpec, Verdict};
+use crate::spec::Attachment;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
@@ -223,14 +224,19 @@ impl Scheduler {
             id: firing_run_id(schedule, firing.nominal),
             profile,
             priority: Priority::new(i64::from(entry.priority)),
-            deadline: None,
-            key: None,
+            ..Submission::default()
         };
+        let attachment = entry
+            .spec
+            .payload
+            .as_ref()
+            .map(|payload| Arc::new(Attachment { payload: Some(payload.clone()), once: None }));
         let queue = self.profiles[profile.0 as usize].queue;
         let statistics = &mut self.queues[queue as usize].statistics;
         statistics.submitted += 1;
         statistics.due_lag.record(firing.due_lag);
-        let extra = Some(Box::new(Extra { nominal: Some(firing.nominal), ..Extra::default() }));
+        let extra =
+            Some(Box::new(Extra { nominal: Some(firing.nominal), attachment, ..Extra::default() }));
         let run = self.insert_single(&submission, extra, Some(key));
         self.schedules[key].running.push(run);
         self.record_single(run, now.wall, now, decision);

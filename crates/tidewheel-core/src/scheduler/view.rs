@@ -11,6 +11,7 @@ use crate::ready::SINGLE;
 use crate::report::{Counts, RunReport, TaskReport};
 use crate::run::Work;
 use crate::schedule::Counters;
+use crate::spec::RunSpec;
 use crate::statistics::{Overview, Statistics};
 use crate::task::{Task, TaskState};
 use crate::time::{Moment, Now, Timestamp};
@@ -67,6 +68,26 @@ impl Scheduler {
     #[must_use]
     pub fn find_run(&self, id: RunId) -> Option<RunKey> {
         self.run_keys.get(&id).copied().map(RunKey)
+    }
+
+    /// What was asked for as a run.
+    #[must_use]
+    pub fn run_spec(&self, run: RunKey) -> Option<&Arc<RunSpec>> {
+        self.run(run.0).map(|run| &run.spec)
+    }
+
+    /// What whoever runs a task must know: its own payload if it was added with one, else that of
+    /// the run or single submission.
+    #[must_use]
+    pub fn payload(&self, task: TaskKey) -> Option<&Arc<[u8]>> {
+        match self.works.get(task.run.0)? {
+            Work::Run(run) => {
+                let added = task.index.checked_sub(run.graph().len());
+                let own = added.and_then(|added| run.added.get(added as usize)?.payload.as_ref());
+                own.or(run.spec.attachment.payload.as_ref())
+            }
+            Work::Single(single) => single.extra.as_ref()?.attachment.as_ref()?.payload.as_ref(),
+        }
     }
 
     /// Every run and single submission in memory.

@@ -91,6 +91,7 @@ impl TaskText {
             estimate: self.estimate,
             key: self.key.clone(),
             deadline: self.deadline,
+            payload: None,
         }
     }
 }

@@ -175,6 +175,7 @@ impl Player {
             priority: text.profile.priority,
             deadline: text.deadline,
             key: text.key.clone(),
+            attachment: None,
         };
         self.command(Command::Submit(submission))
     }

@@ -2,8 +2,11 @@
 //!
 //! It knows no threads, no runtime and no clock; the simulator drives the same engine.
 
+use std::collections::BTreeSet;
+
 use tidewheel_core::decision::{Decision, Outputs, Tenure};
-use tidewheel_core::input::Input;
+use tidewheel_core::id::AttemptId;
+use tidewheel_core::input::{Input, Rejection, Reply};
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::Now;
 use tidewheel_core::{RestoreError, Scheduler};
@@ -14,13 +17,44 @@ use crate::store::{Store, StoreError};
 const COMMIT_TRIES_MAX: u32 = 5;
 
 /// A scheduler with the store that keeps its decisions.
+///
+/// A store that answers at once stays with the engine, which steps and commits in one [`turn`]. One
+/// that makes its callers wait is taken out ([`Engine::take_store`]) by somebody who commits one
+/// [`Batch`] after another while the next is being stepped.
+///
+/// [`turn`]: Engine::turn
 pub struct Engine {
     config: Config,
     scheduler: Scheduler,
-    store: Box<dyn Store>,
+    store: Option<Box<dyn Store>>,
     tenure: Tenure,
     decision: Decision,
     is_lost: bool,
+}
+
+/// A closed decision on its way to the store.
+pub struct Batch {
+    tenure: Tenure,
+    decision: Decision,
+}
+
+impl Batch {
+    /// Offers the decision to the store and hands out what to do. After an error that
+    /// [is transient](StoreError::is_transient) it may be offered again.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub fn commit(&mut self, store: &mut dyn Store) -> Result<&mut Outputs, StoreError> {
+        let changes = self.decision.changes();
+        // What changes nothing needs no store: the answers to refused commands, a look at the time.
+        let proof = if changes.changes().is_empty() {
+            changes.stored()
+        } else {
+            store.commit(self.tenure, changes)?
+        };
+        Ok(self.decision.committed(proof))
+    }
 }
 
 /// Why an engine cannot go on.
@@ -51,7 +85,9 @@ impl Engine {
     ///
     /// When the store cannot be opened or read, or refuses the first decision.
     pub fn open(config: Config, mut store: Box<dyn Store>, now: Now) -> Result<Self, EngineError> {
-        let (tenure, decision, scheduler) = restore(&config, &mut *store, now)?;
+        let restored = restore(&config, &mut *store, &BTreeSet::new(), now)?;
+        let (tenure, decision, scheduler) = restored;
+        let store = Some(store);
         let mut engine = Self { config, scheduler, store, tenure, decision, is_lost: false };
         engine.commit()?;
         Ok(engine)
@@ -77,21 +113,95 @@ impl Engine {
         self.commit()
     }
 
+    /// Takes the store out, for somebody who commits by [`Batch`].
+    ///
+    /// # Panics
+    ///
+    /// If it was taken before.
+    pub fn take_store(&mut self) -> Box<dyn Store> {
+        let store = self.store.take().expect("the store is taken out once");
+        // What opening decided is stored and handed out; from here on decisions are closed by hand.
+        self.decision.clear();
+        store
+    }
+
+    /// Steps one input into the open decision. A refusal may be told at once; any other reply, and
+    /// what is to be done, only once [`Engine::close`] and [`Batch::commit`] have led to a proof.
+    ///
+    /// # Errors
+    ///
+    /// When the engine is lost: nothing was stepped.
+    pub fn step(
+        &mut self,
+        now: Now,
+        input: Input,
+    ) -> Result<Option<&Result<Reply, Rejection>>, EngineError> {
+        if self.is_lost {
+            return Err(EngineError::NotRecovered);
+        }
+        let is_command = matches!(input, Input::Command(_));
+        self.scheduler.step(now, input, &mut self.decision);
+        Ok(self.decision.newest_reply().filter(|_| is_command))
+    }
+
+    /// The number of the open decision: what is stepped now is stored with it.
+    #[must_use]
+    pub fn open_number(&self) -> u64 {
+        self.decision.changes().number()
+    }
+
+    /// Closes the open decision, if there is anything in it.
+    pub fn close(&mut self) -> Option<Batch> {
+        if self.decision.is_empty() || self.is_lost {
+            return None;
+        }
+        Some(Batch { tenure: self.tenure, decision: self.decision.close() })
+    }
+
+    /// The newest batch was not stored for certain: nothing in memory may be used.
+    pub fn lose(&mut self) {
+        self.is_lost = true;
+        self.decision.clear();
+    }
+
     /// Forgets what is in memory and starts again from the store, under a new tenure.
     ///
-    /// Keys handed out before find nothing any more.
+    /// Keys handed out before find nothing any more. Attempts in `alive` are still under way.
     ///
     /// # Errors
     ///
     /// As [`Engine::open`].
-    pub fn recover(&mut self, now: Now) -> Result<&mut Outputs, EngineError> {
+    pub fn recover(
+        &mut self,
+        alive: &BTreeSet<AttemptId>,
+        now: Now,
+    ) -> Result<&mut Outputs, EngineError> {
+        let mut store = self.store.take().expect("the store is with the engine");
+        let recovered = self.recover_from(&mut *store, alive, now);
+        self.store = Some(store);
+        recovered?;
+        self.commit()
+    }
+
+    /// As [`Engine::recover`] with a store that was taken out. The decision that restoring led to is
+    /// open.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open`].
+    pub fn recover_from(
+        &mut self,
+        store: &mut dyn Store,
+        alive: &BTreeSet<AttemptId>,
+        now: Now,
+    ) -> Result<(), EngineError> {
         self.is_lost = true;
-        let (tenure, decision, scheduler) = restore(&self.config, &mut *self.store, now)?;
+        let (tenure, decision, scheduler) = restore(&self.config, store, alive, now)?;
         self.tenure = tenure;
         self.decision = decision;
         self.scheduler = scheduler;
         self.is_lost = false;
-        self.commit()
+        Ok(())
     }
 
     /// What the newest turn, or opening, said is to be done.
@@ -131,9 +241,10 @@ impl Engine {
             let proof = changes.stored();
             return Ok(self.decision.committed(proof));
         }
+        let store = self.store.as_mut().expect("a store that was taken out gets batches");
         let mut tries = 1;
         let proof = loop {
-            match self.store.commit(self.tenure, changes) {
+            match store.commit(self.tenure, changes) {
                 Ok(proof) => break proof,
                 Err(error) if error.is_transient() && tries < COMMIT_TRIES_MAX => tries += 1,
                 Err(error) => {
@@ -150,11 +261,12 @@ impl Engine {
 fn restore(
     config: &Config,
     store: &mut dyn Store,
+    alive: &BTreeSet<AttemptId>,
     now: Now,
 ) -> Result<(Tenure, Decision, Scheduler), EngineError> {
     let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
     let mut decision = if store.keeps_rows() { Decision::new() } else { Decision::volatile() };
-    let scheduler = Scheduler::restore(config.clone(), snapshot, now, &mut decision)
+    let scheduler = Scheduler::restore(config.clone(), snapshot, alive, now, &mut decision)
         .map_err(EngineError::Restore)?;
     Ok((tenure, decision, scheduler))
 }

@@ -21,7 +21,7 @@ use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
 use crate::driver::{End, Launch, Shared, run_worker};
 use crate::error::RunError;
-use crate::options::{Said, TaskOptions, option_methods};
+use crate::options::{Said, TaskOptions, durable_option_methods, option_methods};
 use crate::output::TaskOutput;
 
 /// Tasks of one run at once, unless something else is said.
@@ -93,6 +93,7 @@ impl<F> RunBuilder<F> {
     }
 
     option_methods!(said);
+    durable_option_methods!(said);
 
     /// A name for people.
     pub fn name(mut self, name: &str) -> Self {
@@ -183,6 +184,7 @@ impl<F> RunBuilder<F> {
         let base = Profile { attempt_timeout: Some(ATTEMPT_TIMEOUT_DEFAULT), ..Profile::default() };
         let profile = self.said.apply(&base);
         let mut spec = RunSpec::new(Arc::clone(&graph), self.run.clone(), profile.clone());
+        spec.attachment = self.said.attachment().unwrap_or_default();
         for name in &self.already_done {
             let index = graph.index_of(name).ok_or_else(|| unknown(name))?;
             spec.already_done.push(index);

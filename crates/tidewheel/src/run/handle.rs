@@ -358,6 +358,7 @@ impl NewTask {
             estimate: self.estimate,
             key: self.said.key.clone(),
             deadline: self.said.deadline,
+            payload: self.said.payload.clone(),
         })
     }
 }

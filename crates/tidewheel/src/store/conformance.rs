@@ -97,6 +97,7 @@ fn submit(engine: &mut Engine, id: u128) -> (RunKey, Vec<Action>) {
         priority: Priority::new(id as i64),
         deadline: Some(Duration::from_secs(60)),
         key: Some(Arc::from("key")).filter(|_| id.is_multiple_of(2)),
+        attachment: None,
     };
     match ask(engine, at(1), Command::Submit(submission)) {
         (Reply::Accepted(run), actions) => (run, actions),
@@ -188,6 +189,7 @@ fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
         estimate: Some(Duration::from_millis(5)),
         key: Some(Arc::from("k2")),
         deadline: Some(Duration::from_secs(9)),
+        payload: Some(Arc::from(&b"\0task"[..])),
     };
     let (reply, _) = ask(&mut engine, at(2), Command::AddTask { run, task: task.clone() });
     assert_eq!(reply, Reply::Added(TaskKey { run, index: 3 }));

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{
-    Change, FiringRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow,
+    Change, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow,
+    TaskRow,
 };
-use tidewheel_core::spec::{LimitSpec, QueueSpec, TaskSpec};
+use tidewheel_core::spec::{LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::time::Timestamp;
 
 use super::{Store, StoreError};
@@ -50,6 +51,7 @@ struct Rows {
     submissions: BTreeMap<RunId, KeptSubmission>,
     schedules: BTreeMap<ScheduleId, ScheduleRow>,
     firings: BTreeMap<(ScheduleId, Timestamp), FiringRow>,
+    names: Vec<NameRow>,
     /// Counts acceptances: restoring in this order keeps first come, first served.
     accepted: u64,
 }
@@ -172,6 +174,7 @@ impl Rows {
     }
 
     fn accept_run(&mut self, row: &RunRow) {
+        self.keep_name(row.spec.attachment.once.as_ref(), row.id, row.accepted_at);
         self.accepted += 1;
         let kept = KeptRun {
             order: self.accepted,
@@ -183,6 +186,12 @@ impl Rows {
         self.runs.insert(row.id, kept);
     }
 
+    fn keep_name(&mut self, once: Option<&OnceKey>, run: RunId, accepted_at: Timestamp) {
+        if let Some(once) = once {
+            self.names.push(NameRow { once: once.clone(), run, accepted_at });
+        }
+    }
+
     fn change_run(&mut self, change: &RunChange) {
         if change.result.is_some() {
             self.runs.remove(&change.id);
@@ -192,6 +201,8 @@ impl Rows {
     }
 
     fn accept_submission(&mut self, row: &SubmissionRow) {
+        let once = row.attachment.as_ref().and_then(|attachment| attachment.once.as_ref());
+        self.keep_name(once, row.id, row.accepted_at);
         self.accepted += 1;
         let kept = KeptSubmission { order: self.accepted, row: row.clone(), task: None };
         self.submissions.insert(row.id, kept);
@@ -243,6 +254,7 @@ impl Rows {
                 .map(|kept| (kept.row.clone(), kept.task.clone()))
                 .collect(),
             schedules: self.schedules.values().cloned().collect(),
+            names: self.names.clone(),
         }
     }
 }

@@ -4,6 +4,8 @@
 
 pub mod conformance;
 mod memory;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 mod volatile;
 
 use std::error::Error;

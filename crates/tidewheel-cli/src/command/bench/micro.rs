@@ -154,7 +154,7 @@ fn submissions(size: u32, is_backlog: bool) -> Result<Duration, CommandError> {
     for number in 0..size {
         let id = RunId(u128::from(number) + 1);
         let priority = Priority::new(i64::from(number.wrapping_mul(0x9E37_79B1) >> 8) % 101);
-        let submission = Submission { id, profile, priority, deadline: None, key: None };
+        let submission = Submission { id, profile, priority, ..Submission::default() };
         bed.step(Input::Command(Command::Submit(submission)));
         if !is_backlog {
             bed.end_one();

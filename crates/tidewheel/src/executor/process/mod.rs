@@ -1,0 +1,1 @@
+//! Attempts that are processes of the system.

@@ -1,0 +1,1 @@
+//! Rows in an SQLite database.
