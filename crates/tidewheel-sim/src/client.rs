@@ -94,6 +94,7 @@ impl World {
         let mut asked = Vec::new();
         for _ in 0..count {
             if let Some((command, answer)) = self.random_command() {
+                self.relax(&answer);
                 inputs.push(Input::Command(command));
                 asked.push(answer);
             }
@@ -226,7 +227,7 @@ impl World {
 
     fn abandon(&mut self) -> Option<(Command, Asked)> {
         let (run, id) = self.some_work()?;
-        if self.store.rows().runs.contains_key(&id) {
+        if self.engine.as_ref()?.scheduler().run_spec(run).is_some() {
             return None;
         }
         Some((Command::Abandon(run), Asked::Cancel(id)))
@@ -237,7 +238,6 @@ impl World {
         if self.random.percent(50) {
             return Some((Command::PauseRun(run), Asked::PauseRun(id)));
         }
-        self.promises.paused_runs.remove(&id);
         Some((Command::ResumeRun(run), Asked::ResumeRun(id)))
     }
 
@@ -246,7 +246,6 @@ impl World {
         if self.random.percent(50) {
             return Some((Command::PauseQueue(name.clone()), Asked::PauseQueue(name)));
         }
-        self.promises.paused_queues.remove(&name);
         Some((Command::ResumeQueue(name.clone()), Asked::ResumeQueue(name)))
     }
 
@@ -254,7 +253,6 @@ impl World {
         if self.random.percent(40) {
             return Some((Command::Pause, Asked::Pause));
         }
-        self.promises.paused = false;
         Some((Command::Resume, Asked::Resume))
     }
 
@@ -278,11 +276,6 @@ impl World {
 
     fn set_slots(&mut self) -> Option<(Command, Asked)> {
         let slots = self.random.percent(90).then(|| self.random.between(1, 8) as u32);
-        let wider = match (self.promises.slots, slots) {
-            (Some(before), Some(now)) => Some(before.max(now)),
-            _ => None,
-        };
-        self.promises.slots = wider;
         Some((Command::SetSlots(slots), Asked::Slots(slots)))
     }
 
@@ -316,15 +309,35 @@ impl World {
             ShutdownMode::Persist => "shutdown: persist",
         };
         self.coverage.hit(name);
-        if mode == ShutdownMode::Drain {
-            self.promises.resume_all();
-            self.promises.stopped = false;
-        }
         let grace = self.grace();
         Some((Command::ShutDown { mode, grace }, Asked::ShutDown(mode)))
     }
 
     /// Takes in an answer.
+    /// What is about to be allowed may happen before its answer is seen.
+    pub(crate) fn relax(&mut self, asked: &Asked) {
+        match asked {
+            Asked::Resume => self.promises.paused = false,
+            Asked::ResumeRun(id) => {
+                self.promises.paused_runs.remove(id);
+            }
+            Asked::ResumeQueue(name) => {
+                self.promises.paused_queues.remove(name);
+            }
+            Asked::Slots(slots) => {
+                self.promises.slots = match (self.promises.slots, *slots) {
+                    (Some(before), Some(now)) => Some(before.max(now)),
+                    _ => None,
+                };
+            }
+            Asked::ShutDown(ShutdownMode::Drain) => {
+                self.promises.resume_all();
+                self.promises.stopped = false;
+            }
+            _ => {}
+        }
+    }
+
     pub(crate) fn learn(&mut self, asked: Asked, reply: Result<Reply, Rejection>) {
         let Ok(reply) = reply else { return };
         match asked {

@@ -165,6 +165,29 @@ impl Executor {
         }
     }
 
+    /// An end that was told, but perhaps not stored, is told again.
+    pub fn deliver_again(&mut self, report: Report, now: Moment) {
+        let Report { id, outcome, incarnation, .. } = report;
+        let due = Some(self.send(id, outcome, incarnation, now, false));
+        let key = TaskKey::default();
+        self.running.insert(id, Attempt { key, incarnation, stopping: false, due });
+    }
+
+    /// The attempt goes on under another scheduler, or, if that does not know it, unseen.
+    pub fn rebind(&mut self, id: AttemptId, key: Option<TaskKey>, incarnation: u32) {
+        let Some(key) = key else {
+            self.running.remove(&id);
+            return;
+        };
+        if let Some(attempt) = self.running.get_mut(&id) {
+            attempt.key = key;
+            attempt.incarnation = incarnation;
+        }
+        for report in self.reports.values_mut().filter(|report| report.id == id) {
+            report.incarnation = incarnation;
+        }
+    }
+
     /// Attempts that hang are found to be lost.
     pub fn find_lost(&mut self, now: Moment) {
         let hanging: Vec<(AttemptId, u32)> = self

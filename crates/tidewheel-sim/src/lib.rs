@@ -9,6 +9,7 @@ pub mod client;
 pub mod coverage;
 pub mod executor;
 pub mod ledger;
+pub mod pipeline;
 pub mod random;
 pub mod scenario;
 pub mod store;

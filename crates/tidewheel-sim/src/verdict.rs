@@ -27,6 +27,7 @@ impl World {
     pub(crate) fn heal(&mut self) {
         self.faults = false;
         self.executor.healed = true;
+        self.flush();
         self.trace.add(format_args!("healed"));
         if self.shutting_down {
             self.crash("restart after a shutdown");

@@ -42,9 +42,9 @@ pub fn config(random: &mut Random) -> Config {
             0 => None,
             1 => Some(Duration::from_secs(6)),
             _ => Some(Duration::from_secs(30)),
-            once_kept: Config::default().once_kept,
-    },
+        },
         lost_attempts_max: random.between(0, 4) as u32,
+        once_kept: Config::default().once_kept,
         seed: random.number(),
         notices: random.percent(50),
     }

@@ -3,11 +3,11 @@
 //! It takes turns exactly as production does; what a caller may ask for next is in `client`, what
 //! must hold at the end in `verdict`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidewheel::engine::{Engine, EngineError};
-use tidewheel_core::decision::{Action, Fact, Start};
+use tidewheel_core::decision::{Action, Fact, Outputs, Start};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use tidewheel_core::input::{Event, Input, Rejection, Reply};
 use tidewheel_core::row::Change;
@@ -19,6 +19,7 @@ use crate::client::Asked;
 use crate::coverage::Coverage;
 use crate::executor::{Executor, Report};
 use crate::ledger::{Ledger, Promises, Violation};
+use crate::pipeline::Pipeline;
 use crate::random::Random;
 use crate::store::{Rows, SimStore, StoreFault};
 use crate::trace::Trace;
@@ -58,6 +59,10 @@ pub struct World {
     pub(crate) inputs: u64,
     /// Whether a turn takes in one input only.
     one_at_a_time: bool,
+    /// Where decisions are stored while the next ones are being made, in some worlds.
+    pub(crate) pipeline: Option<Pipeline>,
+    /// Ends of attempts that are not stored for certain yet.
+    pub(crate) unstored: Vec<Report>,
     pub(crate) faults: bool,
     pub(crate) acknowledged: Vec<RunId>,
     pub(crate) schedules: BTreeMap<ScheduleId, bool>,
@@ -109,6 +114,7 @@ impl World {
         ];
         let wall: Timestamp = random.pick(&walls).parse().expect("an instant");
         let one_at_a_time = random.percent(50);
+        let pipeline = random.percent(40).then(Pipeline::default);
         Self {
             promises: Promises { slots: config.slots, ..Promises::default() },
             random,
@@ -124,6 +130,8 @@ impl World {
             incarnation: 0,
             inputs: 0,
             one_at_a_time,
+            pipeline,
+            unstored: Vec::new(),
             faults: true,
             acknowledged: Vec::new(),
             schedules: BTreeMap::new(),
@@ -180,37 +188,64 @@ impl World {
         self.note_restore();
         let store = Box::new(self.store.clone());
         match Engine::open(self.config.clone(), store, self.now) {
-            Ok(engine) => {
+            Ok(mut engine) => {
+                let outputs = std::mem::take(engine.outputs());
+                if let Some(pipeline) = &mut self.pipeline {
+                    pipeline.open(engine.take_store());
+                }
                 self.engine = Some(engine);
-                self.begin();
+                self.begin(outputs);
             }
             Err(error) => self.violate("it can be restored", format!("{error:?}")),
         }
     }
 
-    /// The decision was not stored for certain: memory is dropped, the process goes on.
-    fn recover(&mut self) {
+    /// The decision was not stored for certain: memory is dropped, the process goes on, and so do
+    /// its attempts, unless they are ended first.
+    pub(crate) fn recover(&mut self) {
         self.coverage.hit("lost: recovered");
         self.trace.add(format_args!("lost: recovered"));
         self.asked.clear();
-        self.executor.crash(self.now.monotonic, &mut self.random);
+        if self.random.percent(30) {
+            self.unstored.clear();
+            self.executor.crash(self.now.monotonic, &mut self.random);
+        } else {
+            // Nobody but this process knows how these ended; the reports are made again.
+            for report in std::mem::take(&mut self.unstored) {
+                self.executor.deliver_again(report, self.now.monotonic);
+            }
+        }
+        let alive = self.executor.running.keys().copied().collect::<BTreeSet<_>>();
+        if !alive.is_empty() {
+            self.coverage.hit("lost: recovered with attempts alive");
+        }
         self.note_restore();
         let Some(engine) = &mut self.engine else { return };
-        match engine.recover(&Default::default(), self.now).map(drop) {
-            Ok(()) => self.begin(),
+        let recovered = match &mut self.pipeline {
+            Some(pipeline) => pipeline.recover(engine, &alive, self.now),
+            None => engine.recover(&alive, self.now).map(std::mem::take),
+        };
+        self.incarnation += 1;
+        for id in alive {
+            let key = self.find_key(id.task);
+            self.executor.rebind(id, key, self.incarnation);
+        }
+        self.incarnation -= 1;
+        match recovered {
+            Ok(outputs) => self.begin(outputs),
             Err(error) => self.violate("it can be recovered", format!("{error:?}")),
         }
     }
 
     /// A scheduler begins with what was restored.
-    fn begin(&mut self) {
+    fn begin(&mut self, outputs: Outputs) {
         self.incarnation += 1;
         self.shut_down = false;
         self.shutting_down = false;
         self.promises.stopped = false;
         self.promises.slots = self.config.slots;
         self.trace.add(format_args!("open {}", self.incarnation));
-        self.follow(Vec::new());
+        self.follow(outputs, Vec::new());
     }
 
     fn note_restore(&mut self) {
@@ -239,7 +274,11 @@ impl World {
         self.coverage.hit(name);
         self.trace.add(format_args!("{name}"));
         self.engine = None;
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.drop_all();
+        }
         self.asked.clear();
+        self.unstored.clear();
         self.executor.crash(self.now.monotonic, &mut self.random);
         let down = match self.random.below(4) {
             0 => self.random.millis(1_000, 200_000),
@@ -337,6 +376,7 @@ impl World {
             return Some(Event::AttemptEnded { task: key, attempt: report.id.number, outcome });
         }
         let attempt = self.executor.running.remove(&report.id)?;
+        self.unstored.push(report.clone());
         self.trace.add(format_args!("ended {:?} {:?}", report.id, report.outcome));
         let outcome = report.outcome.clone();
         Some(Event::AttemptEnded { task: attempt.key, attempt: report.id.number, outcome })
@@ -350,6 +390,7 @@ impl World {
 
     /// A report from before a crash: it must be found stale.
     fn deliver_stale(&mut self, report: &Report) {
+        self.flush();
         let Some(task) = self.find_key(report.id.task) else { return };
         self.coverage.hit("fault: report from a zombie");
         self.trace.add(format_args!("zombie {:?}", report.id));
@@ -358,6 +399,7 @@ impl World {
         let incarnation = self.incarnation;
         let before = self.store.rows().task(report.id.task).cloned();
         self.turn(vec![Input::Event(event)], Vec::new());
+        self.flush();
         let after = self.store.rows().task(report.id.task).cloned();
         let ended = |row: &tidewheel_core::row::TaskRow| row.state.is_terminal();
         // If the process died over it, the restart has had a say as well.
@@ -367,7 +409,7 @@ impl World {
         }
     }
 
-    fn plan_fault(&mut self) -> Option<StoreFault> {
+    pub(crate) fn plan_fault(&mut self) -> Option<StoreFault> {
         (self.faults && self.random.percent(6)).then(|| {
             *self.random.pick(&[
                 StoreFault::Unavailable,
@@ -383,8 +425,6 @@ impl World {
 
     /// Steps, commits, acts.
     pub(crate) fn turn(&mut self, inputs: Vec<Input>, asked: Vec<Asked>) {
-        let fault = self.plan_fault();
-        self.store.set_fault(fault);
         self.inputs += inputs.len() as u64;
         for input in &inputs {
             self.trace.add(format_args!(
@@ -393,9 +433,20 @@ impl World {
                 crate::client::brief(input)
             ));
         }
+        if self.pipeline.is_some() {
+            self.turn_in_pipeline(inputs, asked);
+            return;
+        }
         let now = self.now;
+        let fault = self.plan_fault();
+        self.store.set_fault(fault);
         let Some(engine) = &mut self.engine else { return };
-        let result = engine.turn(now, inputs).map(drop);
+        let result = engine.turn(now, inputs).map(std::mem::take);
+        self.committed(result, asked);
+    }
+
+    /// A decision was stored, or not.
+    pub(crate) fn committed(&mut self, result: Result<Outputs, EngineError>, asked: Vec<Asked>) {
         let fault = self.store.take_fault();
         if let Some(fault) = fault {
             self.coverage.hit(fault.name());
@@ -407,7 +458,7 @@ impl World {
             self.pass(slow);
         }
         match result {
-            Ok(()) => self.follow(asked),
+            Ok(outputs) => self.follow(outputs, asked),
             Err(EngineError::Lost(_)) => match fault {
                 Some(StoreFault::DiesBefore | StoreFault::DiesAfter) => self.crash("lost: died"),
                 Some(StoreFault::Down | StoreFault::Stale) => self.recover(),
@@ -418,13 +469,18 @@ impl World {
     }
 
     /// Carries out what a stored decision asks for, unless the process dies on the way.
-    fn follow(&mut self, asked: Vec<Asked>) {
+    fn follow(&mut self, outputs: Outputs, asked: Vec<Asked>) {
+        if self.pipeline.is_none() {
+            self.unstored.clear();
+        }
         let Some(engine) = &mut self.engine else { return };
         for change in self.store.take_changes() {
             note_change(&change, &self.store.rows(), &mut self.trace, &mut self.coverage);
         }
-        let outputs = std::mem::take(engine.outputs());
         engine.scheduler().check();
+        for asked in &asked {
+            self.relax(asked);
+        }
         for notice in &outputs.notices {
             note_fact(&notice.fact, &mut self.coverage);
         }
@@ -455,6 +511,15 @@ impl World {
         match reply {
             Err(Rejection::QueueFull { .. }) => self.coverage.hit("refused: queue full"),
             Err(Rejection::ShuttingDown) => self.coverage.hit("refused: shutting down"),
+            Err(Rejection::AlreadyAccepted(run)) => {
+                self.coverage.hit("refused: accepted before");
+                let rows = self.store.rows();
+                if !rows.runs.contains_key(run) && !rows.submissions.contains_key(run) {
+                    drop(rows);
+                    self.violate("a name stands for stored work", format!("{run}"));
+                }
+            }
+            Err(Rejection::KeyTaken { .. }) => self.coverage.hit("refused: name taken"),
             Err(Rejection::Gone(_)) => self.coverage.hit("refused: gone"),
             _ => {}
         }

@@ -188,7 +188,7 @@ fn a_lost_engine_recovers_from_its_store() {
     assert!(matches!(engine.turn(now, limit("lost")), Err(EngineError::Lost(_))));
     assert!(engine.is_lost() && engine.outputs().is_empty());
     assert!(matches!(engine.turn(now, limit("more")), Err(EngineError::NotRecovered)));
-    engine.recover(now).unwrap();
+    engine.recover(&Default::default(), now).unwrap();
     assert!(!engine.is_lost() && engine.tenure() > before);
     let profile = |name: &str| Profile { limits: vec![(Arc::from(name), 1)], ..Profile::default() };
     assert!(engine.scheduler_mut().profile(&profile("kept")).is_ok());
