@@ -168,6 +168,7 @@ impl Executor {
     /// An end that was told, but perhaps not stored, is told again.
     pub fn deliver_again(&mut self, report: Report, now: Moment) {
         let Report { id, outcome, incarnation, .. } = report;
+        self.reports.retain(|_, other| other.id != id);
         let due = Some(self.send(id, outcome, incarnation, now, false));
         let key = TaskKey::default();
         self.running.insert(id, Attempt { key, incarnation, stopping: false, due });

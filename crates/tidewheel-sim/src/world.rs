@@ -352,9 +352,10 @@ impl World {
                 .then(|| self.now.wall.after(self.random.millis(500, 20_000)));
             inputs.push(Input::Event(Event::TriggerAnswered { schedule, next }));
         }
+        let mut stale = Vec::new();
         while let Some(report) = self.executor.take_due(self.now.monotonic) {
             if report.incarnation != self.incarnation {
-                self.deliver_stale(&report);
+                stale.push(report);
                 continue;
             }
             if let Some(event) = self.receive(&report) {
@@ -365,6 +366,9 @@ impl World {
             }
         }
         self.turn(inputs, Vec::new());
+        for report in stale {
+            self.deliver_stale(&report);
+        }
     }
 
     /// A report of this process's own attempt reaches the scheduler.
