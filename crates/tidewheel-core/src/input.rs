@@ -279,6 +279,10 @@ pub enum Rejection {
     /// A dependency is not in the run.
     #[error("there is no task with index {0} in the run")]
     UnknownTask(u32),
+    /// The store cannot keep anything for now. Whether this was kept is not known; asking again
+    /// under the same name is safe.
+    #[error("the store cannot be written: {0}")]
+    Unavailable(Arc<str>),
     /// A setting makes no sense.
     #[error("{0}")]
     Invalid(Arc<str>),

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidewheel_core::id::TaskId;
 use tidewheel_core::task::Reason;
@@ -66,6 +67,34 @@ impl Attempt {
         self.seat.stop_reason()
     }
 
+    /// Waits until the attempt is told to stop, and says how.
+    pub async fn stop(&self) -> StopRequest {
+        let stopped = std::future::poll_fn(|context| self.seat.poll_stop(context)).await;
+        let grace = Some(stopped.grace).filter(|grace| *grace < Duration::MAX);
+        StopRequest { grace, reason: stopped.reason }
+    }
+
+    /// Promises that the attempt ends by itself soon after it was told to stop, which includes that
+    /// its time is over. It is then waited for instead of being dropped, so that whatever it started
+    /// has come to an end before anything is tried again.
+    pub fn end_by_itself(&self) {
+        self.seat.end_itself();
+    }
+
+    /// What was given along for whoever runs the task; it outlives a crash.
+    #[must_use]
+    pub fn payload(&self) -> Option<Arc<[u8]>> {
+        let state = self.seat.shared.lock();
+        state.engine.scheduler().payload(self.seat.start.task).cloned()
+    }
+
+    /// The name of a task of a graph.
+    #[must_use]
+    pub fn task_name(&self) -> Option<Arc<str>> {
+        let state = self.seat.shared.lock();
+        state.engine.scheduler().task_name(self.seat.start.task)
+    }
+
     /// The wheel that runs it.
     #[must_use]
     pub fn wheel(&self) -> Tidewheel {
@@ -79,6 +108,15 @@ impl Attempt {
     pub(crate) fn has_seen_stop(&self) -> bool {
         self.seat.has_seen_stop()
     }
+}
+
+/// How an attempt should stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopRequest {
+    /// Time to stop gently; `None`: as the attempt itself finds right.
+    pub grace: Option<Duration>,
+    /// Why.
+    pub reason: Reason,
 }
 
 impl fmt::Debug for Attempt {

@@ -65,7 +65,7 @@ pub mod engine {
     pub use crate::driver::engine::{Batch, Engine, EngineError};
 }
 
-pub use attempt::Attempt;
+pub use attempt::{Attempt, StopRequest};
 pub use builder::{BuildError, Builder};
 pub use clock::{Clock, VirtualClock};
 pub use error::{BoxError, Permanent, RetryAfter, RunError, TaskError};

@@ -14,7 +14,7 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
-use crate::driver::{Ask, ScheduleEntry, Shared, plain_conclude};
+use crate::driver::{Ask, ScheduleEntry, Shared, Until, plain_conclude};
 use crate::options::{Said, option_methods};
 use crate::output::TaskOutput;
 
@@ -163,6 +163,7 @@ impl ScheduleBuilder {
         let mut entry = Some(ScheduleEntry { code: plain_conclude(code), ask: self.ask });
         let mut id = ScheduleId::default();
         let reply = shared.command_with(
+            Until::Stored,
             |state, now| {
                 id = state.fresh_schedule_id(now);
                 let priority = profile.priority;
@@ -208,7 +209,7 @@ impl ScheduleHandle {
     /// Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
         // Refused only when the wheel has ended.
-        let _ = self.shared.command(Command::CancelSchedule(self.key));
+        self.shared.post(Command::CancelSchedule(self.key));
     }
 
     /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.

@@ -14,7 +14,7 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
 
 use crate::attempt::Attempt;
-use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Waiter};
+use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Until, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
 use crate::options::{Said, durable_option_methods, option_methods, single_option_methods};
 
@@ -43,7 +43,7 @@ pub struct Submission<T> {
 
 enum Stage<T> {
     Refused(Rejection),
-    Accepted { shared: Arc<Shared>, slot: Arc<Slot<T>>, run: RunKey, id: RunId },
+    Accepted { shared: Arc<Shared>, slot: Arc<Slot<T>>, run: RunKey, id: RunId, number: u64 },
     Over,
 }
 
@@ -74,13 +74,30 @@ impl<T> Submission<T> {
         }
     }
 
+    /// Waits until the store has the task, and gives its durable identity. Without a store that
+    /// takes its time this is at once; awaiting the submission itself implies it.
+    ///
+    /// # Errors
+    ///
+    /// Why the task was not accepted. After [`Rejection::Unavailable`] it may still have been.
+    pub async fn accepted(&self) -> Result<RunId, Rejection> {
+        match &self.stage {
+            Stage::Accepted { shared, id, number, .. } => {
+                shared.until_stored(*number).await?;
+                Ok(*id)
+            }
+            Stage::Refused(Rejection::AlreadyAccepted(id)) => Ok(*id),
+            Stage::Refused(rejection) => Err(rejection.clone()),
+            Stage::Over => Err(Rejection::Gone("submission")),
+        }
+    }
+
     /// Cancels the task. Whoever awaits the submission is told.
     ///
     /// If it runs already, it has `grace` to stop by itself.
     pub fn cancel(&self, mode: crate::Cancel) {
         if let Stage::Accepted { shared, run, .. } = &self.stage {
-            // Refused only when it has ended already.
-            let _ = shared.command(Command::CancelRun { run: *run, mode: mode.into() });
+            shared.post(Command::CancelRun { run: *run, mode: mode.into() });
         }
     }
 
@@ -117,8 +134,7 @@ impl<T> Drop for Submission<T> {
         if let Stage::Accepted { shared, slot, run, .. } = &self.stage
             && !slot.is_ended()
         {
-            // Refused only when it has ended meanwhile.
-            let _ = shared.command(Command::Abandon(*run));
+            shared.post(Command::Abandon(*run));
         }
     }
 }
@@ -261,8 +277,10 @@ fn submit<T: Send + 'static>(
     slot: Arc<Slot<T>>,
 ) -> Submission<T> {
     let mut id = RunId::default();
+    let mut number = 0;
     let mut entry = Some(SingleEntry { code, waiter: slot.clone() });
     let reply = shared.command_with(
+        Until::Later,
         |state, now| {
             id = state.fresh_run_id(now);
             let profile = match profile {
@@ -277,13 +295,16 @@ fn submit<T: Send + 'static>(
         |state, reply| {
             if let (Reply::Accepted(run), Some(entry)) = (reply, entry.take()) {
                 state.insert_single(*run, entry);
+                number = state.engine.open_number();
             }
         },
     );
     // A refused future is dropped here, without the lock.
     drop(entry);
     let stage = match reply {
-        Ok(Reply::Accepted(run)) => Stage::Accepted { shared: Arc::clone(shared), slot, run, id },
+        Ok(Reply::Accepted(run)) => {
+            Stage::Accepted { shared: Arc::clone(shared), slot, run, id, number }
+        }
         Ok(other) => unreachable!("a submission was answered with {other:?}"),
         Err(rejection) => Stage::Refused(rejection),
     };

@@ -10,9 +10,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tidewheel_core::input::{Failure, Outcome};
+use tidewheel_core::task::Reason;
 use tokio::time::Sleep;
 
-use super::seat::Seat;
+use super::seat::{Seat, Stopped};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -74,11 +75,13 @@ async fn drive_pending<F: Future>(
     let mut deadline: Pin<&mut Option<Sleep>> = pin!(timeout.map(tokio::time::sleep));
     let mut grace: Pin<&mut Option<Sleep>> = pin!(None);
     let mut grace_granted: Option<Duration> = None;
+    let mut is_late = false;
     // The first poll is over; its waker is this task's and still counts.
     let mut is_polled = true;
     std::future::poll_fn(|cx| {
         if let Some(stopped) = seat.poll_worker(cx)
             && grace_granted.is_none_or(|granted| stopped.grace < granted)
+            && !seat.ends_itself()
         {
             if stopped.grace.is_zero() {
                 return Poll::Ready(Ended::Stopped);
@@ -89,13 +92,19 @@ async fn drive_pending<F: Future>(
         if !std::mem::take(&mut is_polled)
             && let Poll::Ready(ended) = poll_slot(slot.as_mut(), cx)
         {
-            return Poll::Ready(ended);
+            return Poll::Ready(if is_late { Ended::TimedOut } else { ended });
         }
         if is_over(grace.as_mut(), cx) {
             return Poll::Ready(Ended::Stopped);
         }
         if is_over(deadline.as_mut(), cx) {
-            return Poll::Ready(Ended::TimedOut);
+            if !seat.ends_itself() {
+                return Poll::Ready(Ended::TimedOut);
+            }
+            // What must not be cut off is told to stop, and then waited for.
+            is_late = true;
+            deadline.set(None);
+            seat.stop(Stopped { grace: Duration::MAX, reason: Reason::AttemptTimeout });
         }
         Poll::Pending
     })

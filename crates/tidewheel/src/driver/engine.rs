@@ -11,7 +11,7 @@ use tidewheel_core::spec::Config;
 use tidewheel_core::time::Now;
 use tidewheel_core::{RestoreError, Scheduler};
 
-use crate::store::{Store, StoreError};
+use crate::store::{Pace, Store, StoreError};
 
 /// How often one change set is offered to a store that does not answer.
 const COMMIT_TRIES_MAX: u32 = 5;
@@ -39,6 +39,12 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Its number, counting up within a tenure.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.decision.changes().number()
+    }
+
     /// Offers the decision to the store and hands out what to do. After an error that
     /// [is transient](StoreError::is_transient) it may be offered again.
     ///
@@ -113,6 +119,12 @@ impl Engine {
         self.commit()
     }
 
+    /// How the store wants to be waited for.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        self.store.as_ref().map_or(Pace::Slow, |store| store.pace())
+    }
+
     /// Takes the store out, for somebody who commits by [`Batch`].
     ///
     /// # Panics
@@ -120,7 +132,7 @@ impl Engine {
     /// If it was taken before.
     pub fn take_store(&mut self) -> Box<dyn Store> {
         let store = self.store.take().expect("the store is taken out once");
-        // What opening decided is stored and handed out; from here on decisions are closed by hand.
+        // What opening decided is stored; from here on decisions are closed by hand.
         self.decision.clear();
         store
     }

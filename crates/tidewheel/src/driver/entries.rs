@@ -2,15 +2,22 @@
 //!
 //! The scheduler numbers what it holds from zero and uses numbers again; so no hashing is needed.
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
 use tidewheel_core::id::RunKey;
+
+use super::state::KeyHasher;
 
 pub(super) struct Entries<T> {
     places: Vec<Option<(RunKey, T)>>,
+    /// What has ended for the scheduler, but whose end is not stored yet, and whose place is taken.
+    displaced: HashMap<RunKey, T, BuildHasherDefault<KeyHasher>>,
 }
 
 impl<T> Default for Entries<T> {
     fn default() -> Self {
-        Self { places: Vec::new() }
+        Self { places: Vec::new(), displaced: HashMap::default() }
     }
 }
 
@@ -20,22 +27,26 @@ impl<T> Entries<T> {
         if place >= self.places.len() {
             self.places.resize_with(place + 1, || None);
         }
-        self.places[place] = Some((key, value));
+        self.displaced.extend(self.places[place].replace((key, value)));
     }
 
     pub fn get_mut(&mut self, key: RunKey) -> Option<&mut T> {
         match self.places.get_mut(key.slot() as usize) {
             Some(Some((known, value))) if *known == key => Some(value),
-            _ => None,
+            _ => self.displaced.get_mut(&key),
         }
     }
 
     pub fn remove(&mut self, key: RunKey) -> Option<T> {
         let place = self.places.get_mut(key.slot() as usize)?;
-        place.take_if(|(known, _)| *known == key).map(|(_, value)| value)
+        if let Some((_, value)) = place.take_if(|(known, _)| *known == key) {
+            return Some(value);
+        }
+        self.displaced.remove(&key)
     }
 
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.places.drain(..).flatten().map(|(_, value)| value)
+        let places = self.places.drain(..).flatten();
+        places.chain(self.displaced.drain()).map(|(_, value)| value)
     }
 }

@@ -1,8 +1,9 @@
 //! Doing: what drives the scheduler, runs attempts, keeps time and tells whoever waits.
 //!
-//! Nothing here decides; every decision comes out of [`engine::Engine::turn`].
+//! Nothing here decides; every decision comes out of [`engine::Engine`].
 
 mod attempt;
+mod books;
 mod effect;
 pub mod engine;
 mod entries;
@@ -16,6 +17,6 @@ mod worker;
 pub(crate) use attempt::{BoxFuture, panic_text};
 pub(crate) use effect::{End, Launch, Waiter};
 pub(crate) use seat::Seat;
-pub(crate) use shared::{Settings, Shared};
+pub(crate) use shared::{Settings, Shared, Until};
 pub(crate) use state::{Ask, Code, Repeat, ScheduleEntry, SingleEntry, State};
 pub(crate) use worker::{conclude, plain_conclude, run_worker};

@@ -26,6 +26,8 @@ pub(crate) struct Seat {
     is_over: AtomicBool,
     /// User code has seen that it should stop.
     has_seen_stop: AtomicBool,
+    /// The attempt's code ends by itself when told to stop, and must not be cut off.
+    ends_itself: AtomicBool,
     signal: Mutex<Signal>,
 }
 
@@ -39,6 +41,7 @@ struct Signal {
 /// A request to stop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopped {
+    /// [`Duration::MAX`]: as long as the attempt itself finds right.
     pub grace: Duration,
     pub reason: Reason,
 }
@@ -53,6 +56,7 @@ impl Seat {
             is_registered: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             has_seen_stop: AtomicBool::new(false),
+            ends_itself: AtomicBool::new(false),
             signal: Mutex::default(),
         }
     }
@@ -64,6 +68,7 @@ impl Seat {
         if *self.is_registered.get_mut() {
             *self.is_registered.get_mut() = false;
             *self.has_seen_stop.get_mut() = false;
+            *self.ends_itself.get_mut() = false;
             *self.signal.get_mut().unwrap_or_else(PoisonError::into_inner) = Signal::default();
         }
         if self.name.get().is_some() {
@@ -143,6 +148,23 @@ impl Seat {
             signal.listeners.push(context.waker().clone());
         }
         Poll::Pending
+    }
+
+    /// For user code: waits until it should stop, and says how.
+    pub fn poll_stop(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<Stopped> {
+        std::task::ready!(self.poll_stopped(context));
+        // A request that was once made stays.
+        self.signal().stop.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// For user code: promises to end soon after it was told to stop, whatever it takes.
+    pub fn end_itself(self: &Arc<Self>) {
+        self.register();
+        self.ends_itself.store(true, Ordering::Release);
+    }
+
+    pub fn ends_itself(&self) -> bool {
+        self.ends_itself.load(Ordering::Acquire)
     }
 
     /// For user code: why it should stop.

@@ -3,7 +3,7 @@
 //! Lock, step, settle, unlock, and only then carry out the effects.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode};
@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 use super::attempt::guard;
+use super::books::keep_books;
 use super::effect::{Effect, End};
 use super::post::{Post, Report, Rival};
 use super::seat::Seat;
@@ -19,6 +20,7 @@ use super::state::{Next, State, Wanted};
 use super::worker::{Breath, single_worker};
 use crate::clock::Clock;
 use crate::notices::Hub;
+use crate::store::Pace;
 
 /// How often a worker looks for its answer before it waits for the lock.
 const SPINS_MAX: u32 = 2_000;
@@ -43,6 +45,17 @@ impl Watch {
     }
 }
 
+/// What a caller waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Nothing: it is asked even if the store is in trouble.
+    Decided,
+    /// Nothing now: the caller asks later whether it was stored.
+    Later,
+    /// Until it is stored.
+    Stored,
+}
+
 pub(crate) struct Shared {
     pub clock: Clock,
     pub runtime: Handle,
@@ -50,6 +63,11 @@ pub(crate) struct Shared {
     pub hub: Hub,
     /// Wakes the timer when an earlier time appeared.
     pub timer: Arc<Notify>,
+    /// Tells whoever keeps the books that something was decided.
+    pub(super) decided: Arc<Notify>,
+    /// Tells whoever waits that something was stored.
+    pub(super) stored: Condvar,
+    pub(super) stored_notice: Notify,
     /// True once nothing runs and nothing will.
     pub completed: watch::Sender<bool>,
     /// Handles of users; when the last is dropped, the wheel drains.
@@ -57,6 +75,8 @@ pub(crate) struct Shared {
     is_shutting_down: AtomicBool,
     state: Mutex<State>,
     post: Post,
+    /// Decisions are stored in batches.
+    pub(super) has_books: bool,
     /// The lock is held by a worker, which will be back soon.
     is_driven: AtomicBool,
     has_spare: AtomicBool,
@@ -81,9 +101,13 @@ impl Shared {
             runtime: settings.runtime,
             hub: settings.hub,
             timer: Arc::new(Notify::new()),
+            decided: Arc::new(Notify::new()),
+            stored: Condvar::new(),
+            stored_notice: Notify::new(),
             completed: watch::Sender::new(false),
             handles: AtomicUsize::new(0),
             is_shutting_down: AtomicBool::new(false),
+            has_books: state.books.is_some(),
             state: Mutex::new(state),
             post: Post::default(),
             is_driven: AtomicBool::new(false),
@@ -99,11 +123,27 @@ impl Shared {
         self.clock.tell_jumps(&self.timer);
         let mut effects = Vec::new();
         let mut state = self.lock();
-        state.adopt_outputs();
+        state.begin();
         state.settle(Wanted::Nothing, &mut effects);
+        let pace = state.books.as_ref().map_or(Pace::Instant, |books| books.pace);
         drop(state);
         self.perform(&mut effects);
         self.runtime.spawn(super::timer::keep_time(Arc::clone(self)));
+        match pace {
+            Pace::Instant => {}
+            Pace::Brief => {
+                self.runtime.spawn(keep_books(Arc::clone(self), pace));
+            }
+            Pace::Slow => {
+                let (shared, runtime) = (Arc::clone(self), self.runtime.clone());
+                let keeper = std::thread::Builder::new().name("tidewheel-books".to_owned());
+                let started = keeper.spawn(move || runtime.block_on(keep_books(shared, pace)));
+                if started.is_err() {
+                    // No thread to be had: the runtime's own will have to wait for the disk.
+                    self.runtime.spawn(keep_books(Arc::clone(self), pace));
+                }
+            }
+        }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -135,6 +175,9 @@ impl Shared {
         effects: &mut Vec<Effect>,
     ) -> Option<Next> {
         let now = self.clock.now();
+        if self.has_books {
+            return self.attempt_ended_in_books(now, seat, outcome, wanted, effects);
+        }
         let took = rival.pace(now.monotonic);
         if let Some(mut state) = self.try_lock() {
             rival.defeats = rival.defeats.saturating_sub(1);
@@ -185,6 +228,26 @@ impl Shared {
             }
             tries += 1;
         }
+    }
+
+    /// Takes in the end of an attempt. What comes next is known only once that is stored.
+    #[inline(never)]
+    fn attempt_ended_in_books(
+        self: &Arc<Self>,
+        now: Now,
+        seat: &Arc<Seat>,
+        outcome: Outcome,
+        wanted: Wanted,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Next> {
+        let mut state = self.lock();
+        let next = state.attempt_ended(now, seat, outcome, Wanted::Nothing, effects);
+        drop(state);
+        self.decided();
+        if matches!(wanted, Wanted::Single) {
+            self.single_workers.fetch_sub(1, Ordering::Relaxed);
+        }
+        next
     }
 
     /// Leaves a report behind and the work to the worker that has the scheduler.
@@ -272,21 +335,35 @@ impl Shared {
         goes_on
     }
 
-    /// Asks something of the scheduler.
+    /// Asks something of the scheduler and waits until the answer is stored.
     pub fn command(self: &Arc<Self>, command: Command) -> Result<Reply, Rejection> {
-        self.command_with(|_, _| Ok(command), |_, _| ())
+        self.command_with(Until::Stored, |_, _| Ok(command), |_, _| ())
+    }
+
+    /// Asks something of the scheduler; nobody waits for the answer.
+    pub fn post(self: &Arc<Self>, command: Command) {
+        // Refused only when what it is about has ended already.
+        let _ = self.command_with(Until::Decided, |_, _| Ok(command), |_, _| ());
     }
 
     /// Asks something of the scheduler. `make` and `bind` run under the lock, before the step and
     /// before anything follows from it; neither may run or drop what belongs to users.
     pub fn command_with(
         self: &Arc<Self>,
+        until: Until,
         make: impl FnOnce(&mut State, Now) -> Result<Command, Rejection>,
         bind: impl FnOnce(&mut State, &Reply),
     ) -> Result<Reply, Rejection> {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let mut state = self.lock();
+        if let Some(books) = &state.books {
+            let refusal = books.refusal().filter(|_| until != Until::Decided);
+            return match refusal {
+                Some(refusal) => Err(refusal),
+                None => self.command_in_books(state, now, until, make, bind),
+            };
+        }
         let reply =
             make(&mut state, now).and_then(|command| state.step(now, Input::Command(command)));
         if let Ok(reply) = &reply {
@@ -315,6 +392,29 @@ impl Shared {
         reply
     }
 
+    fn command_in_books(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        now: Now,
+        until: Until,
+        make: impl FnOnce(&mut State, Now) -> Result<Command, Rejection>,
+        bind: impl FnOnce(&mut State, &Reply),
+    ) -> Result<Reply, Rejection> {
+        let reply =
+            make(&mut state, now).and_then(|command| state.step(now, Input::Command(command)))?;
+        bind(&mut state, &reply);
+        let mut effects = Vec::new();
+        state.rearm(&mut effects);
+        let number = state.engine.open_number();
+        drop(state);
+        self.perform(&mut effects);
+        match until {
+            Until::Decided | Until::Later => self.decided(),
+            Until::Stored => self.wait_until_stored(number)?,
+        }
+        Ok(reply)
+    }
+
     /// Tells the scheduler something.
     pub(super) fn tell(self: &Arc<Self>, now: Now, event: Event, effects: &mut Vec<Effect>) {
         let mut state = self.lock();
@@ -322,6 +422,10 @@ impl Shared {
         let _ = state.step(now, Input::Event(event));
         state.settle(Wanted::Nothing, effects);
         self.take_in_reports(&mut state, now, effects);
+        drop(state);
+        if self.has_books {
+            self.decided();
+        }
     }
 
     /// Carries out effects, and what follows from them, without the lock.
@@ -379,6 +483,9 @@ impl Shared {
         state.end_everything(&mut effects);
         drop(state);
         self.perform(&mut effects);
+        self.decided();
+        self.stored.notify_all();
+        self.stored_notice.notify_waiters();
     }
 
     pub fn add_handle(&self) {
@@ -395,7 +502,6 @@ impl Shared {
 
     pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
         self.is_shutting_down.store(true, Ordering::Release);
-        // Refused only when it has ended already.
-        let _ = self.command(Command::ShutDown { mode, grace });
+        self.post(Command::ShutDown { mode, grace });
     }
 }

@@ -6,13 +6,14 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use tidewheel_core::decision::{Action, Notice, Start};
+use tidewheel_core::decision::{Action, Notice, Outputs, Start};
 use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use tidewheel_core::input::{Event, Input, Outcome, Rejection, Reply};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tokio::sync::mpsc;
 
 use super::attempt::BoxFuture;
+use super::books::Books;
 use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::Engine;
 use super::entries::Entries;
@@ -29,6 +30,8 @@ pub(crate) type Ask = Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send 
 
 pub(crate) struct State {
     pub engine: Engine,
+    /// Where decisions wait for a store that takes its time.
+    pub(super) books: Option<Books>,
     /// How plain submissions are treated.
     pub plain: ProfileId,
     pub notices: Option<mpsc::UnboundedSender<Notice>>,
@@ -45,6 +48,8 @@ pub(crate) struct State {
     /// Code for restored tasks.
     adopt: Option<Arc<Repeat>>,
     ids: Ids,
+    /// What opening the engine left to be done, until the wheel begins to turn.
+    opening: Vec<Action>,
     /// The actions of the newest turn; kept for its buffer.
     actions: Vec<Action>,
     /// Attempts whose worker left because another one was faster alone.
@@ -92,12 +97,15 @@ pub(super) enum Next {
 
 impl State {
     pub fn new(
-        engine: Engine,
+        mut engine: Engine,
         plain: ProfileId,
         adopt: Option<Arc<Repeat>>,
         seed: Option<u64>,
     ) -> Self {
+        let opening = std::mem::take(&mut engine.outputs().actions);
+        let pace = engine.pace();
         Self {
+            books: Books::of(&mut engine, pace),
             engine,
             plain,
             notices: None,
@@ -109,6 +117,7 @@ impl State {
             early: HashMap::default(),
             adopt,
             ids: Ids::new(seed),
+            opening,
             actions: Vec::new(),
             spare: VecDeque::new(),
             exchanges: 0,
@@ -141,16 +150,18 @@ impl State {
         if self.end.is_some() {
             return Err(Rejection::ShuttingDown);
         }
+        if self.books.is_some() {
+            let reply = self.engine.step(now, input).map(|reply| reply.cloned());
+            return match reply {
+                Ok(reply) => reply.unwrap_or(Ok(Reply::Done)),
+                Err(_) => Err(Rejection::ShuttingDown),
+            };
+        }
         debug_assert!(self.actions.is_empty(), "every step is followed by settle");
         match self.engine.turn(now, [input]) {
             Ok(outputs) => {
                 std::mem::swap(&mut outputs.actions, &mut self.actions);
-                if let Some(sender) = &self.notices {
-                    for notice in outputs.notices.drain(..) {
-                        // The pump that receives them ends only with the runtime.
-                        let _ = sender.send(notice);
-                    }
-                }
+                tell_all(self.notices.as_ref(), &mut outputs.notices);
                 outputs.replies.pop().unwrap_or(Ok(Reply::Done))
             }
             Err(error) => {
@@ -161,8 +172,14 @@ impl State {
     }
 
     /// Takes over what opening the engine left to be done.
-    pub(super) fn adopt_outputs(&mut self) {
-        std::mem::swap(&mut self.engine.outputs().actions, &mut self.actions);
+    pub(super) fn begin(&mut self) {
+        self.actions.append(&mut self.opening);
+    }
+
+    /// Takes over what a stored decision says is to be done and told.
+    pub(super) fn take_over(&mut self, outputs: &mut Outputs) {
+        self.actions.append(&mut outputs.actions);
+        tell_all(self.notices.as_ref(), &mut outputs.notices);
     }
 
     /// Takes in the end of an attempt and gives the one its worker goes on with.
@@ -305,9 +322,11 @@ impl State {
                     Some(seat) if seat.start.attempt == attempt => {
                         effects.push(Effect::Stop(Arc::clone(seat), stopped));
                     }
-                    _ => {
+                    // Stored later than decided, the request may come after the attempt's own end.
+                    _ if self.is_under_way(task, attempt) => {
                         self.early.insert((task, attempt), stopped);
                     }
+                    _ => {}
                 }
             }
             Action::SubmissionEnded { run, state, reason, error } => {
@@ -385,13 +404,31 @@ impl State {
         }
     }
 
-    fn rearm(&mut self, effects: &mut Vec<Effect>) {
+    fn is_under_way(&self, task: TaskKey, attempt: u32) -> bool {
+        self.books.is_none()
+            || self
+                .engine
+                .scheduler()
+                .task(task)
+                .is_some_and(|task| task.state.holds_slot() && task.attempts == attempt)
+    }
+
+    pub(super) fn rearm(&mut self, effects: &mut Vec<Effect>) {
         if let Some(wakeup) = self.engine.scheduler().next_wakeup()
             && wakeup < self.armed
         {
             self.armed = wakeup;
             effects.push(Effect::Rearm);
         }
+    }
+}
+
+#[inline]
+fn tell_all(sender: Option<&mpsc::UnboundedSender<Notice>>, notices: &mut Vec<Notice>) {
+    let Some(sender) = sender else { return };
+    for notice in notices.drain(..) {
+        // The pump that receives them ends only with the runtime.
+        let _ = sender.send(notice);
     }
 }
 

@@ -19,7 +19,7 @@ use tidewheel_core::spec::{OnStop, Profile, RunOptions, RunOrder, RunSpec};
 
 use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
-use crate::driver::{End, Launch, Shared, run_worker};
+use crate::driver::{End, Launch, Shared, Until, run_worker};
 use crate::error::RunError;
 use crate::options::{Said, TaskOptions, durable_option_methods, option_methods};
 use crate::output::TaskOutput;
@@ -230,6 +230,7 @@ where
         let mut parts = Some((self.code, about));
         let mut cell = None;
         let reply = shared.command_with(
+            Until::Stored,
             |state, now| {
                 id.set(state.fresh_run_id(now));
                 Ok(Command::SubmitRun { id: id.get(), spec })

@@ -11,6 +11,7 @@ use tidewheel_core::id::TaskId;
 use tidewheel_core::task::Reason;
 
 use super::{Run, RunCell};
+use crate::attempt::Attempt;
 use crate::driver::Seat;
 use crate::wheel::Tidewheel;
 
@@ -80,6 +81,12 @@ impl Task {
 
     pub(crate) fn seat(&self) -> &Arc<Seat> {
         &self.seat
+    }
+
+    /// The attempt, as executors want it.
+    #[must_use]
+    pub fn as_attempt(&self) -> Attempt {
+        Attempt::new(Arc::clone(&self.seat))
     }
 
     /// The number of the try, from 1.

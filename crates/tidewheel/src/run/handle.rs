@@ -14,6 +14,7 @@ use tidewheel_core::spec::TaskSpec;
 
 use super::cell::ExtraCode;
 use super::{RunCell, RunReport, Task};
+use crate::driver::Until;
 use crate::error::RunError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::options::{Said, graph_option_methods, option_methods, single_option_methods};
@@ -140,6 +141,7 @@ impl Run {
         let mut code = code;
         let name: Arc<str> = Arc::from(&*task.name);
         let reply = cell.shared.command_with(
+            Until::Stored,
             |_, _| {
                 let task = task.resolve(cell, &name)?;
                 Ok(Command::AddTask { run: cell.key, task })

@@ -2,8 +2,11 @@
 //!
 //! A store never chooses, orders or skips work; it keeps rows and gives them back.
 
+#[cfg(feature = "sqlite")]
+pub(crate) mod codec;
 pub mod conformance;
 mod memory;
+mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod volatile;
@@ -12,8 +15,10 @@ use std::error::Error;
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
+use tidewheel_core::time::Timestamp;
 
 pub use memory::Memory;
+pub use record::{AttemptRecord, LogFile, OutputRecord, OutputValue};
 pub use volatile::Volatile;
 
 /// Keeps what the scheduler decided.
@@ -40,10 +45,26 @@ pub trait Store: Send {
     fn commit(&mut self, tenure: Tenure, changes: ChangeSet<'_>)
     -> Result<CommitProof, StoreError>;
 
+    /// How a commit is waited for.
+    fn pace(&self) -> Pace {
+        Pace::Instant
+    }
+
     /// Whether rows are kept at all. If not, they are not even made.
     fn keeps_rows(&self) -> bool {
         true
     }
+}
+
+/// How long a commit takes, which decides who waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// No time worth speaking of: whoever decides commits on the spot.
+    Instant,
+    /// Some microseconds: decisions are gathered for as long as others are about to be made.
+    Brief,
+    /// As long as a disk takes: decisions are gathered while a thread of its own waits for it.
+    Slow,
 }
 
 /// Why a store did not do what it was asked.
@@ -57,6 +78,16 @@ pub enum StoreError {
         held: Tenure,
         /// The newest tenure.
         current: Tenure,
+    },
+    /// A living process holds it.
+    #[error("`{shard}` is held by {}", holder(*pid, *since))]
+    Held {
+        /// The part of the store that was asked for.
+        shard: String,
+        /// The process, where it left its number.
+        pid: Option<u32>,
+        /// Since when.
+        since: Option<Timestamp>,
     },
     /// Nobody can say whether the change set was kept.
     #[error("it is unknown whether the changes were stored")]
@@ -90,4 +121,10 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Ambiguous { .. } | Self::Unavailable { .. })
     }
+}
+
+fn holder(pid: Option<u32>, since: Option<Timestamp>) -> String {
+    let process =
+        pid.map_or_else(|| String::from("another process"), |pid| format!("process {pid}"));
+    since.map_or_else(|| process.clone(), |since| format!("{process} since {since}"))
 }

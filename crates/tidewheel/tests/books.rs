@@ -1,0 +1,309 @@
+//! Wheels on stores that make their callers wait: many decisions are stored at once, nothing is done
+//! before it is stored, and a store in trouble loses nothing.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use common::{Gate, Log, seconds, settle};
+use tidewheel::store::{Memory, Pace, Store, StoreError};
+use tidewheel::{
+    Builder, Cancel, Graph, Rejection, RunError, Shutdown, TaskError, Tidewheel, Timestamp,
+};
+use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+use tidewheel_core::row::Snapshot;
+
+/// A memory store that can be held up and disturbed.
+#[derive(Clone)]
+struct Paced {
+    memory: Memory,
+    pace: Pace,
+    control: Arc<Control>,
+}
+
+#[derive(Default)]
+struct Control {
+    commits: AtomicU32,
+    held: Mutex<bool>,
+    moved: Condvar,
+    full: Mutex<bool>,
+}
+
+impl Paced {
+    fn new(pace: Pace) -> Self {
+        Self { memory: Memory::new(), pace, control: Arc::default() }
+    }
+
+    fn hold(&self, held: bool) {
+        *self.control.held.lock().unwrap() = held;
+        self.control.moved.notify_all();
+    }
+
+    fn fill_up(&self, full: bool) {
+        *self.control.full.lock().unwrap() = full;
+    }
+
+    fn commits(&self) -> u32 {
+        self.control.commits.load(Ordering::SeqCst)
+    }
+}
+
+impl Store for Paced {
+    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        self.memory.take_tenure()
+    }
+
+    fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<CommitProof, StoreError> {
+        let mut held = self.control.held.lock().unwrap();
+        while *held {
+            held = self.control.moved.wait(held).unwrap();
+        }
+        if *self.control.full.lock().unwrap() {
+            return Err(StoreError::Unavailable { source: "the disk is full".into() });
+        }
+        self.control.commits.fetch_add(1, Ordering::SeqCst);
+        self.memory.commit(tenure, changes)
+    }
+
+    fn pace(&self) -> Pace {
+        self.pace
+    }
+}
+
+/// A real clock: a store's thread knows nothing of tokio's.
+fn builder(store: &Paced) -> Builder {
+    Tidewheel::builder().store(store.clone())
+}
+
+const PACES: [Pace; 2] = [Pace::Brief, Pace::Slow];
+
+#[tokio::test]
+async fn a_wheel_whose_store_takes_its_time_does_all_that_others_do() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).slots(3).limit("two", 2).start();
+        let graph = Graph::numbered(200, (1..200).map(|index| (index / 3, index))).unwrap();
+        let run = wheel
+            .run(graph, |task| async move {
+                if task.index() % 5 == 4 {
+                    tokio::task::yield_now().await;
+                }
+                if task.index() % 7 == 6 && task.attempt() == 1 { Err("once") } else { Ok(()) }
+            })
+            .retries(1)
+            .base_delay(Duration::from_micros(10))
+            .limit("two")
+            .start()
+            .unwrap();
+        let singles: Vec<_> = (0..100).map(|n| wheel.submit_normal(async move { n })).collect();
+        wheel.every(Duration::from_millis(2)).times(3).run(|| async {}).unwrap();
+        assert!(run.await.unwrap().is_success());
+        for (n, single) in singles.into_iter().enumerate() {
+            assert_eq!(single.await.unwrap(), n);
+        }
+        wheel.check();
+        wheel.shutdown(Shutdown::drain()).await;
+        assert_eq!(store.memory.unfinished(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_from_many_threads_reaches_a_store_that_takes_its_time() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).slots(8).start();
+        let mut submitters = Vec::new();
+        for _ in 0..4 {
+            let wheel = wheel.clone();
+            submitters.push(tokio::spawn(async move {
+                for n in 0..500_u32 {
+                    assert_eq!(wheel.submit_normal(async move { n }).await.unwrap(), n);
+                }
+            }));
+        }
+        for submitter in submitters {
+            submitter.await.unwrap();
+        }
+        wheel.check();
+        wheel.shutdown(Shutdown::drain()).await;
+        assert_eq!(store.memory.unfinished(), 0);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_done_before_it_is_stored_and_much_is_stored_at_once() {
+    let (store, log, gate) = (Paced::new(Pace::Slow), Log::default(), Gate::closed());
+    let wheel = builder(&store).start();
+    let commits = store.commits();
+    store.hold(true);
+    let singles: Vec<_> = (0..64)
+        .map(|_| {
+            let (log, gate) = (log.clone(), gate.pass());
+            wheel.submit_normal(async move {
+                log.add("ran");
+                gate.await;
+            })
+        })
+        .collect();
+    settle().await;
+    assert!(log.take().is_empty(), "nothing started before its acceptance was stored");
+    assert_eq!(store.memory.unfinished(), 0);
+    store.hold(false);
+    singles[63].accepted().await.unwrap();
+    // The first went alone, perhaps, and all others while it was on its way.
+    assert!(store.commits() - commits <= 2);
+    gate.open();
+    for single in singles {
+        single.await.unwrap();
+    }
+    assert_eq!(log.take().len(), 64);
+}
+
+#[tokio::test]
+async fn a_full_store_refuses_new_work_and_what_runs_is_recorded_once_there_is_room() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).start();
+        let gate = Gate::closed();
+        let running = wheel.submit_normal(gate.pass());
+        running.accepted().await.unwrap();
+        store.fill_up(true);
+        let refused = wheel.pause_queue("default").unwrap_err();
+        assert!(matches!(&refused, Rejection::Unavailable(why) if why.contains("disk is full")));
+        let refused = wheel.submit_normal(async {}).await.unwrap_err();
+        assert!(matches!(refused, TaskError::Rejected(Rejection::Unavailable(_))));
+        let run = wheel.run(Graph::numbered(1, []).unwrap(), |_| async {}).await.unwrap_err();
+        assert!(matches!(run, RunError::Rejected(Rejection::Unavailable(_))));
+        gate.open();
+        settle().await;
+        assert_eq!(store.memory.unfinished(), 1, "its end cannot be stored yet");
+        store.fill_up(false);
+        running.await.unwrap();
+        wheel.resume_queue("default").unwrap();
+        wheel.submit_normal(async {}).await.unwrap();
+        wheel.shutdown(Shutdown::drain()).await;
+        assert_eq!(store.memory.unfinished(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_command_from_within_a_trigger_does_not_wait_for_itself() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).start();
+        let inner = wheel.clone();
+        let schedule = wheel.trigger(move |last| {
+            inner.pause_queue("default").unwrap();
+            inner.resume_queue("default").unwrap();
+            last.is_none().then(|| Timestamp::from_micros(1_000_000))
+        });
+        let log = Log::default();
+        let told = log.clone();
+        schedule
+            .run(move || {
+                let told = told.clone();
+                async move { told.add("fired") }
+            })
+            .unwrap();
+        while log.len() < 1 {
+            tokio::task::yield_now().await;
+        }
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_that_is_stored_after_the_attempts_own_end_is_forgotten() {
+    let store = Paced::new(Pace::Slow);
+    let wheel = builder(&store).start();
+    let gate = Gate::closed();
+    let first = wheel.submit_normal(gate.pass());
+    first.accepted().await.unwrap();
+    settle().await;
+    store.hold(true);
+    first.cancel(Cancel::after(seconds(60)));
+    gate.open();
+    settle().await;
+    store.hold(false);
+    // It ended well although it was told to stop: what it did counts.
+    first.await.unwrap();
+    wheel.submit_normal(async {}).await.unwrap();
+    wheel.shutdown(Shutdown::drain()).await;
+}
+
+#[tokio::test]
+async fn an_attempt_that_ends_itself_is_waited_for_when_its_time_is_over() {
+    let wheel = Tidewheel::builder().start();
+    let log = Log::default();
+    let told = log.clone();
+    let error = wheel
+        .task_with(move |attempt| {
+            let told = told.clone();
+            async move {
+                attempt.end_by_itself();
+                let stop = attempt.stop().await;
+                told.add(format!("{:?} {}", stop.grace, stop.reason));
+                for _ in 0..10 {
+                    tokio::task::yield_now().await;
+                }
+                told.add("ended");
+                Err::<(), _>("stopped")
+            }
+        })
+        .attempt_timeout(Duration::from_millis(1))
+        .submit()
+        .await
+        .unwrap_err();
+    assert!(matches!(error, TaskError::TimedOut(_)), "{error:?}");
+    assert_eq!(log.take(), ["None attempt-timeout", "ended"]);
+}
+
+#[tokio::test]
+async fn restored_work_starts_even_if_the_builder_defines_limits() {
+    let store = Memory::new();
+    let wheel = Tidewheel::builder().store(store.clone()).slots(1).start();
+    let gate = Gate::closed();
+    let running = wheel.submit_normal(gate.pass());
+    let payload = &b"what to do"[..];
+    wheel.task_with(|_| async { Ok::<_, &str>(()) }).payload(payload).submit().detach();
+    settle().await;
+    gate.open();
+    wheel.shutdown(Shutdown::persist()).await;
+    running.await.unwrap();
+    assert_eq!(store.unfinished(), 1);
+    let log = Log::default();
+    let told = log.clone();
+    let wheel = Tidewheel::builder()
+        .store(store.clone())
+        .limit("new", 1)
+        .adopt(move |attempt| {
+            let told = told.clone();
+            async move { told.add(String::from_utf8_lossy(&attempt.payload().unwrap())) }
+        })
+        .start();
+    wheel.shutdown(Shutdown::drain()).await;
+    assert_eq!(log.take(), ["what to do"]);
+    assert_eq!(store.unfinished(), 0);
+}
+
+#[tokio::test]
+async fn the_same_name_is_accepted_once_and_other_work_under_it_refused() {
+    let wheel = Tidewheel::builder().store(Memory::new()).start();
+    let ask = |payload: &'static str| {
+        let task = wheel.task_with(|_| async { Ok::<_, &str>(()) });
+        task.once("order 7").payload(payload.as_bytes()).submit()
+    };
+    let first = ask("a");
+    let id = first.accepted().await.unwrap();
+    first.await.unwrap();
+    assert_eq!(ask("a").accepted().await, Ok(id), "both answers carry the same id");
+    assert_eq!(ask("a").id(), Some(id));
+    assert!(matches!(ask("b").accepted().await, Err(Rejection::KeyTaken { run, .. }) if run == id));
+}
