@@ -1,0 +1,173 @@
+//! [`HttpEnd`]: what an attempt that succeeded brought back.
+//!
+//! What one that failed brings back is in [`super::failure`].
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A request that was answered with a status that counts as success.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HttpEnd {
+    /// The status.
+    pub status: u16,
+    /// The headers in the order of the answer, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, by its content type.
+    pub data: Data,
+    /// How it came about.
+    pub meta: HttpMeta,
+}
+
+impl HttpEnd {
+    /// The first header of this name, in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A body, by its content type.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Data {
+    /// There is none.
+    Empty,
+    /// JSON, and said to be.
+    Json(Value),
+    /// UTF-8.
+    Text(String),
+    /// Anything else.
+    Bytes(Vec<u8>),
+}
+
+/// How an answer came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpMeta {
+    /// The URL that answered, without user and password.
+    pub url: String,
+    /// Redirects followed to it.
+    pub redirects: u32,
+    /// From the start of the attempt to the last byte.
+    pub elapsed: Duration,
+    /// The size of the body after inflating.
+    pub bytes: u64,
+    /// What people should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// What people should know about an answer, although it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The certificate was not to be verified: the answer may be anybody's.
+    TlsUnverified,
+    /// The body is said to be JSON and is not; it is text.
+    InvalidJson,
+    /// The body is packed in a way that was not asked for; it is bytes.
+    UnknownEncoding,
+}
+
+impl Warning {
+    /// The name in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TlsUnverified => "tls-unverified",
+            Self::InvalidJson => "invalid-json",
+            Self::UnknownEncoding => "unknown-encoding",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a body is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Plain,
+    Gzip,
+    Unknown,
+}
+
+impl Encoding {
+    pub(super) fn of(header: Option<&str>) -> Self {
+        match header.map(|value| value.trim().to_ascii_lowercase()).as_deref() {
+            None | Some("" | "identity") => Self::Plain,
+            Some("gzip" | "x-gzip") => Self::Gzip,
+            Some(_) => Self::Unknown,
+        }
+    }
+}
+
+/// Reads a body by its content type.
+pub(super) fn read_data(
+    content_type: Option<&str>,
+    encoding: Encoding,
+    bytes: Vec<u8>,
+) -> (Data, Option<Warning>) {
+    if bytes.is_empty() {
+        return (Data::Empty, None);
+    }
+    if encoding == Encoding::Unknown {
+        return (Data::Bytes(bytes), Some(Warning::UnknownEncoding));
+    }
+    let content_type = ContentType::of(content_type.unwrap_or_default());
+    if content_type.is_json {
+        // Some senders start with a byte order mark, which JSON does not have.
+        let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        if let Ok(value) = serde_json::from_slice(json) {
+            return (Data::Json(value), None);
+        }
+    }
+    let warning = content_type.is_json.then_some(Warning::InvalidJson);
+    if !content_type.is_readable(&bytes) {
+        return (Data::Bytes(bytes), warning);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => (Data::Text(text), warning),
+        Err(error) => (Data::Bytes(error.into_bytes()), warning),
+    }
+}
+
+struct ContentType {
+    is_json: bool,
+    charset: Option<String>,
+}
+
+impl ContentType {
+    fn of(header: &str) -> Self {
+        let mut parts = header.split(';');
+        let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+        let charset = parts.find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            let value = value.trim().trim_matches('"').to_ascii_lowercase();
+            name.trim().eq_ignore_ascii_case("charset").then_some(value)
+        });
+        let is_json = essence == "application/json"
+            || essence == "text/json"
+            || (essence.contains('/') && essence.ends_with("+json"));
+        Self { is_json, charset }
+    }
+
+    /// Whether UTF-8 is what the sender means. Text in UTF-16 can look like it by accident.
+    fn is_readable(&self, bytes: &[u8]) -> bool {
+        match self.charset.as_deref() {
+            None | Some("utf-8" | "utf8" | "us-ascii" | "ascii") => true,
+            Some(charset) => {
+                let extends_ascii = charset.starts_with("iso-8859-")
+                    || charset.starts_with("windows-125")
+                    || charset == "latin1";
+                extends_ascii && bytes.is_ascii()
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! [`HttpFailure`]: why an attempt failed, and whether another could fare better.
+//!
+//! How long to wait before is asked in [`super::retry_after`]; whether there is another attempt is
+//! decided in the core.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_core::input::{Failure, Outcome};
+
+use super::end::Warning;
+use super::policy::Refused;
+use crate::error::{BoxError, Permanent, RetryAfter, describe};
+
+/// How often surfaces that offer HTTP requests retry them unless told otherwise.
+///
+/// The executor itself never retries.
+pub const RETRIES_DEFAULT: u32 = 3;
+
+/// An attempt that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpFailure {
+    /// What went wrong.
+    pub kind: HttpFailureKind,
+    /// What to tell people; one line.
+    pub message: String,
+    /// The status, if there was an answer.
+    pub status: Option<u16>,
+    /// Whether another try could help.
+    pub retry: MayRetry,
+    /// The other side asks to be left alone for so long.
+    pub not_before: Option<Duration>,
+    /// The start of the body of the answer, control characters replaced.
+    pub excerpt: Option<String>,
+    /// What people should know beside it.
+    pub warnings: Vec<Warning>,
+}
+
+/// Whether another try could help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MayRetry {
+    /// It could.
+    Yes,
+    /// It would end in the same way.
+    No,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HttpFailureKind {
+    /// The request itself makes no sense: its URL, its method or a header.
+    BadRequest,
+    /// The address policy forbids the host or its address.
+    Refused,
+    /// The name was not found.
+    Name,
+    /// There was no connection.
+    Connect,
+    /// There is no trust, or no common version, between the two sides.
+    Tls,
+    /// A connection, an answer or the whole took too long.
+    Timeout,
+    /// The connection broke while a request or an answer was on it.
+    Broken,
+    /// The answer has a status that does not count as success.
+    Status,
+    /// There were too many redirects, or one that must not be followed.
+    Redirect,
+    /// The headers are larger than 64 KiB.
+    HeadersTooLarge,
+    /// The body is larger than its limit, or inflates too much.
+    BodyTooLarge,
+    /// The wait asked for is longer than [`super::RETRY_AFTER_MAX`].
+    RetryAfterTooLong,
+}
+
+impl HttpFailure {
+    /// The outcome to report to the core.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        Outcome::Failed(Box::new(Failure {
+            message: Arc::from(self.message.as_str()),
+            permanent: self.retry == MayRetry::No,
+            panicked: false,
+            retry_after: self.not_before,
+        }))
+    }
+
+    /// The error for a task to return: marked so that the scheduler knows what this one knows.
+    #[must_use]
+    pub fn into_error(self) -> BoxError {
+        match (self.retry, self.not_before) {
+            (MayRetry::No, _) => Permanent::new(self).into(),
+            (MayRetry::Yes, Some(wait)) => RetryAfter::new(wait, self).into(),
+            (MayRetry::Yes, None) => self.into(),
+        }
+    }
+
+    pub(super) fn permanent(kind: HttpFailureKind, message: impl Into<String>) -> Self {
+        Self::new(kind, MayRetry::No, message.into())
+    }
+
+    pub(super) fn passing(kind: HttpFailureKind, message: impl Into<String>) -> Self {
+        Self::new(kind, MayRetry::Yes, message.into())
+    }
+
+    fn new(kind: HttpFailureKind, retry: MayRetry, message: String) -> Self {
+        let warnings = Vec::new();
+        Self { kind, message, status: None, retry, not_before: None, excerpt: None, warnings }
+    }
+
+    /// What the client could not do.
+    pub(super) fn of_client(what: &str, error: &reqwest::Error) -> Self {
+        // The error names the URL with everything in it; `what` names it without its secrets.
+        let told = error.source().map_or_else(|| error.to_string(), describe);
+        let message = format!("{what}: {told}");
+        if find::<Refused>(error).is_some() {
+            return Self::permanent(HttpFailureKind::Refused, message);
+        }
+        if let Some(tls) = find::<rustls::Error>(error) {
+            let retry = if is_lasting(tls) { MayRetry::No } else { MayRetry::Yes };
+            return Self::new(HttpFailureKind::Tls, retry, message);
+        }
+        if error.is_builder() {
+            return Self::permanent(HttpFailureKind::BadRequest, message);
+        }
+        // The protocol library has no public type for its own limit, which is above ours.
+        if told.contains("message head is too large") {
+            return Self::permanent(HttpFailureKind::HeadersTooLarge, message);
+        }
+        let kind = if error.is_timeout() {
+            HttpFailureKind::Timeout
+        } else if error.is_dns() || told.contains("dns error") {
+            HttpFailureKind::Name
+        } else if error.is_connect() {
+            HttpFailureKind::Connect
+        } else {
+            HttpFailureKind::Broken
+        };
+        Self::passing(kind, message)
+    }
+}
+
+impl fmt::Display for HttpFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for HttpFailure {}
+
+/// Whether an answer with this status may be another one next time.
+pub(super) fn may_retry_status(status: u16) -> MayRetry {
+    match status {
+        408 | 425 | 429 | 500 | 502 | 503 | 504 => MayRetry::Yes,
+        _ => MayRetry::No,
+    }
+}
+
+/// Whether the other side will have the same certificate and the same versions next time.
+fn is_lasting(error: &rustls::Error) -> bool {
+    use rustls::AlertDescription as Alert;
+    !matches!(
+        error,
+        rustls::Error::DecryptError
+            | rustls::Error::PeerSentOversizedRecord
+            | rustls::Error::HandshakeNotComplete
+            | rustls::Error::AlertReceived(
+                Alert::InternalError
+                    | Alert::UserCanceled
+                    | Alert::CloseNotify
+                    | Alert::BadRecordMac
+                    | Alert::DecryptError
+            )
+    )
+}
+
+/// An error of this type among the causes, including those that I/O errors wrap.
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let mut link = Some(error);
+    while let Some(error) = link {
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
+        }
+        // An I/O error gives the cause of what it wraps as its own and hides the wrapped error.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        link = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    None
+}
