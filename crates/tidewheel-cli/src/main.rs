@@ -5,5 +5,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // This program is also the one that starts the processes of steps.
+    tidewheel::executor::process::serve_if_spawner();
     tidewheel_cli::main(std::env::args_os())
 }

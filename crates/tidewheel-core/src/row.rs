@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::id::{RunId, ScheduleId, TaskId};
+use crate::id::{AttemptId, RunId, ScheduleId, TaskId};
 use crate::policy::Priority;
 use crate::schedule::{ScheduleSpec, ScheduleState};
 use crate::spec::{Attachment, LimitSpec, OnceKey, Profile, QueueSpec, RunSpec, TaskSpec};
@@ -202,6 +202,17 @@ pub struct Snapshot {
     pub schedules: Vec<ScheduleRow>,
     /// Names that submissions were accepted under, ended ones too, earliest first.
     pub names: Vec<NameRow>,
+}
+
+impl Snapshot {
+    /// Attempts that were under way.
+    #[must_use]
+    pub fn under_way(&self) -> Vec<AttemptId> {
+        let of_runs = self.runs.iter().flat_map(|run| &run.tasks);
+        let singles = self.submissions.iter().filter_map(|(_, task)| task.as_ref());
+        let rows = of_runs.chain(singles).filter(|row| row.state.holds_slot());
+        rows.map(|row| AttemptId { task: row.id, number: row.attempts }).collect()
+    }
 }
 
 /// A name that work was accepted under.

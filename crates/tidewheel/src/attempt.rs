@@ -88,7 +88,7 @@ impl Attempt {
         state.engine.scheduler().payload(self.seat.start.task).cloned()
     }
 
-    /// The name of a task of a graph.
+    /// The name of a task of a graph; of a single one, its identity in words.
     #[must_use]
     pub fn task_name(&self) -> Option<Arc<str>> {
         let state = self.seat.shared.lock();

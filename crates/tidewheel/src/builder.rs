@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_core::id::ProfileId;
+use tidewheel_core::id::{AttemptId, ProfileId};
 use tidewheel_core::input::{Command, Rejection};
 use tidewheel_core::policy::{BreakerSpec, Rate};
 use tidewheel_core::spec::{Config, DEFAULT_QUEUE, LimitSpec, Profile, QueueSpec};
@@ -55,8 +55,11 @@ pub struct Builder {
     seed: Option<u64>,
     notices: usize,
     adopt: Option<Arc<Repeat>>,
+    reclaim: Option<Reclaim>,
     runtime: Option<Handle>,
 }
+
+type Reclaim = Box<dyn FnOnce(&[AttemptId]) + Send>;
 
 /// Why a wheel could not start.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +88,7 @@ impl Builder {
             seed: None,
             notices: NOTICES_DEFAULT,
             adopt: None,
+            reclaim: None,
             runtime: None,
         }
     }
@@ -181,6 +185,13 @@ impl Builder {
         self
     }
 
+    /// Told, before anything starts, which attempts were under way when the last owner of the store
+    /// died: whatever is left of them should be ended first.
+    pub fn reclaim(mut self, end: impl FnOnce(&[AttemptId]) + Send + 'static) -> Self {
+        self.reclaim = Some(Box::new(end));
+        self
+    }
+
     /// The runtime to run tasks on. Default: the one the wheel is started in.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
@@ -221,7 +232,9 @@ impl Builder {
             None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
         };
         let now = self.clock.now_exactly();
-        let engine = Engine::open(self.config, self.store, now).map_err(BuildError::Store)?;
+        let reclaim = self.reclaim.unwrap_or_else(|| Box::new(|_| ()));
+        let engine = Engine::open_after(self.config, self.store, now, reclaim)
+            .map_err(BuildError::Store)?;
         let state = State::new(engine, ProfileId::default(), self.adopt, self.seed);
         let settings = Settings { clock: self.clock, runtime, hub: Hub::new(self.notices) };
         let shared = Shared::new(settings, state);

@@ -85,7 +85,7 @@ pub use tidewheel_core::decision::{Fact, Notice};
 pub use tidewheel_core::explain::{Hold, Place};
 pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError, MissingDependency, TaskBuilder};
 pub use tidewheel_core::histogram::Histogram;
-pub use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+pub use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId};
 pub use tidewheel_core::input::{Dependents, Failure, Outcome, Rejection};
 pub use tidewheel_core::policy::{
     Backoff, BreakerSpec, Factor, Jitter, OnError, Priority, Rate, RateError, Retry, RetryOn, Shape,

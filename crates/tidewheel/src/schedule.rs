@@ -85,6 +85,12 @@ impl ScheduleBuilder {
         }
     }
 
+    /// What whoever runs the firings must know, even after a crash: code is not stored, this is.
+    pub fn payload(mut self, payload: impl Into<Arc<[u8]>>) -> Self {
+        self.spec.payload = Some(payload.into());
+        self
+    }
+
     /// What happens to an instant that comes while the firing before still runs.
     pub fn overlap(mut self, overlap: Overlap) -> Self {
         self.spec.overlap = overlap;

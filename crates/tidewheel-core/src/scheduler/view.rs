@@ -90,6 +90,13 @@ impl Scheduler {
         }
     }
 
+    /// A run or single submission by its durable identity. For the latter all are looked through.
+    #[must_use]
+    pub fn find_work(&self, id: RunId) -> Option<RunKey> {
+        self.find_run(id)
+            .or_else(|| self.works().find(|(_, known)| *known == id).map(|(key, _)| key))
+    }
+
     /// Every run and single submission in memory.
     pub fn works(&self) -> impl Iterator<Item = (RunKey, RunId)> + '_ {
         self.works.iter().map(|(key, work)| (RunKey(key), work.id()))

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use tidewheel_core::decision::{Decision, Outputs, Tenure};
 use tidewheel_core::id::AttemptId;
 use tidewheel_core::input::{Input, Rejection, Reply};
+use tidewheel_core::row::Snapshot;
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::Now;
 use tidewheel_core::{RestoreError, Scheduler};
 
-use crate::store::{Pace, Store, StoreError};
+use crate::store::{CommandSource, Pace, Store, StoreError};
 
 /// How often one change set is offered to a store that does not answer.
 const COMMIT_TRIES_MAX: u32 = 5;
@@ -90,9 +91,26 @@ impl Engine {
     /// # Errors
     ///
     /// When the store cannot be opened or read, or refuses the first decision.
-    pub fn open(config: Config, mut store: Box<dyn Store>, now: Now) -> Result<Self, EngineError> {
-        let restored = restore(&config, &mut *store, &BTreeSet::new(), now)?;
-        let (tenure, decision, scheduler) = restored;
+    pub fn open(config: Config, store: Box<dyn Store>, now: Now) -> Result<Self, EngineError> {
+        Self::open_after(config, store, now, |_| ())
+    }
+
+    /// As [`Engine::open`]; `lost` is told which attempts were under way when the last owner of the
+    /// store died, before anything is decided about them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open`].
+    pub fn open_after(
+        config: Config,
+        mut store: Box<dyn Store>,
+        now: Now,
+        lost: impl FnOnce(&[AttemptId]),
+    ) -> Result<Self, EngineError> {
+        let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
+        lost(&snapshot.under_way());
+        let restored = restore(&config, &*store, snapshot, &BTreeSet::new(), now)?;
+        let (decision, scheduler) = restored;
         let store = Some(store);
         let mut engine = Self { config, scheduler, store, tenure, decision, is_lost: false };
         engine.commit()?;
@@ -123,6 +141,11 @@ impl Engine {
     #[must_use]
     pub fn pace(&self) -> Pace {
         self.store.as_ref().map_or(Pace::Slow, |store| store.pace())
+    }
+
+    /// Where commands of other processes arrive.
+    pub fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
+        self.store.as_mut()?.inbox()
     }
 
     /// Takes the store out, for somebody who commits by [`Batch`].
@@ -208,7 +231,8 @@ impl Engine {
         now: Now,
     ) -> Result<(), EngineError> {
         self.is_lost = true;
-        let (tenure, decision, scheduler) = restore(&self.config, store, alive, now)?;
+        let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
+        let (decision, scheduler) = restore(&self.config, store, snapshot, alive, now)?;
         self.tenure = tenure;
         self.decision = decision;
         self.scheduler = scheduler;
@@ -272,13 +296,13 @@ impl Engine {
 
 fn restore(
     config: &Config,
-    store: &mut dyn Store,
+    store: &dyn Store,
+    snapshot: Snapshot,
     alive: &BTreeSet<AttemptId>,
     now: Now,
-) -> Result<(Tenure, Decision, Scheduler), EngineError> {
-    let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
+) -> Result<(Decision, Scheduler), EngineError> {
     let mut decision = if store.keeps_rows() { Decision::new() } else { Decision::volatile() };
     let scheduler = Scheduler::restore(config.clone(), snapshot, alive, now, &mut decision)
         .map_err(EngineError::Restore)?;
-    Ok((tenure, decision, scheduler))
+    Ok((decision, scheduler))
 }

@@ -7,6 +7,7 @@ mod books;
 mod effect;
 pub mod engine;
 mod entries;
+mod inbox;
 mod post;
 mod seat;
 mod shared;

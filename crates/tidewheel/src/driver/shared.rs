@@ -126,7 +126,11 @@ impl Shared {
         state.begin();
         state.settle(Wanted::Nothing, &mut effects);
         let pace = state.books.as_ref().map_or(Pace::Instant, |books| books.pace);
+        let inbox = state.inbox.take();
         drop(state);
+        if let Some(source) = inbox {
+            self.runtime.spawn(super::inbox::follow_inbox(Arc::clone(self), source));
+        }
         self.perform(&mut effects);
         self.runtime.spawn(super::timer::keep_time(Arc::clone(self)));
         match pace {

@@ -21,6 +21,7 @@ use super::post::Report;
 use super::seat::{Seat, Stopped};
 use crate::attempt::Attempt;
 use crate::error::describe;
+use crate::store::CommandSource;
 
 /// Code that can be run again and again.
 pub(crate) type Repeat = dyn Fn(Attempt) -> BoxFuture<Outcome> + Send + Sync;
@@ -48,6 +49,8 @@ pub(crate) struct State {
     /// Code for restored tasks.
     adopt: Option<Arc<Repeat>>,
     ids: Ids,
+    /// Where commands of other processes arrive, until somebody looks after them.
+    pub(super) inbox: Option<Box<dyn CommandSource>>,
     /// What opening the engine left to be done, until the wheel begins to turn.
     opening: Vec<Action>,
     /// The actions of the newest turn; kept for its buffer.
@@ -104,6 +107,7 @@ impl State {
     ) -> Self {
         let opening = std::mem::take(&mut engine.outputs().actions);
         let pace = engine.pace();
+        let inbox = engine.inbox();
         Self {
             books: Books::of(&mut engine, pace),
             engine,
@@ -118,6 +122,7 @@ impl State {
             adopt,
             ids: Ids::new(seed),
             opening,
+            inbox,
             actions: Vec::new(),
             spare: VecDeque::new(),
             exchanges: 0,

@@ -18,8 +18,10 @@ use tidewheel_core::input::{
 use tidewheel_core::policy::{BreakerSpec, Priority, Rate, Retry};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::schedule::{ScheduleSpec, Trigger};
-use tidewheel_core::spec::{Config, LimitSpec, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec};
-use tidewheel_core::task::TaskState;
+use tidewheel_core::spec::{
+    Attachment, Config, LimitSpec, OnceKey, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec,
+};
+use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
 use super::{Store, StoreError};
@@ -45,6 +47,12 @@ pub fn exercise(make: impl Fn() -> Opener) {
     schedules_come_back_where_they_stood(&make());
     what_ran_when_the_owner_died_runs_again(&make());
     what_waited_at_a_persisting_shutdown_comes_back(&make());
+    payloads_come_back_byte_for_byte(&make());
+    names_come_back_earliest_first(&make());
+    a_change_set_offered_again_elsewhere_is_kept_once(&make());
+    a_stopped_run_and_a_paused_scheduler_come_back_so(&make());
+    whatever_state_a_task_has_comes_back(&make());
+    identities_may_have_any_value(&make());
 }
 
 fn at(seconds: u64) -> Now {
@@ -364,4 +372,130 @@ fn what_waited_at_a_persisting_shutdown_comes_back(opener: &Opener) {
     let mut engine = open(opener);
     let restored = starts(&std::mem::take(&mut engine.outputs().actions));
     assert_eq!(restored.iter().map(|start| start.id.run).collect::<Vec<_>>(), [RunId(3)]);
+}
+
+/// All bytes there are, and enough of them not to fit into one page of anything.
+fn payload(seed: u8) -> Arc<[u8]> {
+    (0..20_000_u32).map(|index| (index as u8).wrapping_add(seed)).collect()
+}
+
+fn submit_named(engine: &mut Engine, id: u128, key: &str, seconds: u64) -> Vec<Action> {
+    let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let once = Some(OnceKey::new(key, &id.to_be_bytes()));
+    let attachment = Attachment { payload: Some(payload(id as u8)), once };
+    let submission = Submission {
+        id: RunId(id),
+        profile,
+        attachment: Some(Arc::new(attachment)),
+        ..Submission::default()
+    };
+    ask(engine, at(seconds), Command::Submit(submission)).1
+}
+
+fn payloads_come_back_byte_for_byte(opener: &Opener) {
+    let mut engine = open(opener);
+    submit_named(&mut engine, 1, "one", 1);
+    let mut spec = spec();
+    spec.attachment =
+        Attachment { payload: Some(payload(9)), once: Some(OnceKey::new("rün", b"body")) };
+    let attachment = spec.attachment.clone();
+    start_run(&mut engine, spec);
+    let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let mut schedule = ScheduleSpec::new(Trigger::after(Duration::from_secs(50)));
+    schedule.payload = Some(Arc::from(&[][..]));
+    let (id, spec, priority) = (ScheduleId(4), Box::new(schedule), Priority::NORMAL);
+    ask(&mut engine, at(1), Command::AddSchedule { id, spec, profile, priority });
+
+    let snapshot = stored(opener);
+    assert_eq!(snapshot.runs[0].row.spec.attachment, attachment);
+    let kept = snapshot.submissions[0].0.attachment.as_ref().unwrap();
+    assert_eq!(kept.payload, Some(payload(1)));
+    assert_eq!(kept.once, Some(OnceKey::new("one", &1_u128.to_be_bytes())));
+    assert_eq!(snapshot.schedules[0].spec.payload.as_deref(), Some(&[][..]));
+    // And again, from the store that was just read.
+    assert_eq!(stored(opener).runs[0].row.spec.attachment, attachment);
+}
+
+fn names_come_back_earliest_first(opener: &Opener) {
+    let mut engine = open(opener);
+    let actions = submit_named(&mut engine, 7, "b", 1);
+    submit_named(&mut engine, 3, "a", 2);
+    submit_named(&mut engine, 5, "c", 2);
+    let [first] = starts(&actions)[..] else { panic!("{actions:?}") };
+    tell(&mut engine, at(3), ended(first, Outcome::Succeeded));
+    let snapshot = stored(opener);
+    let names: Vec<_> =
+        snapshot.names.iter().map(|name| (&*name.once.key, name.run.0, name.accepted_at)).collect();
+    let (one, two) = (at(1).wall, at(2).wall);
+    assert_eq!(names, [("b", 7, one), ("a", 3, two), ("c", 5, two)], "ended ones too");
+    assert_eq!(snapshot.names[0].once, OnceKey::new("b", &7_u128.to_be_bytes()));
+}
+
+/// The answer to a commit was lost, and whoever asks again does so through a new connection.
+fn a_change_set_offered_again_elsewhere_is_kept_once(opener: &Opener) {
+    let mut store = opener();
+    let (tenure, _) = store.take_tenure().unwrap();
+    let mut scheduler = Scheduler::new(Config::default());
+    let mut decision = Decision::new();
+    let profile = scheduler.profile(&Profile::default()).unwrap();
+    for id in 1..=3 {
+        let submission = Submission { id: RunId(id), profile, ..Submission::default() };
+        scheduler.step(at(1), Input::Command(Command::Submit(submission)), &mut decision);
+    }
+    let _ = store.commit(tenure, decision.changes()).unwrap();
+    let proof = opener().commit(tenure, decision.changes()).unwrap();
+    let started = starts(&decision.committed(proof).actions);
+    decision.clear();
+    for start in started {
+        scheduler.step(at(2), Input::Event(ended(start, Outcome::Succeeded)), &mut decision);
+    }
+    let _ = opener().commit(tenure, decision.changes()).unwrap();
+    let _ = store.commit(tenure, decision.changes()).unwrap();
+    assert!(stored(opener).submissions.is_empty());
+    let stale = store.commit(tenure, decision.changes());
+    assert!(matches!(stale, Err(StoreError::StaleTenure { .. })), "also a set that was kept");
+}
+
+fn a_stopped_run_and_a_paused_scheduler_come_back_so(opener: &Opener) {
+    let mut engine = open(opener);
+    let (run, _) = start_run(&mut engine, spec());
+    let mode = CancelMode::Stop { grace: Duration::from_secs(1000) };
+    ask(&mut engine, at(2), Command::CancelRun { run, mode });
+    ask(&mut engine, at(2), Command::Pause);
+    let snapshot = stored(opener);
+    assert!(snapshot.paused);
+    let change = snapshot.runs[0].change.unwrap();
+    assert_eq!((change.stopped, change.result), (Some(Reason::Requested), None));
+    let row = &snapshot.runs[0].tasks[0];
+    assert_eq!((row.state, row.reason), (TaskState::Cancelling, Reason::Requested));
+    let mut engine = open(opener);
+    ask(&mut engine, at(3), Command::Resume);
+    assert!(!stored(opener).paused);
+}
+
+fn whatever_state_a_task_has_comes_back(opener: &Opener) {
+    let mut engine = open(opener);
+    let graph = Graph::from_edges([("bad", "skipped"), ("good", "last"), ("free", "last")]).unwrap();
+    let options = RunOptions { slots: Some(9), ..RunOptions::default() };
+    let profile = Profile { task_timeout: Some(Duration::from_secs(99)), ..Profile::default() };
+    let (_, actions) = start_run(&mut engine, RunSpec::new(Arc::new(graph), options, profile));
+    let [bad] = starts(&actions)[..] else { panic!("{actions:?}") };
+    tell(&mut engine, at(2), ended(bad, failure("no")));
+    let expected: Vec<_> = stored(opener).runs[0].tasks.clone();
+    let words: Vec<_> = expected.iter().map(|row| (row.id.index, row.state.word())).collect();
+    assert!(words.contains(&(0, "failed")) && words.contains(&(1, "skipped")), "{words:?}");
+    assert!(words.contains(&(2, "running")), "{words:?}");
+    assert_eq!(expected[1].reason, Reason::DependencyFailed(0));
+    assert!(expected.iter().any(|row| row.expires.is_some()));
+    assert_eq!(stored(opener).runs[0].tasks, expected);
+}
+
+fn identities_may_have_any_value(opener: &Opener) {
+    let mut engine = open(opener);
+    let ids = [u128::MAX, 0, 1 << 127, u128::from(u64::MAX), 0x8000_0000_0000_0000];
+    for id in ids {
+        submit(&mut engine, id);
+    }
+    let kept: Vec<u128> = stored(opener).submissions.iter().map(|(row, _)| row.id.0).collect();
+    assert_eq!(kept, ids);
 }

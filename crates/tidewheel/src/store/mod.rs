@@ -5,7 +5,9 @@
 #[cfg(feature = "sqlite")]
 pub(crate) mod codec;
 pub mod conformance;
+mod inbox;
 mod memory;
+mod read;
 mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -17,7 +19,12 @@ use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::time::Timestamp;
 
+pub use inbox::{CommandSource, RunCommand, SentCommand};
 pub use memory::Memory;
+pub use read::{
+    FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind, RunSummary,
+    ScheduleSummary, StoreCounts, TaskSummary,
+};
 pub use record::{AttemptRecord, LogFile, OutputRecord, OutputValue};
 pub use volatile::Volatile;
 
@@ -48,6 +55,11 @@ pub trait Store: Send {
     /// How a commit is waited for.
     fn pace(&self) -> Pace {
         Pace::Instant
+    }
+
+    /// Where commands of other processes arrive, if they can.
+    fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
+        None
     }
 
     /// Whether rows are kept at all. If not, they are not even made.

@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
+use tidewheel::store::sqlite::{Durability, Options};
 
-use super::{dag, micro, priority, timers};
+use super::{dag, micro, priority, process, sqlite, timers};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -19,9 +20,12 @@ Examples:
   tidewheel bench dag --shape layered --tasks 100000
   tidewheel bench priority --tasks 1000000 --slots 16 --mode backlog
   tidewheel bench timers --count 1000000 --format json
+  tidewheel bench sqlite --in-flight 256 --durability power
+  tidewheel bench process --tasks 2000 --slots 2
 
 With --format json each prints one object: workload, peer, version, variant, n, seconds, build_seconds,
-per_task_us, tasks_per_s, peak_rss_mb (MiB).")]
+per_task_us, tasks_per_s, peak_rss_mb (MiB); sqlite adds in_flight, start_p50_us, start_p99_us, and
+process adds slots, floor_seconds, ratio.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     workload: Workload,
@@ -33,6 +37,8 @@ enum Workload {
     Priority(PriorityArgs),
     Timers(TimersArgs),
     Micro(MicroArgs),
+    Sqlite(SqliteArgs),
+    Process(ProcessArgs),
 }
 
 /// Run a graph of empty tasks
@@ -134,11 +140,96 @@ pub(super) struct MicroArgs {
     pub size: u32,
 }
 
+/// Run empty tasks on the SQLite store: each is accepted, started and ended durably
+#[derive(Debug, clap::Args)]
+pub(super) struct SqliteArgs {
+    /// How many tasks
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub tasks: u64,
+
+    /// How many at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub in_flight: u32,
+
+    /// What a stored decision survives
+    #[arg(long, value_name = "WHAT", default_value = "power")]
+    pub durability: Durable,
+
+    /// The data folder [default: a temporary one, removed afterwards]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// Threads of the runtime
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+}
+
+/// Run a graph of processes on the SQLite store, and the same processes from a plain loop
+#[derive(Debug, clap::Args)]
+pub(super) struct ProcessArgs {
+    /// An edge list: first `tasks edges`, then one `before after` a line [default: layers]
+    #[arg(long, value_name = "FILE", conflicts_with = "tasks")]
+    pub graph: Option<PathBuf>,
+
+    /// How many processes
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub tasks: u32,
+
+    /// Processes that may run at once
+    #[arg(long, value_name = "M", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub slots: u32,
+
+    /// What a stored decision survives
+    #[arg(long, value_name = "WHAT", default_value = "process")]
+    pub durability: Durable,
+
+    /// The data folder [default: a temporary one, removed afterwards]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// The program each task runs
+    #[arg(long, value_name = "PROGRAM", default_value = "/bin/true")]
+    pub program: PathBuf,
+
+    /// Threads of the runtime
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+}
+
+/// What stored decisions survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Durable {
+    /// A power failure
+    Power,
+    /// The death of the process, not that of the machine
+    Process,
+}
+
+impl Durable {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Power => "power",
+            Self::Process => "process",
+        }
+    }
+}
+
+impl From<Durable> for Options {
+    fn from(durable: Durable) -> Self {
+        Self::default().durability(match durable {
+            Durable::Power => Durability::Power,
+            Durable::Process => Durability::Process,
+        })
+    }
+}
+
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
     match &args.workload {
         Workload::Dag(args) => dag::measure(args)?.print(ui),
         Workload::Priority(args) => priority::measure(args)?.print(ui),
         Workload::Timers(args) => timers::measure(args)?.print(ui),
         Workload::Micro(args) => micro::measure(ui, args),
+        Workload::Sqlite(args) => sqlite::measure(args)?.print(ui),
+        Workload::Process(args) => process::measure(args)?.print(ui),
     }
 }

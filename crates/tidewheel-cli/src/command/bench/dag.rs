@@ -18,19 +18,8 @@ use crate::error::{CommandError, ErrorKind};
 type Edges = Vec<(u32, u32)>;
 
 pub(super) fn measure(args: &DagArgs) -> Result<Measurement, CommandError> {
-    let (variant, task_count, edges) = match (&args.graph, args.shape) {
-        (Some(file), _) => {
-            let (task_count, edges) = read(file).map_err(|error| {
-                CommandError::input(error)
-                    .hint("the first line is `tasks edges`, each other one `before after`")
-            })?;
-            (variant_of(file), task_count, edges)
-        }
-        (None, shape) => {
-            let shape = shape.unwrap_or(Shape::Layered);
-            (shape.word().to_owned(), args.tasks, made(shape, args.tasks))
-        }
-    };
+    let shape = args.shape.unwrap_or(Shape::Layered);
+    let (variant, task_count, edges) = graph_of(args.graph.as_deref(), shape, args.tasks)?;
     let runtime = runtime(args.threads)?;
     let memory_before = resident_memory();
     let started = Instant::now();
@@ -50,7 +39,24 @@ pub(super) fn measure(args: &DagArgs) -> Result<Measurement, CommandError> {
             ("memory per task", format!("{per_task} bytes with the graph")),
             ("threads, slots", format!("{}, {slots}", args.threads)),
         ],
+        figures: Vec::new(),
     })
+}
+
+/// The graph in a file, or one that is made: what to call it, its tasks and its edges.
+pub(super) fn graph_of(
+    file: Option<&Path>,
+    shape: Shape,
+    tasks: u32,
+) -> Result<(String, u32, Edges), CommandError> {
+    let Some(file) = file else {
+        return Ok((shape.word().to_owned(), tasks, made(shape, tasks)));
+    };
+    let (task_count, edges) = read(file).map_err(|error| {
+        CommandError::input(error)
+            .hint("the first line is `tasks edges`, each other one `before after`")
+    })?;
+    Ok((variant_of(file), task_count, edges))
 }
 
 async fn run(graph: Arc<Graph>, slots: u32) -> Result<Duration, CommandError> {
@@ -88,9 +94,9 @@ pub(super) fn failed(error: anyhow::Error) -> CommandError {
 /// With one thread everything happens on it, in the same order each time.
 pub(super) fn runtime(threads: u32) -> Result<Runtime, CommandError> {
     let runtime = if threads == 1 {
-        Builder::new_current_thread().enable_time().build()
+        Builder::new_current_thread().enable_all().build()
     } else {
-        Builder::new_multi_thread().worker_threads(threads as usize).enable_time().build()
+        Builder::new_multi_thread().worker_threads(threads as usize).enable_all().build()
     };
     runtime.map_err(|error| failed(error.into()))
 }

@@ -22,6 +22,8 @@ pub(super) struct Measurement {
     pub build: Duration,
     /// More for people: a label and a figure.
     pub details: Vec<(&'static str, String)>,
+    /// More for programs: a field and its number.
+    pub figures: Vec<(&'static str, f64)>,
 }
 
 /// The JSON form. Fields are only ever added.
@@ -56,8 +58,14 @@ impl Measurement {
         };
         match ui.format(Format::Human) {
             Format::Json => {
-                let text = serde_json::to_string(&line).map_err(CommandError::internal)?;
-                ui.print(&text)
+                let mut value = serde_json::to_value(&line).map_err(CommandError::internal)?;
+                if let Some(fields) = value.as_object_mut() {
+                    let more = self.figures.iter();
+                    fields.extend(more.map(|(name, figure)| {
+                        ((*name).to_owned(), rounded(*figure, 6).into())
+                    }));
+                }
+                ui.print(&value.to_string())
             }
             Format::Human => ui.print(&self.describe(&line)),
         }

@@ -5,6 +5,8 @@ mod dag;
 mod measurement;
 mod micro;
 mod priority;
+mod process;
+mod sqlite;
 mod timers;
 
 pub(crate) use command::{Args, run};

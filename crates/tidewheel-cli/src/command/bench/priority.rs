@@ -58,7 +58,8 @@ pub(super) fn measure(args: &PriorityArgs) -> Result<Measurement, CommandError> 
     }
     let variant = args.mode.word().to_owned();
     let build = Duration::ZERO;
-    Ok(Measurement { workload: "W6", variant, n: args.tasks, run, build, details })
+    let figures = Vec::new();
+    Ok(Measurement { workload: "W6", variant, n: args.tasks, run, build, details, figures })
 }
 
 struct Done {

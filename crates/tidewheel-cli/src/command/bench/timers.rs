@@ -35,6 +35,7 @@ pub(super) fn measure(args: &TimersArgs) -> Result<Measurement, CommandError> {
             ("expire", per(times.expire, count - cancelled)),
             ("memory per timer", format!("{} bytes", times.memory / count)),
         ],
+        figures: Vec::new(),
     })
 }
 

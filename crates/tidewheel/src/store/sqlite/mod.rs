@@ -1,1 +1,37 @@
-//! Rows in an SQLite database.
+//! Rows in an SQLite database in a data folder, so that they survive the process and the machine.
+//!
+//! [`DataFolder`] is the folder: it is opened once and gives stores, readers and everything for its
+//! upkeep. [`SqliteStore`] is one shard of it, as a [`Store`](super::Store). What rows mean is the
+//! core's business, their written form is in `codec`.
+
+mod attempts;
+mod backup;
+mod changes;
+mod checkpoint;
+mod connection;
+mod definitions;
+mod error;
+mod folder;
+mod inbox;
+mod lock;
+mod private;
+mod prune;
+mod reader;
+mod reader_definitions;
+mod recorder;
+mod schema;
+mod shards;
+mod snapshot;
+mod store;
+
+pub use backup::restore_backup;
+pub use error::FolderError;
+pub use folder::{DataFolder, Durability, Options};
+pub use inbox::Inbox;
+pub use prune::{Pruned, Retention};
+pub use reader::Reader;
+pub use recorder::Recorder;
+pub use store::SqliteStore;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,316 @@
+//! One attempt as a process, from start to end: [`Processes::run`].
+//!
+//! What is asked of the spawner is done in `serve.rs`; what becomes of output is in `output.rs`.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::io::{Errno, ioctl_fionread};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tidewheel_core::id::AttemptId;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::unix::pipe::Receiver;
+
+use super::client::{Processes, Shared};
+use super::command::{ProcessCommand, Stdin, locate};
+use super::connection::{Connection, Ending, News};
+use super::end::{ProcessEnd, ProcessStatus};
+use super::error::ProcessError;
+use super::output::{self, Sink};
+use super::table;
+use super::wire::{Request, SpawnRequest};
+
+/// How many times a pipe is read in a row before others have their turn.
+const READS_MAX: usize = 16;
+
+const READ_SIZE: usize = 64 << 10;
+
+thread_local! {
+    /// What is read is passed on before anything else is read, so one buffer serves all.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_SIZE]);
+}
+
+/// A request to stop: TERM to the whole tree, and KILL when the grace is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    /// How long the processes may take to end by themselves.
+    pub grace: Duration,
+}
+
+impl Processes {
+    /// Runs a command as the process of an attempt. Resolves when its whole tree is gone.
+    ///
+    /// When `stop` resolves, the tree is told to stop. If this future is dropped, the tree is
+    /// ended by force, but nothing says when it is gone.
+    ///
+    /// # Errors
+    ///
+    /// If the command could not be started, if more was to be captured than may be, or if the
+    /// spawner was lost. A process that ended badly is no error.
+    pub async fn run<S: Future<Output = Stop>>(
+        &self,
+        attempt: AttemptId,
+        command: &ProcessCommand,
+        stop: S,
+    ) -> Result<ProcessEnd, ProcessError> {
+        let mut running = Running::start(&self.shared, attempt, command).await?;
+        let mut stop = pin!(stop);
+        let ending = std::future::poll_fn(|context| running.poll(context, stop.as_mut())).await;
+        running.finish(ending, command)
+    }
+}
+
+/// An attempt that was sent to the spawner. Dropped before its end, it is ended by force.
+struct Running {
+    connection: Arc<Connection>,
+    key: u64,
+    program: PathBuf,
+    started: SystemTime,
+    pipes: [(Pipe, Sink); 2],
+    ending: Option<Ending>,
+    was_stopped: bool,
+}
+
+impl Running {
+    async fn start(
+        shared: &Shared,
+        attempt: AttemptId,
+        command: &ProcessCommand,
+    ) -> Result<Self, ProcessError> {
+        let words = command.words()?;
+        let cookie = table::cookie(&shared.settings.mark, attempt);
+        let run = attempt.task.run.to_string();
+        let (index, number) = (attempt.task.index.to_string(), attempt.number.to_string());
+        let ours = [
+            (table::COOKIE, &cookie),
+            ("TIDEWHEEL_RUN_ID", &run),
+            ("TIDEWHEEL_TASK_INDEX", &index),
+            ("TIDEWHEEL_ATTEMPT", &number),
+        ];
+        // Ours come last, so that they win: by them the processes are found.
+        let inherited = shared.inheritance.of(command);
+        let declared = command.variables.iter();
+        let environment: Vec<(&[u8], &[u8])> = inherited
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+            .chain(declared.map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+            .chain(ours.map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+            .collect();
+        let path = environment.iter().find(|(name, _)| *name == b"PATH");
+        let program = locate(words[0], path.map(|(_, path)| OsStr::from_bytes(path)))?;
+
+        let no_pipe = |source: io::Error| ProcessError::Descriptors { source };
+        let stdin = open_stdin(&command.stdin).map_err(|source| ProcessError::Stdin { source })?;
+        let (stdout, stdout_end) = Pipe::new().map_err(no_pipe)?;
+        let (stderr, stderr_end) = Pipe::new().map_err(no_pipe)?;
+        let has = [stdin.is_some(), true, true];
+        let descriptors = stdin.into_iter().chain([stdout_end, stderr_end]).collect();
+
+        let (connection, key) = loop {
+            let connection = shared.connection().await?;
+            if let Some(key) = connection.enter(attempt) {
+                break (connection, key);
+            }
+        };
+        let request = SpawnRequest {
+            key,
+            cookie: cookie.as_bytes(),
+            program: program.as_os_str().as_bytes(),
+            argv: words.iter().map(|word| word.as_bytes()).collect(),
+            environment,
+            cwd: command.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()),
+            has,
+            limits: (!command.limits.is_empty()).then_some(command.limits),
+        };
+        connection.send(&Request::Spawn(request), descriptors);
+
+        let folder = shared.settings.logs.as_ref().map(|logs| logs.join(&run));
+        let log = |end: &str| folder.as_ref().map(|f| f.join(format!("{index}-{number}.{end}")));
+        let most = command.output_max.unwrap_or(shared.settings.output_max);
+        let secrets = command.secrets.as_ref();
+        let out = Sink::new(log("out"), most, secrets).capture(command.capture_max);
+        let error = Sink::new(log("err"), most, secrets);
+        Ok(Self {
+            connection,
+            key,
+            program,
+            started: SystemTime::now(),
+            pipes: [(stdout, out), (stderr, error)],
+            ending: None,
+            was_stopped: false,
+        })
+    }
+
+    fn poll<S: Future<Output = Stop>>(
+        &mut self,
+        context: &mut Context<'_>,
+        stop: Pin<&mut S>,
+    ) -> Poll<Ending> {
+        if self.ending.is_none() {
+            match self.connection.news(self.key, context) {
+                News::Nothing => {}
+                // It did not end at once, so it is worth being woken by its output.
+                News::Started => self.pipes.iter_mut().for_each(|(pipe, _)| pipe.watch()),
+                News::Ended(ending) => self.ending = Some(ending),
+            }
+        }
+        if self.ending.is_none()
+            && !self.was_stopped
+            && let Poll::Ready(Stop { grace }) = stop.poll(context)
+        {
+            self.was_stopped = true;
+            let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+            self.connection.send(&Request::Stop { key: self.key, grace_ms }, Vec::new());
+        }
+        match self.ending.take() {
+            None => {
+                for (pipe, sink) in &mut self.pipes {
+                    pipe.poll(context, sink);
+                }
+                Poll::Pending
+            }
+            Some(ending) => {
+                for (pipe, sink) in &mut self.pipes {
+                    pipe.drain(sink);
+                }
+                Poll::Ready(ending)
+            }
+        }
+    }
+
+    fn finish(
+        mut self,
+        ending: Ending,
+        command: &ProcessCommand,
+    ) -> Result<ProcessEnd, ProcessError> {
+        for (_, sink) in &mut self.pipes {
+            sink.finish();
+        }
+        let (pid, status) = match ending {
+            Ending::Exited { pid, code, signal } => (pid, ProcessStatus::new(code, signal)),
+            Ending::Lost => return Err(ProcessError::SpawnerLost),
+            Ending::Refused(refusal) => {
+                let program = std::mem::take(&mut self.program);
+                return Err(ProcessError::refused(refusal, program, command.cwd.clone()));
+            }
+        };
+        let [(_, stdout), (_, stderr)] = &mut self.pipes;
+        let captured = stdout
+            .captured()
+            .map_err(|(most, seen)| ProcessError::CaptureTooLarge { most, seen })?;
+        Ok(ProcessEnd {
+            status,
+            pid,
+            started: self.started,
+            ended: SystemTime::now(),
+            stdout: stdout.output(),
+            stderr: stderr.output(),
+            tail: output::tail(stdout, stderr),
+            captured,
+            was_stopped: self.was_stopped,
+            limit: status.limit(),
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Does nothing if the end was taken.
+        self.connection.abandon(self.key);
+    }
+}
+
+/// The reading end of a pipe. Asking to be woken costs, so it is done only for what lasts.
+enum Pipe {
+    Unwatched(OwnedFd),
+    Watched(Receiver),
+    Closed,
+}
+
+impl Pipe {
+    /// A pipe, and the end to write into.
+    fn new() -> io::Result<(Self, OwnedFd)> {
+        let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok((Self::Unwatched(reading), writing))
+    }
+
+    fn watch(&mut self) {
+        if let Self::Unwatched(_) = self
+            && let Self::Unwatched(reading) = std::mem::replace(self, Self::Closed)
+            // Only our end: the flag would surprise the program at the other.
+            && fcntl_setfl(&reading, OFlags::NONBLOCK).is_ok()
+            && let Ok(watched) = Receiver::from_owned_fd_unchecked(reading)
+        {
+            *self = Self::Watched(watched);
+        }
+    }
+
+    /// Reads what there is, if being woken by it was asked for.
+    fn poll(&mut self, context: &mut Context<'_>, sink: &mut Sink) {
+        for _ in 0..READS_MAX {
+            let Self::Watched(watched) = self else { return };
+            let polled = BUFFER.with_borrow_mut(|buffer| {
+                let mut buffer = ReadBuf::new(buffer);
+                let polled = Pin::new(watched).poll_read(context, &mut buffer);
+                sink.push(buffer.filled());
+                polled.map_ok(|()| buffer.filled().len())
+            });
+            match polled {
+                Poll::Pending => return,
+                Poll::Ready(Ok(read)) if read > 0 => {}
+                Poll::Ready(_) => *self = Self::Closed,
+            }
+        }
+        context.waker().wake_by_ref();
+    }
+
+    /// Reads what is left, and no more: the tree is gone, so whoever still has the other end is
+    /// none of it.
+    fn drain(&mut self, sink: &mut Sink) {
+        let reading = match &*self {
+            Self::Unwatched(reading) => reading.as_fd(),
+            Self::Watched(watched) => watched.as_fd(),
+            Self::Closed => return,
+        };
+        let mut left = ioctl_fionread(reading).unwrap_or(0);
+        BUFFER.with_borrow_mut(|buffer| {
+            while left > 0 {
+                match rustix::io::read(reading, &mut buffer[..]) {
+                    Ok(0) => return,
+                    Ok(read) => {
+                        sink.push(&buffer[..read]);
+                        left = left.saturating_sub(read as u64);
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        *self = Self::Closed;
+    }
+}
+
+fn open_stdin(stdin: &Stdin) -> io::Result<Option<OwnedFd>> {
+    match stdin {
+        Stdin::Null => Ok(None),
+        Stdin::File(path) => Ok(Some(File::open(path)?.into())),
+        // A file in memory, so that nobody need feed a pipe.
+        Stdin::Bytes(bytes) => {
+            use std::io::{Seek, Write};
+
+            let mut file = File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+            file.write_all(bytes)?;
+            file.rewind()?;
+            Ok(Some(file.into()))
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which program serves as the spawner, and the two hidden entries by which it does.
+//!
+//! What a spawner does once it runs is in `serve.rs`.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::{limited, serve};
+
+/// The first argument of a program that shall serve as spawner.
+const SPAWNER: &str = "--tidewheel-spawner";
+
+/// The first argument of a program that shall limit itself and become another.
+pub(super) const LIMITED: &str = "--tidewheel-limited";
+
+/// Set for a spawner, so that a program which does not know how to be one does not start another.
+const GUARD: &str = "TIDEWHEEL_SPAWNER";
+
+/// The program that starts all children.
+///
+/// A small process of its own does it, for three reasons: a process with few pages and no threads
+/// starts children cheaply, it can adopt orphans without changing anything in ours, and when we
+/// die, by whatever cause, it sees its socket close and ends what we started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spawner {
+    program: Option<PathBuf>,
+}
+
+impl Spawner {
+    /// The program that is running now. Its `main` must call [`serve_if_spawner`] first.
+    #[must_use]
+    pub fn this_program() -> Self {
+        Self { program: None }
+    }
+
+    /// Another program whose `main` calls [`serve_if_spawner`] first, such as `tidewheel`. It must
+    /// be of the same version.
+    #[must_use]
+    pub fn program(path: impl Into<PathBuf>) -> Self {
+        Self { program: Some(path.into()) }
+    }
+
+    pub(super) fn path(&self) -> io::Result<PathBuf> {
+        match &self.program {
+            Some(path) => Ok(path.clone()),
+            // The link still works when the file was replaced or deleted by an upgrade.
+            None => Ok(PathBuf::from("/proc/self/exe")),
+        }
+    }
+
+    /// Starts it; the socket is our end.
+    pub(super) fn start(&self) -> io::Result<(Child, UnixStream)> {
+        if std::env::var_os(GUARD).is_some() {
+            return Err(io::Error::other(
+                "this program was started as a spawner, but its main does not begin with \
+                 serve_if_spawner()",
+            ));
+        }
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let child = Command::new(self.path()?)
+            .arg(SPAWNER)
+            .env(GUARD, "1")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok((child, ours))
+    }
+}
+
+/// Serves as spawner and ends the process, if that is what this process was started for; does
+/// nothing otherwise. To be called first in `main`, before any thread starts.
+///
+/// ```
+/// // The first line of `main`.
+/// tidewheel::executor::process::serve_if_spawner();
+/// ```
+pub fn serve_if_spawner() {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next() {
+        Some(first) if first == SPAWNER => {
+            let code = i32::from(serve::serve().is_err());
+            std::process::exit(code);
+        }
+        Some(first) if first == LIMITED => limited::become_limited(arguments),
+        _ => {}
+    }
+}

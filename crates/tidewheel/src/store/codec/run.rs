@@ -1,0 +1,198 @@
+//! Runs, and tasks added to them, as they are written.
+//!
+//! Payloads are not part of the text: they are bytes and have a column of their own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tidewheel_core::spec::{Attachment, OnStop, OnceKey, RunOptions, RunOrder, RunSpec, TaskSpec};
+
+use super::CodecError;
+use super::graph::GraphRecord;
+use super::profile::{ProfileRecord, is_false, on_error_of};
+
+/// A [`RunSpec`], without its payload.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunRecord {
+    pub(crate) graph: GraphRecord,
+    options: OptionsRecord,
+    profiles: Vec<ProfileRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    profile_of: Vec<u16>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    deadlines: BTreeMap<u32, Duration>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    keys: BTreeMap<u32, Arc<str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    already_done: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    once: Option<OnceRecord>,
+}
+
+impl RunRecord {
+    pub(super) fn of(spec: &RunSpec) -> Result<Self, CodecError> {
+        let profiles = spec.profiles.iter().map(|profile| ProfileRecord::of(profile));
+        Ok(Self {
+            graph: GraphRecord::of(&spec.graph),
+            options: OptionsRecord::of(&spec.options),
+            profiles: profiles.collect::<Result<_, _>>()?,
+            profile_of: spec.profile_of.clone(),
+            deadlines: spec.deadlines.clone(),
+            keys: spec.keys.clone(),
+            already_done: spec.already_done.clone(),
+            once: spec.attachment.once.as_ref().map(OnceRecord::of),
+        })
+    }
+
+    pub(super) fn into_value(self) -> Result<RunSpec, CodecError> {
+        let profiles = self.profiles.into_iter().map(|record| record.into_value().map(Arc::new));
+        Ok(RunSpec {
+            graph: Arc::new(self.graph.into_value()?),
+            options: self.options.into_value()?,
+            profiles: profiles.collect::<Result<_, _>>()?,
+            profile_of: self.profile_of,
+            deadlines: self.deadlines,
+            keys: self.keys,
+            already_done: self.already_done,
+            attachment: Attachment {
+                payload: None,
+                once: self.once.map(OnceRecord::into_value).transpose()?,
+            },
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct OptionsRecord {
+    name: Arc<str>,
+    queue: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slots: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<Duration>,
+    on_error: String,
+    /// The grace with which running attempts are told to stop; none: they finish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop_grace: Option<Duration>,
+    order: OrderRecord,
+    #[serde(default, skip_serializing_if = "is_false")]
+    keep_open: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    paused: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OrderRecord {
+    CriticalPath,
+    LatestFinish,
+    Deadline,
+    Fifo,
+}
+
+impl OptionsRecord {
+    fn of(options: &RunOptions) -> Self {
+        Self {
+            name: options.name.clone(),
+            queue: options.queue.clone(),
+            slots: options.slots,
+            timeout: options.timeout,
+            on_error: options.on_error.to_string(),
+            stop_grace: match options.on_stop {
+                OnStop::Finish => None,
+                OnStop::Cancel { grace } => Some(grace),
+            },
+            order: match options.order {
+                RunOrder::CriticalPath => OrderRecord::CriticalPath,
+                RunOrder::LatestFinish => OrderRecord::LatestFinish,
+                RunOrder::Deadline => OrderRecord::Deadline,
+                RunOrder::Fifo => OrderRecord::Fifo,
+            },
+            keep_open: options.keep_open,
+            paused: options.paused,
+        }
+    }
+
+    fn into_value(self) -> Result<RunOptions, CodecError> {
+        Ok(RunOptions {
+            name: self.name,
+            queue: self.queue,
+            slots: self.slots,
+            timeout: self.timeout,
+            on_error: on_error_of(&self.on_error)?,
+            on_stop: match self.stop_grace {
+                None => OnStop::Finish,
+                Some(grace) => OnStop::Cancel { grace },
+            },
+            order: match self.order {
+                OrderRecord::CriticalPath => RunOrder::CriticalPath,
+                OrderRecord::LatestFinish => RunOrder::LatestFinish,
+                OrderRecord::Deadline => RunOrder::Deadline,
+                OrderRecord::Fifo => RunOrder::Fifo,
+            },
+            keep_open: self.keep_open,
+            paused: self.paused,
+        })
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct OnceRecord {
+    key: Arc<str>,
+    /// In hexadecimal: JSON has no numbers of this size.
+    digest: String,
+}
+
+impl OnceRecord {
+    fn of(once: &OnceKey) -> Self {
+        Self { key: once.key.clone(), digest: format!("{:032x}", once.digest) }
+    }
+
+    fn into_value(self) -> Result<OnceKey, CodecError> {
+        let digest = u128::from_str_radix(&self.digest, 16)
+            .map_err(|_| CodecError::value("a digest", self.digest))?;
+        Ok(OnceKey { key: self.key, digest })
+    }
+}
+
+/// A [`TaskSpec`], without its payload.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TaskRecord {
+    pub(crate) name: Arc<str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) after: Vec<u32>,
+    profile: ProfileRecord,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    estimate: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline: Option<Duration>,
+}
+
+impl TaskRecord {
+    pub(super) fn of(spec: &TaskSpec) -> Result<Self, CodecError> {
+        Ok(Self {
+            name: spec.name.clone(),
+            after: spec.after.clone(),
+            profile: ProfileRecord::of(&spec.profile)?,
+            estimate: spec.estimate,
+            key: spec.key.clone(),
+            deadline: spec.deadline,
+        })
+    }
+
+    pub(super) fn into_value(self) -> Result<TaskSpec, CodecError> {
+        Ok(TaskSpec {
+            name: self.name,
+            after: self.after,
+            profile: Arc::new(self.profile.into_value()?),
+            estimate: self.estimate,
+            key: self.key,
+            deadline: self.deadline,
+            payload: None,
+        })
+    }
+}

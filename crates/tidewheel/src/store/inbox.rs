@@ -1,0 +1,53 @@
+//! Commands for work that another process has.
+//!
+//! How they get there is the store's business; what they do is the scheduler's.
+
+use std::error::Error;
+use std::time::Duration;
+
+use tidewheel_core::id::RunId;
+
+/// Finds commands that other processes sent.
+pub trait CommandSource: Send {
+    /// The commands that came since the last call, oldest first. Called often: cheap when there are
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    fn take(&mut self) -> Result<Vec<SentCommand>, Box<dyn Error + Send + Sync>>;
+
+    /// Removes commands that were followed, or that nobody can follow any more.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written: they will come again to the next owner.
+    fn acknowledge(&mut self, commands: &[SentCommand])
+    -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
+/// What somebody wants of a run or submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunCommand {
+    /// Cancel it.
+    Cancel {
+        /// Time for running attempts to stop by themselves.
+        grace: Duration,
+    },
+    /// Start nothing more of it until it is resumed.
+    Pause,
+    /// Go on with it.
+    Resume,
+}
+
+/// A command as its owner finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SentCommand {
+    /// Its number, to be acknowledged when it was followed.
+    pub id: i64,
+    /// The run or submission.
+    pub run: RunId,
+    /// What is wanted.
+    pub command: RunCommand,
+}

@@ -1,0 +1,211 @@
+//! What readers of a store get to see: runs, tasks, schedules, as plain data for surfaces.
+//!
+//! Nothing is decided by it: by the time it is read, it may have changed.
+
+use tidewheel_core::id::{RunId, ScheduleId};
+use tidewheel_core::row::RunResult;
+use tidewheel_core::schedule::{ScheduleSpec, ScheduleState};
+use tidewheel_core::spec::{LimitSpec, Profile, QueueSpec};
+use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::time::Timestamp;
+
+/// Which runs and submissions to list. The default is the newest hundred, whatever they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those in one of these states; empty: in any.
+    pub states: Vec<TaskState>,
+    /// Only runs of this name.
+    pub name: Option<String>,
+    /// Only those that have not ended, or only those that have.
+    pub live: Option<bool>,
+    /// Only graphs, or only single submissions.
+    pub kind: Option<RunKind>,
+    /// Only those accepted at or after this instant.
+    pub since: Option<Timestamp>,
+    /// Only those accepted before the one with this [`RunSummary::place`]: the next page.
+    pub before: Option<i64>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl Default for RunFilter {
+    fn default() -> Self {
+        Self {
+            states: Vec::new(),
+            name: None,
+            live: None,
+            kind: None,
+            since: None,
+            before: None,
+            limit: 100,
+        }
+    }
+}
+
+/// What was submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// A graph of tasks.
+    Run,
+    /// One task on its own.
+    Single,
+}
+
+/// A run or submission in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its identity.
+    pub id: RunId,
+    /// Its place in the order of acceptance.
+    pub place: i64,
+    /// What it is.
+    pub kind: RunKind,
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// How it stands. A run that has not ended is running.
+    pub state: TaskState,
+    /// Why.
+    pub reason: Reason,
+    /// Whether it has not ended.
+    pub is_live: bool,
+    /// Whether it is paused.
+    pub is_paused: bool,
+    /// The shard of one that has not ended.
+    pub shard: Option<String>,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When its first attempt that is known started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How many tasks it has.
+    pub tasks: u32,
+    /// How many of them failed, once it has ended.
+    pub failed: u32,
+    /// How many attempts were made, once it has ended.
+    pub attempts: u32,
+    /// The text of its first error, once it has ended.
+    pub error: Option<String>,
+    /// The priority of a submission.
+    pub priority: Option<u8>,
+    /// The key of a submission.
+    pub key: Option<String>,
+    /// The firing it came from.
+    pub firing: Option<(ScheduleId, Timestamp)>,
+}
+
+impl RunSummary {
+    /// How it ended.
+    #[must_use]
+    pub fn result(&self) -> Option<RunResult> {
+        match self.state {
+            TaskState::Succeeded => Some(RunResult::Succeeded),
+            TaskState::Failed | TaskState::Unknown => Some(RunResult::Failed),
+            TaskState::Cancelled | TaskState::Skipped => Some(RunResult::Cancelled),
+            _ => None,
+        }
+    }
+}
+
+/// A run or submission with its tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunDetail {
+    /// The line about it.
+    pub summary: RunSummary,
+    /// Its tasks by index.
+    pub tasks: Vec<TaskSummary>,
+    /// What travelled with it.
+    pub payload: Option<Vec<u8>>,
+}
+
+/// A task in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSummary {
+    /// Its index.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// The indices of the tasks it waits for.
+    pub after: Vec<u32>,
+    /// Its state.
+    pub state: TaskState,
+    /// Why.
+    pub reason: Reason,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// When the newest attempt started.
+    pub started_at: Option<Timestamp>,
+    /// When this state was entered.
+    pub at: Option<Timestamp>,
+    /// Until when it is delayed.
+    pub until: Option<Timestamp>,
+    /// The text of its last error.
+    pub error: Option<String>,
+}
+
+/// A schedule as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleSummary {
+    /// Its identity.
+    pub id: ScheduleId,
+    /// The shard it is in.
+    pub shard: String,
+    /// Trigger and policies.
+    pub spec: ScheduleSpec,
+    /// How its firings are treated.
+    pub profile: Profile,
+    /// Where it stands.
+    pub state: ScheduleState,
+    /// Whether it has ended.
+    pub is_ended: bool,
+}
+
+/// What became of an instant, or of a range of skipped ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FiringSummary {
+    /// The instant; the first of a range.
+    pub nominal: Timestamp,
+    /// The last of the range.
+    pub last: Timestamp,
+    /// How many instants it stands for.
+    pub count: u64,
+    /// The submission that came of it, or the word for why it was skipped.
+    pub fate: Result<RunId, String>,
+}
+
+/// A queue as defined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueSummary {
+    /// The shard it is in.
+    pub shard: String,
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub spec: QueueSpec,
+    /// Whether it is paused.
+    pub is_paused: bool,
+}
+
+/// A limit as defined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitSummary {
+    /// The shard it is in.
+    pub shard: String,
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub spec: LimitSpec,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Runs that have not ended.
+    pub live_runs: u64,
+    /// Submissions that have not ended.
+    pub live_submissions: u64,
+    /// Runs and submissions that have ended, by how they did.
+    pub ended: Vec<(TaskState, u64)>,
+    /// Schedules that have not ended.
+    pub schedules: u64,
+}

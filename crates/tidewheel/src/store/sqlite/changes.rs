@@ -1,0 +1,528 @@
+//! From the changes of one decision to rows: what is written, and what need not be.
+//!
+//! Within one change set only the newest row of a task is written, and a submission that is accepted
+//! and ends in it goes straight to history. Transactions and tenure are in `store`, queues, limits
+//! and schedules in `definitions`.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::row::{Change, RunChange, RunRow, SubmissionRow, TaskRow};
+use tidewheel_core::schedule::ScheduleSpec;
+use tidewheel_core::spec::{OnceKey, Profile, TaskSpec};
+use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::time::Timestamp;
+
+use super::attempts;
+use super::definitions;
+use super::store::Fault;
+use crate::store::codec;
+
+/// The most profiles whose numbers are remembered.
+const PROFILES_MAX: usize = 4_096;
+
+/// What a store remembers of what is stored, to save asking. Forgotten after any fault.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The live runs of the shard and their places; `None` until asked for.
+    runs: Option<HashMap<RunId, i64>>,
+    /// Profiles by where they are in memory. Holding them keeps the place theirs.
+    profiles: HashMap<usize, (Arc<Profile>, i64)>,
+    /// Schedules as last written: their text is written again only when it is another.
+    pub(super) schedules: HashMap<ScheduleId, Arc<ScheduleSpec>>,
+}
+
+/// One change set being written.
+pub(super) struct Writing<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) shard: i64,
+    pub(super) known: &'a mut Known,
+    /// The next place in the order of acceptance, once it was needed.
+    next: Option<i64>,
+    singles: Vec<Single<'a>>,
+    single_places: HashMap<RunId, usize>,
+    tasks: Vec<RunTask<'a>>,
+    task_places: HashMap<TaskId, usize>,
+    runs: Vec<(i64, &'a RunChange)>,
+}
+
+/// What a change set says of a submission.
+#[derive(Default)]
+struct Single<'a> {
+    accepted: Option<(i64, &'a SubmissionRow)>,
+    newest: Option<&'a TaskRow>,
+    started_at: Option<i64>,
+}
+
+/// What a change set says of a task of a run.
+struct RunTask<'a> {
+    seq: i64,
+    newest: &'a TaskRow,
+    started_at: Option<i64>,
+}
+
+impl<'a> Writing<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        shard: i64,
+        known: &'a mut Known,
+    ) -> Result<Self, Fault> {
+        if known.runs.is_none() {
+            known.runs = Some(read_live_runs(connection, shard)?);
+        }
+        Ok(Self {
+            connection,
+            shard,
+            known,
+            next: None,
+            singles: Vec::new(),
+            single_places: HashMap::new(),
+            tasks: Vec::new(),
+            task_places: HashMap::new(),
+            runs: Vec::new(),
+        })
+    }
+
+    /// Writes all of `changes`.
+    pub(super) fn write(mut self, changes: &'a [Change]) -> Result<(), Fault> {
+        for change in changes {
+            self.take(change)?;
+        }
+        self.write_singles()?;
+        self.write_tasks()?;
+        self.write_runs()?;
+        if let Some(next) = self.next {
+            self.connection.prepare_cached("UPDATE counter SET next = ?1")?.execute([next])?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, change: &'a Change) -> Result<(), Fault> {
+        match change {
+            Change::RunAccepted(row) => self.accept_run(row),
+            Change::RunChanged(change) => self.change_run(change),
+            Change::SubmissionAccepted(row) => self.accept_single(row),
+            Change::TaskAdded { id, spec } => self.add_task(*id, spec),
+            Change::TaskChanged(row) => self.change_task(row),
+            Change::SchedulerPaused(paused) => definitions::pause(self, *paused),
+            Change::QueueStored { name, spec, paused } => {
+                definitions::store_queue(self, name, spec, *paused)
+            }
+            Change::LimitStored { name, spec } => definitions::store_limit(self, name, spec),
+            Change::ScheduleStored(row) => definitions::store_schedule(self, row),
+            Change::ScheduleEnded(id) => definitions::end_schedule(self, *id),
+            Change::FiringStored(row) => definitions::store_firing(self, row),
+            other => unreachable!("a row this store does not know: {other:?}"),
+        }
+    }
+
+    fn accept_run(&mut self, row: &RunRow) -> Result<(), Fault> {
+        let seq = self.place()?;
+        let once = row.spec.attachment.once.as_ref();
+        self.keep_name(once, row.id, row.accepted_at, seq)?;
+        let spec = codec::write(&*row.spec)?;
+        self.keep_spec(seq, Some(&spec), row.spec.attachment.payload.as_deref())?;
+        let sql = "INSERT INTO live_runs (seq, run_id, shard, name, accepted_at, tasks)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let name = Some(&*row.spec.options.name).filter(|name| !name.is_empty());
+        self.connection.prepare_cached(sql)?.execute(params![
+            seq,
+            blob(row.id),
+            self.shard,
+            name,
+            row.accepted_at.as_micros(),
+            row.spec.graph.len(),
+        ])?;
+        self.live_runs().insert(row.id, seq);
+        Ok(())
+    }
+
+    fn change_run(&mut self, change: &'a RunChange) -> Result<(), Fault> {
+        if let Some(seq) = self.live_runs().get(&change.id).copied() {
+            self.runs.push((seq, change));
+        }
+        Ok(())
+    }
+
+    fn accept_single(&mut self, row: &'a SubmissionRow) -> Result<(), Fault> {
+        let seq = self.place()?;
+        if let Some(attachment) = &row.attachment {
+            self.keep_name(attachment.once.as_ref(), row.id, row.accepted_at, seq)?;
+            if attachment.payload.is_some() {
+                self.keep_spec(seq, None, attachment.payload.as_deref())?;
+            }
+        }
+        self.single(row.id).accepted = Some((seq, row));
+        Ok(())
+    }
+
+    fn add_task(&mut self, id: TaskId, spec: &TaskSpec) -> Result<(), Fault> {
+        let Some(seq) = self.live_runs().get(&id.run).copied() else { return Ok(()) };
+        let sql = "INSERT OR REPLACE INTO added_tasks VALUES (?1, ?2, ?3, ?4)";
+        let text = codec::write(spec)?;
+        let row = params![seq, id.index, text, spec.payload.as_deref()];
+        self.connection.prepare_cached(sql)?.execute(row)?;
+        let sql = "UPDATE live_runs SET tasks = MAX(tasks, ?2) WHERE seq = ?1";
+        let row = params![seq, i64::from(id.index) + 1];
+        self.connection.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
+    fn change_task(&mut self, row: &'a TaskRow) -> Result<(), Fault> {
+        let running = (row.state == TaskState::Running).then(|| row.at.as_micros());
+        let Some(seq) = self.live_runs().get(&row.id.run).copied() else {
+            if attempts::says_attempt_ended(row) {
+                let started_at = match self.single(row.id.run).started_at {
+                    Some(started_at) => Some(started_at),
+                    None => self.stored_start_of_single(row.id.run)?,
+                };
+                attempts::write_ended(self.connection, row, started_at)?;
+            }
+            let single = self.single(row.id.run);
+            single.newest = Some(row);
+            single.started_at = running.or(single.started_at);
+            return Ok(());
+        };
+        let place = match self.task_places.entry(row.id) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                self.tasks.push(RunTask { seq, newest: row, started_at: None });
+                *entry.insert(self.tasks.len() - 1)
+            }
+        };
+        if attempts::says_attempt_ended(row) {
+            let started_at = match self.tasks[place].started_at {
+                Some(started_at) => Some(started_at),
+                None => self.stored_start_of_task(seq, row.id.index)?,
+            };
+            attempts::write_ended(self.connection, row, started_at)?;
+        }
+        let task = &mut self.tasks[place];
+        task.newest = row;
+        task.started_at = running.or(task.started_at);
+        Ok(())
+    }
+
+    fn write_singles(&mut self) -> Result<(), Fault> {
+        for single in std::mem::take(&mut self.singles) {
+            let ended = single.newest.filter(|row| row.state.is_terminal());
+            match (single.accepted, ended) {
+                (Some((seq, row)), Some(ended)) => {
+                    self.write_history(seq, row, ended, single.started_at)?;
+                }
+                (Some((seq, row)), None) => {
+                    self.insert_single(seq, row, single.newest, single.started_at)?;
+                }
+                (None, Some(ended)) => self.end_single(ended, single.started_at)?,
+                (None, None) => {
+                    if let Some(row) = single.newest {
+                        self.update_single(row, single.started_at)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A submission that was accepted and has ended since the last change set.
+    fn write_history(
+        &mut self,
+        seq: i64,
+        row: &SubmissionRow,
+        ended: &TaskRow,
+        started_at: Option<i64>,
+    ) -> Result<(), Fault> {
+        let profile = self.profile(&row.profile)?;
+        let sql = "INSERT INTO runs (seq, run_id, kind, state, reason, cause, accepted_at,
+                started_at, ended_at, tasks, failed, attempts, error, profile, priority, key,
+                schedule, nominal)
+            VALUES (?1, ?2, 'single', ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                ?16)";
+        self.connection.prepare_cached(sql)?.execute(params![
+            seq,
+            blob(row.id),
+            ended.state.word(),
+            ended.reason.word(),
+            ended.reason.cause(),
+            row.accepted_at.as_micros(),
+            started_at,
+            ended.at.as_micros(),
+            ended.state == TaskState::Failed,
+            ended.attempts,
+            ended.error,
+            profile,
+            row.priority.value(),
+            row.key,
+            row.firing.map(|(schedule, _)| schedule.0.to_be_bytes()),
+            row.firing.map(|(_, nominal)| nominal.as_micros()),
+        ])?;
+        Ok(())
+    }
+
+    fn insert_single(
+        &mut self,
+        seq: i64,
+        row: &SubmissionRow,
+        task: Option<&TaskRow>,
+        started_at: Option<i64>,
+    ) -> Result<(), Fault> {
+        let profile = self.profile(&row.profile)?;
+        let once = row.attachment.as_ref().and_then(|attachment| attachment.once.as_ref());
+        let sql = "INSERT INTO live_submissions (run_id, seq, shard, profile, priority, deadline,
+                key, accepted_at, schedule, nominal, once_key, once_digest, state, reason, cause,
+                attempts, lost, uncounted, at, until, expires, released, error, started_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                ?18, ?19, ?20, ?21, ?22, ?23, ?24)";
+        self.connection.prepare_cached(sql)?.execute(params![
+            blob(row.id),
+            seq,
+            self.shard,
+            profile,
+            row.priority.value(),
+            row.deadline.map(Timestamp::as_micros),
+            row.key,
+            row.accepted_at.as_micros(),
+            row.firing.map(|(schedule, _)| schedule.0.to_be_bytes()),
+            row.firing.map(|(_, nominal)| nominal.as_micros()),
+            once.map(|once| &once.key),
+            once.map(|once| once.digest.to_be_bytes()),
+            task.map(|task| task.state.word()),
+            task.map(|task| task.reason.word()),
+            task.and_then(|task| task.reason.cause()),
+            task.map_or(0, |task| task.attempts),
+            task.map_or(0, |task| task.lost),
+            task.map_or(0, |task| task.uncounted),
+            task.map(|task| task.at.as_micros()),
+            task.and_then(|task| task.until).map(Timestamp::as_micros),
+            task.and_then(|task| task.expires).map(Timestamp::as_micros),
+            task.is_some_and(|task| task.released),
+            task.and_then(|task| task.error.as_deref()),
+            started_at,
+        ])?;
+        Ok(())
+    }
+
+    fn update_single(&self, row: &TaskRow, started_at: Option<i64>) -> Result<(), Fault> {
+        let sql = "UPDATE live_submissions SET state = ?2, reason = ?3, cause = ?4, attempts = ?5,
+                lost = ?6, uncounted = ?7, at = ?8, until = ?9, expires = ?10, released = ?11,
+                error = ?12, started_at = COALESCE(?13, started_at)
+            WHERE run_id = ?1";
+        self.connection.prepare_cached(sql)?.execute(params![
+            blob(row.id.run),
+            row.state.word(),
+            row.reason.word(),
+            row.reason.cause(),
+            row.attempts,
+            row.lost,
+            row.uncounted,
+            row.at.as_micros(),
+            row.until.map(Timestamp::as_micros),
+            row.expires.map(Timestamp::as_micros),
+            row.released,
+            row.error,
+            started_at,
+        ])?;
+        Ok(())
+    }
+
+    fn end_single(&self, row: &TaskRow, started_at: Option<i64>) -> Result<(), Fault> {
+        let sql = "INSERT INTO runs (seq, run_id, kind, state, reason, cause, accepted_at,
+                started_at, ended_at, tasks, failed, attempts, error, profile, priority, key,
+                schedule, nominal)
+            SELECT seq, run_id, 'single', ?2, ?3, ?4, accepted_at, COALESCE(?5, started_at), ?6, 1,
+                ?7, ?8, ?9, profile, priority, key, schedule, nominal
+            FROM live_submissions WHERE run_id = ?1";
+        self.connection.prepare_cached(sql)?.execute(params![
+            blob(row.id.run),
+            row.state.word(),
+            row.reason.word(),
+            row.reason.cause(),
+            started_at,
+            row.at.as_micros(),
+            row.state == TaskState::Failed,
+            row.attempts,
+            row.error,
+        ])?;
+        let sql = "DELETE FROM live_submissions WHERE run_id = ?1";
+        self.connection.prepare_cached(sql)?.execute([blob(row.id.run)])?;
+        Ok(())
+    }
+
+    fn write_tasks(&self) -> Result<(), Fault> {
+        let sql =
+            "INSERT INTO tasks (seq, idx, state, reason, cause, attempts, lost, uncounted, at,
+                until, expires, released, error, started_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+            ON CONFLICT (seq, idx) DO UPDATE SET state = excluded.state, reason = excluded.reason,
+                cause = excluded.cause, attempts = excluded.attempts, lost = excluded.lost,
+                uncounted = excluded.uncounted, at = excluded.at, until = excluded.until,
+                expires = excluded.expires, released = excluded.released, error = excluded.error,
+                started_at = COALESCE(excluded.started_at, started_at)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        for RunTask { seq, newest: row, started_at } in &self.tasks {
+            statement.execute(params![
+                seq,
+                row.id.index,
+                row.state.word(),
+                row.reason.word(),
+                row.reason.cause(),
+                row.attempts,
+                row.lost,
+                row.uncounted,
+                row.at.as_micros(),
+                row.until.map(Timestamp::as_micros),
+                row.expires.map(Timestamp::as_micros),
+                row.released,
+                row.error,
+                started_at,
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn write_runs(&mut self) -> Result<(), Fault> {
+        for (seq, change) in std::mem::take(&mut self.runs) {
+            match change.result {
+                Some(result) => {
+                    self.end_run(seq, change, result.word())?;
+                    self.live_runs().remove(&change.id);
+                }
+                None => {
+                    let sql = "UPDATE live_runs SET changed = 1, paused = ?2, keep_open = ?3,
+                        stopped = ?4, stopped_by = ?5 WHERE seq = ?1";
+                    self.connection.prepare_cached(sql)?.execute(params![
+                        seq,
+                        change.paused,
+                        change.keep_open,
+                        change.stopped.map(Reason::word),
+                        change.stopped.and_then(Reason::cause),
+                    ])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_run(&self, seq: i64, change: &RunChange, result: &str) -> Result<(), Fault> {
+        let sql = "INSERT INTO runs (seq, run_id, kind, name, state, reason, cause, accepted_at,
+                started_at, ended_at, tasks, failed, attempts, error)
+            SELECT live.seq, run_id, 'run', name, ?2, ?3, ?4, accepted_at, MIN(tasks.started_at),
+                ?5, live.tasks, COALESCE(SUM(tasks.state IN ('failed', 'unknown')), 0),
+                COALESCE(SUM(tasks.attempts), 0),
+                (SELECT error FROM tasks WHERE seq = ?1 AND state = 'failed' AND error IS NOT NULL
+                    ORDER BY at, idx LIMIT 1)
+            FROM live_runs AS live LEFT JOIN tasks ON tasks.seq = live.seq
+            WHERE live.seq = ?1 GROUP BY live.seq";
+        let reason = change.stopped.unwrap_or_default();
+        self.connection.prepare_cached(sql)?.execute(params![
+            seq,
+            result,
+            reason.word(),
+            reason.cause(),
+            change.ended_at.map_or(0, Timestamp::as_micros),
+        ])?;
+        self.connection.prepare_cached("DELETE FROM live_runs WHERE seq = ?1")?.execute([seq])?;
+        Ok(())
+    }
+
+    /// The next place in the order of acceptance.
+    pub(super) fn place(&mut self) -> Result<i64, Fault> {
+        let place = match self.next {
+            Some(next) => next,
+            None => self
+                .connection
+                .prepare_cached("SELECT next FROM counter")?
+                .query_row([], |row| row.get(0))?,
+        };
+        self.next = Some(place + 1);
+        Ok(place)
+    }
+
+    /// The number of a profile, which is written the first time it is seen.
+    pub(super) fn profile(&mut self, profile: &Arc<Profile>) -> Result<i64, Fault> {
+        let address = Arc::as_ptr(profile).addr();
+        if let Some((_, id)) = self.known.profiles.get(&address) {
+            return Ok(*id);
+        }
+        let text = codec::write(&**profile)?;
+        let sql = "INSERT INTO profiles (spec) VALUES (?1) ON CONFLICT (spec) DO NOTHING";
+        self.connection.prepare_cached(sql)?.execute([&text])?;
+        let sql = "SELECT id FROM profiles WHERE spec = ?1";
+        let id = self.connection.prepare_cached(sql)?.query_row([&text], |row| row.get(0))?;
+        if self.known.profiles.len() >= PROFILES_MAX {
+            self.known.profiles.clear();
+        }
+        self.known.profiles.insert(address, (Arc::clone(profile), id));
+        Ok(id)
+    }
+
+    fn keep_name(
+        &self,
+        once: Option<&OnceKey>,
+        run: RunId,
+        accepted_at: Timestamp,
+        seq: i64,
+    ) -> Result<(), Fault> {
+        let Some(once) = once else { return Ok(()) };
+        let sql = "INSERT OR REPLACE INTO names (shard, key, digest, run_id, accepted_at, seq)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let digest = once.digest.to_be_bytes();
+        let at = accepted_at.as_micros();
+        let row = params![self.shard, once.key, digest, blob(run), at, seq];
+        self.connection.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
+    fn keep_spec(&self, seq: i64, spec: Option<&str>, payload: Option<&[u8]>) -> Result<(), Fault> {
+        let sql = "INSERT INTO specs (seq, spec, payload) VALUES (?1, ?2, ?3)";
+        self.connection.prepare_cached(sql)?.execute(params![seq, spec, payload])?;
+        Ok(())
+    }
+
+    fn stored_start_of_single(&self, run: RunId) -> Result<Option<i64>, Fault> {
+        let sql = "SELECT started_at FROM live_submissions WHERE run_id = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found: Option<Option<i64>> =
+            statement.query_row([blob(run)], |row| row.get(0)).optional()?;
+        Ok(found.flatten())
+    }
+
+    fn stored_start_of_task(&self, seq: i64, index: u32) -> Result<Option<i64>, Fault> {
+        let sql = "SELECT started_at FROM tasks WHERE seq = ?1 AND idx = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found: Option<Option<i64>> =
+            statement.query_row(params![seq, index], |row| row.get(0)).optional()?;
+        Ok(found.flatten())
+    }
+
+    fn live_runs(&mut self) -> &mut HashMap<RunId, i64> {
+        self.known.runs.get_or_insert_default()
+    }
+
+    fn single(&mut self, run: RunId) -> &mut Single<'a> {
+        let place = match self.single_places.entry(run) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                self.singles.push(Single::default());
+                *entry.insert(self.singles.len() - 1)
+            }
+        };
+        &mut self.singles[place]
+    }
+}
+
+fn read_live_runs(connection: &Connection, shard: i64) -> rusqlite::Result<HashMap<RunId, i64>> {
+    let sql = "SELECT run_id, seq FROM live_runs WHERE shard = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement
+        .query_map([shard], |row| Ok((RunId(u128::from_be_bytes(row.get(0)?)), row.get(1)?)))?;
+    rows.collect()
+}
+
+/// An identity as it is stored: big end first, so that ids sort as they count.
+pub(super) fn blob(run: RunId) -> [u8; 16] {
+    run.0.to_be_bytes()
+}

@@ -1,0 +1,174 @@
+//! Connections to the database of a folder: how they are opened, and what holds for all of them.
+//!
+//! What is asked through them is elsewhere.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::checkpoint::PAGES_FOR_COMMIT;
+use super::error::{FolderError, Stage, store_error};
+use super::folder::Durability;
+use super::{private, schema};
+
+/// The first SQLite without the bug that let a reset of the write-ahead log destroy data.
+const SQLITE_MIN: (i32, &str) = (3_051_003, "3.51.3");
+/// The first bytes of every SQLite database.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Statements kept ready by each connection that writes; more than there are.
+const STATEMENTS_MAX: usize = 64;
+/// To what size the write-ahead log is cut when it starts over.
+const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+/// Memory for pages of the connection that writes, in KiB.
+const CACHE_KIB: i64 = 32 * 1024;
+
+/// Refuses an SQLite that can destroy data.
+pub(super) fn check_version() -> Result<(), FolderError> {
+    let (least, word) = SQLITE_MIN;
+    if rusqlite::version_number() < least {
+        let found = rusqlite::version().to_owned();
+        return Err(FolderError::OldSqlite { found, least: word });
+    }
+    Ok(())
+}
+
+/// Makes the database if there is none, and brings it up to date.
+///
+/// The caller holds the lock on opening the folder.
+pub(super) fn prepare(path: &Path, durability: Durability) -> Result<(), FolderError> {
+    if !path.exists() {
+        return create(path);
+    }
+    check_header(path)?;
+    let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
+    let connection = open(path, durability).map_err(|error| not_ours(path, error))?;
+    let version = schema::user_version(&connection).map_err(|error| not_ours(path, error))?;
+    if version > schema::VERSION {
+        return Err(newer(path, version));
+    }
+    schema::migrate(&connection, schema::MIGRATIONS).map_err(database)?;
+    // A restored copy comes without.
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(database)
+}
+
+/// A connection that may write.
+pub(super) fn open(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    // Not created here: a database that vanished is not replaced by an empty one.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_handler(Some(wait as fn(i32) -> bool))?;
+    let synchronous = match durability {
+        Durability::Power => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "wal_autocheckpoint", PAGES_FOR_COMMIT)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+/// A connection that only reads.
+pub(super) fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_handler(Some(wait as fn(i32) -> bool))?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+/// Waits for other processes, patiently: in small steps, for a minute in all.
+fn wait(tries: i32) -> bool {
+    const QUICK: i32 = 50;
+    let pause = if tries < QUICK { 1 } else { 5 };
+    thread::sleep(Duration::from_millis(pause));
+    tries < QUICK + 12_000
+}
+
+/// Makes the database under another name first: the file is there completely or not at all.
+fn create(path: &Path) -> Result<(), FolderError> {
+    let new = with_suffix(path, ".new");
+    for left_over in [new.clone(), with_suffix(&new, "-journal")] {
+        // From a process that died right here; there is nothing in it.
+        let _ = std::fs::remove_file(left_over);
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    private::only_owner(&mut options);
+    let file = options.open(&new).map_err(|source| FolderError::io("make", &new, source))?;
+    drop(file);
+    let database = |error| FolderError::Store(store_error(error, Stage::Before, &new));
+    write_first(&new).map_err(database)?;
+    let io = |source| FolderError::io("make", path, source);
+    File::open(&new).and_then(|file| file.sync_all()).map_err(io)?;
+    std::fs::rename(&new, path).map_err(io)?;
+    path.parent().map_or(Ok(()), private::sync_folder).map_err(io)
+}
+
+fn write_first(path: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
+    schema::migrate(&connection, schema::MIGRATIONS)?;
+    connection.execute("INSERT INTO meta VALUES ('mark', lower(hex(randomblob(16))))", [])?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// Looks at the first bytes before SQLite does, so that nothing foreign is ever touched.
+pub(super) fn check_header(path: &Path) -> Result<(), FolderError> {
+    let not_ours = |what: &str| FolderError::NotOurs { path: path.to_owned(), what: what.into() };
+    let mut header = [0; 100];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    if let Err(source) = read {
+        return Err(match source.kind() {
+            std::io::ErrorKind::UnexpectedEof => not_ours("it is cut off"),
+            _ => FolderError::io("read", path, source),
+        });
+    }
+    if header.iter().all(|byte| *byte == 0) {
+        return Err(not_ours("it is filled with zeros"));
+    }
+    if &header[..16] != MAGIC {
+        return Err(not_ours("it is something else"));
+    }
+    if number(&header, 68) != schema::APPLICATION_ID {
+        return Err(not_ours("it is the database of another program"));
+    }
+    let version = number(&header, 60);
+    if version > schema::VERSION { Err(newer(path, version)) } else { Ok(()) }
+}
+
+fn number(header: &[u8; 100], at: usize) -> i64 {
+    let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+    i64::from(i32::from_be_bytes(bytes))
+}
+
+fn newer(path: &Path, found: i64) -> FolderError {
+    FolderError::Newer { path: path.to_owned(), found, known: schema::VERSION }
+}
+
+fn not_ours(path: &Path, error: rusqlite::Error) -> FolderError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+            let what = String::from("it is damaged or cut off (restore a backup)");
+            FolderError::NotOurs { path: path.to_owned(), what }
+        }
+        _ => FolderError::Store(store_error(error, Stage::Before, path)),
+    }
+}
+
+/// The path with something added to its last part.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

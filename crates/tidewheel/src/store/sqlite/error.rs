@@ -1,0 +1,200 @@
+//! What can go wrong with a data folder, in plain words, and what SQLite's codes mean for a store.
+//!
+//! Nothing is retried here; whoever called decides.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use tidewheel_core::id::RunId;
+
+use crate::store::StoreError;
+
+/// Why a data folder cannot be used, or did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// The operating system refused something.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Other users could change what is stored.
+    #[error("{} can be written by others (mode {mode:03o}); run `chmod go-w` on it", path.display())]
+    WritableByOthers {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The folder is on a file system of another machine, where the locks of SQLite do not hold.
+    #[error("{} is on a network file system ({kind}); choose a folder on a local disk", path.display())]
+    NetworkFileSystem {
+        /// The folder.
+        path: PathBuf,
+        /// The kind of file system.
+        kind: &'static str,
+    },
+    /// The file is not a database: something else, or cut off, or overwritten with zeros.
+    #[error("{} is not a database of tidewheel: {what}; it was left as it is", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        what: String,
+    },
+    /// A newer program wrote it.
+    #[error(
+        "{} has schema {found}, this program knows up to {known}; upgrade tidewheel or use another folder",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// The SQLite that was linked has a bug that can destroy data.
+    #[error("SQLite {found} is too old, at least {least} is needed")]
+    OldSqlite {
+        /// What was linked.
+        found: String,
+        /// What is needed.
+        least: &'static str,
+    },
+    /// A name that cannot be the name of a shard.
+    #[error(
+        "`{name}` cannot name a shard: use 1 to 64 of a-z, 0-9, `-`, `_` and `.`, a letter or digit first"
+    )]
+    ShardName {
+        /// The name.
+        name: String,
+    },
+    /// There is no such run.
+    #[error("there is no run {run}")]
+    UnknownRun {
+        /// The identity.
+        run: RunId,
+    },
+    /// The run has ended.
+    #[error("run {run} has ended")]
+    AlreadyEnded {
+        /// The identity.
+        run: RunId,
+    },
+    /// Something is there that would be overwritten.
+    #[error("{} exists already", path.display())]
+    Exists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// Somebody uses the folder.
+    #[error("{} is in use: {by}", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+        /// By whom.
+        by: String,
+    },
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl FolderError {
+    pub(super) fn io(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), source }
+    }
+}
+
+impl From<FolderError> for StoreError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Store(error) => error,
+            error @ (FolderError::NotOurs { .. } | FolderError::Newer { .. }) => {
+                Self::Corrupt { what: error.to_string() }
+            }
+            error => Self::Unavailable { source: Box::new(error) },
+        }
+    }
+}
+
+/// An error of SQLite with the file it is about.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {}", path.display())]
+struct DatabaseError {
+    what: String,
+    path: PathBuf,
+    source: rusqlite::Error,
+}
+
+/// Where in a transaction an error came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before COMMIT: nothing is stored.
+    Before,
+    /// At COMMIT: nobody can say.
+    Commit,
+}
+
+/// The cause of an error in plain words.
+fn plain(error: &rusqlite::Error) -> String {
+    let words = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "other processes have kept the database busy for a minute"
+        }
+        Some(ErrorCode::SystemIoFailure) => "reading or writing the disk failed",
+        Some(ErrorCode::ReadOnly) => "the database cannot be written",
+        Some(ErrorCode::PermissionDenied) => "permission was denied",
+        Some(ErrorCode::CannotOpen) => "the database cannot be opened",
+        Some(ErrorCode::DatabaseCorrupt) => "the database is damaged",
+        Some(ErrorCode::NotADatabase) => "this is not a database",
+        Some(ErrorCode::OutOfMemory) => "memory ran out",
+        _ => return error.to_string(),
+    };
+    words.to_owned()
+}
+
+/// Whether what is on the disk must be looked at before it is trusted again.
+pub(super) fn is_disk_fault(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt)
+    )
+}
+
+/// What an error of SQLite means to whoever uses the store.
+pub(super) fn store_error(error: rusqlite::Error, stage: Stage, path: &Path) -> StoreError {
+    let what = plain(&error);
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            let hint = "restore a backup, or move the file away to start anew";
+            return StoreError::Corrupt { what: format!("{what}: {} ({hint})", path.display()) };
+        }
+        Some(ErrorCode::ConstraintViolation) => {
+            return StoreError::Conflict { what: error.to_string() };
+        }
+        _ => {}
+    }
+    if matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    ) {
+        return StoreError::Corrupt { what: format!("{what}: {}", path.display()) };
+    }
+    let source = Box::new(DatabaseError { what, path: path.to_owned(), source: error });
+    match stage {
+        Stage::Before => StoreError::Unavailable { source },
+        Stage::Commit => StoreError::Ambiguous { source },
+    }
+}

@@ -1,0 +1,197 @@
+//! [`DataFolder`]: a folder with a database, logs and locks, and who may use it.
+//!
+//! Shards are taken in `shards`, rows are written in `store`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::SystemTime;
+
+use rusqlite::Connection;
+use tidewheel_core::time::Timestamp;
+
+use super::connection;
+use super::error::{FolderError, Stage, store_error};
+use super::lock::FileLock;
+use super::private;
+use super::shards::ShardLock;
+
+/// A folder that keeps what schedulers decided. Cheap to clone; clones are the same folder.
+///
+/// Any number of processes may share one: each takes a [shard](DataFolder::shard) of its own.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidewheel::Tidewheel;
+/// use tidewheel::store::sqlite::{DataFolder, Options};
+///
+/// # let path = std::env::temp_dir().join(format!("tidewheel-doc-{}", std::process::id()));
+/// let folder = DataFolder::open(&path, Options::default())?;
+/// let wheel = Tidewheel::builder().store(folder.shard("default")?).start();
+/// assert_eq!(wheel.submit_normal(async { 6 * 7 }).await?, 42);
+/// # drop(wheel);
+/// # std::fs::remove_dir_all(path)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct DataFolder {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    path: PathBuf,
+    database: PathBuf,
+    options: Options,
+    mark: String,
+    /// The locks on shards that this process holds through this folder.
+    locks: Mutex<HashMap<String, Weak<ShardLock>>>,
+}
+
+/// How a folder is used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// What stored decisions survive.
+    pub durability: Durability,
+    /// Whether a folder on a network file system is used all the same. Two machines that use it at
+    /// once can destroy it.
+    pub allow_network_fs: bool,
+}
+
+/// What stored decisions survive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power failure: every commit waits for the disk.
+    #[default]
+    Power,
+    /// The death of the process at any instant, but not that of the machine: after a power failure
+    /// the newest commits may be missing, all from some point on and none before it.
+    Process,
+}
+
+impl Options {
+    /// The options with another durability.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+}
+
+impl DataFolder {
+    /// Opens the folder at `path`, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made or read, others can write it, it is on a network file system, or the
+    /// database in it is none, belongs to another program, or was written by a newer tidewheel. What
+    /// is there is never overwritten.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, FolderError> {
+        connection::check_version()?;
+        let path = path.as_ref();
+        private::make_folder(path)?;
+        let path =
+            std::path::absolute(path).map_err(|source| FolderError::io("find", path, source))?;
+        private::check_folder(&path)?;
+        if !options.allow_network_fs {
+            private::check_file_system(&path)?;
+        }
+        for folder in [path.join("locks"), path.join("logs")] {
+            private::make_folder(&folder)?;
+        }
+        let database = path.join("tidewheel.db");
+        let opening = FileLock::wait(&path.join("locks").join(".open"))?;
+        connection::prepare(&database, options.durability)?;
+        drop(opening);
+        let mark = read_mark(&database, options.durability)
+            .map_err(|error| FolderError::Store(store_error(error, Stage::Before, &database)))?;
+        let locks = Mutex::new(HashMap::new());
+        Ok(Self { inner: Arc::new(Inner { path, database, options, mark, locks }) })
+    }
+
+    /// Where people expect it: `$XDG_DATA_HOME/tidewheel`, `~/.local/share/tidewheel` or, on a Mac,
+    /// `~/Library/Application Support/tidewheel`. `None` when there is no home.
+    #[must_use]
+    pub fn default_path() -> Option<PathBuf> {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        if cfg!(target_os = "macos") {
+            return home.map(|home| home.join("Library/Application Support/tidewheel"));
+        }
+        if cfg!(windows) {
+            let local = std::env::var_os("LOCALAPPDATA").map(PathBuf::from);
+            return local.map(|local| local.join("tidewheel"));
+        }
+        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+        data.filter(|data| data.is_absolute())
+            .or_else(|| home.map(|home| home.join(".local/share")))
+            .map(|data| data.join("tidewheel"))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn database(&self) -> &Path {
+        &self.inner.database
+    }
+
+    /// Where logs of attempts go.
+    #[must_use]
+    pub fn logs_dir(&self) -> PathBuf {
+        self.inner.path.join("logs")
+    }
+
+    /// A random text that names this folder and no other, for as long as it lives.
+    #[must_use]
+    pub fn mark(&self) -> &str {
+        &self.inner.mark
+    }
+
+    /// How it was opened.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// A connection that writes.
+    pub(super) fn connect(&self) -> Result<Connection, FolderError> {
+        connection::open(&self.inner.database, self.inner.options.durability)
+            .map_err(|error| self.failed(error))
+    }
+
+    /// What an error before any commit means.
+    pub(super) fn failed(&self, error: rusqlite::Error) -> FolderError {
+        FolderError::Store(store_error(error, Stage::Before, &self.inner.database))
+    }
+
+    /// Where the lock of a shard is.
+    pub(super) fn lock_path(&self, shard: &str) -> PathBuf {
+        self.inner.path.join("locks").join(format!("{shard}.lock"))
+    }
+
+    /// The locks on shards that this process holds.
+    pub(super) fn locks(&self) -> MutexGuard<'_, HashMap<String, Weak<ShardLock>>> {
+        // Nothing below panics halfway through a change.
+        self.inner.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read_mark(database: &Path, durability: Durability) -> rusqlite::Result<String> {
+    let connection = connection::open(database, durability)?;
+    connection.query_row("SELECT value FROM meta WHERE key = 'mark'", [], |row| row.get(0))
+}
+
+/// The wall clock, for what people read and for how long things are kept.
+pub(super) fn now() -> Timestamp {
+    match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => Timestamp::UNIX_EPOCH.after(since),
+        Err(error) => Timestamp::UNIX_EPOCH.before(error.duration()),
+    }
+}

@@ -1,0 +1,165 @@
+//! [`Inbox`]: finds commands that other processes sent for work of a shard.
+//!
+//! Following them is the owner's business.
+
+use std::error::Error;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tidewheel_core::id::RunId;
+
+use super::changes::blob;
+use super::error::FolderError;
+use super::folder::{DataFolder, now};
+use crate::store::{CommandSource, RunCommand, SentCommand, StoreError, codec};
+
+/// The commands for one shard. Made by [`DataFolder::inbox`].
+#[derive(Debug)]
+pub struct Inbox {
+    folder: DataFolder,
+    shard: String,
+    connection: Connection,
+    /// What SQLite said when the inbox was last looked at: it says something else when anybody has
+    /// written since.
+    version: Option<i64>,
+    /// The newest command that was handed out.
+    newest: i64,
+}
+
+impl DataFolder {
+    /// Leaves a command for whoever has the run or submission.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::UnknownRun`] and [`FolderError::AlreadyEnded`], or what went wrong.
+    pub fn send(&self, run: RunId, command: RunCommand) -> Result<(), FolderError> {
+        let text = codec::write(&command).map_err(StoreError::from)?;
+        let connection = self.connect()?;
+        let sent = send(&connection, run, &text).map_err(|error| self.failed(error))?;
+        match sent {
+            Sent::Left => Ok(()),
+            Sent::Ended => Err(FolderError::AlreadyEnded { run }),
+            Sent::Unknown => Err(FolderError::UnknownRun { run }),
+        }
+    }
+
+    /// The commands for a shard.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be opened.
+    pub fn inbox(&self, shard: &str) -> Result<Inbox, FolderError> {
+        Ok(Inbox {
+            folder: self.clone(),
+            shard: shard.to_owned(),
+            connection: self.connect()?,
+            version: None,
+            newest: 0,
+        })
+    }
+}
+
+impl Inbox {
+    /// The commands that came since the last call, oldest first. Cheap when nothing was written.
+    ///
+    /// Those that are not [acknowledged](Inbox::acknowledge) come again to the next owner.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn take(&mut self) -> Result<Vec<SentCommand>, FolderError> {
+        let version = self
+            .connection
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .map_err(|error| self.folder.failed(error))?;
+        if self.version == Some(version) {
+            return Ok(Vec::new());
+        }
+        let found = self.read().map_err(|error| self.folder.failed(error))?;
+        // Only now: what could not be read is looked for again.
+        self.version = Some(version);
+        let mut commands = Vec::new();
+        for (id, run, text) in found {
+            self.newest = self.newest.max(id);
+            let command = codec::read(&text).map_err(StoreError::from)?;
+            commands.push(SentCommand { id, run, command });
+        }
+        Ok(commands)
+    }
+
+    /// Removes commands that were followed, or that nobody can follow any more.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written: they will come again.
+    pub fn acknowledge(&mut self, commands: &[SentCommand]) -> Result<(), FolderError> {
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let connection = &self.connection;
+        let remove = || {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            for command in commands {
+                let sql = "DELETE FROM inbox WHERE id = ?1";
+                connection.prepare_cached(sql)?.execute([command.id])?;
+            }
+            connection.execute_batch("COMMIT")
+        };
+        remove().map_err(|error| {
+            let _ = connection.execute_batch("ROLLBACK");
+            self.folder.failed(error)
+        })
+    }
+
+    fn read(&self) -> rusqlite::Result<Vec<(i64, RunId, String)>> {
+        let sql = "SELECT id, run_id, command FROM inbox
+            WHERE id > ?1 AND shard = (SELECT id FROM shards WHERE name = ?2) ORDER BY id";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![self.newest, self.shard], |row| {
+            Ok((row.get(0)?, RunId(u128::from_be_bytes(row.get(1)?)), row.get(2)?))
+        })?;
+        rows.collect()
+    }
+}
+
+impl CommandSource for Inbox {
+    fn take(&mut self) -> Result<Vec<SentCommand>, Box<dyn Error + Send + Sync>> {
+        Ok(Self::take(self)?)
+    }
+
+    fn acknowledge(
+        &mut self,
+        commands: &[SentCommand],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(Self::acknowledge(self, commands)?)
+    }
+}
+
+enum Sent {
+    Left,
+    Ended,
+    Unknown,
+}
+
+fn send(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let sent = leave(connection, run, text);
+    let end = if sent.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    connection.execute_batch(end)?;
+    sent
+}
+
+fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
+    let sql = "SELECT shard FROM live_runs WHERE run_id = ?1
+        UNION ALL SELECT shard FROM live_submissions WHERE run_id = ?1";
+    let shard: Option<i64> =
+        connection.query_row(sql, [blob(run)], |row| row.get(0)).optional()?;
+    let Some(shard) = shard else {
+        let sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)";
+        let is_known = connection.query_row(sql, [blob(run)], |row| row.get(0))?;
+        return Ok(if is_known { Sent::Ended } else { Sent::Unknown });
+    };
+    let sql = "INSERT INTO inbox (shard, run_id, command, sent_at) VALUES (?1, ?2, ?3, ?4)";
+    connection.execute(sql, params![shard, blob(run), text, now().as_micros()])?;
+    Ok(Sent::Left)
+}

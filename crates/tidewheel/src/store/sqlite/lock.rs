@@ -1,0 +1,95 @@
+//! The kernel lock on a file that makes one process the holder of a shard.
+//!
+//! It vanishes with its holder, however that ends. What the file says (process, start) is for
+//! messages only; nothing is decided by it. Numbers of tenures are in the database.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use tidewheel_core::time::Timestamp;
+
+use super::error::FolderError;
+use super::folder::now;
+use super::private;
+
+/// A lock that this process holds until it is dropped.
+#[derive(Debug)]
+pub(super) struct FileLock {
+    /// Held open: closing it gives the lock back. Descriptors are not passed on to other programs.
+    file: File,
+    path: PathBuf,
+}
+
+/// Who holds a lock, as far as its file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Holder {
+    pub(super) pid: Option<u32>,
+    pub(super) since: Option<Timestamp>,
+}
+
+impl FileLock {
+    /// Takes the lock at once, or says who has it.
+    pub(super) fn take(path: &Path) -> Result<Result<Self, Holder>, FolderError> {
+        loop {
+            let mut file = open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(Err(read_holder(&mut file))),
+                Err(TryLockError::Error(source)) => {
+                    return Err(FolderError::io("lock", path, source));
+                }
+            }
+            // The holder before may have removed the file between our opening and locking it: then
+            // this lock is on a file that nobody else will ever find.
+            if private::is_same_file(&file, path) {
+                let lock = Self { file, path: path.to_owned() };
+                lock.write_holder();
+                return Ok(Ok(lock));
+            }
+        }
+    }
+
+    /// Waits for the lock.
+    pub(super) fn wait(path: &Path) -> Result<Self, FolderError> {
+        let file = open(path)?;
+        file.lock().map_err(|source| FolderError::io("lock", path, source))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Gives the lock back and removes its file.
+    pub(super) fn remove(self) {
+        // While the lock is still held: nobody can have taken this file meanwhile. If it cannot be
+        // removed, a small file is left over and nothing else happens.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    fn write_holder(&self) {
+        let text = format!("{} {}\n", std::process::id(), now().as_micros());
+        let mut file = &self.file;
+        // Only a message would be poorer without it.
+        let _ = file
+            .set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(text.as_bytes()));
+    }
+}
+
+fn open(path: &Path) -> Result<File, FolderError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    private::only_owner(&mut options);
+    options.open(path).map_err(|source| FolderError::io("open the lock", path, source))
+}
+
+fn read_holder(file: &mut File) -> Holder {
+    let mut text = String::new();
+    if file.read_to_string(&mut text).is_err() {
+        return Holder::default();
+    }
+    let mut words = text.split_whitespace();
+    Holder {
+        pid: words.next().and_then(|word| word.parse().ok()),
+        since: words.next().and_then(|word| word.parse().ok()).map(Timestamp::from_micros),
+    }
+}

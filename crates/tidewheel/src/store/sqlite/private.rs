@@ -1,0 +1,112 @@
+//! What the operating system says about folders and files: modes, identity, kind of file system.
+//!
+//! Nothing about databases is known here.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use super::error::FolderError;
+
+/// Makes the folder, for its owner alone, unless it is there.
+pub(super) fn make_folder(path: &Path) -> Result<(), FolderError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|source| FolderError::io("make the folder", path, source))
+}
+
+/// Files that are made with these options can be read by their owner alone.
+pub(super) fn only_owner(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    #[cfg(not(unix))]
+    let _ = options;
+}
+
+/// Refuses a folder that others can write; takes reading away from them.
+pub(super) fn check_folder(path: &Path) -> Result<(), FolderError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let fail = |source| FolderError::io("look at", path, source);
+        let metadata = std::fs::metadata(path).map_err(fail)?;
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o022 != 0 {
+            return Err(FolderError::WritableByOthers { path: path.to_owned(), mode });
+        }
+        if mode & 0o077 != 0 {
+            let permissions = std::fs::Permissions::from_mode(mode & 0o700);
+            std::fs::set_permissions(path, permissions)
+                .map_err(|source| FolderError::io("restrict", path, source))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+/// Refuses file systems of other machines.
+pub(super) fn check_file_system(path: &Path) -> Result<(), FolderError> {
+    #[cfg(target_os = "linux")]
+    {
+        let found = rustix::fs::statfs(path)
+            .map_err(|error| FolderError::io("look at", path, io::Error::from(error)))?;
+        // The kernel's numbers are 32 bits; the field is as wide as the machine likes.
+        let magic = found.f_type as u32;
+        if let Some((_, kind)) = NETWORK.iter().find(|(known, _)| *known == magic) {
+            return Err(FolderError::NetworkFileSystem { path: path.to_owned(), kind });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = path;
+    Ok(())
+}
+
+/// Whether the open file is the one at `path`.
+pub(super) fn is_same_file(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        match (file.metadata(), std::fs::metadata(path)) {
+            (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
+            _ => false,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        // Open files cannot be removed there.
+        let _ = (file, path);
+        true
+    }
+}
+
+/// Makes a change of names in a folder last.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+/// File systems on which the locks and the shared memory of SQLite do not reach all users.
+#[cfg(target_os = "linux")]
+const NETWORK: [(u32, &str); 12] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x0102_1997, "9P"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x564c, "NCP"),
+    (0x786f_4256, "VirtualBox shared folder"),
+];

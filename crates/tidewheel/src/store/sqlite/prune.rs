@@ -1,0 +1,369 @@
+//! Removes what has ended and is no longer wanted, in small steps beside the work that goes on.
+//!
+//! ```text
+//! runs ──> doomed (one transaction: from here on nobody sees the run)
+//!            └─> files, then rows of attempts, outputs, tasks, specs ──> gone
+//! ```
+//!
+//! A run that can be seen has all its files. Whatever is left of one that cannot is found through
+//! `doomed` by the next call, so a crash at any point leaves nothing behind for good. Work that has
+//! not ended is never touched.
+
+use std::path::{Component, Path};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use tidewheel_core::time::Timestamp;
+
+use super::error::FolderError;
+use super::folder::{DataFolder, now};
+
+/// Ended runs looked at or removed at once; at this size no statement takes long.
+const RUNS_AT_ONCE: i64 = 200;
+/// Rows removed at once.
+const ROWS_AT_ONCE: i64 = 1_000;
+/// Rows stepped over at once.
+const STEP: i64 = 5_000;
+/// The pause between two steps, in which others get their turn.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How long the names of submissions are kept.
+const NAMES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is kept of the work that has ended. What is not said does not limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Nothing that ended longer ago than this.
+    pub older_than: Option<Duration>,
+    /// At most so many runs and submissions, the newest.
+    pub count_max: Option<u64>,
+    /// At most so many bytes of logs and outputs, those of the newest.
+    pub bytes_max: Option<u64>,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Runs and submissions.
+    pub runs: u64,
+    /// Files of theirs.
+    pub files: u64,
+    /// The bytes in those files.
+    pub bytes: u64,
+}
+
+impl DataFolder {
+    /// Removes what is no longer wanted of the work that has ended. It may be called at any time
+    /// and by several processes at once.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be written or a file cannot be removed. What is not removed yet
+    /// will be by the next call.
+    pub fn prune(&self, retention: Retention) -> Result<Pruned, FolderError> {
+        let connection = self.connect()?;
+        // Losing the newest steps in a power failure only means to repeat them.
+        connection
+            .pragma_update(None, "synchronous", "NORMAL")
+            .map_err(|error| self.failed(error))?;
+        let mut pruner = Pruner { folder: self, connection, pruned: Pruned::default() };
+        pruner.bury()?;
+        let rows = |error| self.failed(error);
+        let connection = &pruner.connection;
+        let by_count = match retention.count_max {
+            Some(count) => last_beyond(connection, count).map_err(rows)?,
+            None => None,
+        };
+        let by_bytes = match retention.bytes_max {
+            Some(bytes) => last_over(connection, bytes).map_err(rows)?,
+            None => None,
+        };
+        if let Some(last) = by_count.max(by_bytes) {
+            pruner.remove(last, Timestamp::from_micros(i64::MAX))?;
+        }
+        if let Some(age) = retention.older_than {
+            let cutoff = now().before(age);
+            pruner.remove(i64::MAX, cutoff)?;
+            pruner.forget_firings(cutoff)?;
+        }
+        pruner.forget_names()?;
+        self.sweep()?;
+        Ok(pruner.pruned)
+    }
+}
+
+struct Pruner<'a> {
+    folder: &'a DataFolder,
+    connection: Connection,
+    pruned: Pruned,
+}
+
+impl Pruner<'_> {
+    /// Removes ended runs up to the place `last` that ended before `cutoff`.
+    fn remove(&mut self, last: i64, cutoff: Timestamp) -> Result<(), FolderError> {
+        let mut from = i64::MIN;
+        loop {
+            let chunk = self.doom(from, last, cutoff).map_err(|error| self.folder.failed(error))?;
+            self.bury()?;
+            match chunk {
+                Some(next) => from = next,
+                None => return Ok(()),
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Takes some of the runs from the place `from` on out of sight. Says where to go on.
+    fn doom(
+        &mut self,
+        from: i64,
+        last: i64,
+        cutoff: Timestamp,
+    ) -> rusqlite::Result<Option<i64>> {
+        let sql = "SELECT seq, accepted_at, ended_at FROM runs
+            WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3";
+        let rows: Vec<(i64, i64, i64)> = self
+            .connection
+            .prepare_cached(sql)?
+            .query_map([from, last, RUNS_AT_ONCE], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?
+            .collect::<Result<_, _>>()?;
+        let Some((end, newest, _)) = rows.last().copied() else { return Ok(None) };
+        let cutoff = cutoff.as_micros();
+        let old: Vec<i64> =
+            rows.iter().filter(|(.., ended)| *ended < cutoff).map(|(seq, ..)| *seq).collect();
+        in_transaction(&self.connection, |connection| {
+            for seq in &old {
+                let sql = "INSERT OR IGNORE INTO doomed SELECT seq, run_id FROM runs WHERE seq = ?1";
+                connection.prepare_cached(sql)?.execute([seq])?;
+                connection.prepare_cached("DELETE FROM runs WHERE seq = ?1")?.execute([seq])?;
+            }
+            Ok(())
+        })?;
+        self.pruned.runs += old.len() as u64;
+        // What was accepted after the cutoff ended after it, and so did all that follows.
+        Ok((newest < cutoff).then_some(end))
+    }
+
+    /// Removes all that is left of doomed runs, also of those that somebody else doomed.
+    fn bury(&mut self) -> Result<(), FolderError> {
+        loop {
+            let doomed = self.doomed().map_err(|error| self.folder.failed(error))?;
+            if doomed.is_empty() {
+                return Ok(());
+            }
+            for (_, run) in &doomed {
+                self.remove_files(*run)?;
+            }
+            self.remove_rows(&doomed).map_err(|error| self.folder.failed(error))?;
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn doomed(&self) -> rusqlite::Result<Vec<(i64, [u8; 16])>> {
+        let sql = "SELECT seq, run_id FROM doomed ORDER BY seq LIMIT ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([RUNS_AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    }
+
+    fn remove_files(&mut self, run: [u8; 16]) -> Result<(), FolderError> {
+        let sql = "SELECT stdout_path FROM attempts WHERE run_id = ?1 AND stdout_path IS NOT NULL
+            UNION ALL SELECT stderr_path FROM attempts WHERE run_id = ?1 AND stderr_path IS NOT NULL
+            UNION ALL SELECT path FROM outputs WHERE run_id = ?1 AND path IS NOT NULL";
+        let paths = self.connection.prepare_cached(sql).and_then(|mut statement| {
+            statement.query_map([run], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
+        });
+        for path in paths.map_err(|error| self.folder.failed(error))? {
+            self.remove_file(Path::new(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file of the folder, and folders that are empty then.
+    fn remove_file(&mut self, stored: &Path) -> Result<(), FolderError> {
+        // Only what is in the folder for certain is ours to remove.
+        if !stored.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Ok(());
+        }
+        let path = self.folder.path().join(stored);
+        let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        match std::fs::remove_file(&path) {
+            Ok(()) => {
+                self.pruned.files += 1;
+                self.pruned.bytes += bytes;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(FolderError::io("remove", &path, source)),
+        }
+        let logs = self.folder.logs_dir();
+        let above = path.ancestors().skip(1);
+        for folder in above.take_while(|folder| *folder != logs && folder.starts_with(&logs)) {
+            if std::fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_rows(&self, doomed: &[(i64, [u8; 16])]) -> rusqlite::Result<()> {
+        let by_run = [
+            "DELETE FROM attempts WHERE id IN
+                (SELECT id FROM attempts WHERE run_id = ?1 LIMIT ?2)",
+            "DELETE FROM outputs WHERE id IN (SELECT id FROM outputs WHERE run_id = ?1 LIMIT ?2)",
+        ];
+        let by_place = [
+            "DELETE FROM tasks WHERE seq = ?1 AND idx IN
+                (SELECT idx FROM tasks WHERE seq = ?1 LIMIT ?2)",
+            "DELETE FROM added_tasks WHERE seq = ?1 AND idx IN
+                (SELECT idx FROM added_tasks WHERE seq = ?1 LIMIT ?2)",
+        ];
+        // A run may have a hundred thousand tasks: those of one go by many small steps.
+        loop {
+            let full = in_transaction(&self.connection, |connection| {
+                let mut left = ROWS_AT_ONCE;
+                for (seq, run) in doomed {
+                    for sql in by_run {
+                        let mut statement = connection.prepare_cached(sql)?;
+                        left -= statement.execute(params![run, left])? as i64;
+                    }
+                    for sql in by_place {
+                        let mut statement = connection.prepare_cached(sql)?;
+                        left -= statement.execute(params![seq, left])? as i64;
+                    }
+                    if left <= 0 {
+                        return Ok(true);
+                    }
+                    connection.prepare_cached("DELETE FROM specs WHERE seq = ?1")?.execute([seq])?;
+                    connection.prepare_cached("DELETE FROM doomed WHERE seq = ?1")?.execute([seq])?;
+                }
+                Ok(false)
+            })?;
+            if !full {
+                return Ok(());
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Forgets instants of schedules, but never the newest of each, and ended schedules without any.
+    fn forget_firings(&self, cutoff: Timestamp) -> Result<(), FolderError> {
+        let sql = "DELETE FROM firings WHERE (schedule, nominal) IN
+            (SELECT schedule, nominal FROM firings WHERE schedule = ?1 AND last < ?2
+                AND nominal < (SELECT MAX(nominal) FROM firings WHERE schedule = ?1) LIMIT ?3)";
+        let forget = || {
+            let schedules: Vec<[u8; 16]> = self
+                .connection
+                .prepare_cached("SELECT id FROM schedules")?
+                .query_map([], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            for schedule in schedules {
+                loop {
+                    let row = params![schedule, cutoff.as_micros(), ROWS_AT_ONCE];
+                    let gone = self.connection.prepare_cached(sql)?.execute(row)?;
+                    if (gone as i64) < ROWS_AT_ONCE {
+                        break;
+                    }
+                    thread::sleep(PAUSE);
+                }
+            }
+            let sql = "SELECT id FROM schedules WHERE ended AND NOT EXISTS
+                (SELECT 1 FROM firings WHERE schedule = id AND last >= ?1) LIMIT ?2";
+            let gone: Vec<[u8; 16]> = self
+                .connection
+                .prepare_cached(sql)?
+                .query_map([cutoff.as_micros(), ROWS_AT_ONCE], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            in_transaction(&self.connection, |connection| {
+                for schedule in gone {
+                    connection.execute("DELETE FROM firings WHERE schedule = ?1", [schedule])?;
+                    connection.execute("DELETE FROM schedules WHERE id = ?1", [schedule])?;
+                }
+                Ok(())
+            })
+        };
+        forget().map_err(|error: rusqlite::Error| self.folder.failed(error))
+    }
+
+    fn forget_names(&self) -> Result<(), FolderError> {
+        let sql = "DELETE FROM names WHERE (shard, key) IN
+            (SELECT shard, key FROM names WHERE accepted_at < ?1 LIMIT ?2)";
+        let cutoff = now().before(NAMES_KEPT).as_micros();
+        loop {
+            let gone = self
+                .connection
+                .prepare_cached(sql)
+                .and_then(|mut statement| statement.execute([cutoff, ROWS_AT_ONCE]))
+                .map_err(|error| self.folder.failed(error))?;
+            if (gone as i64) < ROWS_AT_ONCE {
+                return Ok(());
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The newest place that is not among the newest `count`.
+fn last_beyond(connection: &Connection, count: u64) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT seq FROM runs WHERE seq < ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut place = i64::MAX;
+    let mut left = i64::try_from(count).unwrap_or(i64::MAX);
+    // Stepping over many rows takes time, so it is done in steps.
+    loop {
+        let step = left.min(STEP);
+        let mut rows = statement.query([place, step])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        place = row.get(0)?;
+        // The row found is one of the next step, unless it is the answer.
+        if left <= STEP {
+            return Ok(Some(place));
+        }
+        left -= step + 1;
+    }
+}
+
+/// The newest place with which the newest runs have more than `bytes` of logs and outputs.
+fn last_over(connection: &Connection, bytes: u64) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT seq,
+            (SELECT COALESCE(SUM(COALESCE(stdout_bytes, 0) + COALESCE(stderr_bytes, 0)), 0)
+                FROM attempts WHERE attempts.run_id = runs.run_id)
+            + (SELECT COALESCE(SUM(bytes), 0) FROM outputs WHERE outputs.run_id = runs.run_id)
+        FROM runs WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut place = i64::MAX;
+    let mut total = 0_u64;
+    loop {
+        let before = place;
+        let mut rows = statement.query([place, STEP / 5])?;
+        while let Some(row) = rows.next()? {
+            place = row.get(0)?;
+            total = total.saturating_add(row.get::<_, i64>(1)?.max(0).cast_unsigned());
+            if total > bytes {
+                return Ok(Some(place));
+            }
+        }
+        if place == before {
+            return Ok(None);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Does `work` in a transaction that may write.
+pub(super) fn in_transaction<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let done = work(connection).and_then(|value| {
+        connection.execute_batch("COMMIT")?;
+        Ok(value)
+    });
+    if done.is_err() {
+        // The first error counts; closing the connection rolls back as well.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    done
+}

@@ -1,0 +1,336 @@
+//! The tables, and how older databases are brought up to them: forwards only, one transaction each.
+//!
+//! What is hot (live runs and submissions, the tasks of live runs) is apart from history, so that a
+//! commit costs the same whatever has ended before. Nothing is read or written here beyond that.
+
+use rusqlite::Connection;
+
+/// Marks a database as ours in its header: "TdWl".
+pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
+
+/// The schema this program writes: the number of migrations.
+pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Each brings a database from the version of its index to the next.
+pub(super) const MIGRATIONS: &[&str] = &[FIRST];
+
+/// Brings the database up to `migrations`, from wherever it is.
+///
+/// A migration and the version that says it happened are one transaction, so a process that dies in
+/// the middle of one leaves the database as it was before.
+pub(super) fn migrate(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    for (index, migration) in migrations.iter().enumerate() {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Read inside the transaction: another process may have been here meanwhile.
+        let version = user_version(connection)?;
+        let step = if version == index as i64 {
+            connection
+                .execute_batch(migration)
+                .and_then(|()| connection.pragma_update(None, "user_version", version + 1))
+        } else {
+            Ok(())
+        };
+        let step = step.and_then(|()| connection.execute_batch("COMMIT"));
+        if let Err(error) = step {
+            // The first error counts; when the rollback fails too, closing the connection does it.
+            let _ = connection.execute_batch("ROLLBACK");
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// The version of the schema.
+pub(super) fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+const FIRST: &str = "
+-- Facts about the folder itself.
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The next place in the order of acceptance, over all shards. One row.
+CREATE TABLE counter (next INTEGER NOT NULL);
+INSERT INTO counter VALUES (1);
+
+-- Who may decide. Ids are never used again, so an old holder cannot mistake a new shard for its own.
+CREATE TABLE shards (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    tenure INTEGER NOT NULL,
+    newest INTEGER,
+    paused INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL
+);
+
+-- How work is treated, each way once.
+CREATE TABLE profiles (
+    id INTEGER PRIMARY KEY,
+    spec TEXT NOT NULL UNIQUE
+);
+
+-- What was asked for, by place in the order of acceptance. Stays when the work ends.
+CREATE TABLE specs (
+    seq INTEGER PRIMARY KEY,
+    spec TEXT,
+    payload BLOB
+);
+
+-- Hot: runs that have not ended.
+CREATE TABLE live_runs (
+    seq INTEGER PRIMARY KEY,
+    run_id BLOB NOT NULL UNIQUE,
+    shard INTEGER NOT NULL,
+    name TEXT,
+    accepted_at INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    changed INTEGER NOT NULL DEFAULT 0,
+    paused INTEGER NOT NULL DEFAULT 0,
+    keep_open INTEGER NOT NULL DEFAULT 0,
+    stopped TEXT,
+    stopped_by INTEGER
+);
+
+-- Hot: single submissions that have not ended. One tree: their ids rise with time.
+CREATE TABLE live_submissions (
+    run_id BLOB PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    shard INTEGER NOT NULL,
+    profile INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    deadline INTEGER,
+    key TEXT,
+    accepted_at INTEGER NOT NULL,
+    schedule BLOB,
+    nominal INTEGER,
+    once_key TEXT,
+    once_digest BLOB,
+    state TEXT,
+    reason TEXT,
+    cause INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0,
+    uncounted INTEGER NOT NULL DEFAULT 0,
+    at INTEGER,
+    until INTEGER,
+    expires INTEGER,
+    released INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    started_at INTEGER
+) WITHOUT ROWID;
+
+-- The tasks of runs, live and ended; they are not moved when the run ends.
+CREATE TABLE tasks (
+    seq INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    cause INTEGER,
+    attempts INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    uncounted INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    until INTEGER,
+    expires INTEGER,
+    released INTEGER NOT NULL,
+    error TEXT,
+    started_at INTEGER,
+    PRIMARY KEY (seq, idx)
+) WITHOUT ROWID;
+
+CREATE TABLE added_tasks (
+    seq INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    spec TEXT NOT NULL,
+    payload BLOB,
+    PRIMARY KEY (seq, idx)
+) WITHOUT ROWID;
+
+-- History: runs and submissions that have ended, in the order of acceptance.
+CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY,
+    run_id BLOB NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    name TEXT,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    cause INTEGER,
+    accepted_at INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    error TEXT,
+    profile INTEGER,
+    priority INTEGER,
+    key TEXT,
+    schedule BLOB,
+    nominal INTEGER
+);
+CREATE INDEX runs_by_state ON runs (state, seq);
+CREATE INDEX runs_by_name ON runs (name, seq) WHERE name IS NOT NULL;
+
+-- Attempts that did not end their task, and whatever executors know of any attempt.
+CREATE TABLE attempts (
+    id INTEGER PRIMARY KEY,
+    run_id BLOB NOT NULL,
+    idx INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    outcome TEXT,
+    code INTEGER,
+    signal INTEGER,
+    error TEXT,
+    tail TEXT,
+    stdout_path TEXT,
+    stdout_bytes INTEGER,
+    stdout_cut INTEGER,
+    stderr_path TEXT,
+    stderr_bytes INTEGER,
+    stderr_cut INTEGER,
+    UNIQUE (run_id, idx, number)
+);
+
+-- Values that tasks left; the newest attempt's.
+CREATE TABLE outputs (
+    id INTEGER PRIMARY KEY,
+    run_id BLOB NOT NULL,
+    idx INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    value BLOB,
+    path TEXT,
+    UNIQUE (run_id, idx, name)
+);
+
+CREATE TABLE schedules (
+    id BLOB PRIMARY KEY,
+    shard INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    spec TEXT NOT NULL,
+    payload BLOB,
+    profile INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    ended INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- What became of each instant. The key is the last word on firing an instant once.
+CREATE TABLE firings (
+    schedule BLOB NOT NULL,
+    nominal INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    run_id BLOB,
+    skipped TEXT,
+    PRIMARY KEY (schedule, nominal)
+) WITHOUT ROWID;
+
+CREATE TABLE queues (
+    place INTEGER PRIMARY KEY,
+    shard INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    paused INTEGER NOT NULL,
+    UNIQUE (shard, name)
+);
+
+CREATE TABLE limits (
+    place INTEGER PRIMARY KEY,
+    shard INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    UNIQUE (shard, name)
+);
+
+-- Names that work was accepted under, for a day.
+CREATE TABLE names (
+    shard INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    run_id BLOB NOT NULL,
+    accepted_at INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (shard, key)
+) WITHOUT ROWID;
+CREATE INDEX names_by_age ON names (accepted_at);
+
+-- Ended runs that are being removed: their row in `runs` is gone, the rest of them and their files
+-- are going. Whoever finds one finishes the removal.
+CREATE TABLE doomed (
+    seq INTEGER PRIMARY KEY,
+    run_id BLOB NOT NULL
+);
+
+-- Commands for runs that another process has.
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    shard INTEGER NOT NULL,
+    run_id BLOB NOT NULL,
+    command TEXT NOT NULL,
+    sent_at INTEGER NOT NULL
+);
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_table(connection: &Connection, name: &str) -> bool {
+        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
+        connection.query_row(sql, [name], |row| row.get(0)).unwrap()
+    }
+
+    /// What dying in the middle of a migration comes to: the transaction does not happen.
+    #[test]
+    fn a_migration_that_fails_leaves_everything_as_it_was() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, MIGRATIONS).unwrap();
+        let broken = "CREATE TABLE later (x); INSERT INTO counter VALUES (7);
+            INSERT INTO nowhere VALUES (1)";
+        let migrations = [MIGRATIONS, &[broken]].concat();
+        assert!(migrate(&connection, &migrations).is_err());
+        assert_eq!(user_version(&connection).unwrap(), VERSION);
+        assert!(!has_table(&connection, "later"));
+        let rows: i64 =
+            connection.query_row("SELECT COUNT(*) FROM counter", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 1);
+
+        let whole = [MIGRATIONS, &["CREATE TABLE later (x)"]].concat();
+        migrate(&connection, &whole).unwrap();
+        migrate(&connection, &whole).unwrap();
+        assert_eq!(user_version(&connection).unwrap(), VERSION + 1);
+        assert!(has_table(&connection, "later"));
+    }
+
+    #[test]
+    fn a_commit_looks_nothing_up_without_an_index() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, MIGRATIONS).unwrap();
+        let statements = [
+            "UPDATE live_submissions SET state = '' WHERE run_id = x''",
+            "DELETE FROM live_submissions WHERE run_id = x''",
+            "UPDATE live_runs SET paused = 1 WHERE seq = 1",
+            "UPDATE tasks SET state = '' WHERE seq = 1 AND idx = 1",
+            "SELECT id FROM profiles WHERE spec = ''",
+            "SELECT * FROM runs WHERE seq < 9 ORDER BY seq DESC LIMIT 9",
+            "SELECT * FROM runs WHERE state IN ('failed') AND seq < 9 ORDER BY seq DESC LIMIT 9",
+            "SELECT * FROM runs WHERE name = 'x' AND seq < 9 ORDER BY seq DESC LIMIT 9",
+        ];
+        for sql in statements {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let plan: Vec<String> = statement
+                .query_map([], |row| row.get("detail"))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            let searches = plan.iter().all(|line| line.starts_with("SEARCH"));
+            assert!(searches, "{sql}: {plan:?}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Shards: parts of a folder that one process has at a time, taken, found abandoned, and removed.
+//!
+//! What a shard keeps is in `store`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{process, thread};
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::error::FolderError;
+use super::folder::DataFolder;
+use super::lock::{FileLock, Holder};
+use super::store::SqliteStore;
+use crate::store::StoreError;
+
+/// How the names of shards begin that vanish when they have nothing left to do.
+const FRESH: &str = "fresh-";
+const NAME_MAX: usize = 64;
+
+/// The lock on a shard; all stores of this process on the shard share it. The last one to go gives
+/// it back.
+#[derive(Debug)]
+pub(super) struct ShardLock {
+    name: String,
+    folder: DataFolder,
+    /// Taken out when the lock is given back.
+    lock: Option<FileLock>,
+}
+
+impl DataFolder {
+    /// Takes the shard called `name`, which is made when its tenure is first taken.
+    ///
+    /// In one process and folder a shard may be taken again and again: the newest to take the tenure
+    /// has it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Held`] when another process has it; otherwise what went wrong.
+    pub fn shard(&self, name: &str) -> Result<SqliteStore, StoreError> {
+        match self.take_lock(name)? {
+            Ok(lock) => Ok(SqliteStore::new(self.clone(), name, lock)),
+            Err(Holder { pid, since }) => {
+                Err(StoreError::Held { shard: name.to_owned(), pid, since })
+            }
+        }
+    }
+
+    /// A name that no shard has or had. A shard of this name is removed when it is given back with
+    /// nothing unfinished in it.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub fn fresh_shard(&self) -> Result<String, FolderError> {
+        let sql = "SELECT lower(hex(randomblob(8)))";
+        let connection = self.connect()?;
+        let random: String =
+            connection.query_row(sql, [], |row| row.get(0)).map_err(|error| self.failed(error))?;
+        Ok(format!("{FRESH}{random}"))
+    }
+
+    /// The shards with unfinished runs or submissions that nobody has: their holders died, or left
+    /// waiting work behind. Whoever takes one restores its work.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn abandoned(&self) -> Result<Vec<String>, FolderError> {
+        let sql = "SELECT name FROM shards WHERE id IN
+            (SELECT shard FROM live_runs UNION SELECT shard FROM live_submissions) ORDER BY id";
+        let connection = self.connect()?;
+        let mut names = self.shard_names(&connection, sql)?;
+        let mut fault = None;
+        names.retain(|name| match self.is_free(name) {
+            Ok(is_free) => is_free,
+            Err(error) => {
+                fault = Some(error);
+                false
+            }
+        });
+        fault.map_or(Ok(names), Err)
+    }
+
+    /// Removes fresh shards that ended with nothing to do but could not tidy up themselves.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn sweep(&self) -> Result<u32, FolderError> {
+        let sql = "SELECT name FROM shards WHERE substr(name, 1, 6) = 'fresh-'";
+        let names = self.shard_names(&self.connect()?, sql)?;
+        let mut count = 0;
+        for name in names {
+            if self.is_held_here(&name) {
+                continue;
+            }
+            if let Ok(lock) = FileLock::take(&self.lock_path(&name))? {
+                count += u32::from(self.remove_if_done(&name, lock)?);
+            }
+        }
+        Ok(count)
+    }
+
+    fn shard_names(&self, connection: &Connection, sql: &str) -> Result<Vec<String>, FolderError> {
+        let names = connection.prepare(sql).and_then(|mut statement| {
+            statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
+        });
+        names.map_err(|error| self.failed(error))
+    }
+
+    fn is_held_here(&self, name: &str) -> bool {
+        self.locks().get(name).is_some_and(|lock| lock.strong_count() > 0)
+    }
+
+    fn is_free(&self, name: &str) -> Result<bool, FolderError> {
+        let path = self.lock_path(name);
+        if self.is_held_here(name) {
+            return Ok(false);
+        }
+        // Given back at once: whoever wants the shard takes it by itself.
+        Ok(FileLock::take(&path)?.is_ok())
+    }
+
+    fn take_lock(&self, name: &str) -> Result<Result<Arc<ShardLock>, Holder>, FolderError> {
+        check_name(name)?;
+        let mut locks = self.locks();
+        if let Some(lock) = locks.get(name).and_then(std::sync::Weak::upgrade) {
+            return Ok(Ok(lock));
+        }
+        let lock = match self.take_from_others(name)? {
+            Ok(lock) => lock,
+            Err(holder) => return Ok(Err(holder)),
+        };
+        let name = name.to_owned();
+        let shared =
+            Arc::new(ShardLock { name: name.clone(), folder: self.clone(), lock: Some(lock) });
+        locks.insert(name, Arc::downgrade(&shared));
+        Ok(Ok(shared))
+    }
+
+    /// Takes a lock that nothing here shares. One that this very process has is about to be given
+    /// back by another thread, which does not take long.
+    fn take_from_others(&self, name: &str) -> Result<Result<FileLock, Holder>, FolderError> {
+        let patience = Instant::now() + Duration::from_secs(1);
+        loop {
+            let taken = FileLock::take(&self.lock_path(name))?;
+            match &taken {
+                Err(holder) if holder.pid == Some(process::id()) && Instant::now() < patience => {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                _ => return Ok(taken),
+            }
+        }
+    }
+
+    /// Removes the shard and the file of its lock if nothing in it is unfinished.
+    fn remove_if_done(&self, name: &str, lock: FileLock) -> Result<bool, FolderError> {
+        let connection = self.connect()?;
+        let removed = remove_shard(&connection, name).map_err(|error| self.failed(error))?;
+        if removed {
+            lock.remove();
+        }
+        Ok(removed)
+    }
+}
+
+impl Drop for ShardLock {
+    fn drop(&mut self) {
+        let Some(lock) = self.lock.take() else { return };
+        if self.name.starts_with(FRESH) {
+            // What cannot be removed now is found by the next sweep.
+            let _ = self.folder.remove_if_done(&self.name, lock);
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), FolderError> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let mut bytes = name.bytes();
+    let starts_well = bytes.next().is_some_and(is_plain);
+    let goes_on_well = bytes.all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_' | b'.'));
+    if starts_well && goes_on_well && name.len() <= NAME_MAX {
+        Ok(())
+    } else {
+        Err(FolderError::ShardName { name: name.to_owned() })
+    }
+}
+
+fn remove_shard(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let removed = remove_rows(connection, name);
+    let end = if removed.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    connection.execute_batch(end)?;
+    removed
+}
+
+fn remove_rows(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT id FROM shards WHERE name = ?1";
+    let id: Option<i64> = connection.query_row(sql, [name], |row| row.get(0)).optional()?;
+    // A lock that was taken without ever taking the tenure left no row: only its file goes.
+    let Some(id) = id else { return Ok(true) };
+    let sql = "SELECT EXISTS (SELECT 1 FROM live_runs WHERE shard = ?1)
+        OR EXISTS (SELECT 1 FROM live_submissions WHERE shard = ?1)
+        OR EXISTS (SELECT 1 FROM schedules WHERE shard = ?1 AND NOT ended)";
+    if connection.query_row(sql, [id], |row| row.get(0))? {
+        return Ok(false);
+    }
+    for table in ["queues", "limits", "names", "inbox"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE shard = ?1"), [id])?;
+    }
+    connection.execute("DELETE FROM shards WHERE id = ?1", [id])?;
+    Ok(true)
+}

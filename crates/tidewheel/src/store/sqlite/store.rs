@@ -1,0 +1,288 @@
+//! [`SqliteStore`]: one shard as a [`Store`]: transactions, tenure, and what follows from faults.
+//!
+//! Which rows a change becomes is in `changes`, how rows are read back in `snapshot`.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+use tidewheel_core::row::Snapshot;
+
+use super::changes::{Known, Writing};
+use super::checkpoint::Checkpoints;
+use super::connection;
+use super::error::{Stage, is_disk_fault, store_error};
+use super::folder::{DataFolder, Durability, now};
+use super::recorder::Recorder;
+use super::shards::ShardLock;
+use super::{attempts, snapshot};
+use crate::store::{AttemptRecord, CommandSource, Pace, Store, StoreError};
+
+/// One shard of a [`DataFolder`], as a store. Made by [`DataFolder::shard`].
+#[derive(Debug)]
+pub struct SqliteStore {
+    folder: DataFolder,
+    name: String,
+    /// The row of the shard, once its tenure was taken.
+    shard: Option<i64>,
+    /// Dropped after any fault: a transaction whose end is unknown must not be continued.
+    connection: Option<Connection>,
+    /// The disk failed: what is on it is looked at before it is trusted again.
+    is_suspect: bool,
+    known: Known,
+    recorder: Recorder,
+    /// Records that are to be written, until a commit has done so.
+    records: Vec<AttemptRecord>,
+    checkpoints: Checkpoints,
+    /// Declared last, so that the lock is given back when everything else is closed.
+    _lock: Arc<ShardLock>,
+}
+
+/// Why a transaction was not completed.
+pub(super) enum Fault {
+    /// The database failed.
+    Database(rusqlite::Error, Stage),
+    /// The store itself refuses.
+    Refused(StoreError),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error, Stage::Before)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<crate::store::codec::CodecError> for Fault {
+    fn from(error: crate::store::codec::CodecError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl SqliteStore {
+    pub(super) fn new(folder: DataFolder, name: &str, lock: Arc<ShardLock>) -> Self {
+        Self {
+            folder,
+            name: name.to_owned(),
+            shard: None,
+            connection: None,
+            is_suspect: false,
+            known: Known::default(),
+            recorder: Recorder::default(),
+            records: Vec::new(),
+            checkpoints: Checkpoints::default(),
+            _lock: lock,
+        }
+    }
+
+    /// The folder it is in.
+    #[must_use]
+    pub fn folder(&self) -> &DataFolder {
+        &self.folder
+    }
+
+    /// The name of the shard.
+    #[must_use]
+    pub fn shard(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes what executors know of attempts of this shard.
+    #[must_use]
+    pub fn recorder(&self) -> Recorder {
+        self.recorder.clone()
+    }
+
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
+    /// Does `work` in one transaction.
+    fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.reopen()?,
+        };
+        let done = connection
+            .execute_batch("BEGIN IMMEDIATE")
+            .map_err(Fault::from)
+            .and_then(|()| work(self, &connection))
+            .and_then(|value| match connection.execute_batch("COMMIT") {
+                Ok(()) => Ok(value),
+                Err(error) => Err(Fault::Database(error, Stage::Commit)),
+            });
+        match done {
+            Ok(value) => {
+                self.connection = Some(connection);
+                Ok(value)
+            }
+            Err(fault) => {
+                // What was learned in a transaction that did not happen is not so.
+                self.known = Known::default();
+                Err(self.give_up(connection, fault))
+            }
+        }
+    }
+
+    fn give_up(&mut self, connection: Connection, fault: Fault) -> StoreError {
+        match fault {
+            Fault::Refused(error) => {
+                if connection.execute_batch("ROLLBACK").is_ok() {
+                    self.connection = Some(connection);
+                }
+                error
+            }
+            Fault::Database(error, stage) => {
+                self.is_suspect |= is_disk_fault(&error);
+                // Dropped with the connection, a transaction that was not committed is undone.
+                store_error(error, stage, self.folder.database())
+            }
+        }
+    }
+
+    fn reopen(&mut self) -> Result<Connection, StoreError> {
+        let durability = self.folder.options().durability;
+        let opened = connection::open(self.folder.database(), durability);
+        let checked = opened.and_then(|connection| {
+            if self.is_suspect {
+                look_at(&connection)?;
+            }
+            Ok(connection)
+        });
+        let connection =
+            checked.map_err(|error| store_error(error, Stage::Before, self.folder.database()))?;
+        self.is_suspect = false;
+        Ok(connection)
+    }
+
+    fn begin_tenure(&mut self, connection: &Connection) -> Result<(Tenure, Snapshot), Fault> {
+        let sql = "INSERT INTO shards (name, tenure, created_at) VALUES (?1, 1, ?2)
+            ON CONFLICT (name) DO UPDATE SET tenure = tenure + 1, newest = NULL
+            RETURNING id, tenure";
+        let (id, tenure): (i64, i64) =
+            connection.query_row(sql, params![self.name, now().as_micros()], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        let snapshot = snapshot::read(connection, id)?;
+        self.shard = Some(id);
+        Ok((tenure_of(tenure), snapshot))
+    }
+
+    fn find_shard(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        let sql = "SELECT id FROM shards WHERE name = ?1";
+        connection.query_row(sql, [&self.name], |row| row.get(0)).optional()
+    }
+
+    /// Whether the change set is new to this tenure.
+    fn check_tenure(
+        &self,
+        connection: &Connection,
+        shard: i64,
+        tenure: Tenure,
+        number: u64,
+    ) -> Result<bool, Fault> {
+        let sql = "SELECT tenure, newest FROM shards WHERE id = ?1";
+        let row: Option<(i64, Option<i64>)> = connection
+            .prepare_cached(sql)?
+            .query_row([shard], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        // A shard that was removed had nothing unfinished, so whoever asks is from before that.
+        let (current, newest) = row.unwrap_or((i64::MAX, None));
+        let current = tenure_of(current);
+        if current != tenure {
+            return Err(stale(tenure, current).into());
+        }
+        Ok(newest.is_none_or(|newest| number > newest.cast_unsigned()))
+    }
+
+    fn store(
+        &mut self,
+        connection: &Connection,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<bool, Fault> {
+        let shard = match self.shard {
+            Some(shard) => shard,
+            // Opened again after a fault, with the tenure of before.
+            None => self.find_shard(connection)?.ok_or_else(|| stale(tenure, Tenure(0)))?,
+        };
+        self.shard = Some(shard);
+        if !self.check_tenure(connection, shard, tenure, changes.number())? {
+            return Ok(false);
+        }
+        Writing::new(connection, shard, &mut self.known)?.write(changes.changes())?;
+        for record in &self.records {
+            attempts::write_record(connection, record, self.folder.path())?;
+        }
+        let sql = "UPDATE shards SET newest = ?2 WHERE id = ?1";
+        let number = changes.number().cast_signed();
+        connection.prepare_cached(sql)?.execute([shard, number])?;
+        Ok(true)
+    }
+}
+
+impl Store for SqliteStore {
+    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        self.known = Known::default();
+        self.transact(Self::begin_tenure)
+    }
+
+    fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+    ) -> Result<CommitProof, StoreError> {
+        // Records that come while this is written wait for the next commit.
+        self.records.append(&mut self.recorder.queue());
+        // A set that was stored before may have been so without these: then they wait as well.
+        if self.transact(|store, connection| store.store(connection, tenure, changes))? {
+            self.records.clear();
+        }
+        if let Some(connection) = &self.connection {
+            let count = changes.changes().len();
+            self.checkpoints.committed(count, connection, self.folder.database());
+        }
+        Ok(changes.stored())
+    }
+
+    fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
+        // Without one, commands wait for the next owner.
+        self.folder.inbox(&self.name).ok().map(|inbox| Box::new(inbox) as Box<dyn CommandSource>)
+    }
+
+    fn pace(&self) -> Pace {
+        match self.folder.options().durability {
+            Durability::Power => Pace::Slow,
+            Durability::Process => Pace::Brief,
+        }
+    }
+}
+
+fn stale(held: Tenure, current: Tenure) -> StoreError {
+    StoreError::StaleTenure { held, current }
+}
+
+fn tenure_of(stored: i64) -> Tenure {
+    Tenure(stored.cast_unsigned())
+}
+
+/// After a fault of the disk nothing is taken for granted: the pages are looked at, and what the
+/// log holds is written to the database and flushed anew. A flush that failed is never repeated as
+/// if it could still succeed: the kernel may have dropped the very pages it was about.
+fn look_at(connection: &Connection) -> rusqlite::Result<()> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        return Err(rusqlite::Error::SqliteFailure(code, Some(verdict)));
+    }
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}

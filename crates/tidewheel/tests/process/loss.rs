@@ -1,0 +1,190 @@
+//! What is left when somebody is killed: the owner, the spawner, or both.
+//!
+//! Ends by request are in `stop.rs`.
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use tidewheel::executor::process::{ProcessError, end_survivors};
+
+use crate::Test;
+use crate::scene::{Scene, block_on, children, is_alive, kill, living, number_in, run, until};
+
+pub const TESTS: &[Test] = &[
+    ("loss::trees_die_with_the_owner", trees_die_with_the_owner),
+    ("loss::trees_die_with_the_runtime", trees_die_with_the_runtime),
+    ("loss::lost_spawner_is_replaced", lost_spawner_is_replaced),
+    ("loss::spawner_ignores_stray_signals", spawner_ignores_stray_signals),
+    ("loss::survivors_are_found_and_strangers_spared", survivors_are_found_and_strangers_spared),
+    ("loss::survivors_of_some_attempts", survivors_of_some_attempts),
+];
+
+/// Runs 20 trees until it is killed: this program, started as another.
+pub fn as_owner(mark: &str) -> ExitCode {
+    let mut scene = Scene::new();
+    scene.mark = mark.to_owned();
+    block_on(async {
+        let processes = scene.processes().await;
+        let mut tasks = Vec::new();
+        for _ in 0..20 {
+            let (processes, attempt) = (processes.clone(), scene.attempt());
+            let command = scene.shell("trap '' TERM; setsid sleep 1000 & sleep 1001; sleep 1002");
+            tasks.push(tokio::spawn(async move {
+                processes.run(attempt, &command, std::future::pending()).await
+            }));
+        }
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+    });
+    ExitCode::SUCCESS
+}
+
+fn trees_die_with_the_owner() {
+    let scene = Scene::new();
+    let exe = std::env::current_exe().unwrap();
+    let mut owner = Command::new(exe).args(["--as-owner", &scene.mark]).spawn().unwrap();
+    block_on(async {
+        until("20 trees are up", || scene.living().len() == 60).await;
+        let spawners = children(owner.id() as i32);
+        assert_eq!(spawners.len(), 1);
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        until("all trees are gone", || scene.living().is_empty()).await;
+        until("the spawner is gone", || !is_alive(spawners[0])).await;
+    });
+}
+
+fn trees_die_with_the_runtime() {
+    let scene = Scene::new();
+    let spawner = block_on(async {
+        let processes = scene.processes().await;
+        let command = scene.shell("echo $PPID > spawner; sleep 1000");
+        let attempt = scene.attempt();
+        tokio::spawn(async move { processes.run(attempt, &command, std::future::pending()).await });
+        until("it is up", || number_in(&scene.path("spawner")).is_some()).await;
+        number_in(&scene.path("spawner")).unwrap()
+    });
+    block_on(async {
+        until("tree is gone", || scene.living().is_empty()).await;
+        // Waited for, not only ended.
+        let path = format!("/proc/{spawner}");
+        until("spawner was reaped", || !std::path::Path::new(&path).exists()).await;
+    });
+}
+
+fn lost_spawner_is_replaced() {
+    let scene = Scene::new();
+    block_on(async {
+        let processes = scene.builder().grace(Duration::from_millis(100)).start().await.unwrap();
+        let command = scene.shell(
+            "trap '' TERM; setsid sleep 1000 & echo $PPID > spawner; while :; do sleep 0.05; done",
+        );
+        let mut step = std::pin::pin!(run(&scene, &processes, &command));
+        let killed = async {
+            until("it is up", || number_in(&scene.path("spawner")).is_some()).await;
+            until("its child is up", || scene.living().len() >= 2).await;
+            kill(number_in(&scene.path("spawner")).unwrap());
+        };
+        let mut killed = std::pin::pin!(killed);
+        std::future::poll_fn(|context| {
+            assert!(step.as_mut().poll(context).is_pending());
+            killed.as_mut().poll(context)
+        })
+        .await;
+        let error = step.await.unwrap_err();
+        assert!(matches!(error, ProcessError::SpawnerLost), "{error:?}");
+        assert!(error.is_transient());
+        assert_eq!(scene.living(), [0; 0]);
+        let end = run(&scene, &processes, &scene.shell("echo $PPID > new; exit 5")).await.unwrap();
+        assert_eq!(end.status.to_string(), "exit code 5");
+        assert_ne!(number_in(&scene.path("new")), number_in(&scene.path("spawner")));
+    });
+}
+
+fn spawner_ignores_stray_signals() {
+    let scene = Scene::new();
+    block_on(async {
+        let processes = scene.processes().await;
+        let text = "for s in INT HUP TERM PIPE USR1 USR2 ALRM; do kill -$s $PPID; done; exit 8";
+        let end = run(&scene, &processes, &scene.shell(text)).await.unwrap();
+        assert_eq!(end.status.to_string(), "exit code 8");
+        // And the signals do what they always do in children.
+        for signal in ["INT", "HUP", "TERM", "PIPE", "USR1", "USR2", "ALRM"] {
+            let text = format!("kill -{signal} $$; exit 1");
+            let end = run(&scene, &processes, &scene.shell(&text)).await.unwrap();
+            assert!(end.status.to_string().contains(&format!("SIG{signal}")), "{}", end.status);
+        }
+    });
+}
+
+fn survivors_are_found_and_strangers_spared() {
+    let scene = Scene::new();
+    let attempt = scene.attempt();
+    let cookie = format!("{}/00000000-0000-0000-0000-00000000f00d/0/1", scene.mark);
+    let sleep = |name: &str, value: &str| {
+        let mut command = Command::new("sleep");
+        command.arg("1000").arg0_like(&cookie).env(name, value).spawn().unwrap()
+    };
+    let mut strangers = vec![
+        sleep(
+            "TIDEWHEEL_COOKIE",
+            &format!("{}x/00000000-0000-0000-0000-00000000f00d/0/1", scene.mark),
+        ),
+        sleep("TIDEWHEEL_COOKIE", &format!("{cookie}/7")),
+        sleep("TIDEWHEEL_COOKIE_OF", &cookie),
+        sleep("NOTE", &format!("see TIDEWHEEL_COOKIE={cookie}")),
+    ];
+    // It ignores TERM, and what is below it has no environment.
+    let mut survivor = Command::new("sh")
+        .args(["-c", "trap '' TERM; env -i sleep 1000 & echo $! > pid; wait; sleep 1001"])
+        .current_dir(&scene.folder)
+        .env("TIDEWHEEL_COOKIE", &cookie)
+        .spawn()
+        .unwrap();
+    block_on(until("it is up", || number_in(&scene.path("pid")).is_some()));
+    let below = number_in(&scene.path("pid")).unwrap();
+    let grace = Duration::from_millis(100);
+    let found = end_survivors(&scene.mark, None, grace).unwrap().found;
+    let pids: Vec<i32> = found.iter().map(|survivor| survivor.pid as i32).collect();
+    assert!(pids.contains(&(survivor.id() as i32)) && pids.contains(&below), "{pids:?}");
+    assert!(found.iter().all(|survivor| survivor.attempt == attempt));
+    survivor.wait().unwrap();
+    assert!(!is_alive(below));
+    for stranger in &mut strangers {
+        assert!(stranger.try_wait().unwrap().is_none(), "a stranger was ended");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+    assert!(end_survivors(&scene.mark, None, grace).unwrap().is_empty());
+}
+
+fn survivors_of_some_attempts() {
+    let scene = Scene::new();
+    let start = |number: u32| {
+        let run = "00000000-0000-0000-0000-00000000f00d";
+        let cookie = format!("{}/{run}/0/{number}", scene.mark);
+        Command::new("sleep").arg("1000").env("TIDEWHEEL_COOKIE", cookie).spawn().unwrap()
+    };
+    let (mut one, mut other) = (start(1), start(2));
+    let first = scene.attempt();
+    let found = end_survivors(&scene.mark, Some(&[first]), Duration::from_secs(20)).unwrap().found;
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].pid, found[0].attempt), (one.id(), first));
+    one.wait().unwrap();
+    assert_eq!(living(&scene.mark), [other.id() as i32]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+/// Names a process like a cookie: what stands in a command line is no cookie.
+trait Arg0Like {
+    fn arg0_like(&mut self, name: &str) -> &mut Self;
+}
+
+impl Arg0Like for Command {
+    fn arg0_like(&mut self, name: &str) -> &mut Self {
+        use std::os::unix::process::CommandExt;
+        self.arg0(format!("TIDEWHEEL_COOKIE={name}"))
+    }
+}

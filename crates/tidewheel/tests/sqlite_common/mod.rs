@@ -1,0 +1,142 @@
+//! Data folders for tests, and schedulers that fill them.
+//!
+//! Nothing here asserts anything.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tidewheel::store::sqlite::{DataFolder, Durability, Options};
+
+/// A folder that is removed when the test ends.
+#[derive(Debug)]
+pub struct TestFolder {
+    path: PathBuf,
+}
+
+impl TestFolder {
+    /// A new path; nothing is there.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tidewheel-sqlite-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        Self { path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens it in the way that is fast to test.
+    pub fn open(&self) -> DataFolder {
+        self.open_with(Options::default().durability(Durability::Process))
+    }
+
+    pub fn open_with(&self, options: Options) -> DataFolder {
+        DataFolder::open(&self.path, options).unwrap()
+    }
+}
+
+impl Drop for TestFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel::engine::Engine;
+use tidewheel::store::Store;
+use tidewheel::{Priority, RunId};
+use tidewheel_core::decision::{Action, Start};
+use tidewheel_core::id::ProfileId;
+use tidewheel_core::input::{Command, Event, Input, Outcome, Submission};
+use tidewheel_core::spec::{Attachment, Config, Profile};
+use tidewheel_core::time::{Moment, Now, Timestamp};
+
+/// A scheduler on a store, driven by hand.
+pub struct Rig {
+    pub engine: Engine,
+    profile: ProfileId,
+    next: u128,
+    clock: u64,
+}
+
+impl Rig {
+    pub fn open(store: impl Store + 'static) -> Self {
+        Self::open_at(store, 0)
+    }
+
+    /// As though `from` submissions had been made before.
+    pub fn open_at(store: impl Store + 'static, from: u128) -> Self {
+        let mut engine = Engine::open(Config::default(), Box::new(store), at(1)).unwrap();
+        let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
+        Self { engine, profile, next: from, clock: 1 }
+    }
+
+    pub fn now(&mut self) -> Now {
+        self.clock += 1;
+        Now {
+            monotonic: Moment::ZERO.after(Duration::from_millis(self.clock)),
+            wall: Timestamp::from_micros(1_700_000_000_000_000 + 1_000 * self.clock as i64),
+        }
+    }
+
+    /// Ids that rise with time, as those of a wheel do.
+    pub fn id(&mut self) -> RunId {
+        self.next += 1;
+        RunId(0x0190_0000_0000_7000_8000_0000_0000_0000 + (self.next << 64) + self.next)
+    }
+
+    pub fn submission(&mut self) -> Submission {
+        Submission {
+            id: self.id(),
+            profile: self.profile,
+            priority: Priority::NORMAL,
+            deadline: None,
+            key: None,
+            attachment: None,
+        }
+    }
+
+    /// Submits so many at once, in one decision, and says what is to start.
+    pub fn submit(&mut self, count: usize) -> Vec<Start> {
+        let inputs: Vec<Input> =
+            (0..count).map(|_| Input::Command(Command::Submit(self.submission()))).collect();
+        self.turn(inputs)
+    }
+
+    pub fn submit_with(&mut self, attachment: Attachment) -> Vec<Start> {
+        let submission = Submission { attachment: Some(Arc::new(attachment)), ..self.submission() };
+        self.turn(vec![Input::Command(Command::Submit(submission))])
+    }
+
+    /// Ends attempts, in one decision.
+    pub fn end(&mut self, starts: &[Start], outcome: impl Fn() -> Outcome) -> Vec<Start> {
+        let ended = |start: &Start| {
+            let (task, attempt) = (start.task, start.attempt);
+            Input::Event(Event::AttemptEnded { task, attempt, outcome: outcome() })
+        };
+        self.turn(starts.iter().map(ended).collect())
+    }
+
+    pub fn turn(&mut self, inputs: Vec<Input>) -> Vec<Start> {
+        let now = self.now();
+        let outputs = self.engine.turn(now, inputs).unwrap();
+        let start = |action: &Action| match action {
+            Action::StartAttempt(start) => Some(*start),
+            _ => None,
+        };
+        outputs.actions.iter().filter_map(start).collect()
+    }
+}
+
+pub fn at(seconds: u64) -> Now {
+    Now {
+        monotonic: Moment::ZERO.after(Duration::from_secs(seconds)),
+        wall: Timestamp::from_seconds(1_700_000_000 + seconds as i64),
+    }
+}

@@ -1,0 +1,212 @@
+//! What a data folder refuses, and what it makes of files it finds.
+//!
+//! Several processes on one folder are in `sqlite_processes`.
+#![allow(clippy::unwrap_used)]
+
+mod sqlite_common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use sqlite_common::{Rig, TestFolder};
+use tidewheel::Outcome;
+use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
+use tidewheel::store::{Store as _, StoreError};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn fill(data: &DataFolder) {
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let starts = rig.submit(50);
+    rig.end(&starts[..25], || Outcome::Succeeded);
+}
+
+fn refused(folder: &TestFolder) -> FolderError {
+    DataFolder::open(folder.path(), Options::default()).unwrap_err()
+}
+
+#[test]
+fn everything_is_for_its_owner_alone() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let _rig = Rig::open(data.shard("default").unwrap());
+    for inner in ["", "locks", "logs"] {
+        assert_eq!(mode(&folder.path().join(inner)), 0o700, "{inner}");
+    }
+    for file in ["tidewheel.db", "tidewheel.db-wal", "tidewheel.db-shm", "locks/default.lock"] {
+        assert_eq!(mode(&folder.path().join(file)), 0o600, "{file}");
+    }
+    let copy = folder.path().join("copy.db");
+    data.backup(&copy).unwrap();
+    assert_eq!(mode(&copy), 0o600);
+}
+
+#[test]
+fn a_folder_that_others_can_write_is_refused_and_one_they_can_read_is_closed() {
+    let folder = TestFolder::new();
+    fs::create_dir(folder.path()).unwrap();
+    for bits in [0o777, 0o720, 0o702] {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(bits)).unwrap();
+        let error = refused(&folder);
+        assert!(matches!(error, FolderError::WritableByOthers { .. }), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made in it");
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder.open();
+    assert_eq!(mode(folder.path()), 0o700);
+}
+
+#[test]
+fn what_is_not_our_database_is_refused_and_left_as_it_is() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let path = data.database().to_owned();
+    fill(&data);
+    drop(data);
+    let whole = fs::read(&path).unwrap();
+    assert!(!path.with_extension("db-wal").exists(), "the last to close tidies up");
+
+    let foreign = folder.path().join("foreign.db");
+    let other = rusqlite::Connection::open(&foreign).unwrap();
+    other.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)").unwrap();
+    drop(other);
+    let cases: [(&str, Vec<u8>); 7] = [
+        ("empty", Vec::new()),
+        ("text", b"hello, this is not a database".repeat(9)),
+        ("zeros", vec![0; whole.len()]),
+        ("foreign", fs::read(&foreign).unwrap()),
+        ("cut in the header", whole[..50].to_vec()),
+        ("cut in half", whole[..whole.len() / 2].to_vec()),
+        ("cut by a page", whole[..whole.len() - 4096].to_vec()),
+    ];
+    for (what, bytes) in cases {
+        fs::write(&path, &bytes).unwrap();
+        let error = refused(&folder);
+        assert!(matches!(error, FolderError::NotOurs { .. }), "{what}: {error:?}");
+        assert!(error.to_string().contains("left as it is"), "{error}");
+        assert!(fs::read(&path).unwrap() == bytes, "{what} was touched");
+    }
+    fs::write(&path, whole).unwrap();
+    let (_, snapshot) = folder.open().shard("default").unwrap().take_tenure().unwrap();
+    assert_eq!(snapshot.submissions.len(), 25);
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_a_hint() {
+    let folder = TestFolder::new();
+    let path = folder.open().database().to_owned();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 1000).unwrap();
+    let refuse = || {
+        let error = refused(&folder);
+        assert!(matches!(error, FolderError::Newer { found: 1000, .. }), "{error:?}");
+        assert!(error.to_string().contains("upgrade tidewheel or use another folder"), "{error}");
+    };
+    // Once while the version is only in the log, once when it is in the file.
+    refuse();
+    drop(connection);
+    refuse();
+}
+
+#[test]
+fn a_record_of_a_newer_program_is_refused_with_a_hint() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    fill(&data);
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    connection.execute("UPDATE profiles SET spec = '{\"v\":9}'", []).unwrap();
+    let error = data.shard("default").unwrap().take_tenure().unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("upgrade tidewheel"), "{error}");
+}
+
+#[test]
+fn the_mark_stays_and_differs_between_folders() {
+    let (one, two) = (TestFolder::new(), TestFolder::new());
+    let mark = one.open().mark().to_owned();
+    assert_eq!(mark.len(), 32);
+    assert_eq!(one.open().mark(), mark);
+    assert_ne!(two.open().mark(), mark);
+}
+
+#[test]
+fn shards_have_plain_names() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    for name in ["", "..", "../up", "a/b", "Default", "ä", ".open", &"x".repeat(65)] {
+        assert!(data.shard(name).is_err(), "{name}");
+    }
+    for name in ["default", "a.b-c_9", &"x".repeat(64)] {
+        data.shard(name).unwrap();
+    }
+}
+
+#[test]
+fn shards_do_not_see_each_other() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut one = Rig::open(data.shard("one").unwrap());
+    let mut two = Rig::open_at(data.shard("two").unwrap(), 1000);
+    one.submit(3);
+    two.submit(4);
+    drop((one, two));
+    let count = |name: &str| {
+        let (_, snapshot) = data.shard(name).unwrap().take_tenure().unwrap();
+        snapshot.submissions.len()
+    };
+    assert_eq!((count("one"), count("two"), count("three")), (3, 4, 0));
+    assert_eq!(data.abandoned().unwrap(), ["one", "two"]);
+}
+
+#[test]
+fn a_fresh_shard_goes_when_it_has_nothing_left_to_do() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let (done, waiting) = (data.fresh_shard().unwrap(), data.fresh_shard().unwrap());
+    assert_ne!(done, waiting);
+    let lock = |name: &str| folder.path().join(format!("locks/{name}.lock")).exists();
+    let mut rig = Rig::open(data.shard(&done).unwrap());
+    let starts = rig.submit(2);
+    assert!(data.abandoned().unwrap().is_empty(), "it is held");
+    rig.end(&starts, || Outcome::Succeeded);
+    assert!(lock(&done));
+    drop(rig);
+    assert!(!lock(&done));
+    let mut rig = Rig::open_at(data.shard(&waiting).unwrap(), 1000);
+    rig.submit(1);
+    drop(rig);
+    assert!(lock(&waiting));
+    assert_eq!(data.abandoned().unwrap(), [waiting.clone()]);
+    // Whoever takes it over finishes its work, and then it goes as well.
+    let mut rig = Rig::open_at(data.shard(&waiting).unwrap(), 2000);
+    let outputs = std::mem::take(&mut rig.engine.outputs().actions);
+    assert!(!outputs.is_empty());
+    let starts: Vec<_> = outputs
+        .iter()
+        .filter_map(|action| match action {
+            tidewheel_core::decision::Action::StartAttempt(start) => Some(*start),
+            _ => None,
+        })
+        .collect();
+    rig.end(&starts, || Outcome::Succeeded);
+    drop(rig);
+    assert!(!lock(&waiting) && data.abandoned().unwrap().is_empty());
+}
+
+#[test]
+fn a_shard_that_was_removed_does_not_answer_to_its_old_holder() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let name = data.fresh_shard().unwrap();
+    let mut rig = Rig::open(data.shard(&name).unwrap());
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    connection.execute("DELETE FROM shards", []).unwrap();
+    let now = rig.now();
+    let submission = rig.submission();
+    let command = tidewheel_core::input::Command::Submit(submission);
+    let refused = rig.engine.turn(now, [tidewheel_core::input::Input::Command(command)]);
+    assert!(refused.is_err());
+}

@@ -1,0 +1,511 @@
+//! Records, reading, commands, pruning, backups: what a data folder does besides keeping decisions.
+//!
+//! What it refuses is in `sqlite_folder`.
+#![allow(clippy::unwrap_used)]
+
+mod sqlite_common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use sqlite_common::{Rig, TestFolder, at};
+use tidewheel::engine::Engine;
+use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
+use tidewheel::store::sqlite::restore_backup;
+use tidewheel::store::{
+    AttemptRecord, LogFile, OutputRecord, OutputValue, RunCommand, RunFilter, RunKind, Store as _,
+    StoreError,
+};
+use tidewheel::{
+    Failure, Graph, LimitSpec, Outcome, Priority, QueueSpec, Reason, Retry, RunId, ScheduleId,
+    ScheduleSpec, TaskId, TaskState, Timestamp, Trigger,
+};
+use tidewheel_core::Scheduler;
+use tidewheel_core::decision::{Decision, Start};
+use tidewheel_core::input::{Command, Event, Input};
+use tidewheel_core::spec::{Attachment, Config, Profile, RunOptions, RunSpec};
+
+fn failure() -> Outcome {
+    Outcome::Failed(Box::new(Failure { message: Arc::from("no"), ..Failure::default() }))
+}
+
+fn first_of(start: &Start) -> TaskId {
+    start.id
+}
+
+fn start_run(rig: &mut Rig, name: &str) -> (RunId, Vec<Start>) {
+    let id = rig.id();
+    let graph = Graph::from_edges([("build", "test"), ("build", "lint")]).unwrap();
+    let options = RunOptions { name: Arc::from(name), ..RunOptions::default() };
+    let mut spec = RunSpec::new(
+        Arc::new(graph),
+        options,
+        Profile { retry: Retry::times(1), ..Profile::default() },
+    );
+    spec.attachment.payload = Some(Arc::from(&b"payload"[..]));
+    let command = Command::SubmitRun { id, spec: Arc::new(spec) };
+    (id, rig.turn(vec![Input::Command(command)]))
+}
+
+#[test]
+fn a_record_is_stored_no_later_than_the_row_that_says_the_attempt_ended() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let store = data.shard("default").unwrap();
+    let recorder = store.recorder();
+    let mut rig = Rig::open(store);
+    let reader = data.reader().unwrap();
+    let starts = rig.submit(1);
+    let record = AttemptRecord {
+        task: first_of(&starts[0]),
+        attempt: 1,
+        started_at: Some(Timestamp::from_micros(5)),
+        ended_at: Some(Timestamp::from_micros(7)),
+        outcome: Some(String::from("failed")),
+        code: Some(-3),
+        signal: Some(9),
+        error: Some(String::from("ünwell")),
+        tail: Some(String::from("last words\n")),
+        stdout: Some(LogFile { path: data.logs_dir().join("a/out"), bytes: 12, cut: true }),
+        stderr: Some(LogFile { path: PathBuf::from("/elsewhere/err"), bytes: 0, cut: false }),
+        outputs: vec![
+            OutputRecord {
+                name: String::from("big"),
+                value: OutputValue::File { path: data.logs_dir().join("a/big"), bytes: 99 },
+            },
+            OutputRecord { name: String::from("x"), value: OutputValue::Bytes(vec![0, 255]) },
+        ],
+    };
+    recorder.record(record.clone());
+    assert!(reader.attempts(record.task).unwrap()[0].code.is_none(), "not yet: it is running");
+    rig.end(&starts, failure);
+    assert_eq!(reader.run(record.task.run).unwrap().unwrap().summary.state, TaskState::Failed);
+
+    let mut expected = AttemptRecord { outputs: Vec::new(), ..record.clone() };
+    expected.stdout.as_mut().unwrap().path = PathBuf::from("logs/a/out");
+    assert_eq!(reader.attempts(record.task).unwrap(), [expected]);
+    let outputs = reader.outputs(record.task).unwrap();
+    let names: Vec<_> = outputs.iter().map(|output| (&*output.name, output.value.bytes())).collect();
+    assert_eq!(names, [("big", 99), ("x", 2)]);
+    assert_eq!(outputs[1].value, OutputValue::Bytes(vec![0, 255]));
+}
+
+#[test]
+fn attempts_that_were_retried_or_lost_are_known() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, starts) = start_run(&mut rig, "ci");
+    rig.end(&starts, failure);
+    let mut starts = Vec::new();
+    for _ in 0..10_000 {
+        starts.extend(rig.turn(vec![Input::Event(Event::TimePassed)]));
+        if !starts.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(starts[0].attempt, 2);
+    drop(rig);
+    // The second is lost with its owner; the next one tries a third time.
+    let mut rig = Rig::open_at(data.shard("default").unwrap(), 100);
+    let reader = data.reader().unwrap();
+    let task = TaskId { run, index: 0 };
+    let words = || -> Vec<(u32, Option<String>)> {
+        let known = reader.attempts(task).unwrap();
+        known.into_iter().map(|attempt| (attempt.attempt, attempt.outcome)).collect()
+    };
+    let word = |text: &str| Some(text.to_owned());
+    assert_eq!(words()[..2], [(1, word("error")), (2, word("lost"))]);
+    let known = reader.attempts(task).unwrap();
+    assert_eq!(known[0].error.as_deref(), Some("no"));
+    assert!(known[0].started_at < known[0].ended_at && known[1].started_at.is_some());
+    rig.turn(vec![Input::Event(Event::TimePassed)]);
+}
+
+#[test]
+fn a_reader_sees_what_is_there_newest_first() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let ended = rig.submit(3);
+    rig.end(&ended[..2], || Outcome::Succeeded);
+    rig.end(&ended[2..], failure);
+    let (run, starts) = start_run(&mut rig, "ci");
+    let live = rig.submit(2);
+    let reader = data.reader().unwrap();
+    let list = |filter: RunFilter| -> Vec<RunId> {
+        reader.runs(&filter).unwrap().into_iter().map(|summary| summary.id).collect()
+    };
+    let all = list(RunFilter::default());
+    let mut expected: Vec<RunId> = ended.iter().chain(&starts).chain(&live).map(|s| s.id.run).collect();
+    expected.reverse();
+    assert_eq!(all, expected);
+    let failed = RunFilter { states: vec![TaskState::Failed], ..RunFilter::default() };
+    assert_eq!(list(failed), [ended[2].id.run]);
+    let named = RunFilter { name: Some(String::from("ci")), ..RunFilter::default() };
+    assert_eq!(list(named.clone()), [run]);
+    assert_eq!(list(RunFilter { live: Some(true), ..RunFilter::default() }), all[..3]);
+    assert_eq!(list(RunFilter { live: Some(false), ..RunFilter::default() }), all[3..]);
+    assert_eq!(list(RunFilter { kind: Some(RunKind::Run), ..RunFilter::default() }), [run]);
+    assert_eq!(list(RunFilter { limit: 2, ..RunFilter::default() }), all[..2]);
+    let page = reader.runs(&RunFilter { limit: 2, ..RunFilter::default() }).unwrap();
+    let next = RunFilter { before: Some(page[1].place), limit: 2, ..RunFilter::default() };
+    assert_eq!(list(next), all[2..4]);
+    let since = reader.runs(&RunFilter::default()).unwrap()[2].accepted_at;
+    assert_eq!(list(RunFilter { since: Some(since), ..RunFilter::default() }), all[..3]);
+
+    let detail = reader.run(run).unwrap().unwrap();
+    assert!(detail.summary.is_live && detail.summary.shard.as_deref() == Some("default"));
+    assert_eq!(detail.payload.as_deref(), Some(&b"payload"[..]));
+    let tasks: Vec<_> = detail.tasks.iter().map(|t| (&*t.name, &t.after[..], t.state)).collect();
+    let blocked = TaskState::Blocked;
+    let wait = [("test", &[0][..], blocked), ("lint", &[0][..], blocked)];
+    assert_eq!(tasks, [("build", &[][..], TaskState::Running), wait[0], wait[1]]);
+    let more = rig.end(&starts, || Outcome::Succeeded);
+    rig.end(&more, || Outcome::Succeeded);
+    let detail = reader.run(run).unwrap().unwrap();
+    assert_eq!((detail.summary.state, detail.summary.attempts), (TaskState::Succeeded, 3));
+    assert!(detail.summary.ended_at >= detail.summary.started_at);
+    assert!(detail.tasks.iter().all(|task| task.state == TaskState::Succeeded));
+    assert_eq!(list(named), [run]);
+
+    let text = run.to_string();
+    assert_eq!(reader.find(&text, 9).unwrap(), [run]);
+    assert_eq!(reader.find(&text[..20], 9).unwrap(), [run]);
+    assert_eq!(reader.find(&text[..4], 9).unwrap().len(), 6);
+    assert!(reader.find("zz", 9).unwrap().is_empty() && reader.find("", 9).unwrap().is_empty());
+    let counts = reader.counts().unwrap();
+    assert_eq!((counts.live_runs, counts.live_submissions), (0, 2));
+    assert_eq!(counts.ended, [(TaskState::Failed, 1), (TaskState::Succeeded, 3)]);
+    assert_eq!(reader.run(RunId(1)).unwrap(), None);
+}
+
+#[test]
+fn a_reader_sees_schedules_their_instants_queues_and_limits() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let profile = rig.engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let spec = ScheduleSpec::new(Trigger::every(Duration::from_millis(5)));
+    let add = Command::AddSchedule {
+        id: ScheduleId(9),
+        spec: Box::new(spec.clone()),
+        profile,
+        priority: Priority::HIGH,
+    };
+    let queue = Command::DefineQueue { name: Arc::from("q"), spec: QueueSpec::default() };
+    let limit = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(3) };
+    let starts = rig.turn([add, queue, limit].map(Input::Command).to_vec());
+    for _ in 0..20 {
+        rig.turn(vec![Input::Event(Event::TimePassed)]);
+    }
+    rig.end(&starts, || Outcome::Succeeded);
+    let reader = data.reader().unwrap();
+    let schedules = reader.schedules(false).unwrap();
+    assert_eq!((schedules.len(), schedules[0].id), (1, ScheduleId(9)));
+    assert_eq!((&schedules[0].spec, &*schedules[0].shard), (&spec, "default"));
+    let firings = reader.firings(ScheduleId(9), None, 100).unwrap();
+    assert!(firings.len() > 1 && firings.is_sorted_by(|a, b| a.nominal > b.nominal));
+    assert_eq!(firings.last().unwrap().fate, Ok(starts[0].id.run));
+    assert!(firings.iter().any(|firing| firing.fate == Err(String::from("overlap"))));
+    let older = reader.firings(ScheduleId(9), Some(firings[0].nominal), 1).unwrap();
+    assert_eq!(older, firings[1..2]);
+    assert!(reader.queues().unwrap().iter().any(|queue| queue.name == "q"));
+    assert_eq!(reader.limits().unwrap()[0].spec, LimitSpec::Units(3));
+}
+
+/// Somebody restored an old state and fires an instant that fired before.
+#[test]
+fn an_instant_that_fired_cannot_fire_again() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let profile = rig.engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let spec = Box::new(ScheduleSpec::new(Trigger::after(Duration::from_secs(10))));
+    let (id, priority) = (ScheduleId(9), Priority::NORMAL);
+    rig.turn(vec![Input::Command(Command::AddSchedule { id, spec, profile, priority })]);
+    let (_, stale) = data.shard("default").unwrap().take_tenure().unwrap();
+
+    let store = Box::new(data.shard("default").unwrap());
+    let mut engine = Engine::open(Config::default(), store, at(5)).unwrap();
+    engine.turn(at(20), [Input::Event(Event::TimePassed)]).unwrap();
+    let fired = data.reader().unwrap().firings(id, None, 9).unwrap();
+    assert_eq!(fired.len(), 1);
+
+    let mut store = data.shard("default").unwrap();
+    let (tenure, _) = store.take_tenure().unwrap();
+    let mut decision = Decision::new();
+    let alive = BTreeSet::new();
+    Scheduler::restore(Config::default(), stale, &alive, at(30), &mut decision).unwrap();
+    let refused = store.commit(tenure, decision.changes());
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    assert_eq!(data.reader().unwrap().firings(id, None, 9).unwrap(), fired);
+    // The store goes on.
+    let limit = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(3) };
+    let mut decision = Decision::new();
+    Scheduler::new(Config::default()).step(at(31), Input::Command(limit), &mut decision);
+    let _ = store.commit(tenure, decision.changes()).unwrap();
+}
+
+#[test]
+fn commands_reach_the_owner_once() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, _) = start_run(&mut rig, "ci");
+    let starts = rig.submit(2);
+    let (single, ended) = (starts[0].id.run, starts[1].id.run);
+    rig.end(&starts[1..], || Outcome::Succeeded);
+    let sender = folder.open();
+    let mut inbox = data.inbox("default").unwrap();
+    assert!(inbox.take().unwrap().is_empty());
+    let cancel = RunCommand::Cancel { grace: Duration::from_nanos(1_000_000_001) };
+    sender.send(single, cancel).unwrap();
+    sender.send(run, RunCommand::Pause).unwrap();
+    assert!(matches!(sender.send(ended, cancel), Err(FolderError::AlreadyEnded { .. })));
+    assert!(matches!(sender.send(RunId(5), cancel), Err(FolderError::UnknownRun { .. })));
+    let taken = inbox.take().unwrap();
+    let commands: Vec<_> = taken.iter().map(|sent| (sent.run, sent.command)).collect();
+    assert_eq!(commands, [(single, cancel), (run, RunCommand::Pause)]);
+    assert!(inbox.take().unwrap().is_empty(), "not twice");
+    assert!(data.inbox("other").unwrap().take().unwrap().is_empty());
+    inbox.acknowledge(&taken[..1]).unwrap();
+    sender.send(run, RunCommand::Resume).unwrap();
+    assert_eq!(inbox.take().unwrap()[0].command, RunCommand::Resume);
+    // What the owner did not acknowledge comes again to the next.
+    let again: Vec<_> = data.inbox("default").unwrap().take().unwrap();
+    let commands: Vec<_> = again.iter().map(|sent| sent.command).collect();
+    assert_eq!(commands, [RunCommand::Pause, RunCommand::Resume]);
+}
+
+/// Ends `count` submissions whose attempts each left a log of ten bytes.
+fn with_logs(data: &DataFolder, count: usize) -> Vec<(RunId, PathBuf)> {
+    let store = data.shard("default").unwrap();
+    let recorder = store.recorder();
+    let mut rig = Rig::open(store);
+    let starts = rig.submit(count + 1);
+    let mut kept = Vec::new();
+    for start in &starts[..count] {
+        let path = data.logs_dir().join(start.id.run.to_string()).join("1.out");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, b"0123456789").unwrap();
+        recorder.record(AttemptRecord {
+            task: start.id,
+            attempt: 1,
+            stdout: Some(LogFile { path: path.clone(), bytes: 10, cut: false }),
+            ..AttemptRecord::default()
+        });
+        kept.push((start.id.run, path));
+    }
+    rig.end(&starts[..count], || Outcome::Succeeded);
+    kept
+}
+
+fn check_rows_and_files_agree(data: &DataFolder, runs: &[(RunId, PathBuf)], newest: usize) {
+    let reader = data.reader().unwrap();
+    for (index, (run, path)) in runs.iter().enumerate() {
+        let is_kept = index >= runs.len() - newest;
+        assert_eq!(reader.run(*run).unwrap().is_some(), is_kept, "{index}");
+        assert_eq!((path.exists(), path.parent().unwrap().exists()), (is_kept, is_kept), "{index}");
+        let attempts = reader.attempts(TaskId { run: *run, index: 0 }).unwrap();
+        assert_eq!(!attempts.is_empty(), is_kept, "{index}");
+    }
+    assert_eq!(reader.counts().unwrap().live_submissions, 1, "live ones stay");
+    assert!(data.logs_dir().exists());
+}
+
+#[test]
+fn pruning_by_count_bytes_and_age() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let runs = with_logs(&data, 500);
+    let none = data.prune(Retention::default()).unwrap();
+    assert_eq!(none, Pruned::default());
+    let retention = Retention { count_max: Some(300), ..Retention::default() };
+    let pruned = data.prune(retention).unwrap();
+    assert_eq!((pruned.runs, pruned.files, pruned.bytes), (200, 200, 2_000));
+    check_rows_and_files_agree(&data, &runs, 300);
+    let retention = Retention { bytes_max: Some(1_005), ..Retention::default() };
+    assert_eq!(data.prune(retention).unwrap().runs, 200);
+    check_rows_and_files_agree(&data, &runs, 100);
+    // They ended in 2023.
+    let year = Duration::from_secs(365 * 86_400);
+    let retention = Retention { older_than: Some(100 * year), ..Retention::default() };
+    assert_eq!(data.prune(retention).unwrap().runs, 0);
+    let retention = Retention { older_than: Some(year), ..Retention::default() };
+    assert_eq!(data.prune(retention).unwrap().runs, 100);
+    check_rows_and_files_agree(&data, &runs, 0);
+    assert!(data.check().unwrap().is_empty());
+}
+
+#[test]
+fn pruning_that_died_is_finished_by_the_next() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let runs = with_logs(&data, 10);
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    // As after a crash: out of sight, some files gone, nothing else.
+    connection
+        .execute_batch(
+            "BEGIN; INSERT INTO doomed SELECT seq, run_id FROM runs ORDER BY seq LIMIT 4;
+            DELETE FROM runs WHERE seq IN (SELECT seq FROM doomed); COMMIT",
+        )
+        .unwrap();
+    fs::remove_file(&runs[0].1).unwrap();
+    let pruned = data.prune(Retention::default()).unwrap();
+    assert_eq!((pruned.runs, pruned.files), (0, 3));
+    fs::remove_dir(runs[0].1.parent().unwrap()).unwrap_or_default();
+    check_rows_and_files_agree(&data, &runs, 6);
+}
+
+#[test]
+fn pruning_removes_a_large_run_in_small_steps_and_no_file_elsewhere() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let store = data.shard("default").unwrap();
+    let recorder = store.recorder();
+    let mut rig = Rig::open(store);
+    let graph = Graph::numbered(5_000, []).unwrap();
+    let spec = RunSpec::new(Arc::new(graph), RunOptions::default(), Profile::default());
+    let command = Command::SubmitRun { id: rig.id(), spec: Arc::new(spec) };
+    let starts = rig.turn(vec![Input::Command(command)]);
+    let outside = TestFolder::new();
+    fs::create_dir(outside.path()).unwrap();
+    let other = outside.path().join("other");
+    fs::write(&other, b"theirs").unwrap();
+    for path in [other.clone(), PathBuf::from("../other"), PathBuf::from("tidewheel/../x")] {
+        let stdout = Some(LogFile { path, bytes: 6, cut: false });
+        let attempt = AttemptRecord { task: starts[0].id, attempt: 1, stdout, ..Default::default() };
+        recorder.record(attempt);
+    }
+    rig.end(&starts, || Outcome::Succeeded);
+    let retention = Retention { count_max: Some(0), ..Retention::default() };
+    assert_eq!(data.prune(retention).unwrap().runs, 1);
+    assert!(other.exists());
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    for table in ["tasks", "specs", "attempts", "runs", "doomed"] {
+        let sql = format!("SELECT COUNT(*) FROM {table}");
+        let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 0, "{table}");
+    }
+}
+
+#[test]
+fn names_are_forgotten_after_a_day() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let once = Some(tidewheel_core::spec::OnceKey::new("k", b""));
+    rig.submit_with(Attachment { payload: None, once });
+    drop(rig);
+    data.prune(Retention::default()).unwrap();
+    let (_, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
+    assert!(snapshot.names.is_empty(), "it was accepted in 2023");
+    let attachment = snapshot.submissions[0].0.attachment.as_ref().unwrap();
+    assert!(attachment.once.is_some(), "what has not ended keeps its name");
+}
+
+#[test]
+fn a_backup_under_writes_is_sound_and_complete() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let stored = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let copies = TestFolder::new();
+    fs::create_dir(copies.path()).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut rig = Rig::open(data.shard("default").unwrap());
+            while !stop.load(Ordering::SeqCst) {
+                let starts = rig.submit(10);
+                rig.end(&starts, || Outcome::Succeeded);
+                stored.fetch_add(10, Ordering::SeqCst);
+            }
+        });
+        for number in 0..5 {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let goal = stored.load(Ordering::SeqCst) + 200;
+            while stored.load(Ordering::SeqCst) < goal {
+                assert!(Instant::now() < deadline);
+                std::thread::yield_now();
+            }
+            let before = stored.load(Ordering::SeqCst);
+            let copy = copies.path().join(format!("{number}.db"));
+            data.backup(&copy).unwrap();
+            let into = copies.path().join(format!("folder{number}"));
+            restore_backup(&copy, &into, false).unwrap();
+            let restored = DataFolder::open(&into, Options::default()).unwrap();
+            let counts = restored.reader().unwrap().counts().unwrap();
+            assert!(counts.ended[0].1 >= before, "{} of {before}", counts.ended[0].1);
+            assert!(restored.check().unwrap().is_empty());
+            assert_ne!(restored.mark(), data.mark());
+        }
+        stop.store(true, Ordering::SeqCst);
+    });
+    let left: Vec<_> = fs::read_dir(copies.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 10, "nothing temporary is left: {left:?}");
+}
+
+#[test]
+fn restoring_overwrites_nothing_unless_told_and_never_what_is_in_use() {
+    let (folder, copies) = (TestFolder::new(), TestFolder::new());
+    fs::create_dir(copies.path()).unwrap();
+    let copy = copies.path().join("copy.db");
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    rig.submit(2);
+    data.backup(&copy).unwrap();
+    assert!(matches!(data.backup(&copy), Err(FolderError::Exists { .. })));
+    rig.submit(3);
+    let refused = restore_backup(&copy, folder.path(), false);
+    assert!(matches!(refused, Err(FolderError::Exists { .. })), "{refused:?}");
+    let refused = restore_backup(&copy, folder.path(), true);
+    assert!(matches!(refused, Err(FolderError::InUse { .. })), "{refused:?}");
+    drop(rig);
+    let nonsense = copies.path().join("nonsense");
+    fs::write(&nonsense, b"nonsense".repeat(99)).unwrap();
+    assert!(restore_backup(&nonsense, folder.path(), true).is_err());
+    let live = |data: &DataFolder| data.reader().unwrap().counts().unwrap().live_submissions;
+    assert_eq!(live(&data), 5);
+    drop(data);
+    restore_backup(&copy, folder.path(), true).unwrap();
+    assert_eq!(live(&folder.open()), 2);
+}
+
+#[test]
+fn a_reader_that_stays_does_not_stop_commits() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    rig.submit(1);
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    connection.execute_batch("BEGIN").unwrap();
+    let count = || -> i64 {
+        let sql = "SELECT COUNT(*) FROM live_submissions";
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(count(), 1);
+    for _ in 0..300 {
+        let starts = rig.submit(20);
+        rig.end(&starts, || Outcome::Succeeded);
+    }
+    assert_eq!(count(), 1, "it still reads what was there when it began");
+    assert_eq!(data.reader().unwrap().counts().unwrap().ended[0].1, 6_000);
+}
+
+#[test]
+fn runs_stopped_by_somebody_say_so() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, starts) = start_run(&mut rig, "ci");
+    let mode = tidewheel_core::input::CancelMode::Stop { grace: Duration::ZERO };
+    rig.turn(vec![Input::Command(Command::CancelRun { run: starts[0].task.run, mode })]);
+    rig.end(&starts, || Outcome::Cancelled);
+    let summary = data.reader().unwrap().run(run).unwrap().unwrap().summary;
+    assert_eq!((summary.state, summary.reason), (TaskState::Cancelled, Reason::Requested));
+}

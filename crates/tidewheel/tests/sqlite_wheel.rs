@@ -1,0 +1,164 @@
+//! Wheels on a data folder: what one leaves the next one finds, and other processes can steer it.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use common::{Gate, Log};
+use tidewheel::store::sqlite::{DataFolder, Durability, Options};
+use tidewheel::store::{RunCommand, RunFilter};
+use tidewheel::{Graph, Rejection, RunResult, Shutdown, Tidewheel};
+
+/// A folder that is removed with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn open(&self, durability: Durability) -> DataFolder {
+        DataFolder::open(&self.0, Options::default().durability(durability)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const BOTH: [Durability; 2] = [Durability::Power, Durability::Process];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_wheel_leaves_the_next_one_finds() {
+    for durability in BOTH {
+        let scratch = Folder::new("leaves");
+        let folder = scratch.open(durability);
+        let wheel = Tidewheel::builder().slots(1).store(folder.shard("a").unwrap()).start();
+        let gate = Gate::closed();
+        let running = wheel.submit_normal(gate.pass());
+        running.accepted().await.unwrap();
+        let graph = Graph::from_edges([("one", "two"), ("two", "three")]).unwrap();
+        let run = wheel.run(graph, |_| async {}).name("later").payload(*b"graph").start().unwrap();
+        wheel
+            .every(Duration::from_secs(3600))
+            .starting_after(Duration::from_secs(3600))
+            .payload(*b"hourly")
+            .run(|| async {})
+            .unwrap();
+        let closing = tokio::spawn({
+            let wheel = wheel.clone();
+            async move { wheel.shutdown(Shutdown::persist()).await }
+        });
+        gate.open();
+        closing.await.unwrap();
+        running.await.unwrap();
+        drop((wheel, run));
+
+        let log = Log::default();
+        let told = log.clone();
+        let wheel = Tidewheel::builder()
+            .slots(1)
+            .store(folder.shard("a").unwrap())
+            .adopt(move |attempt| {
+                let told = told.clone();
+                let payload = attempt.payload().unwrap();
+                let name = attempt.task_name();
+                async move {
+                    let payload = String::from_utf8_lossy(&payload).into_owned();
+                    told.add(format!("{payload} {}", name.as_deref().unwrap_or("-")));
+                }
+            })
+            .start();
+        let reader = folder.reader().unwrap();
+        let is_over = || {
+            let runs = reader.runs(&RunFilter::default()).unwrap();
+            runs.iter().any(|run| {
+                run.name.as_deref() == Some("later") && run.result() == Some(RunResult::Succeeded)
+            })
+        };
+        tokio::time::timeout(Duration::from_secs(60), async {
+            while !is_over() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await
+        .unwrap();
+        assert_eq!(log.take(), ["graph one", "graph two", "graph three"]);
+        wheel.shutdown(Shutdown::persist()).await;
+        assert_eq!(reader.schedules(false).unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn names_outlive_their_work_and_the_process() {
+    let scratch = Folder::new("names");
+    let folder = scratch.open(Durability::Process);
+    let mut first = None;
+    for _ in 0..2 {
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let ask = |payload: &'static [u8]| {
+            let request = wheel.task_with(|_| async { Ok::<_, &str>(()) });
+            request.payload(payload).once("order 7").submit()
+        };
+        let submission = ask(b"a");
+        let id = submission.accepted().await.unwrap();
+        assert_eq!(*first.get_or_insert(id), id);
+        submission.detach();
+        let other = ask(b"b").accepted().await;
+        assert!(matches!(other, Err(Rejection::KeyTaken { run, .. }) if run == id), "{other:?}");
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+    let runs = folder.reader().unwrap().runs(&RunFilter::default()).unwrap();
+    assert_eq!(runs.len(), 1);
+}
+
+#[tokio::test]
+async fn another_process_pauses_resumes_and_cancels_a_run() {
+    for durability in BOTH {
+        let scratch = Folder::new("steer");
+        let folder = scratch.open(durability);
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let gate = Gate::closed();
+        let passed = gate.clone();
+        let graph = Graph::from_edges([("one", "two")]).unwrap();
+        let run = wheel.run(graph, move |_| passed.pass()).start().unwrap();
+        let elsewhere = scratch.open(durability);
+        let state = |what: &'static str| {
+            let reader = elsewhere.reader().unwrap();
+            let id = run.id();
+            async move {
+                tokio::time::timeout(Duration::from_secs(60), async {
+                    loop {
+                        let detail = reader.run(id).unwrap().unwrap();
+                        let seen = match (detail.summary.result(), detail.summary.is_paused) {
+                            (Some(result), _) => result.word(),
+                            (None, true) => "paused",
+                            (None, false) => "live",
+                        };
+                        if seen == what {
+                            return;
+                        }
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                })
+                .await
+                .unwrap_or_else(|_| panic!("never {what}"));
+            }
+        };
+        elsewhere.send(run.id(), RunCommand::Pause).unwrap();
+        state("paused").await;
+        elsewhere.send(run.id(), RunCommand::Resume).unwrap();
+        state("live").await;
+        elsewhere.send(run.id(), RunCommand::Cancel { grace: Duration::ZERO }).unwrap();
+        state("cancelled").await;
+        let report = run.report().await.unwrap();
+        assert_eq!(report.result(), RunResult::Cancelled);
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}
