@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-use crate::command::{bench, schedule, simulate};
+use crate::command::{backup, bench, prune, schedule, simulate, torture};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -31,6 +31,7 @@ const AFTER_HELP: &str = "\
 Examples:
   tidewheel schedule next --cron '30 2 * * mon-fri' --tz Europe/Zurich
   tidewheel simulate build.json --slots 4 --format human
+  tidewheel backup monday.db --data /srv/tidewheel
   tidewheel bench dag --shape layered --tasks 100000
 
 Exit codes:
@@ -38,6 +39,9 @@ Exit codes:
   1   the work itself failed
   2   the command line is wrong
   3   the input or a definition in it is wrong
+  4   what was asked for is not there
+  5   somebody else is using it, or it has changed meanwhile
+  6   it is not safe, so it was not done
   70  a bug in tidewheel";
 
 /// How results are written.
@@ -53,7 +57,13 @@ pub(crate) enum Format {
 enum Command {
     Simulate(simulate::Args),
     Schedule(schedule::Args),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
+    Prune(prune::PruneArgs),
     Bench(bench::Args),
+    Torture(torture::Args),
+    #[command(hide = true)]
+    TortureVictim(torture::VictimArgs),
 }
 
 /// Runs the command line `arguments`, the first of which is the program's name.
@@ -83,7 +93,12 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<(), CommandError> {
     match command {
         Some(Command::Simulate(args)) => simulate::run(ui, &args),
         Some(Command::Schedule(args)) => schedule::run(ui, &args),
+        Some(Command::Backup(args)) => backup::backup(ui, &args),
+        Some(Command::Restore(args)) => backup::restore(ui, &args),
+        Some(Command::Prune(args)) => prune::run(ui, &args),
         Some(Command::Bench(args)) => bench::run(ui, &args),
+        Some(Command::Torture(args)) => torture::run(ui, &args),
+        Some(Command::TortureVictim(args)) => torture::run_victim(&args),
         None => ui.print(&Cli::command().render_long_help().to_string()),
     }
 }

@@ -14,6 +14,12 @@ pub enum ErrorKind {
     Usage,
     /// The input, or a definition in it, is wrong. Exit code 3.
     Input,
+    /// What was asked for is not there. Exit code 4.
+    NotFound,
+    /// Somebody else is using it, or it has changed meanwhile. Exit code 5.
+    Conflict,
+    /// It is not safe, so it was not done. Exit code 6.
+    Refused,
     /// Whoever reads our output has left. Nothing is said, exit code 0.
     BrokenPipe,
     /// A bug in this program. Exit code 70.
@@ -28,6 +34,9 @@ impl ErrorKind {
             Self::Failed => "failed",
             Self::Usage => "usage",
             Self::Input => "input",
+            Self::NotFound => "not-found",
+            Self::Conflict => "conflict",
+            Self::Refused => "refused",
             Self::BrokenPipe => "broken-pipe",
             Self::Internal => "internal",
         }
@@ -104,6 +113,9 @@ impl CommandError {
             ErrorKind::Failed => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Input => 3,
+            ErrorKind::NotFound => 4,
+            ErrorKind::Conflict => 5,
+            ErrorKind::Refused => 6,
             ErrorKind::Internal => 70,
         }
     }

@@ -9,9 +9,11 @@
 
 mod cli;
 mod command;
+mod data;
 pub mod error;
 pub mod simulate;
 mod suggest;
 mod ui;
+mod value;
 
 pub use cli::main;

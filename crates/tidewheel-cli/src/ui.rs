@@ -49,6 +49,21 @@ impl Ui {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
+    /// Tells how things go, in one line.
+    pub fn note(&self, line: &str) {
+        let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+        // Nobody has to listen.
+        let _ = writeln!(io::stderr().lock(), "{clear}{line}");
+    }
+
+    /// The same in a line that the next one replaces, if somebody watches.
+    pub fn live(&self, line: &str) {
+        let mut stream = io::stderr().lock();
+        if stream.is_terminal() {
+            let _ = write!(stream, "\r\x1b[K{line}").and_then(|()| stream.flush());
+        }
+    }
+
     /// Whether results may be coloured.
     pub fn is_colourful(&self) -> bool {
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

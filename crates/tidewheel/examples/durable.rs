@@ -24,11 +24,8 @@ async fn work(attempt: Attempt) -> Result<(), Box<dyn Error + Send + Sync>> {
 // [snippet: open]
 fn open(path: &Path) -> Result<Tidewheel, Box<dyn Error>> {
     let folder = DataFolder::open(path, Options::default().durability(Durability::Power))?;
-    let wheel = Tidewheel::builder()
-        .slots(4)
-        .store(folder.shard("orders")?)
-        .adopt(work)
-        .try_start()?;
+    let wheel =
+        Tidewheel::builder().slots(4).store(folder.shard("orders")?).adopt(work).try_start()?;
     Ok(wheel)
 }
 // [end]

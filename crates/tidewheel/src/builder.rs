@@ -233,8 +233,8 @@ impl Builder {
         };
         let now = self.clock.now_exactly();
         let reclaim = self.reclaim.unwrap_or_else(|| Box::new(|_| ()));
-        let engine = Engine::open_after(self.config, self.store, now, reclaim)
-            .map_err(BuildError::Store)?;
+        let engine =
+            Engine::open_after(self.config, self.store, now, reclaim).map_err(BuildError::Store)?;
         let state = State::new(engine, ProfileId::default(), self.adopt, self.seed);
         let settings = Settings { clock: self.clock, runtime, hub: Hub::new(self.notices) };
         let shared = Shared::new(settings, state);

@@ -60,6 +60,38 @@ fn a_folder_that_others_can_write_is_refused_and_one_they_can_read_is_closed() {
 }
 
 #[test]
+fn a_parent_that_others_can_write_is_named() {
+    let parent = TestFolder::new();
+    fs::create_dir(parent.path()).unwrap();
+    let inner = parent.path().join("inner");
+    let data = DataFolder::open(&inner, Options::default()).unwrap();
+    assert_eq!(data.open_parent(), None, "the folder for temporary files has its sticky bit");
+    fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(data.open_parent(), Some(parent.path()));
+}
+
+/// To open and close a file drops every lock of the process on it: only SQLite may do that, which
+/// knows. Otherwise the last to close elsewhere would take the log away from under this process.
+#[test]
+fn opening_a_folder_again_does_not_drop_the_locks_of_those_who_have_it_open() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    rig.submit(1);
+    folder.open();
+    data.backup(folder.path().join("copy")).unwrap();
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    use std::os::unix::fs::MetadataExt as _;
+    let inode = fs::metadata(data.database()).unwrap().ino();
+    let is_ours =
+        |line: &&str| line.contains("POSIX") && line.contains(&format!(" {} ", std::process::id()));
+    let held: Vec<_> = locks.lines().filter(is_ours).collect();
+    if !held.is_empty() || cfg!(target_os = "linux") {
+        assert!(held.iter().any(|line| line.contains(&format!(":{inode} "))), "{locks}");
+    }
+}
+
+#[test]
 fn what_is_not_our_database_is_refused_and_left_as_it_is() {
     let folder = TestFolder::new();
     let data = folder.open();
@@ -179,7 +211,7 @@ fn a_fresh_shard_goes_when_it_has_nothing_left_to_do() {
     rig.submit(1);
     drop(rig);
     assert!(lock(&waiting));
-    assert_eq!(data.abandoned().unwrap(), [waiting.clone()]);
+    assert_eq!(data.abandoned().unwrap(), std::slice::from_ref(&waiting));
     // Whoever takes it over finishes its work, and then it goes as well.
     let mut rig = Rig::open_at(data.shard(&waiting).unwrap(), 2000);
     let outputs = std::mem::take(&mut rig.engine.outputs().actions);
@@ -194,6 +226,27 @@ fn a_fresh_shard_goes_when_it_has_nothing_left_to_do() {
     rig.end(&starts, || Outcome::Succeeded);
     drop(rig);
     assert!(!lock(&waiting) && data.abandoned().unwrap().is_empty());
+}
+
+#[test]
+fn what_a_dead_holder_of_a_fresh_shard_left_is_swept_up() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let left = |name: &str, at| {
+        let path = folder.path().join("locks").join(name);
+        fs::File::create(&path).unwrap().set_modified(at).unwrap();
+        path
+    };
+    let dead = left("fresh-dead.lock", old);
+    let young = left("fresh-young.lock", std::time::SystemTime::now());
+    let other = left("other.lock", old);
+    let held = data.shard("fresh-held").unwrap();
+    assert_eq!(data.sweep().unwrap(), 1);
+    assert!(!dead.exists() && young.exists() && other.exists());
+    assert!(folder.path().join("locks/fresh-held.lock").exists());
+    drop(held);
+    assert!(!folder.path().join("locks/fresh-held.lock").exists());
 }
 
 #[test]

@@ -41,6 +41,8 @@ fn submissions_a_second() {
             let rate = rate(&mut rig, batch, Duration::from_secs(3));
             let total = rate * before.elapsed().as_secs_f64();
             let cpu = (cpu_time() - cpu).as_secs_f64() * 1e6 / total;
+            let log = std::fs::metadata(data.database().with_extension("db-wal")).unwrap().len();
+            println!("the log has {} MiB", log >> 20);
             println!("{durability:?} batch {batch}: {rate:.0} a second, {cpu:.1} µs of CPU each");
         }
     }
@@ -132,14 +134,29 @@ fn with_a_million_finished_and_with_none() {
     println!("the failed {} listed in {:?}", page.len(), started.elapsed());
     let started = Instant::now();
     println!("{:?} counted in {:?}", reader.counts().unwrap().ended, started.elapsed());
+    let slowest = std::thread::scope(|scope| {
+        let pruning = scope.spawn(|| {
+            let started = Instant::now();
+            let retention = Retention { count_max: Some(900_000), ..Retention::default() };
+            let pruned = full_data.prune(retention).unwrap();
+            println!("{} pruned in {:?}", pruned.runs, started.elapsed());
+        });
+        let mut times = Vec::new();
+        while !pruning.is_finished() {
+            let started = Instant::now();
+            let starts = full.submit(10);
+            full.end(&starts, || Outcome::Succeeded);
+            times.push(started.elapsed() / 2);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        times.sort();
+        (times[times.len() / 2], times[times.len() * 99 / 100], times[times.len() - 1])
+    });
+    println!("commits beside it took {slowest:?} (half, 99 of 100, all)");
     drop(full);
     let started = Instant::now();
     full_data.shard("default").unwrap().take_tenure().unwrap();
     println!("an empty snapshot beside a million finished took {:?}", started.elapsed());
-    let started = Instant::now();
-    let retention = Retention { count_max: Some(900_000), ..Retention::default() };
-    let pruned = full_data.prune(retention).unwrap();
-    println!("{} pruned in {:?}", pruned.runs, started.elapsed());
 }
 
 fn cpu_time() -> Duration {

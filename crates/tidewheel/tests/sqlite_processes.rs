@@ -2,7 +2,7 @@
 //! database.
 //!
 //! The other processes are this test binary again, told by a variable what to be.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod sqlite_common;
 
@@ -142,8 +142,10 @@ fn run_out_of_room(data: &DataFolder) {
     }
     let limit = getrlimit(Resource::Fsize);
     let log = std::fs::metadata(data.database().with_extension("db-wal")).unwrap().len();
-    let small = Rlimit { current: Some(log + 10_000), ..limit.clone() };
+    let small = Rlimit { current: Some(log + 10_000), ..limit };
     setrlimit(Resource::Fsize, small).unwrap();
+    let error = store.commit(tenure, decision.changes()).unwrap_err();
+    assert!(matches!(error, StoreError::Ambiguous { .. }), "{error:?}");
     for _ in 0..3 {
         let error = store.commit(tenure, decision.changes()).unwrap_err();
         assert!(error.is_transient(), "{error:?}");
@@ -185,14 +187,14 @@ fn a_held_shard_is_refused_with_its_holder_and_taken_over_when_that_is_killed() 
 #[test]
 fn what_was_acknowledged_survives_being_killed() {
     let folder = TestFolder::new();
-    for round in 1..=5 {
+    for round in 1..=5_u64 {
         let mut other = Other::start("count", &folder, 0);
         other.wait_for(&format!("stored {}", 37 * round));
         other.kill();
         let mut rest = String::new();
         other.lines.read_to_string(&mut rest).unwrap();
         let said = rest.lines().filter(|line| line.starts_with("stored ")).count() as u64;
-        let said = said + 37 * u64::from(round);
+        let said = said + 37 * round;
         let data = folder.open();
         let counts = data.reader().unwrap().counts().unwrap();
         let ended: u64 = counts.ended.iter().map(|(_, count)| count).sum();

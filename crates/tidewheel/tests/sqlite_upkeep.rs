@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use sqlite_common::{Rig, TestFolder, at};
 use tidewheel::engine::Engine;
-use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
 use tidewheel::store::sqlite::restore_backup;
+use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
 use tidewheel::store::{
     AttemptRecord, LogFile, OutputRecord, OutputValue, RunCommand, RunFilter, RunKind, Store as _,
     StoreError,
@@ -89,7 +89,8 @@ fn a_record_is_stored_no_later_than_the_row_that_says_the_attempt_ended() {
     expected.stdout.as_mut().unwrap().path = PathBuf::from("logs/a/out");
     assert_eq!(reader.attempts(record.task).unwrap(), [expected]);
     let outputs = reader.outputs(record.task).unwrap();
-    let names: Vec<_> = outputs.iter().map(|output| (&*output.name, output.value.bytes())).collect();
+    let names: Vec<_> =
+        outputs.iter().map(|output| (&*output.name, output.value.bytes())).collect();
     assert_eq!(names, [("big", 99), ("x", 2)]);
     assert_eq!(outputs[1].value, OutputValue::Bytes(vec![0, 255]));
 }
@@ -141,7 +142,8 @@ fn a_reader_sees_what_is_there_newest_first() {
         reader.runs(&filter).unwrap().into_iter().map(|summary| summary.id).collect()
     };
     let all = list(RunFilter::default());
-    let mut expected: Vec<RunId> = ended.iter().chain(&starts).chain(&live).map(|s| s.id.run).collect();
+    let mut expected: Vec<RunId> =
+        ended.iter().chain(&starts).chain(&live).map(|s| s.id.run).collect();
     expected.reverse();
     assert_eq!(all, expected);
     let failed = RunFilter { states: vec![TaskState::Failed], ..RunFilter::default() };
@@ -379,7 +381,8 @@ fn pruning_removes_a_large_run_in_small_steps_and_no_file_elsewhere() {
     fs::write(&other, b"theirs").unwrap();
     for path in [other.clone(), PathBuf::from("../other"), PathBuf::from("tidewheel/../x")] {
         let stdout = Some(LogFile { path, bytes: 6, cut: false });
-        let attempt = AttemptRecord { task: starts[0].id, attempt: 1, stdout, ..Default::default() };
+        let attempt =
+            AttemptRecord { task: starts[0].id, attempt: 1, stdout, ..Default::default() };
         recorder.record(attempt);
     }
     rig.end(&starts, || Outcome::Succeeded);
@@ -446,7 +449,8 @@ fn a_backup_under_writes_is_sound_and_complete() {
         }
         stop.store(true, Ordering::SeqCst);
     });
-    let left: Vec<_> = fs::read_dir(copies.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(copies.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 10, "nothing temporary is left: {left:?}");
 }
 

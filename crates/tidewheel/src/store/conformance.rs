@@ -475,7 +475,8 @@ fn a_stopped_run_and_a_paused_scheduler_come_back_so(opener: &Opener) {
 
 fn whatever_state_a_task_has_comes_back(opener: &Opener) {
     let mut engine = open(opener);
-    let graph = Graph::from_edges([("bad", "skipped"), ("good", "last"), ("free", "last")]).unwrap();
+    let graph =
+        Graph::from_edges([("bad", "skipped"), ("good", "last"), ("free", "last")]).unwrap();
     let options = RunOptions { slots: Some(9), ..RunOptions::default() };
     let profile = Profile { task_timeout: Some(Duration::from_secs(99)), ..Profile::default() };
     let (_, actions) = start_run(&mut engine, RunSpec::new(Arc::new(graph), options, profile));

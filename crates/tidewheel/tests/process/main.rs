@@ -13,6 +13,7 @@ mod output;
 mod scene;
 mod speed;
 mod stop;
+mod wheel;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -28,8 +29,15 @@ fn main() -> ExitCode {
         Some("--as-printer") => return around::as_printer(),
         _ => {}
     }
-    let groups =
-        [around::TESTS, exits::TESTS, limits::TESTS, loss::TESTS, output::TESTS, stop::TESTS];
+    let groups = [
+        around::TESTS,
+        exits::TESTS,
+        limits::TESTS,
+        loss::TESTS,
+        output::TESTS,
+        stop::TESTS,
+        wheel::TESTS,
+    ];
     let (usual, ignored) = (groups.concat(), speed::TESTS.to_vec());
     let chosen = if has("--ignored") { ignored } else { usual };
     if has("--list") {

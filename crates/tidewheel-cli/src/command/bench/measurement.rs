@@ -61,9 +61,9 @@ impl Measurement {
                 let mut value = serde_json::to_value(&line).map_err(CommandError::internal)?;
                 if let Some(fields) = value.as_object_mut() {
                     let more = self.figures.iter();
-                    fields.extend(more.map(|(name, figure)| {
-                        ((*name).to_owned(), rounded(*figure, 6).into())
-                    }));
+                    fields.extend(
+                        more.map(|(name, figure)| ((*name).to_owned(), rounded(*figure, 6).into())),
+                    );
                 }
                 ui.print(&value.to_string())
             }

@@ -52,12 +52,13 @@ async fn run(
     scratch: &Scratch,
     graph: Arc<Graph>,
 ) -> Result<Duration, CommandError> {
+    let store = scratch.store()?;
     let processes = Processes::builder()
         .spawner(Spawner::this_program())
         .mark(scratch.folder.mark())
-        .logs(scratch.folder.logs_dir());
+        .logs(scratch.folder.logs_dir())
+        .hold(store.share_lock().map_err(|error| failed(error.into()))?);
     let processes = processes.start().await.map_err(|error| failed(error.into()))?;
-    let store = scratch.store()?;
     let wheel = Tidewheel::builder().slots(args.slots).store(store);
     let wheel = wheel.try_start().map_err(|error| failed(error.into()))?;
     let command = Arc::new(ProcessCommand::argv([&args.program]));

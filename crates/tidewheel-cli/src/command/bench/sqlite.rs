@@ -72,7 +72,10 @@ async fn complete(wheel: Tidewheel, tasks: u64, in_flight: u32) -> Result<Durati
         }));
     }
     for flight in flights {
-        flight.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))?;
+        flight
+            .await
+            .map_err(|error| failed(error.into()))?
+            .map_err(|error| failed(error.into()))?;
     }
     Ok(started.elapsed())
 }

@@ -196,9 +196,7 @@ fn check_run(run: &StoredRun, history: &History, verdict: &mut Verdict) {
         verdict.find(Kind::Lost, format!("run {} has not ended", run.id));
     }
     let none = TaskLines::default();
-    let lines = |index: u32| {
-        history.lines.get(&TaskId { run: run.id, index }).unwrap_or(&none)
-    };
+    let lines = |index: u32| history.lines.get(&TaskId { run: run.id, index }).unwrap_or(&none);
     for task in &run.tasks {
         let id = TaskId { run: run.id, index: task.index };
         check_end(id, task, lines(task.index), verdict);

@@ -121,8 +121,8 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
     let work = args.work.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("tidewheel-torture-{}", std::process::id()))
     });
-    let settings = settings(args, &work)
-        .map_err(|error| CommandError::new(ErrorKind::Failed, error))?;
+    let settings =
+        settings(args, &work).map_err(|error| CommandError::new(ErrorKind::Failed, error))?;
     let mut names = if args.only.is_empty() { Name::ALL.to_vec() } else { args.only.clone() };
     names.dedup();
     ui.note(&format!(

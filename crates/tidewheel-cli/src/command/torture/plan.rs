@@ -49,7 +49,9 @@ impl Plan {
             Self::Small => small().collect(),
             Self::Steps => vec![steps()],
             Self::Mixed => small().chain([steps()]).collect(),
-            Self::Queue => (0..count).map(|index| Work::single(format!("queued-{index}"))).collect(),
+            Self::Queue => {
+                (0..count).map(|index| Work::single(format!("queued-{index}"))).collect()
+            }
         }
     }
 }
@@ -142,7 +144,9 @@ impl Deed {
 
 /// What a shell does for an attempt: each line is one write.
 pub(super) fn shell_text(sleep: Option<Duration>, fails: bool) -> String {
-    let say = |word: &str| format!("printf '{word} %s %s\\n' \"$TORTURE_ATTEMPT\" \"$$\" >>\"$TORTURE_LEDGER\"\n");
+    let say = |word: &str| {
+        format!("printf '{word} %s %s\\n' \"$TORTURE_ATTEMPT\" \"$$\" >>\"$TORTURE_LEDGER\"\n")
+    };
     let mut text = format!("set -e\n{}", say("start"));
     if let Some(sleep) = sleep {
         text.push_str(&format!("sleep {}\n", sleep.as_secs_f64()));

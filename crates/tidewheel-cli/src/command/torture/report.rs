@@ -89,7 +89,15 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = format!(
             "{:<10}{:>8}{:>8}{:>9}{:>10}{:>6}{:>9}{:>8}{:>10}\n",
-            "scenario", "faults", "rounds", "runs", "attempts", "lost", "doubled", "broken", "seconds"
+            "scenario",
+            "faults",
+            "rounds",
+            "runs",
+            "attempts",
+            "lost",
+            "doubled",
+            "broken",
+            "seconds"
         );
         for outcome in &self.scenarios {
             if let Some(why) = &outcome.skipped {
@@ -153,7 +161,8 @@ mod tests {
             ..Outcome::default()
         };
         let clean = Report::new(7, "power", vec![outcome(0, 0), outcome(0, 0)]);
-        let line = "torture: 2,412 faults injected, 96 runs checked, 12,344 attempts, 0 lost, 0 doubled";
+        let line =
+            "torture: 2,412 faults injected, 96 runs checked, 12,344 attempts, 0 lost, 0 doubled";
         assert_eq!(clean.line(), line);
         assert!(clean.is_clean());
         let bad = Report::new(7, "power", vec![outcome(1, 2)]);

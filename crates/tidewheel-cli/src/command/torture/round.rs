@@ -40,6 +40,7 @@ pub(super) struct Round {
     pub pause: Duration,
     pub faults: u64,
     violations: Vec<Violation>,
+    begin: Instant,
 }
 
 impl Round {
@@ -61,6 +62,7 @@ impl Round {
             pause: Duration::ZERO,
             faults: 0,
             violations: Vec::new(),
+            begin: Instant::now(),
         })
     }
 
@@ -109,7 +111,8 @@ impl Round {
         words.extend(plan);
         words.extend(more.iter().map(|word| (*word).to_owned()));
         let (first, rest) = words.split_first().context("a victim has a program")?;
-        let said = OpenOptions::new().append(true).create(true).open(self.folder.join("victim.err"));
+        let said =
+            OpenOptions::new().append(true).create(true).open(self.folder.join("victim.err"));
         let mut command = Command::new(first);
         command.args(rest).arg("--data").arg(data).arg("--ledger").arg(ledger);
         command.env(TAG, &self.tag).stdin(Stdio::null()).stdout(Stdio::null());
@@ -130,7 +133,10 @@ impl Round {
             Some(status) if status.success() => {}
             Some(status) => {
                 let said = self.last_words();
-                self.find(Kind::Broken, format!("a victim that was let be ended with {status}: {said}"));
+                self.find(
+                    Kind::Broken,
+                    format!("a victim that was let be ended with {status}: {said}"),
+                );
             }
             None => {
                 let what = format!("a victim was not done after {} s", LIFE_MAX.as_secs());
@@ -181,7 +187,8 @@ impl Round {
             // Left behind, it is only a folder among temporary ones.
             let _ = fs::remove_dir_all(&self.folder);
         }
-        Judged { verdict, faults: self.faults, folder: self.folder }
+        let seconds = self.begin.elapsed().as_secs_f64();
+        Judged { verdict, faults: self.faults, folder: self.folder, seconds }
     }
 
     fn verdict(&self) -> anyhow::Result<Verdict> {
@@ -199,6 +206,7 @@ pub(super) struct Judged {
     pub verdict: Verdict,
     pub faults: u64,
     pub folder: PathBuf,
+    pub seconds: f64,
 }
 
 /// A victim's life, or that of whoever watches over it.

@@ -12,7 +12,8 @@ use super::check::{Stored, StoredRun, StoredTask};
 use super::plan::ONCE;
 
 pub(super) fn read(data: &Path) -> anyhow::Result<Stored> {
-    let folder = DataFolder::open(data, Options::default()).context("the folder cannot be opened")?;
+    let folder =
+        DataFolder::open(data, Options::default()).context("the folder cannot be opened")?;
     let findings = folder.check()?;
     let reader = folder.reader()?;
     let filter = RunFilter { limit: u32::MAX, ..RunFilter::default() };

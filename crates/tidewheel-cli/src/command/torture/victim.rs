@@ -169,7 +169,8 @@ async fn submit_all(wheel: &Tidewheel, tools: &Tools, works: Vec<Work>) -> anyho
         tools.ledger.say(&accepted(&work, run))?;
     }
     for chunk in singles.chunks(CHUNK) {
-        let submitted: Vec<_> = chunk.iter().map(|work| submit_single(wheel, tools, work)).collect();
+        let submitted: Vec<_> =
+            chunk.iter().map(|work| submit_single(wheel, tools, work)).collect();
         let mut lines = String::new();
         for (work, submission) in chunk.iter().zip(submitted) {
             let answer = submission.accepted().await;
@@ -177,7 +178,9 @@ async fn submit_all(wheel: &Tidewheel, tools: &Tools, works: Vec<Work>) -> anyho
             let run = match answer {
                 Ok(run) => run,
                 // It may have been accepted all the same: whoever asks again is told.
-                Err(Rejection::Unavailable(_)) => insist(async || again(wheel, tools, work).await).await?,
+                Err(Rejection::Unavailable(_)) => {
+                    insist(async || again(wheel, tools, work).await).await?
+                }
                 Err(rejection) => return Err(anyhow!("`{}`: {rejection}", work.name)),
             };
             lines.push_str(&accepted(work, run));

@@ -2,8 +2,14 @@
 //!
 //! What the end means for the task is for the task's code to say.
 
-use super::{AttemptId, ProcessCommand, ProcessEnd, ProcessError, Processes, Stop};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tidewheel_core::time::Timestamp;
+
+use super::{AttemptId, Output, ProcessCommand, ProcessEnd, ProcessError, ProcessStatus};
+use super::{Processes, Stop};
 use crate::attempt::Attempt;
+use crate::store::{AttemptRecord, LogFile};
 
 impl Processes {
     /// Runs a command as the process of this attempt. When the attempt is told to stop, or its time
@@ -25,4 +31,37 @@ impl Processes {
         };
         self.run(id, command, stop).await
     }
+}
+
+impl ProcessEnd {
+    /// What a store keeps of it.
+    #[must_use]
+    pub fn record(&self, attempt: &Attempt) -> AttemptRecord {
+        let (code, signal) = match self.status {
+            ProcessStatus::Exited(code) => (Some(code), None),
+            ProcessStatus::Signalled { number, .. } => (None, Some(number)),
+        };
+        AttemptRecord {
+            task: attempt.id(),
+            attempt: attempt.number(),
+            started_at: instant(self.started),
+            ended_at: instant(self.ended),
+            code,
+            signal,
+            tail: Some(self.tail.clone()).filter(|tail| !tail.is_empty()),
+            stdout: log_file(&self.stdout),
+            stderr: log_file(&self.stderr),
+            ..AttemptRecord::default()
+        }
+    }
+}
+
+fn instant(time: SystemTime) -> Option<Timestamp> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_micros()).ok().map(Timestamp::from_micros)
+}
+
+fn log_file(output: &Output) -> Option<LogFile> {
+    let path = output.path.clone()?;
+    Some(LogFile { path, bytes: output.bytes_kept, cut: output.is_cut })
 }

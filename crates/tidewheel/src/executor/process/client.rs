@@ -2,6 +2,7 @@
 //!
 //! One attempt from start to end is in `run.rs`.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use super::command::Inheritance;
 use super::connection::Connection;
 use super::error::ProcessError;
 use super::spawner::Spawner;
+use super::wire::Request;
 
 const OUTPUT_MAX: u64 = 64 << 20;
 const GRACE: Duration = Duration::from_secs(10);
@@ -40,6 +42,7 @@ pub struct ProcessesBuilder {
     pub(super) logs: Option<PathBuf>,
     pub(super) grace: Duration,
     pub(super) output_max: u64,
+    pub(super) held: Option<Arc<OwnedFd>>,
 }
 
 impl Processes {
@@ -51,6 +54,7 @@ impl Processes {
             logs: None,
             grace: GRACE,
             output_max: OUTPUT_MAX,
+            held: None,
         }
     }
 
@@ -102,6 +106,14 @@ impl ProcessesBuilder {
         self
     }
 
+    /// A descriptor that stays open until the last process is gone, even if we are killed first:
+    /// the lock on what the processes belong to. So nobody can take over, and start anything, while
+    /// one of them lives.
+    pub fn hold(mut self, lock: OwnedFd) -> Self {
+        self.held = Some(Arc::new(lock));
+        self
+    }
+
     /// Starts the spawner.
     ///
     /// # Errors
@@ -146,6 +158,10 @@ impl Shared {
             program: settings.spawner.path().unwrap_or_default(),
             source,
         })?;
+        if let Some(held) = &settings.held {
+            let copy = held.try_clone().map_err(|source| ProcessError::Descriptors { source })?;
+            connection.send(&Request::Hold, vec![copy]);
+        }
         *self.slot() = Some(Arc::clone(&connection));
         Ok(connection)
     }

@@ -43,6 +43,7 @@ pub(super) fn serve() -> io::Result<()> {
         outgoing: Report::Hello(HELLO.to_vec()).encode(),
         untold: Vec::new(),
         trees: Trees::new(),
+        held: Vec::new(),
     };
     let outcome = spawner.turns(&wake);
     spawner.trees.end_all();
@@ -77,6 +78,8 @@ struct Serving {
     outgoing: Vec<u8>,
     untold: Vec<Untold>,
     trees: Trees,
+    /// Kept open until the last process below is gone: locks of whoever started us.
+    held: Vec<Vec<OwnedFd>>,
 }
 
 /// A start that was not told yet.
@@ -157,6 +160,7 @@ impl Serving {
                     self.trees.stop(key, Duration::from_millis(grace_ms));
                 }
                 Request::Kill { key } => self.trees.kill(key),
+                Request::Hold => self.held.extend(self.descriptors.pop_front()),
             }
         }
         self.frames = frames;
@@ -257,8 +261,8 @@ fn start(
         }
         Some(limits) => {
             let exe = OsStr::new("/proc/self/exe").to_owned();
-            let (theirs, mut command) =
-                Control::prepare(&exe, limits, input, program.into()).map_err(|_| Refusal::Descriptors)?;
+            let (theirs, mut command) = Control::prepare(&exe, limits, input, program.into())
+                .map_err(|_| Refusal::Descriptors)?;
             control = Some(theirs);
             command.args(argv);
             command

@@ -39,6 +39,8 @@ pub(super) enum Request<'a> {
     Kill {
         key: u64,
     },
+    /// The descriptor that comes with it is kept open for as long as the spawner lives.
+    Hold,
 }
 
 /// One child to start. Which descriptors come with it is said by `has`, in the order of 0, 1, 2.
@@ -92,6 +94,7 @@ impl Request<'_> {
             Self::Spawn(spawn) => spawn.encode(),
             Self::Stop { key, grace_ms } => Encoder::new(2).u64(*key).u64(*grace_ms).finish(),
             Self::Kill { key } => Encoder::new(3).u64(*key).finish(),
+            Self::Hold => Encoder::new(4).finish(),
         }
     }
 }
@@ -103,6 +106,7 @@ impl<'a> Request<'a> {
             1 => Self::Spawn(SpawnRequest::decode(&mut decoder)?),
             2 => Self::Stop { key: decoder.u64()?, grace_ms: decoder.u64()? },
             3 => Self::Kill { key: decoder.u64()? },
+            4 => Self::Hold,
             _ => return Err(malformed()),
         })
     }

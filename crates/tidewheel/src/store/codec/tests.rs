@@ -248,7 +248,10 @@ fn states_of_schedules() {
             cursor: micros(i64::MIN),
             pending: Some(Pending { nominal: micros(2), due: micros(3) }),
             queue: [Pending { nominal: micros(4), due: micros(5) }].into(),
-            fired_ranges: FiredRanges::from_ranges([(micros(6), micros(7)), (micros(9), micros(9))]),
+            fired_ranges: FiredRanges::from_ranges([
+                (micros(6), micros(7)),
+                (micros(9), micros(9)),
+            ]),
             last_fired: Some(micros(8)),
             last_decided: Some(micros(i64::MAX)),
             outstanding: u32::MAX,

@@ -10,7 +10,7 @@
 //! The second step is needed because under steady load a thread never quite catches up, and the
 //! log starts over only when every page of it was moved.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Drop for Mover {
     }
 }
 
-fn serve(path: &PathBuf, called: &Receiver<()>) {
+fn serve(path: &Path, called: &Receiver<()>) {
     let mut connection = None;
     while called.recv().is_ok() {
         if connection.is_none() {
@@ -112,7 +112,5 @@ fn tend(connection: &Connection) -> rusqlite::Result<()> {
 
 /// How many pages are in the log, moved or not.
 fn pages(connection: &Connection) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
-        .query_row([], |row| row.get(1))
+    connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?.query_row([], |row| row.get(1))
 }

@@ -3,7 +3,6 @@
 //! What is asked through them is elsewhere.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -17,8 +16,8 @@ use super::{private, schema};
 
 /// The first SQLite without the bug that let a reset of the write-ahead log destroy data.
 const SQLITE_MIN: (i32, &str) = (3_051_003, "3.51.3");
-/// The first bytes of every SQLite database.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// What every SQLite database begins with is so long.
+const HEADER_BYTES: u64 = 100;
 /// Statements kept ready by each connection that writes; more than there are.
 const STATEMENTS_MAX: usize = 64;
 /// To what size the write-ahead log is cut when it starts over.
@@ -43,13 +42,9 @@ pub(super) fn prepare(path: &Path, durability: Durability) -> Result<(), FolderE
     if !path.exists() {
         return create(path);
     }
-    check_header(path)?;
+    check_ours(path)?;
     let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
-    let connection = open(path, durability).map_err(|error| not_ours(path, error))?;
-    let version = schema::user_version(&connection).map_err(|error| not_ours(path, error))?;
-    if version > schema::VERSION {
-        return Err(newer(path, version));
-    }
+    let connection = open(path, durability).map_err(database)?;
     schema::migrate(&connection, schema::MIGRATIONS).map_err(database)?;
     // A restored copy comes without.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(database)
@@ -123,33 +118,29 @@ fn write_first(path: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Looks at the first bytes before SQLite does, so that nothing foreign is ever touched.
-pub(super) fn check_header(path: &Path) -> Result<(), FolderError> {
-    let not_ours = |what: &str| FolderError::NotOurs { path: path.to_owned(), what: what.into() };
-    let mut header = [0; 100];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    if let Err(source) = read {
-        return Err(match source.kind() {
-            std::io::ErrorKind::UnexpectedEof => not_ours("it is cut off"),
-            _ => FolderError::io("read", path, source),
-        });
+/// Whether the file is a database of ours that this program can read. Nothing is written.
+///
+/// SQLite itself looks: to open and close the file by other means would, by the rules of POSIX,
+/// drop the locks of every connection that this process has to it.
+pub(super) fn check_ours(path: &Path) -> Result<(), FolderError> {
+    let refused = |what: &str| FolderError::NotOurs { path: path.to_owned(), what: what.into() };
+    let size =
+        std::fs::metadata(path).map_err(|source| FolderError::io("look at", path, source))?.len();
+    if size < HEADER_BYTES {
+        return Err(refused("it is cut off"));
     }
-    if header.iter().all(|byte| *byte == 0) {
-        return Err(not_ours("it is filled with zeros"));
+    let look = || {
+        let connection = open_read_only(path)?;
+        let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+        // Reading the schema makes SQLite compare the file with what its first page says of it.
+        number("SELECT COUNT(*) FROM sqlite_schema")?;
+        Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?))
+    };
+    match look().map_err(|error| not_ours(path, error))? {
+        (schema::APPLICATION_ID, version) if version > schema::VERSION => Err(newer(path, version)),
+        (schema::APPLICATION_ID, _) => Ok(()),
+        _ => Err(refused("it is the database of another program")),
     }
-    if &header[..16] != MAGIC {
-        return Err(not_ours("it is something else"));
-    }
-    if number(&header, 68) != schema::APPLICATION_ID {
-        return Err(not_ours("it is the database of another program"));
-    }
-    let version = number(&header, 60);
-    if version > schema::VERSION { Err(newer(path, version)) } else { Ok(()) }
-}
-
-fn number(header: &[u8; 100], at: usize) -> i64 {
-    let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-    i64::from(i32::from_be_bytes(bytes))
 }
 
 fn newer(path: &Path, found: i64) -> FolderError {
@@ -159,7 +150,7 @@ fn newer(path: &Path, found: i64) -> FolderError {
 fn not_ours(path: &Path, error: rusqlite::Error) -> FolderError {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
-            let what = String::from("it is damaged or cut off (restore a backup)");
+            let what = String::from("it is something else, damaged or cut off");
             FolderError::NotOurs { path: path.to_owned(), what }
         }
         _ => FolderError::Store(store_error(error, Stage::Before, path)),

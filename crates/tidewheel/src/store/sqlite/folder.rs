@@ -148,6 +148,13 @@ impl DataFolder {
         self.inner.path.join("logs")
     }
 
+    /// A folder above this one in which others could put a folder of theirs in its place, for a
+    /// warning.
+    #[must_use]
+    pub fn open_parent(&self) -> Option<&Path> {
+        private::open_parent(&self.inner.path)
+    }
+
     /// A random text that names this folder and no other, for as long as it lives.
     #[must_use]
     pub fn mark(&self) -> &str {

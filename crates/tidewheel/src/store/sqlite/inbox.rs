@@ -152,8 +152,7 @@ fn send(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sen
 fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
     let sql = "SELECT shard FROM live_runs WHERE run_id = ?1
         UNION ALL SELECT shard FROM live_submissions WHERE run_id = ?1";
-    let shard: Option<i64> =
-        connection.query_row(sql, [blob(run)], |row| row.get(0)).optional()?;
+    let shard: Option<i64> = connection.query_row(sql, [blob(run)], |row| row.get(0)).optional()?;
     let Some(shard) = shard else {
         let sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)";
         let is_known = connection.query_row(sql, [blob(run)], |row| row.get(0))?;

@@ -16,7 +16,7 @@ use super::private;
 /// A lock that this process holds until it is dropped.
 #[derive(Debug)]
 pub(super) struct FileLock {
-    /// Held open: closing it gives the lock back. Descriptors are not passed on to other programs.
+    /// Held open: the lock lasts as long as it, and as those it is shared with.
     file: File,
     path: PathBuf,
 }
@@ -50,6 +50,21 @@ impl FileLock {
         }
     }
 
+    /// Whether nobody has the lock at this moment. Nothing is made or changed.
+    pub(super) fn is_free(path: &Path) -> Result<bool, FolderError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+            Err(source) => return Err(FolderError::io("open the lock", path, source)),
+        };
+        // Shared, so that several may look at once.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(source)) => Err(FolderError::io("lock", path, source)),
+        }
+    }
+
     /// Waits for the lock.
     pub(super) fn wait(path: &Path) -> Result<Self, FolderError> {
         let file = open(path)?;
@@ -64,6 +79,13 @@ impl FileLock {
         let _ = std::fs::remove_file(&self.path);
     }
 
+    /// Another descriptor of the same lock: the lock lasts until both are closed, or until this one
+    /// is dropped by a living process.
+    #[cfg(unix)]
+    pub(super) fn share(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.file.try_clone().map(Into::into)
+    }
+
     fn write_holder(&self) {
         let text = format!("{} {}\n", std::process::id(), now().as_micros());
         let mut file = &self.file;
@@ -72,6 +94,14 @@ impl FileLock {
             .set_len(0)
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(text.as_bytes()));
+    }
+}
+
+/// A living process gives the lock back for all descriptors that share it.
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // If it fails, closing the file does the same once nobody shares it.
+        let _ = self.file.unlock();
     }
 }
 

@@ -50,6 +50,27 @@ pub(super) fn check_folder(path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
+/// The nearest folder above in which others could put another one in place of this.
+pub(super) fn open_parent(path: &Path) -> Option<&Path> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // In a folder with the sticky bit, such as /tmp, only owners rename and remove.
+        let is_open = |folder: &&Path| {
+            std::fs::metadata(folder).is_ok_and(|metadata| {
+                let mode = metadata.permissions().mode();
+                mode & 0o022 != 0 && mode & 0o1000 == 0
+            })
+        };
+        path.ancestors().skip(1).find(is_open)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// Refuses file systems of other machines.
 pub(super) fn check_file_system(path: &Path) -> Result<(), FolderError> {
     #[cfg(target_os = "linux")]

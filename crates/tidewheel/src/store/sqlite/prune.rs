@@ -20,7 +20,7 @@ use super::error::FolderError;
 use super::folder::{DataFolder, now};
 
 /// Ended runs looked at or removed at once; at this size no statement takes long.
-const RUNS_AT_ONCE: i64 = 200;
+const RUNS_AT_ONCE: i64 = 500;
 /// Rows removed at once.
 const ROWS_AT_ONCE: i64 = 1_000;
 /// Rows stepped over at once.
@@ -114,12 +114,7 @@ impl Pruner<'_> {
     }
 
     /// Takes some of the runs from the place `from` on out of sight. Says where to go on.
-    fn doom(
-        &mut self,
-        from: i64,
-        last: i64,
-        cutoff: Timestamp,
-    ) -> rusqlite::Result<Option<i64>> {
+    fn doom(&mut self, from: i64, last: i64, cutoff: Timestamp) -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT seq, accepted_at, ended_at FROM runs
             WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3";
         let rows: Vec<(i64, i64, i64)> = self
@@ -133,12 +128,13 @@ impl Pruner<'_> {
         let cutoff = cutoff.as_micros();
         let old: Vec<i64> =
             rows.iter().filter(|(.., ended)| *ended < cutoff).map(|(seq, ..)| *seq).collect();
+        let list = list_of(&old);
         in_transaction(&self.connection, |connection| {
-            for seq in &old {
-                let sql = "INSERT OR IGNORE INTO doomed SELECT seq, run_id FROM runs WHERE seq = ?1";
-                connection.prepare_cached(sql)?.execute([seq])?;
-                connection.prepare_cached("DELETE FROM runs WHERE seq = ?1")?.execute([seq])?;
-            }
+            let sql = "INSERT OR IGNORE INTO doomed SELECT seq, run_id FROM runs
+                WHERE seq IN (SELECT value FROM json_each(?1))";
+            connection.prepare_cached(sql)?.execute([&list])?;
+            let sql = "DELETE FROM runs WHERE seq IN (SELECT value FROM json_each(?1))";
+            connection.prepare_cached(sql)?.execute([&list])?;
             Ok(())
         })?;
         self.pruned.runs += old.len() as u64;
@@ -153,27 +149,30 @@ impl Pruner<'_> {
             if doomed.is_empty() {
                 return Ok(());
             }
-            for (_, run) in &doomed {
-                self.remove_files(*run)?;
-            }
-            self.remove_rows(&doomed).map_err(|error| self.folder.failed(error))?;
+            // By name: what others doom meanwhile still has its files.
+            let list = list_of(&doomed);
+            self.remove_files(&list)?;
+            self.remove_rows(&list).map_err(|error| self.folder.failed(error))?;
             thread::sleep(PAUSE);
         }
     }
 
-    fn doomed(&self) -> rusqlite::Result<Vec<(i64, [u8; 16])>> {
-        let sql = "SELECT seq, run_id FROM doomed ORDER BY seq LIMIT ?1";
+    fn doomed(&self) -> rusqlite::Result<Vec<i64>> {
+        let sql = "SELECT seq FROM doomed ORDER BY seq LIMIT ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map([RUNS_AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect()
+        statement.query_map([RUNS_AT_ONCE], |row| row.get(0))?.collect()
     }
 
-    fn remove_files(&mut self, run: [u8; 16]) -> Result<(), FolderError> {
-        let sql = "SELECT stdout_path FROM attempts WHERE run_id = ?1 AND stdout_path IS NOT NULL
-            UNION ALL SELECT stderr_path FROM attempts WHERE run_id = ?1 AND stderr_path IS NOT NULL
-            UNION ALL SELECT path FROM outputs WHERE run_id = ?1 AND path IS NOT NULL";
+    fn remove_files(&mut self, list: &str) -> Result<(), FolderError> {
+        let sql = "WITH gone AS MATERIALIZED
+                (SELECT run_id FROM doomed WHERE seq IN (SELECT value FROM json_each(?1)))
+            SELECT stdout_path FROM gone JOIN attempts USING (run_id)
+                WHERE stdout_path IS NOT NULL
+            UNION ALL SELECT stderr_path FROM gone JOIN attempts USING (run_id)
+                WHERE stderr_path IS NOT NULL
+            UNION ALL SELECT path FROM gone JOIN outputs USING (run_id) WHERE path IS NOT NULL";
         let paths = self.connection.prepare_cached(sql).and_then(|mut statement| {
-            statement.query_map([run], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
+            statement.query_map([list], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
         });
         for path in paths.map_err(|error| self.folder.failed(error))? {
             self.remove_file(Path::new(&path))?;
@@ -207,44 +206,36 @@ impl Pruner<'_> {
         Ok(())
     }
 
-    fn remove_rows(&self, doomed: &[(i64, [u8; 16])]) -> rusqlite::Result<()> {
-        let by_run = [
-            "DELETE FROM attempts WHERE id IN
-                (SELECT id FROM attempts WHERE run_id = ?1 LIMIT ?2)",
-            "DELETE FROM outputs WHERE id IN (SELECT id FROM outputs WHERE run_id = ?1 LIMIT ?2)",
+    fn remove_rows(&self, list: &str) -> rusqlite::Result<()> {
+        let parts = [
+            "DELETE FROM attempts WHERE id IN (SELECT id FROM doomed CROSS JOIN attempts
+                USING (run_id) WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
+            "DELETE FROM outputs WHERE id IN (SELECT id FROM doomed CROSS JOIN outputs
+                USING (run_id) WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
+            "DELETE FROM tasks WHERE (seq, idx) IN (SELECT seq, idx FROM doomed CROSS JOIN tasks
+                USING (seq) WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
+            "DELETE FROM added_tasks WHERE (seq, idx) IN (SELECT seq, idx FROM doomed
+                CROSS JOIN added_tasks USING (seq)
+                WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
         ];
-        let by_place = [
-            "DELETE FROM tasks WHERE seq = ?1 AND idx IN
-                (SELECT idx FROM tasks WHERE seq = ?1 LIMIT ?2)",
-            "DELETE FROM added_tasks WHERE seq = ?1 AND idx IN
-                (SELECT idx FROM added_tasks WHERE seq = ?1 LIMIT ?2)",
-        ];
-        // A run may have a hundred thousand tasks: those of one go by many small steps.
-        loop {
-            let full = in_transaction(&self.connection, |connection| {
-                let mut left = ROWS_AT_ONCE;
-                for (seq, run) in doomed {
-                    for sql in by_run {
-                        let mut statement = connection.prepare_cached(sql)?;
-                        left -= statement.execute(params![run, left])? as i64;
-                    }
-                    for sql in by_place {
-                        let mut statement = connection.prepare_cached(sql)?;
-                        left -= statement.execute(params![seq, left])? as i64;
-                    }
-                    if left <= 0 {
-                        return Ok(true);
-                    }
-                    connection.prepare_cached("DELETE FROM specs WHERE seq = ?1")?.execute([seq])?;
-                    connection.prepare_cached("DELETE FROM doomed WHERE seq = ?1")?.execute([seq])?;
+        // A run may have a hundred thousand tasks: they go in many small steps.
+        for sql in parts {
+            loop {
+                let mut statement = self.connection.prepare_cached(sql)?;
+                if (statement.execute(params![list, ROWS_AT_ONCE])? as i64) < ROWS_AT_ONCE {
+                    break;
                 }
-                Ok(false)
-            })?;
-            if !full {
-                return Ok(());
+                thread::sleep(PAUSE);
             }
-            thread::sleep(PAUSE);
         }
+        in_transaction(&self.connection, |connection| {
+            for table in ["specs", "doomed"] {
+                let sql =
+                    format!("DELETE FROM {table} WHERE seq IN (SELECT value FROM json_each(?1))");
+                connection.prepare_cached(&sql)?.execute([list])?;
+            }
+            Ok(())
+        })
     }
 
     /// Forgets instants of schedules, but never the newest of each, and ended schedules without any.
@@ -349,6 +340,12 @@ fn last_over(connection: &Connection, bytes: u64) -> rusqlite::Result<Option<i64
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Places as a list that SQLite can read.
+fn list_of(places: &[i64]) -> String {
+    let places: Vec<String> = places.iter().map(i64::to_string).collect();
+    format!("[{}]", places.join(","))
 }
 
 /// Does `work` in a transaction that may write.

@@ -31,7 +31,8 @@ pub struct Reader {
 }
 
 /// The columns of a summary, in the order in which they are read.
-const LIVE_RUN: &str = "SELECT seq, run_id, 'run', live.name, 'running', COALESCE(stopped, 'ordinary'),
+const LIVE_RUN: &str =
+    "SELECT seq, run_id, 'run', live.name, 'running', COALESCE(stopped, 'ordinary'),
         stopped_by, accepted_at, NULL, NULL, tasks, 0, 0, NULL, NULL, NULL, NULL, NULL, 1,
         live.paused, shards.name
     FROM live_runs AS live LEFT JOIN shards ON shards.id = shard";
@@ -291,9 +292,8 @@ fn detail(connection: &Connection, id: RunId) -> Result<Option<RunDetail>, Fault
     let Some(summary) = found else { return Ok(None) };
     let sql = "SELECT spec, payload FROM specs WHERE seq = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    let spec: Option<(Option<String>, Option<Vec<u8>>)> = statement
-        .query_row([summary.place], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    let spec: Option<(Option<String>, Option<Vec<u8>>)> =
+        statement.query_row([summary.place], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let (spec, payload) = spec.unwrap_or_default();
     let tasks = match (summary.kind, spec) {
         (RunKind::Run, Some(spec)) => {
@@ -376,7 +376,8 @@ fn tasks_of(
 }
 
 fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>, Fault> {
-    let sql = "SELECT number, started_at, ended_at, outcome, code, signal, error, tail, stdout_path,
+    let sql =
+        "SELECT number, started_at, ended_at, outcome, code, signal, error, tail, stdout_path,
             stdout_bytes, stdout_cut, stderr_path, stderr_bytes, stderr_cut
         FROM attempts WHERE run_id = ?1 AND idx = ?2 ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;

@@ -2,6 +2,8 @@
 //!
 //! What a shard keeps is in `store`.
 
+use std::collections::BTreeSet;
+use std::fs::DirEntry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{process, thread};
@@ -17,6 +19,11 @@ use crate::store::StoreError;
 /// How the names of shards begin that vanish when they have nothing left to do.
 const FRESH: &str = "fresh-";
 const NAME_MAX: usize = 64;
+/// How long a lock is asked for again that somebody has.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_millis(50);
+const PATIENCE_WITH_SELF: Duration = Duration::from_secs(1);
+/// How old the lock of a shard must be that has no row, to be taken for left over.
+const LEFT_OVER_AGE: Duration = Duration::from_secs(60);
 
 /// The lock on a shard; all stores of this process on the shard share it. The last one to go gives
 /// it back.
@@ -26,6 +33,16 @@ pub(super) struct ShardLock {
     folder: DataFolder,
     /// Taken out when the lock is given back.
     lock: Option<FileLock>,
+}
+
+impl ShardLock {
+    #[cfg(unix)]
+    pub(super) fn share(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        match &self.lock {
+            Some(lock) => lock.share(),
+            None => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
 }
 
 impl DataFolder {
@@ -89,7 +106,9 @@ impl DataFolder {
     /// When the folder cannot be read.
     pub fn sweep(&self) -> Result<u32, FolderError> {
         let sql = "SELECT name FROM shards WHERE substr(name, 1, 6) = 'fresh-'";
-        let names = self.shard_names(&self.connect()?, sql)?;
+        let mut names: BTreeSet<String> =
+            self.shard_names(&self.connect()?, sql)?.into_iter().collect();
+        names.extend(self.left_over_locks()?);
         let mut count = 0;
         for name in names {
             if self.is_held_here(&name) {
@@ -100,6 +119,25 @@ impl DataFolder {
             }
         }
         Ok(count)
+    }
+
+    /// The names of fresh shards whose lock is there, from processes that died before they wrote
+    /// anything, or after they had removed everything else.
+    fn left_over_locks(&self) -> Result<Vec<String>, FolderError> {
+        let locks = self.path().join("locks");
+        let entries =
+            std::fs::read_dir(&locks).map_err(|source| FolderError::io("read", &locks, source))?;
+        let is_old = |entry: &DirEntry| {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+            let age = changed.and_then(|changed| changed.elapsed().ok());
+            age.is_some_and(|age| age >= LEFT_OVER_AGE)
+        };
+        let name = |entry: DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let name = name.strip_suffix(".lock")?;
+            (name.starts_with(FRESH) && check_name(name).is_ok()).then(|| name.to_owned())
+        };
+        Ok(entries.flatten().filter(is_old).filter_map(name).collect())
     }
 
     fn shard_names(&self, connection: &Connection, sql: &str) -> Result<Vec<String>, FolderError> {
@@ -114,12 +152,7 @@ impl DataFolder {
     }
 
     fn is_free(&self, name: &str) -> Result<bool, FolderError> {
-        let path = self.lock_path(name);
-        if self.is_held_here(name) {
-            return Ok(false);
-        }
-        // Given back at once: whoever wants the shard takes it by itself.
-        Ok(FileLock::take(&path)?.is_ok())
+        Ok(!self.is_held_here(name) && FileLock::is_free(&self.lock_path(name))?)
     }
 
     fn take_lock(&self, name: &str) -> Result<Result<Arc<ShardLock>, Holder>, FolderError> {
@@ -139,18 +172,21 @@ impl DataFolder {
         Ok(Ok(shared))
     }
 
-    /// Takes a lock that nothing here shares. One that this very process has is about to be given
-    /// back by another thread, which does not take long.
+    /// Takes a lock that nothing here shares. Somebody may just be looking whether it is free, and
+    /// one that this very process has is about to be given back by another thread.
     fn take_from_others(&self, name: &str) -> Result<Result<FileLock, Holder>, FolderError> {
-        let patience = Instant::now() + Duration::from_secs(1);
+        let started = Instant::now();
         loop {
             let taken = FileLock::take(&self.lock_path(name))?;
-            match &taken {
-                Err(holder) if holder.pid == Some(process::id()) && Instant::now() < patience => {
-                    thread::sleep(Duration::from_millis(2));
-                }
-                _ => return Ok(taken),
+            let patience = match &taken {
+                Err(holder) if holder.pid == Some(process::id()) => PATIENCE_WITH_SELF,
+                Err(_) => PATIENCE_WITH_OTHERS,
+                Ok(_) => Duration::ZERO,
+            };
+            if started.elapsed() >= patience {
+                return Ok(taken);
             }
+            thread::sleep(Duration::from_millis(2));
         }
     }
 

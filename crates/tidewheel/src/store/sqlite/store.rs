@@ -35,7 +35,7 @@ pub struct SqliteStore {
     records: Vec<AttemptRecord>,
     checkpoints: Checkpoints,
     /// Declared last, so that the lock is given back when everything else is closed.
-    _lock: Arc<ShardLock>,
+    lock: Arc<ShardLock>,
 }
 
 /// Why a transaction was not completed.
@@ -76,7 +76,7 @@ impl SqliteStore {
             recorder: Recorder::default(),
             records: Vec::new(),
             checkpoints: Checkpoints::default(),
-            _lock: lock,
+            lock,
         }
     }
 
@@ -90,6 +90,17 @@ impl SqliteStore {
     #[must_use]
     pub fn shard(&self) -> &str {
         &self.name
+    }
+
+    /// A descriptor of the lock on the shard, for somebody who should outlive us: the shard cannot be
+    /// taken by others while it is open, unless this store is dropped in good order.
+    ///
+    /// # Errors
+    ///
+    /// When there are no descriptors left.
+    #[cfg(unix)]
+    pub fn share_lock(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.lock.share()
     }
 
     /// Takes what executors know of attempts of this shard.
@@ -112,12 +123,12 @@ impl SqliteStore {
             Some(connection) => connection,
             None => self.reopen()?,
         };
-        let done = connection
-            .execute_batch("BEGIN IMMEDIATE")
+        let say = |word: &str| connection.prepare_cached(word)?.execute([]);
+        let done = say("BEGIN IMMEDIATE")
             .map_err(Fault::from)
-            .and_then(|()| work(self, &connection))
-            .and_then(|value| match connection.execute_batch("COMMIT") {
-                Ok(()) => Ok(value),
+            .and_then(|_| work(self, &connection))
+            .and_then(|value| match say("COMMIT") {
+                Ok(_) => Ok(value),
                 Err(error) => Err(Fault::Database(error, Stage::Commit)),
             });
         match done {

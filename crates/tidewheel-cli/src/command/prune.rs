@@ -1,0 +1,62 @@
+//! `tidewheel prune`: removes records and logs of work that ended, by age, count and size.
+//!
+//! Work that has not ended is never touched.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use serde_json::json;
+use tidewheel::store::sqlite::Retention;
+
+use crate::cli::Format;
+use crate::data::{DataArgs, folder_error};
+use crate::error::CommandError;
+use crate::ui::Ui;
+use crate::value;
+
+/// Remove records and logs of runs that ended
+///
+/// It may be used while the folder is in use, and be interrupted: the next call goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel prune --older-than 30d
+  tidewheel prune --keep 10000 --bytes 2G --data /srv/tidewheel
+
+With --format json it prints { \"runs\": N, \"files\": N, \"bytes\": N }.")]
+pub(crate) struct PruneArgs {
+    /// Remove what ended longer ago: 90s, 15m, 12h, 30d, 4w
+    #[arg(long, value_name = "SPAN", value_parser = value::span)]
+    older_than: Option<Duration>,
+
+    /// Keep at most so many runs, the newest
+    #[arg(long, value_name = "N")]
+    keep: Option<u64>,
+
+    /// Keep at most so many bytes of logs and outputs, those of the newest runs: 500M, 2G
+    #[arg(long, value_name = "SIZE", value_parser = value::bytes)]
+    bytes: Option<u64>,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Result<(), CommandError> {
+    if args.older_than.is_none() && args.keep.is_none() && args.bytes.is_none() {
+        return Err(CommandError::usage(anyhow!("nothing is said about what to remove"))
+            .hint("use --older-than, --keep or --bytes"));
+    }
+    let folder = args.data.open_existing()?;
+    let retention =
+        Retention { older_than: args.older_than, count_max: args.keep, bytes_max: args.bytes };
+    let pruned = folder.prune(retention).map_err(|error| folder_error(error, folder.path()))?;
+    let (runs, files, bytes) = (pruned.runs, pruned.files, pruned.bytes);
+    match ui.format(Format::Human) {
+        Format::Json => {
+            ui.print(&json!({ "runs": runs, "files": files, "bytes": bytes }).to_string())
+        }
+        Format::Human => {
+            ui.print(&format!("removed {runs} runs and {files} files with {bytes} bytes"))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! SIGSTOP: a frozen victim keeps its shard, so a second one is refused; then it goes on.
+//!
+//! In every second round its spawner is killed meanwhile.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use rustix::process::Signal;
+
+use super::super::check::Kind;
+use super::super::plan::Plan;
+use super::super::round::{LIFE_MAX, Life, Round, send};
+use super::super::table;
+use super::super::victim::HELD;
+use super::Stage;
+
+const ROUNDS_DEFAULT: u64 = 6;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    while let Some(number) = stage.next_round(stage.outcome.rounds, ROUNDS_DEFAULT) {
+        let mut random = stage.random(number);
+        let mut round = stage.round(&number.to_string())?;
+        round.plan = Plan::Mixed;
+        round.count = 100;
+        round.pause = Duration::from_millis(10);
+        // Somewhere among the first steps.
+        let lines = random.between(1, 12) as usize;
+        let mut life = round.start()?;
+        let has_begun = || {
+            Ok(round.ledger_text()?.lines().filter(|line| line.starts_with("start")).count()
+                >= lines)
+        };
+        if life.wait_or(LIFE_MAX, has_begun)?.is_some() {
+            let said = round.last_words();
+            round.find(Kind::Broken, format!("a victim ended before it was stopped: {said}"));
+        } else {
+            freeze(&mut round, &life, number % 2 == 1)?;
+            round.see_out(life)?;
+        }
+        stage.close(round, &format!("round:{number}"));
+    }
+    Ok(())
+}
+
+fn freeze(round: &mut Round, life: &Life, kills_spawner: bool) -> anyhow::Result<()> {
+    life.signal(Signal::STOP)?;
+    until(|| table::state_of(life.pid() as i32) == Some('T')).context("a victim did not stop")?;
+    round.faults += 1;
+    if kills_spawner {
+        let children = table::children(life.pid());
+        let spawner = children.iter().find(|child| child.command.contains("--tidewheel-spawner"));
+        let spawner = spawner.ok_or_else(|| anyhow!("a victim has no spawner: {children:?}"))?;
+        send(spawner.pid, Signal::KILL)?;
+        round.faults += 1;
+    }
+    let mut second = round.start()?;
+    match second.wait(PATIENCE)? {
+        Some(status) if status.code() == Some(HELD) => {
+            let said = round.last_words();
+            if !said.contains(&life.pid().to_string()) {
+                round.find(Kind::Broken, format!("the holder is not named: {said}"));
+            }
+        }
+        Some(status) => {
+            round.find(Kind::Doubled, format!("a second victim was not refused: {status}"));
+        }
+        None => {
+            round.find(Kind::Broken, "a second victim was neither refused nor let in");
+            second.kill()?;
+        }
+    }
+    life.signal(Signal::CONT)
+}
+
+fn until(is_so: impl Fn() -> bool) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    while !is_so() {
+        if begin.elapsed() > PATIENCE {
+            return Err(anyhow!("waited for {} s", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Which data folder a command uses, and what its errors mean for the user.
+//!
+//! What is in a data folder is the library's business.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use tidewheel::store::StoreError;
+use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
+
+use crate::error::{CommandError, ErrorKind};
+
+/// The flag of every command that uses a data folder.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DataArgs {
+    /// The data folder [default: $TIDEWHEEL_DATA, or tidewheel in the user's data folder]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+impl DataArgs {
+    /// Where the folder is, whether it exists or not.
+    pub fn path(&self) -> Result<PathBuf, CommandError> {
+        if let Some(path) = &self.data {
+            return Ok(path.clone());
+        }
+        if let Some(path) = std::env::var_os("TIDEWHEEL_DATA").filter(|path| !path.is_empty()) {
+            return Ok(PathBuf::from(path));
+        }
+        DataFolder::default_path().ok_or_else(|| {
+            let error = anyhow!("there is no home folder to keep data in");
+            CommandError::usage(error).hint("say where with --data DIR")
+        })
+    }
+
+    /// Opens a folder that must be there.
+    pub fn open_existing(&self) -> Result<DataFolder, CommandError> {
+        let path = self.path()?;
+        if !path.join("tidewheel.db").exists() {
+            let error = anyhow!("there is no data folder at {}", path.display());
+            return Err(CommandError::new(ErrorKind::NotFound, error)
+                .hint("say where it is with --data DIR"));
+        }
+        DataFolder::open(&path, Options::default()).map_err(|error| folder_error(error, &path))
+    }
+}
+
+/// An error of a folder with its exit code and what to do about it.
+pub(crate) fn folder_error(error: FolderError, path: &Path) -> CommandError {
+    let (kind, hint) = match &error {
+        FolderError::Io { .. } => (ErrorKind::Failed, None),
+        FolderError::WritableByOthers { .. } | FolderError::NetworkFileSystem { .. } => {
+            (ErrorKind::Refused, None)
+        }
+        FolderError::NotOurs { .. } => (
+            ErrorKind::Refused,
+            Some("if it was damaged, bring back a copy with `tidewheel restore`".to_owned()),
+        ),
+        FolderError::Newer { .. } | FolderError::OldSqlite { .. } => (ErrorKind::Refused, None),
+        FolderError::UnknownRun { .. } => (
+            ErrorKind::NotFound,
+            Some(format!("runs of other data folders are not seen from {}", path.display())),
+        ),
+        FolderError::AlreadyEnded { .. } => (ErrorKind::Conflict, None),
+        FolderError::Exists { .. } => {
+            (ErrorKind::Conflict, Some("choose another name, or remove it first".to_owned()))
+        }
+        FolderError::InUse { .. } | FolderError::Store(StoreError::Held { .. }) => {
+            (ErrorKind::Conflict, Some("wait until it has ended, or end it".to_owned()))
+        }
+        _ => (ErrorKind::Failed, None),
+    };
+    let error = CommandError::new(kind, error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,74 @@
+//! Values as people write them on a command line: spans of time and amounts of data.
+//!
+//! Instants are in the command that takes them.
+
+use std::time::Duration;
+
+/// Reads `90s`, `15m`, `12h`, `30d` or `4w`.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split(text)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => {
+            return Err(format!(
+                "`{text}` has no known unit; write it like 90s, 15m, 12h, 30d, 4w"
+            ));
+        }
+    };
+    let seconds = number.checked_mul(seconds).ok_or_else(|| format!("`{text}` is too long"))?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// Reads `500`, `64K`, `10M`, `2G` or `1T`: bytes, in steps of 1024.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let unit = unit.to_ascii_lowercase();
+    let power = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err(format!("`{text}` has no known unit; write it like 500M, 2G")),
+    };
+    number.checked_mul(1024_u64.pow(power)).ok_or_else(|| format!("`{text}` is too much"))
+}
+
+fn split(text: &str) -> Result<(u64, &str), String> {
+    let text = text.trim();
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number =
+        number.parse().map_err(|_| format!("`{text}` does not begin with a whole number"))?;
+    Ok((number, unit.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_time_are_read() {
+        for (text, seconds) in [("90s", 90), ("15m", 900), ("12h", 43_200), ("30 d", 2_592_000)] {
+            assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "d", "-1d", "3", "3 fortnights", "1.5h", "99999999999999999999s"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_data_are_read() {
+        for (text, amount) in [("500", 500), ("64K", 65_536), ("1 MiB", 1 << 20), ("2gb", 2 << 30)]
+        {
+            assert_eq!(bytes(text), Ok(amount), "{text}");
+        }
+        for text in ["", "G", "3x", "99999999T"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}

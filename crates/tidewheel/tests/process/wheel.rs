@@ -1,0 +1,85 @@
+//! Processes as attempts of a wheel: timeouts and cancellations wait for the whole tree.
+//!
+//! What a process does by itself is in the other files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel::executor::process::{ProcessCommand, Processes};
+use tidewheel::{Attempt, Cancel, TaskError, Tidewheel};
+
+use crate::Test;
+use crate::scene::{Scene, block_on, until};
+
+pub const TESTS: &[Test] = &[
+    ("wheel::retry_after_a_timeout_meets_no_old_process", retry_meets_no_old_process),
+    ("wheel::cancelled_task_ends_when_its_tree_is_gone", cancelled_task_ends_with_its_tree),
+    ("wheel::end_becomes_a_record", end_becomes_a_record),
+];
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+async fn step(
+    processes: Processes,
+    command: Arc<ProcessCommand>,
+    attempt: Attempt,
+) -> Result<(), Error> {
+    let end = processes.run_attempt(&attempt, &command).await?;
+    if end.status.is_success() { Ok(()) } else { Err(end.status.to_string().into()) }
+}
+
+fn retry_meets_no_old_process() {
+    let scene = Scene::new();
+    // The first attempt hangs and ignores TERM; the second fails if anything of it is left.
+    let text = "if [ $TIDEWHEEL_ATTEMPT = 2 ]; then kill -0 $(cat pid) && exit 9; exit 0; fi
+        trap '' TERM; sleep 1000 & echo $! > new; mv new pid; while :; do sleep 0.05; done";
+    let command = Arc::new(scene.shell(text));
+    block_on(async {
+        let processes = scene.builder().grace(Duration::from_millis(20)).start().await.unwrap();
+        let wheel = Tidewheel::builder().start();
+        let task =
+            wheel.task_with(move |attempt| step(processes.clone(), Arc::clone(&command), attempt));
+        let request = task.retries(1).base_delay(Duration::ZERO);
+        request.attempt_timeout(Duration::from_millis(500)).submit().await.unwrap();
+    });
+    assert!(scene.living().is_empty());
+}
+
+fn cancelled_task_ends_with_its_tree() {
+    let scene = Scene::new();
+    let text = "trap '' TERM; sleep 1000 & touch up; while :; do sleep 0.05; done";
+    let command = Arc::new(scene.shell(text));
+    block_on(async {
+        let processes = scene.processes().await;
+        let wheel = Tidewheel::builder().start();
+        let task =
+            wheel.task_with(move |attempt| step(processes.clone(), Arc::clone(&command), attempt));
+        let submission = task.submit();
+        until("step is up", || scene.path("up").exists()).await;
+        submission.cancel(Cancel::after(Duration::from_millis(20)));
+        let error = submission.await.unwrap_err();
+        assert!(matches!(error, TaskError::Cancelled(_)), "{error:?}");
+        assert!(scene.living().is_empty(), "the tree is gone when the task has ended");
+    });
+}
+
+fn end_becomes_a_record() {
+    let scene = Scene::new();
+    let command = Arc::new(scene.shell("echo out; echo err >&2; exit 7"));
+    block_on(async {
+        let processes = scene.processes().await;
+        let wheel = Tidewheel::builder().start();
+        let task = wheel.task_with(move |attempt| {
+            let (processes, command) = (processes.clone(), Arc::clone(&command));
+            async move {
+                let end = processes.run_attempt(&attempt, &command).await?;
+                Ok::<_, Error>(end.record(&attempt))
+            }
+        });
+        let record = task.submit().await.unwrap();
+        assert_eq!((record.attempt, record.code, record.signal), (1, Some(7), None));
+        assert_eq!(record.tail.as_deref(), Some("out\nerr\n"));
+        assert_eq!(record.stdout.unwrap().bytes, 4);
+        assert!(record.started_at <= record.ended_at);
+    });
+}
