@@ -9,6 +9,7 @@ use std::time::Duration;
 use tidewheel_core::id::{AttemptId, ProfileId};
 use tidewheel_core::input::{Command, Rejection};
 use tidewheel_core::policy::{BreakerSpec, Rate};
+use tidewheel_core::row::Snapshot;
 use tidewheel_core::spec::{Config, DEFAULT_QUEUE, LimitSpec, Profile, QueueSpec};
 use tokio::runtime::Handle;
 
@@ -174,7 +175,8 @@ impl Builder {
         self
     }
 
-    /// Code for tasks that were restored from the store. Without it they fail.
+    /// Code for tasks that are restored from the store. Without it a wheel does not start on a store
+    /// that holds unfinished work: what nobody here understands is left for somebody who does.
     pub fn adopt<F, R>(mut self, code: F) -> Self
     where
         F: Fn(Attempt) -> R + Send + Sync + 'static,
@@ -232,9 +234,20 @@ impl Builder {
             None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
         };
         let now = self.clock.now_exactly();
-        let reclaim = self.reclaim.unwrap_or_else(|| Box::new(|_| ()));
+        let (reclaim, has_code) = (self.reclaim.take(), self.adopt.is_some());
+        let look = |snapshot: &Snapshot| {
+            let runs = snapshot.runs.len() + snapshot.submissions.len();
+            let schedules = snapshot.schedules.len();
+            if runs + schedules > 0 && !has_code {
+                return Err(EngineError::NoCode { runs, schedules });
+            }
+            if let Some(reclaim) = reclaim {
+                reclaim(&snapshot.under_way());
+            }
+            Ok(())
+        };
         let engine =
-            Engine::open_after(self.config, self.store, now, reclaim).map_err(BuildError::Store)?;
+            Engine::open_after(self.config, self.store, now, look).map_err(BuildError::Store)?;
         let state = State::new(engine, ProfileId::default(), self.adopt, self.seed);
         let settings = Settings { clock: self.clock, runtime, hub: Hub::new(self.notices) };
         let shared = Shared::new(settings, state);

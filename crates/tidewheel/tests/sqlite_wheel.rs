@@ -55,6 +55,10 @@ async fn what_one_wheel_leaves_the_next_one_finds() {
             let wheel = wheel.clone();
             async move { wheel.shutdown(Shutdown::persist()).await }
         });
+        // Only once it accepts nothing more, so that nothing else starts when there is room.
+        while wheel.submit_normal(std::future::ready(())).rejection().is_none() {
+            tokio::task::yield_now().await;
+        }
         gate.open();
         closing.await.unwrap();
         running.await.unwrap();

@@ -194,3 +194,23 @@ fn a_lost_engine_recovers_from_its_store() {
     assert!(engine.scheduler_mut().profile(&profile("kept")).is_ok());
     assert!(engine.scheduler_mut().profile(&profile("lost")).is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_that_nobody_here_understands_is_left_for_somebody_who_does() {
+    let store = Memory::new();
+    let wheel = builder().slots(1).store(store.clone()).start();
+    let gate = Gate::closed();
+    let running = wheel.submit_normal(gate.pass());
+    wheel.submit_normal(async {}).detach();
+    settle().await;
+    gate.open();
+    wheel.shutdown(Shutdown::persist()).await;
+    running.await.unwrap();
+    let refused = builder().store(store.clone()).try_start().unwrap_err();
+    let text = std::error::Error::source(&refused).unwrap().to_string();
+    assert!(text.contains("1 unfinished runs") && text.contains("no code"), "{text}");
+    assert_eq!(store.unfinished(), 1, "it is still there");
+    let wheel = builder().store(store.clone()).adopt(|_| async {}).start();
+    wheel.shutdown(Shutdown::drain()).await;
+    assert_eq!(store.unfinished(), 0);
+}

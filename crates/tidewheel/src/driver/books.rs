@@ -120,8 +120,13 @@ impl Shared {
     /// Waits until a decision is stored; writes it down itself if nobody else does.
     pub(super) fn wait_until_stored(self: &Arc<Self>, number: u64) -> Result<(), Rejection> {
         loop {
-            if let Writing::Ended = self.write() {
-                return self.is_stored(number).unwrap_or(Err(Rejection::ShuttingDown));
+            match self.write() {
+                Writing::Ended => {
+                    return self.is_stored(number).unwrap_or(Err(Rejection::ShuttingDown));
+                }
+                // We do not wait until it can be written: whoever keeps the books tries again.
+                Writing::Trouble(_) => self.decided(),
+                Writing::Done => {}
             }
             let state = self.lock();
             let Some(books) = &state.books else { return Ok(()) };

@@ -78,6 +78,17 @@ pub enum EngineError {
     /// The store cannot be opened.
     #[error("the store cannot be opened")]
     Open(#[source] StoreError),
+    /// There is unfinished work in the store, and nobody who knows how to do it.
+    #[error(
+        "the store holds {runs} unfinished runs and {schedules} schedules, and there is no code for \
+         them"
+    )]
+    NoCode {
+        /// Runs and single submissions.
+        runs: usize,
+        /// Schedules.
+        schedules: usize,
+    },
     /// What is stored makes no sense to the scheduler.
     #[error("what is stored cannot be restored")]
     Restore(#[source] RestoreError),
@@ -92,11 +103,11 @@ impl Engine {
     ///
     /// When the store cannot be opened or read, or refuses the first decision.
     pub fn open(config: Config, store: Box<dyn Store>, now: Now) -> Result<Self, EngineError> {
-        Self::open_after(config, store, now, |_| ())
+        Self::open_after(config, store, now, |_| Ok(()))
     }
 
-    /// As [`Engine::open`]; `lost` is told which attempts were under way when the last owner of the
-    /// store died, before anything is decided about them.
+    /// As [`Engine::open`]; `look` sees what is stored before anything is decided about it, and may
+    /// refuse to go on.
     ///
     /// # Errors
     ///
@@ -105,10 +116,10 @@ impl Engine {
         config: Config,
         mut store: Box<dyn Store>,
         now: Now,
-        lost: impl FnOnce(&[AttemptId]),
+        look: impl FnOnce(&Snapshot) -> Result<(), EngineError>,
     ) -> Result<Self, EngineError> {
         let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
-        lost(&snapshot.under_way());
+        look(&snapshot)?;
         let restored = restore(&config, &*store, snapshot, &BTreeSet::new(), now)?;
         let (decision, scheduler) = restored;
         let store = Some(store);

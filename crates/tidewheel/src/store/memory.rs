@@ -138,9 +138,7 @@ impl Rows {
         for change in changes {
             let Change::FiringStored(firing) = change else { continue };
             let before = self.firings.get(&(firing.schedule, firing.nominal));
-            if let (Some(Ok(before)), Ok(now)) = (before.map(|row| &row.fate), &firing.fate)
-                && before != now
-            {
+            if firing.fate.is_ok() && before.is_some_and(|before| before.fate.is_ok()) {
                 let what =
                     format!("schedule {} fired at {} before", firing.schedule, firing.nominal);
                 return Err(StoreError::Conflict { what });

@@ -19,7 +19,9 @@ pub(super) const MIGRATIONS: &[&str] = &[FIRST];
 /// A migration and the version that says it happened are one transaction, so a process that dies in
 /// the middle of one leaves the database as it was before.
 pub(super) fn migrate(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<()> {
-    for (index, migration) in migrations.iter().enumerate() {
+    // Versions only grow. Where nothing is to be done nobody is waited for, who may be frozen.
+    let done = usize::try_from(user_version(connection)?).unwrap_or(0);
+    for (index, migration) in migrations.iter().enumerate().skip(done) {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         // Read inside the transaction: another process may have been here meanwhile.
         let version = user_version(connection)?;
