@@ -283,7 +283,8 @@ fn is_shown(name: &str) -> bool {
             .any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
     };
     // Tests of processes have a runner of their own, which goes by lists.
-    let is_listed = text.contains("pub const TESTS: &[Test]") && text.contains(&format!(" {test})"));
+    let is_listed =
+        text.contains("pub const TESTS: &[Test]") && text.contains(&format!(" {test})"));
     let heads = [format!("fn {test}("), format!("async fn {test}(")];
     let is_head = |at: &usize| heads.iter().any(|head| lines[*at].starts_with(head));
     test.is_empty() || (0..lines.len()).filter(is_head).any(|at| is_listed || is_test(at))

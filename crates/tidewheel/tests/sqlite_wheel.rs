@@ -81,10 +81,9 @@ async fn what_one_wheel_leaves_the_next_one_finds() {
             .start();
         let reader = folder.reader().unwrap();
         let is_over = || {
-            let runs = reader.runs(&RunFilter::default()).unwrap();
-            runs.iter().any(|run| {
-                run.name.as_deref() == Some("later") && run.result() == Some(RunResult::Succeeded)
-            })
+            let later = RunFilter { name: Some("later".to_owned()), ..RunFilter::default() };
+            let runs = reader.runs(&later).unwrap();
+            runs[0].result() == Some(RunResult::Succeeded)
         };
         tokio::time::timeout(Duration::from_secs(60), async {
             while !is_over() {
