@@ -9,6 +9,7 @@ use tidewheel::store::StoreError;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
 
 use crate::error::{CommandError, ErrorKind};
+use crate::ui::Ui;
 
 /// The flag of every command that uses a data folder.
 #[derive(Debug, clap::Args)]
@@ -16,6 +17,10 @@ pub(crate) struct DataArgs {
     /// The data folder [default: $TIDEWHEEL_DATA, or tidewheel in the user's data folder]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+
+    /// Use a data folder on a network file system; two machines that use it at once destroy it
+    #[arg(long)]
+    allow_network_fs: bool,
 }
 
 impl DataArgs {
@@ -34,14 +39,22 @@ impl DataArgs {
     }
 
     /// Opens a folder that must be there.
-    pub fn open_existing(&self) -> Result<DataFolder, CommandError> {
+    pub fn open_existing(&self, ui: &Ui) -> Result<DataFolder, CommandError> {
         let path = self.path()?;
         if !path.join("tidewheel.db").exists() {
             let error = anyhow!("there is no data folder at {}", path.display());
             return Err(CommandError::new(ErrorKind::NotFound, error)
                 .hint("say where it is with --data DIR"));
         }
-        DataFolder::open(&path, Options::default()).map_err(|error| folder_error(error, &path))
+        let mut options = Options::default();
+        options.allow_network_fs = self.allow_network_fs;
+        let folder =
+            DataFolder::open(&path, options).map_err(|error| folder_error(error, &path))?;
+        if let Some(parent) = folder.open_parent() {
+            let parent = parent.display();
+            ui.warn(&format!("{parent}, above the data folder, can be written by others"));
+        }
+        Ok(folder)
     }
 }
 
@@ -49,13 +62,16 @@ impl DataArgs {
 pub(crate) fn folder_error(error: FolderError, path: &Path) -> CommandError {
     let (kind, hint) = match &error {
         FolderError::Io { .. } => (ErrorKind::Failed, None),
-        FolderError::WritableByOthers { .. } | FolderError::NetworkFileSystem { .. } => {
-            (ErrorKind::Refused, None)
+        FolderError::WritableByOthers { .. } => (ErrorKind::Refused, None),
+        FolderError::NotOurs { path: file, .. } => {
+            let is_the_folders = file.starts_with(path);
+            let hint = "if it was damaged, bring back a copy with `tidewheel restore`";
+            (ErrorKind::Refused, is_the_folders.then(|| hint.to_owned()))
         }
-        FolderError::NotOurs { .. } => (
-            ErrorKind::Refused,
-            Some("if it was damaged, bring back a copy with `tidewheel restore`".to_owned()),
-        ),
+        FolderError::NetworkFileSystem { .. } => {
+            let hint = "--allow-network-fs uses it all the same, for one machine at a time";
+            (ErrorKind::Refused, Some(hint.to_owned()))
+        }
         FolderError::Newer { .. } | FolderError::OldSqlite { .. } => (ErrorKind::Refused, None),
         FolderError::UnknownRun { .. } => (
             ErrorKind::NotFound,

@@ -64,6 +64,12 @@ impl Ui {
         }
     }
 
+    /// Writes what people should know although the command goes on.
+    pub fn warn(&self, text: &str) {
+        // There is nobody left to tell when standard error is gone.
+        let _ = writeln!(io::stderr().lock(), "warning: {text}");
+    }
+
     /// Whether results may be coloured.
     pub fn is_colourful(&self) -> bool {
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

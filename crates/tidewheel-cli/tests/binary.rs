@@ -73,6 +73,11 @@ fn every_command_has_help_with_examples_and_fits() {
         &["bench", "priority"],
         &["bench", "timers"],
         &["bench", "micro"],
+        &["bench", "sqlite"],
+        &["bench", "process"],
+        &["backup"],
+        &["restore"],
+        &["prune"],
     ];
     for command in commands {
         let output = tidewheel(&[command, &["--help"][..]].concat());
@@ -81,7 +86,15 @@ fn every_command_has_help_with_examples_and_fits() {
             assert!(line.chars().count() <= 100, "{command:?}: {line}");
         }
     }
-    for command in [&["simulate", "--help"][..], &["schedule", "next", "--help"]] {
+    for command in [
+        &["simulate", "--help"][..],
+        &["schedule", "next", "--help"],
+        &["backup", "--help"],
+        &["restore", "--help"],
+        &["prune", "--help"],
+        &["bench", "sqlite", "--help"],
+        &["bench", "process", "--help"],
+    ] {
         assert!(out(&tidewheel(command)).contains("Examples:"), "{command:?}");
     }
 }

@@ -17,6 +17,7 @@ use crate::attempt::Attempt;
 use crate::clock::Clock;
 use crate::driver::engine::{Engine, EngineError};
 use crate::driver::{Repeat, Settings, Shared, State, plain_conclude};
+use crate::error::BoxError;
 use crate::notices::Hub;
 use crate::output::TaskOutput;
 use crate::store::{Store, Volatile};
@@ -60,7 +61,7 @@ pub struct Builder {
     runtime: Option<Handle>,
 }
 
-type Reclaim = Box<dyn FnOnce(&[AttemptId]) + Send>;
+type Reclaim = Box<dyn FnOnce(&[AttemptId]) -> Result<(), BoxError> + Send>;
 
 /// Why a wheel could not start.
 #[derive(Debug, thiserror::Error)]
@@ -189,7 +190,11 @@ impl Builder {
 
     /// Told, before anything starts, which attempts were under way when the last owner of the store
     /// died: whatever is left of them should be ended first.
-    pub fn reclaim(mut self, end: impl FnOnce(&[AttemptId]) + Send + 'static) -> Self {
+    /// If that fails, the wheel does not start.
+    pub fn reclaim(
+        mut self,
+        end: impl FnOnce(&[AttemptId]) -> Result<(), BoxError> + Send + 'static,
+    ) -> Self {
         self.reclaim = Some(Box::new(end));
         self
     }
@@ -241,10 +246,10 @@ impl Builder {
             if runs + schedules > 0 && !has_code {
                 return Err(EngineError::NoCode { runs, schedules });
             }
-            if let Some(reclaim) = reclaim {
-                reclaim(&snapshot.under_way());
+            match reclaim {
+                Some(reclaim) => reclaim(&snapshot.under_way()).map_err(EngineError::Reclaim),
+                None => Ok(()),
             }
-            Ok(())
         };
         let engine =
             Engine::open_after(self.config, self.store, now, look).map_err(BuildError::Store)?;

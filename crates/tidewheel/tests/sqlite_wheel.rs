@@ -121,6 +121,34 @@ async fn names_outlive_their_work_and_the_process() {
     assert_eq!(runs.len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_who_ask_at_once_under_one_name_get_one_run() {
+    for durability in BOTH {
+        let scratch = Folder::new("fifty");
+        let folder = scratch.open(durability);
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let mut askers = Vec::new();
+        for _ in 0..50 {
+            let wheel = wheel.clone();
+            askers.push(tokio::spawn(async move {
+                let request = wheel.task_with(|_| async { Ok::<_, &str>(()) });
+                let submission = request.payload(*b"the same").once("order 7").submit();
+                let id = submission.accepted().await.unwrap();
+                submission.detach();
+                id
+            }));
+        }
+        let mut ids = Vec::new();
+        for asker in askers {
+            ids.push(asker.await.unwrap());
+        }
+        ids.dedup();
+        wheel.shutdown(Shutdown::drain()).await;
+        let runs = folder.reader().unwrap().runs(&RunFilter::default()).unwrap();
+        assert_eq!((ids.len(), runs.len(), runs[0].id), (1, 1, ids[0]));
+    }
+}
+
 #[tokio::test]
 async fn another_process_pauses_resumes_and_cancels_a_run() {
     for durability in BOTH {

@@ -32,7 +32,7 @@ pub(crate) struct BackupArgs {
 }
 
 pub(crate) fn backup(ui: &Ui, args: &BackupArgs) -> Result<(), CommandError> {
-    let folder = args.data.open_existing()?;
+    let folder = args.data.open_existing(ui)?;
     folder.backup(&args.to).map_err(|error| folder_error(error, folder.path()))?;
     let bytes = std::fs::metadata(&args.to).map_or(0, |file| file.len());
     let name = args.to.display();

@@ -46,7 +46,7 @@ pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Result<(), CommandError> {
         return Err(CommandError::usage(anyhow!("nothing is said about what to remove"))
             .hint("use --older-than, --keep or --bytes"));
     }
-    let folder = args.data.open_existing()?;
+    let folder = args.data.open_existing(ui)?;
     let retention =
         Retention { older_than: args.older_than, count_max: args.keep, bytes_max: args.bytes };
     let pruned = folder.prune(retention).map_err(|error| folder_error(error, folder.path()))?;

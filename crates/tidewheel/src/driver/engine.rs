@@ -12,6 +12,7 @@ use tidewheel_core::spec::Config;
 use tidewheel_core::time::Now;
 use tidewheel_core::{RestoreError, Scheduler};
 
+use crate::error::BoxError;
 use crate::store::{CommandSource, Pace, Store, StoreError};
 
 /// How often one change set is offered to a store that does not answer.
@@ -89,6 +90,9 @@ pub enum EngineError {
         /// Schedules.
         schedules: usize,
     },
+    /// What is left of attempts of the last owner could not be ended.
+    #[error("what is left of earlier attempts could not be ended")]
+    Reclaim(#[source] BoxError),
     /// What is stored makes no sense to the scheduler.
     #[error("what is stored cannot be restored")]
     Restore(#[source] RestoreError),

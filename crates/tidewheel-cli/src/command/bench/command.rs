@@ -142,6 +142,10 @@ pub(super) struct MicroArgs {
 
 /// Run empty tasks on the SQLite store: each is accepted, started and ended durably
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel bench sqlite --in-flight 256 --durability power
+  tidewheel bench sqlite --in-flight 1 --tasks 2000 --data /srv/tidewheel")]
 pub(super) struct SqliteArgs {
     /// How many tasks
     #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -166,6 +170,10 @@ pub(super) struct SqliteArgs {
 
 /// Run a graph of processes on the SQLite store, and the same processes from a plain loop
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel bench process --tasks 2000 --slots 2
+  tidewheel bench process --slots 4 --durability power --format json")]
 pub(super) struct ProcessArgs {
     /// An edge list: first `tasks edges`, then one `before after` a line [default: layers]
     #[arg(long, value_name = "FILE", conflicts_with = "tasks")]

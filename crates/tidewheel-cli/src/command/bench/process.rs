@@ -55,9 +55,8 @@ async fn run(
     let store = scratch.store()?;
     let processes = Processes::builder()
         .spawner(Spawner::this_program())
-        .mark(scratch.folder.mark())
-        .logs(scratch.folder.logs_dir())
-        .hold(store.share_lock().map_err(|error| failed(error.into()))?);
+        .of_shard(&store)
+        .map_err(|error| failed(error.into()))?;
     let processes = processes.start().await.map_err(|error| failed(error.into()))?;
     let wheel = Tidewheel::builder().slots(args.slots).store(store);
     let wheel = wheel.try_start().map_err(|error| failed(error.into()))?;

@@ -151,7 +151,7 @@ impl History {
                 Some(Line::Start(attempt)) => history.note(place, attempt, Word::Start),
                 Some(Line::End(attempt)) => history.note(place, attempt, Word::End),
                 Some(Line::Fail(attempt)) => history.note(place, attempt, Word::Fail),
-                Some(Line::Victim | Line::Ready | Line::Dispatched { .. }) => {}
+                Some(Line::Victim | Line::Gate | Line::Ready | Line::Dispatched { .. }) => {}
                 None => {
                     let what = format!("line {} of the ledger makes no sense: {text}", place + 1);
                     verdict.find(Kind::Broken, what);

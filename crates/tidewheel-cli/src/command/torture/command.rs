@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     queued: u32,
 
-    /// Only this fault, such as `pwrite64:kill:17`, or only this round
+    /// Only this fault, such as `all:pwrite64:kill:17`, or only this round
     #[arg(long, value_name = "POINT", hide = true)]
     point: Option<String>,
 

@@ -45,6 +45,8 @@ pub(super) enum Line<'a> {
     End(AttemptId),
     /// An attempt failed on purpose.
     Fail(AttemptId),
+    /// The wheel turns, and nothing was submitted.
+    Gate,
     /// All was submitted.
     Ready,
     /// The first task of this victim's life began, at this many nanoseconds of the monotonic clock.
@@ -64,6 +66,7 @@ impl<'a> Line<'a> {
             "start" => Self::Start(attempt_of(&mut words)?),
             "end" => Self::End(attempt_of(&mut words)?),
             "fail" => Self::Fail(attempt_of(&mut words)?),
+            "gate" => Self::Gate,
             "ready" => Self::Ready,
             "dispatched" => Self::Dispatched { nanos: words.next()?.parse().ok()? },
             _ => return None,

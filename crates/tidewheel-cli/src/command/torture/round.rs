@@ -19,10 +19,12 @@ use super::{stored, table};
 
 /// The variable by which everything that a victim starts is found again.
 pub(super) const TAG: &str = "TIDEWHEEL_TORTURE";
-/// How long a victim may take that is not hurt, or was hurt only once.
+/// How long a victim may take that is not hurt, with a small plan.
 pub(super) const LIFE_MAX: Duration = Duration::from_secs(90);
+/// And for each step of a large one.
+const STEP_MAX: Duration = Duration::from_millis(5);
 /// How long the processes of a killed victim may be seen.
-const VANISH_MAX: Duration = Duration::from_secs(10);
+const VANISH_MAX: Duration = Duration::from_secs(5);
 const LOOK_PERIOD: Duration = Duration::from_millis(2);
 
 /// One data folder, from its making to the check.
@@ -83,6 +85,11 @@ impl Round {
         }
     }
 
+    /// How long a victim may take that is not hurt.
+    pub fn life_max(&self) -> Duration {
+        LIFE_MAX + STEP_MAX * self.count
+    }
+
     /// Something that must hold does not.
     pub fn find(&mut self, kind: Kind, what: impl Into<String>) {
         self.violations.push(Violation { kind, what: what.into() });
@@ -129,7 +136,8 @@ impl Round {
 
     /// Waits for a victim that nobody hurts any more to do everything.
     pub fn see_out(&mut self, mut life: Life) -> anyhow::Result<()> {
-        match life.wait(LIFE_MAX)? {
+        let most = self.life_max();
+        match life.wait(most)? {
             Some(status) if status.success() => {}
             Some(status) => {
                 let said = self.last_words();
@@ -139,7 +147,7 @@ impl Round {
                 );
             }
             None => {
-                let what = format!("a victim was not done after {} s", LIFE_MAX.as_secs());
+                let what = format!("a victim was not done after {} s", most.as_secs());
                 self.find(Kind::Lost, what);
                 life.kill()?;
             }
@@ -217,6 +225,15 @@ pub(super) struct Life {
 }
 
 impl Life {
+    /// A helper of ours, which says nothing.
+    pub fn start(words: &[&str]) -> anyhow::Result<Self> {
+        let (first, rest) = words.split_first().context("a helper has a program")?;
+        let mut command = Command::new(first);
+        command.args(rest).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().with_context(|| format!("failed to start {first}"))?;
+        Ok(Self { child, status: None })
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -37,6 +37,27 @@ pub(super) fn children(pid: u32) -> Vec<Seen> {
     found
 }
 
+/// The child that starts the processes of steps.
+pub(super) fn spawner_of(pid: u32) -> Option<Seen> {
+    children(pid).into_iter().find(|child| child.command.contains("--tidewheel-spawner"))
+}
+
+/// The thread of a process that has this name.
+pub(super) fn thread_named(pid: u32, name: &str) -> Option<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    threads.flatten().find_map(|thread| {
+        let known = fs::read_to_string(thread.path().join("comm")).ok()?;
+        (known.trim_end() == name).then(|| thread.file_name().to_str()?.parse().ok())?
+    })
+}
+
+/// Whether somebody traces the thread.
+pub(super) fn is_traced(thread: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| tracer.trim() != "0")
+}
+
 /// The letter of its state, such as `T` for one that was stopped.
 pub(super) fn state_of(pid: i32) -> Option<char> {
     fields_of(pid)?.first()?.chars().next()

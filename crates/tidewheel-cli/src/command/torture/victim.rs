@@ -11,15 +11,16 @@ use anyhow::{Context as _, anyhow};
 use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner, end_survivors};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
 use tidewheel::store::{AttemptRecord, StoreError};
-use tidewheel::{
-    Attempt, AttemptId, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel,
-};
+use tidewheel::{Attempt, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel};
 
 use super::command::Durable;
 use super::ledger::{Ledger, words_of};
 use super::plan::{self, Deed, Plan, Shape, Work};
 use super::round::TAG;
 use crate::error::{CommandError, ErrorKind};
+
+/// For survivors of an earlier life to end by themselves.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// The exit code of a victim that found the shard in other hands.
 pub(super) const HELD: i32 = 75;
@@ -30,7 +31,7 @@ const LOST_MAX: u32 = 1_000_000;
 const RETRIES: u32 = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(5);
 /// How long a store may be in trouble before a victim gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Submissions under way at once.
 const CHUNK: usize = 1_000;
 
@@ -64,6 +65,9 @@ pub(crate) struct VictimArgs {
     /// Start nothing: submit, say so, and wait for the end
     #[arg(long)]
     hold: bool,
+    /// Wait for this file before anything is submitted
+    #[arg(long)]
+    gate: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &VictimArgs) -> Result<(), CommandError> {
@@ -105,12 +109,8 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         other => other?,
     };
     let recorder = store.recorder();
-    let processes = Processes::builder()
-        .spawner(Spawner::this_program())
-        .mark(folder.mark())
-        .logs(folder.logs_dir())
-        .start()
-        .await?;
+    let processes =
+        Processes::builder().spawner(Spawner::this_program()).of_shard(&store)?.start().await?;
     let tools = Tools {
         ledger: Arc::new(ledger),
         ledger_path: args.ledger.clone(),
@@ -126,10 +126,17 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         .lost_attempts_max(LOST_MAX)
         .store(store)
         .adopt(move |attempt| perform(code.clone(), attempt))
-        .reclaim(move |lost| reclaim(&mark, lost))
+        // Going on without would mean to run attempts beside those that are left.
+        .reclaim(move |lost| Ok(end_survivors(&mark, Some(lost), GRACE).map(drop)?))
         .try_start()?;
     if args.hold {
         wheel.pause();
+    }
+    if let Some(gate) = &args.gate {
+        tools.ledger.say("gate\n")?;
+        while !gate.exists() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
     submit_all(&wheel, &tools, args.plan.works(args.count)).await?;
     if args.hold {
@@ -145,15 +152,6 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
 fn refuse(error: &StoreError) -> ! {
     eprintln!("{error}");
     std::process::exit(HELD);
-}
-
-#[expect(clippy::print_stderr, reason = "a victim has no surface")]
-fn reclaim(mark: &str, lost: &[AttemptId]) {
-    if let Err(error) = end_survivors(mark, Some(lost), Duration::from_millis(100)) {
-        // Going on would mean to run attempts beside those that are left.
-        eprintln!("survivors cannot be ended: {error}");
-        std::process::exit(1);
-    }
 }
 
 /// Submits everything under its name, and writes down each answer.

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::attempt::Attempt;
+use crate::store::AttemptRecord;
+
 /// A request that was answered with a status that counts as success.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -22,6 +25,17 @@ pub struct HttpEnd {
 }
 
 impl HttpEnd {
+    /// What a store keeps of it.
+    #[must_use]
+    pub fn record(&self, attempt: &Attempt) -> AttemptRecord {
+        AttemptRecord {
+            task: attempt.id(),
+            attempt: attempt.number(),
+            code: Some(i32::from(self.status)),
+            ..AttemptRecord::default()
+        }
+    }
+
     /// The first header of this name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidewheel_core::time::Timestamp;
 
 use super::{AttemptId, Output, ProcessCommand, ProcessEnd, ProcessError, ProcessStatus};
-use super::{Processes, Stop};
+use super::{Processes, ProcessesBuilder, Stop, end_survivors};
 use crate::attempt::Attempt;
 use crate::store::{AttemptRecord, LogFile};
 
@@ -30,6 +30,36 @@ impl Processes {
             Stop { grace: request.grace.unwrap_or_else(|| self.grace()) }
         };
         self.run(id, command, stop).await
+    }
+}
+
+impl ProcessesBuilder {
+    /// Everything about processes of work that a shard keeps: the mark of its folder, its logs, and
+    /// its lock, which then lasts until the last process is gone.
+    ///
+    /// # Errors
+    ///
+    /// When there are no descriptors left.
+    #[cfg(feature = "sqlite")]
+    pub fn of_shard(self, store: &crate::store::sqlite::SqliteStore) -> std::io::Result<Self> {
+        let folder = store.folder();
+        Ok(self.mark(folder.mark()).logs(folder.logs_dir()).hold(store.share_lock()?))
+    }
+}
+
+impl Processes {
+    /// For [`crate::Builder::reclaim`]: ends what is left of attempts that were under way when the
+    /// last owner of the store died.
+    pub fn reclaim(
+        &self,
+    ) -> impl FnOnce(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
+        let (mark, grace) = (self.mark().to_owned(), self.grace());
+        move |attempts| {
+            if !attempts.is_empty() {
+                end_survivors(&mark, Some(attempts), grace)?;
+            }
+            Ok(())
+        }
     }
 }
 

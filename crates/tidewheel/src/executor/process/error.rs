@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::limits::Limit;
 use super::wire::Refusal;
+use crate::error::{BoxError, Permanent};
 
 /// Why a command was not run, or why nothing can be said about its end.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +105,12 @@ impl ProcessError {
             Self::NotStarted { source, .. } => matches!(source.kind(), WouldBlock | OutOfMemory),
             _ => false,
         }
+    }
+
+    /// The error for a task to return: marked so that the scheduler does not try in vain.
+    #[must_use]
+    pub fn into_error(self) -> BoxError {
+        if self.is_transient() { self.into() } else { Permanent::new(self).into() }
     }
 
     pub(super) fn refused(refusal: Refusal, program: PathBuf, folder: Option<PathBuf>) -> Self {

@@ -13,7 +13,8 @@ use std::path::{Component, Path};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
+use tidewheel_core::id::RunId;
 use tidewheel_core::time::Timestamp;
 
 use super::error::FolderError;
@@ -176,6 +177,27 @@ impl Pruner<'_> {
         });
         for path in paths.map_err(|error| self.folder.failed(error))? {
             self.remove_file(Path::new(&path))?;
+        }
+        for run in self.doomed_runs(list).map_err(|error| self.folder.failed(error))? {
+            self.remove_logs(run)?;
+        }
+        Ok(())
+    }
+
+    fn doomed_runs(&self, list: &str) -> rusqlite::Result<Vec<RunId>> {
+        let sql = "SELECT run_id FROM doomed WHERE seq IN (SELECT value FROM json_each(?1))";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let run = |row: &Row<'_>| Ok(RunId(u128::from_be_bytes(row.get(0)?)));
+        statement.query_map([list], run)?.collect()
+    }
+
+    /// Removes logs of a run that no record tells of: those of attempts that a crash cut short.
+    fn remove_logs(&mut self, run: RunId) -> Result<(), FolderError> {
+        let folder = self.folder.logs_dir().join(run.to_string());
+        let Ok(files) = std::fs::read_dir(&folder) else { return Ok(()) };
+        for file in files.flatten() {
+            let stored = Path::new("logs").join(run.to_string()).join(file.file_name());
+            self.remove_file(&stored)?;
         }
         Ok(())
     }

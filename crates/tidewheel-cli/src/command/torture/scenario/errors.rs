@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use super::super::check::Kind;
-use super::super::round::LIFE_MAX;
-use super::super::strace::{self, Fault, Point, STORE_CALLS};
+use super::super::strace::{self, Fault, Point, STORE_CALLS, Target};
 use super::Stage;
-use super::sweep::spread;
+use super::sweep::{self, spread};
 
 /// Without a word about rounds: many hours would be needed for all.
 const POINTS_DEFAULT: u64 = 200;
+/// How long a victim may take that met one error: it tries again within a second.
+const ONE_ERROR_MAX: Duration = Duration::from_secs(30);
 
 pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     if let Err(why) = strace::is_there() {
@@ -23,9 +24,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         let point: Point = point.parse()?;
         return attack(stage, &point, 0);
     }
-    let mut round = stage.round("measure")?;
-    let counts = strace::measure(&mut round)?;
-    stage.close(round, "");
+    let counts = sweep::measure(stage)?;
     let kinds = [
         (Fault::InputOutput, false),
         (Fault::NoSpace, false),
@@ -33,11 +32,18 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         (Fault::NoSpace, true),
     ];
     let mut points = Vec::new();
-    for (call, count) in counts.iter().filter(|(call, _)| STORE_CALLS.contains(call)) {
-        for number in 1..=*count {
-            points.extend(kinds.map(|(fault, goes_on)| {
-                let call = (*call).to_owned();
-                Point { call, fault, number, goes_on }
+    for (target, call, count) in counts {
+        // What the spawner does when its calls fail is tested beside its code.
+        if target == Target::Spawner || !STORE_CALLS.contains(&call) {
+            continue;
+        }
+        for number in 1..=count {
+            points.extend(kinds.map(|(fault, goes_on)| Point {
+                target,
+                call,
+                fault,
+                number,
+                goes_on,
             }));
         }
     }
@@ -62,7 +68,7 @@ fn attack(stage: &mut Stage<'_>, point: &Point, place: u64) -> anyhow::Result<()
     let mut round = stage.round(&point.to_string())?;
     let most = match point.goes_on {
         true => Duration::from_millis(stage.random(place).between(300, 1_000)),
-        false => LIFE_MAX,
+        false => ONE_ERROR_MAX,
     };
     let injected = strace::inject(&mut round, point, most)?;
     if !injected.has_ended && !point.goes_on {

@@ -14,7 +14,7 @@ use anyhow::{Context as _, anyhow};
 use super::super::check::Kind;
 use super::super::plan::Plan;
 use super::super::report::Report;
-use super::super::round::{LIFE_MAX, Life, Round, size_of};
+use super::super::round::{Life, Round, size_of};
 use super::super::table;
 use super::Stage;
 
@@ -33,7 +33,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         let mut round = stage.round(&number.to_string())?;
         round.plan = Plan::Mixed;
         round.count = 400;
-        round.pause = Duration::from_millis(5);
+        round.pause = Duration::from_millis(10);
         let (folder, data) = (round.folder.clone(), round.data());
         fs::create_dir_all(&data)?;
         run("mount", &["-t", "tmpfs", "-o", "size=6m,mode=0700", "tmpfs"], &data)?;
@@ -57,7 +57,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
 fn starve(round: &mut Round, full: Duration) -> anyhow::Result<Option<String>> {
     let mut life = round.start()?;
     let has_begun = || Ok(round.ledger_text()?.lines().any(|line| line.starts_with("start")));
-    if life.wait_or(LIFE_MAX, has_begun)?.is_some() {
+    if life.wait_or(round.life_max(), has_begun)?.is_some() {
         let said = round.last_words();
         round.find(Kind::Broken, format!("a victim ended before the disk was full: {said}"));
         return Ok(None);
@@ -129,9 +129,12 @@ fn play_inside(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         (Some(rounds), None) => command.arg(format!("--rounds={rounds}")),
         (None, None) => &mut command,
     };
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    let report: Report =
-        serde_json::from_slice(&output.stdout).context("the part inside gave no report")?;
+    // What it says on the way is in the report too.
+    let output = command.stdin(Stdio::null()).output()?;
+    let report: Report = serde_json::from_slice(&output.stdout).with_context(|| {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        format!("the part inside gave no report: {}", said.trim())
+    })?;
     stage.outcome = report.scenarios.into_iter().next().context("the report is empty")?;
     Ok(())
 }

@@ -9,7 +9,6 @@ use anyhow::Context as _;
 use super::super::check::Kind;
 use super::super::ledger::Line;
 use super::super::plan::Plan;
-use super::super::round::LIFE_MAX;
 use super::Stage;
 
 const ROUNDS_DEFAULT: u64 = 1;
@@ -25,7 +24,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         round.slots = SLOTS;
         let mut life = round.start_under(&[], &["--hold"])?;
         let is_ready = || Ok(round.ledger_text()?.ends_with("\nready\n"));
-        if life.wait_or(LIFE_MAX, is_ready)?.is_some() || !life.kill()? {
+        if life.wait_or(round.life_max(), is_ready)?.is_some() || !life.kill()? {
             let said = round.last_words();
             round.find(Kind::Broken, format!("a victim ended before it was killed: {said}"));
         } else {

@@ -168,8 +168,12 @@ impl<'a> Stage<'a> {
         self.outcome.skipped = Some(why.into());
     }
 
+    /// Something worth a word; the same words are said once.
     pub fn note(&mut self, note: impl Into<String>) {
-        self.outcome.notes.push(note.into());
+        let note = note.into();
+        if !self.outcome.notes.contains(&note) {
+            self.outcome.notes.push(note);
+        }
     }
 
     fn fail(&mut self, kind: Kind, what: String, folder: String, point: &str) {

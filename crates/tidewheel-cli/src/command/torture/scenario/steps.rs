@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::plan::Plan;
-use super::super::round::{LIFE_MAX, size_of};
+use super::super::round::size_of;
 use super::Stage;
 
 const ROUNDS_DEFAULT: u64 = 1;
@@ -28,7 +28,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
             let mut life = round.start()?;
             let ledger = round.ledger();
             let is_there = || Ok(size_of(&ledger) >= mark);
-            if life.wait_or(LIFE_MAX, is_there)?.is_some() || !life.kill()? {
+            if life.wait_or(round.life_max(), is_there)?.is_some() || !life.kill()? {
                 break;
             }
             round.faults += 1;

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::super::check::Kind;
 use super::super::plan::Plan;
-use super::super::round::{LIFE_MAX, Life, Round, send};
+use super::super::round::{Life, Round, send};
 use super::super::table;
 use super::super::victim::HELD;
 use super::Stage;
@@ -23,7 +23,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         let mut round = stage.round(&number.to_string())?;
         round.plan = Plan::Mixed;
         round.count = 100;
-        round.pause = Duration::from_millis(10);
+        round.pause = Duration::from_millis(40);
         // Somewhere among the first steps.
         let lines = random.between(1, 12) as usize;
         let mut life = round.start()?;
@@ -31,7 +31,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
             Ok(round.ledger_text()?.lines().filter(|line| line.starts_with("start")).count()
                 >= lines)
         };
-        if life.wait_or(LIFE_MAX, has_begun)?.is_some() {
+        if life.wait_or(round.life_max(), has_begun)?.is_some() {
             let said = round.last_words();
             round.find(Kind::Broken, format!("a victim ended before it was stopped: {said}"));
         } else {
@@ -48,9 +48,8 @@ fn freeze(round: &mut Round, life: &Life, kills_spawner: bool) -> anyhow::Result
     until(|| table::state_of(life.pid() as i32) == Some('T')).context("a victim did not stop")?;
     round.faults += 1;
     if kills_spawner {
-        let children = table::children(life.pid());
-        let spawner = children.iter().find(|child| child.command.contains("--tidewheel-spawner"));
-        let spawner = spawner.ok_or_else(|| anyhow!("a victim has no spawner: {children:?}"))?;
+        let spawner = table::spawner_of(life.pid());
+        let spawner = spawner.ok_or_else(|| anyhow!("a victim has no spawner"))?;
         send(spawner.pid, Signal::KILL)?;
         round.faults += 1;
     }

@@ -3,8 +3,9 @@
 //! How a call is counted and hit is in `strace`.
 
 use super::super::check::Kind;
+use super::super::command::Durable;
 use super::super::round::LIFE_MAX;
-use super::super::strace::{self, Fault, Point};
+use super::super::strace::{self, Fault, Point, Target};
 use super::Stage;
 
 pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
@@ -17,18 +18,12 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
         attack(stage, &point)?;
         return Ok(());
     }
-    let mut round = stage.round("measure")?;
-    let counts = strace::measure(&mut round)?;
-    stage.close(round, "");
-    let at = |call: &str, number| Point {
-        call: call.to_owned(),
-        fault: Fault::Kill,
-        number,
-        goes_on: false,
-    };
+    let counts = measure(stage)?;
     let mut points: Vec<Point> = counts
         .iter()
-        .flat_map(|(call, count)| (strace::first_of(call)..=*count).map(|n| at(call, n)))
+        .flat_map(|(target, call, count)| {
+            (target.first(call)..=*count).map(|number| kill_at(*target, call, number))
+        })
         .collect();
     let all = points.len();
     if stage.is_timed() {
@@ -47,16 +42,42 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
     }
     if stage.rounds().is_none() && !stage.is_timed() {
         // Calls are not the same number in each life: go on until one ends without reaching n.
-        for (call, count) in &counts {
+        for (target, call, count) in &counts {
             let mut number = count + 1;
-            while attack(stage, &at(call, number))? {
+            while attack(stage, &kill_at(*target, call, number))? {
                 number += 1;
             }
         }
     }
-    let calls: Vec<String> = counts.iter().map(|(call, count)| format!("{count} {call}")).collect();
-    stage.note(format!("{played} of {all} places ({})", calls.join(", ")));
+    stage.note(format!("{played} of {all} places"));
+    for target in Target::EACH {
+        let calls = counts.iter().filter(|(of, ..)| *of == target);
+        let calls: Vec<String> = calls.map(|(_, call, count)| format!("{count} {call}")).collect();
+        if !calls.is_empty() {
+            stage.note(format!("{}: {}", target.word(), calls.join(", ")));
+        }
+    }
     Ok(())
+}
+
+/// How often each thread makes each call when nobody hurts it.
+pub(super) fn measure(stage: &mut Stage<'_>) -> anyhow::Result<Vec<(Target, &'static str, u32)>> {
+    let mut counts = Vec::new();
+    for target in Target::EACH {
+        if target == Target::Books && stage.settings.durability == Durable::Process {
+            // The first thread keeps the books itself.
+            continue;
+        }
+        let mut round = stage.round(&format!("measure-{}", target.word()))?;
+        let calls = strace::measure(&mut round, target)?;
+        counts.extend(calls.into_iter().map(|(call, count)| (target, call, count)));
+        stage.close(round, "");
+    }
+    Ok(counts)
+}
+
+fn kill_at(target: Target, call: &'static str, number: u32) -> Point {
+    Point { target, call, fault: Fault::Kill, number, goes_on: false }
 }
 
 /// Kills a victim at a place, and lets another finish. Whether the place was reached.
