@@ -11,7 +11,9 @@ use anyhow::{Context as _, anyhow};
 use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner, end_survivors};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
 use tidewheel::store::{AttemptRecord, StoreError};
-use tidewheel::{Attempt, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel};
+use tidewheel::{
+    Attempt, AttemptId, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel,
+};
 
 use super::command::Durable;
 use super::ledger::{Ledger, words_of};
