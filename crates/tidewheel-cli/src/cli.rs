@@ -9,7 +9,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-use crate::command::{backup, bench, prune, schedule, simulate, torture};
+use crate::command::{
+    again, backup, bench, explain, logs, plan, prune, run, runs, schedule, simulate, steer, torture,
+    validate,
+};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -19,9 +22,10 @@ use crate::ui::Ui;
 struct Cli {
     /// How to write results: for people, or one JSON value for programs
     ///
-    /// Results go to standard output, everything else to standard error.
+    /// Results go to standard output, everything else to standard error. `graph` also writes text,
+    /// dot, mermaid and svg.
     #[arg(long, global = true, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<WideFormat>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -29,6 +33,9 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Examples:
+  tidewheel run flow.yaml
+  tidewheel validate flow.yaml
+  tidewheel show last
   tidewheel schedule next --cron '30 2 * * mon-fri' --tz Europe/Zurich
   tidewheel simulate build.json --slots 4 --format human
   tidewheel backup monday.db --data /srv/tidewheel
@@ -42,19 +49,55 @@ Exit codes:
   4   what was asked for is not there
   5   somebody else is using it, or it has changed meanwhile
   6   it is not safe, so it was not done
-  70  a bug in tidewheel";
+  70  a bug in tidewheel
+  130 after Ctrl-C, 143 after SIGTERM";
 
-/// How results are written.
+/// How results are written, with what only pictures know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum WideFormat {
     /// Text for people; may change from version to version
     Human,
     /// JSON for programs; fields are only ever added
+    Json,
+    /// A drawing in text
+    #[value(hide = true)]
+    Text,
+    /// For Graphviz
+    #[value(hide = true)]
+    Dot,
+    /// For Markdown
+    #[value(hide = true)]
+    Mermaid,
+    /// A picture
+    #[value(hide = true)]
+    Svg,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Text for people.
+    Human,
+    /// JSON for programs.
     Json,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
+    Validate(validate::ValidateArgs),
+    Plan(plan::PlanArgs),
+    Graph(plan::GraphArgs),
+    Runs(runs::RunsArgs),
+    Show(runs::ShowArgs),
+    Logs(logs::Args),
+    Explain(explain::Args),
+    Retry(again::RetryArgs),
+    Resume(again::ResumeArgs),
+    Pause(steer::PauseArgs),
+    Cancel(steer::CancelArgs),
+    Approve(steer::ApproveArgs),
+    Schema(validate::SchemaArgs),
     Simulate(simulate::Args),
     Schedule(schedule::Args),
     Backup(backup::BackupArgs),
@@ -81,7 +124,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) ->
     let ui = Ui::new(cli.format);
     let result = catch_unwind(AssertUnwindSafe(|| run(&ui, cli.command)));
     match result.unwrap_or_else(|_| Err(CommandError::panicked())) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             ui.report(&error);
             ExitCode::from(error.exit_code())
@@ -89,16 +132,36 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) ->
     }
 }
 
-fn run(ui: &Ui, command: Option<Command>) -> Result<(), CommandError> {
+fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
+    let Some(command) = command else {
+        return ui.print(&Cli::command().render_long_help().to_string()).map(|()| 0);
+    };
+    if !matches!(command, Command::Graph(_)) {
+        ui.check_format()?;
+    }
+    let done = |()| 0;
     match command {
-        Some(Command::Simulate(args)) => simulate::run(ui, &args),
-        Some(Command::Schedule(args)) => schedule::run(ui, &args),
-        Some(Command::Backup(args)) => backup::backup(ui, &args),
-        Some(Command::Restore(args)) => backup::restore(ui, &args),
-        Some(Command::Prune(args)) => prune::run(ui, &args),
-        Some(Command::Bench(args)) => bench::run(ui, &args),
-        Some(Command::Torture(args)) => torture::run(ui, &args),
-        Some(Command::TortureVictim(args)) => torture::run_victim(&args),
-        None => ui.print(&Cli::command().render_long_help().to_string()),
+        Command::Run(args) => run::run(ui, &args),
+        Command::Validate(args) => validate::validate(ui, &args),
+        Command::Plan(args) => plan::plan(ui, &args),
+        Command::Graph(args) => plan::graph(ui, &args),
+        Command::Runs(args) => runs::list(ui, &args),
+        Command::Show(args) => runs::show(ui, &args),
+        Command::Logs(args) => logs::run(ui, &args),
+        Command::Explain(args) => explain::run(ui, &args),
+        Command::Retry(args) => again::retry(ui, &args),
+        Command::Resume(args) => again::resume(ui, &args),
+        Command::Pause(args) => steer::pause(ui, &args),
+        Command::Cancel(args) => steer::cancel(ui, &args),
+        Command::Approve(args) => steer::approve(ui, &args),
+        Command::Schema(args) => validate::print_schema(ui, &args),
+        Command::Simulate(args) => simulate::run(ui, &args).map(done),
+        Command::Schedule(args) => schedule::run(ui, &args).map(done),
+        Command::Backup(args) => backup::backup(ui, &args).map(done),
+        Command::Restore(args) => backup::restore(ui, &args).map(done),
+        Command::Prune(args) => prune::run(ui, &args).map(done),
+        Command::Bench(args) => bench::run(ui, &args).map(done),
+        Command::Torture(args) => torture::run(ui, &args).map(done),
+        Command::TortureVictim(args) => torture::run_victim(&args).map(done),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use tidewheel::store::StoreError;
-use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
+use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
@@ -40,13 +40,36 @@ impl DataArgs {
 
     /// Opens a folder that must be there.
     pub fn open_existing(&self, ui: &Ui) -> Result<DataFolder, CommandError> {
+        self.check_existing()?;
+        self.open_with_options(ui, Options::default())
+    }
+
+    /// Opens a folder that must be there, to write to it.
+    pub fn open_with(&self, ui: &Ui, durability: Durability) -> Result<DataFolder, CommandError> {
+        self.check_existing()?;
+        self.open(ui, durability)
+    }
+
+    /// Opens a folder, and makes it if it is not there.
+    pub fn open(&self, ui: &Ui, durability: Durability) -> Result<DataFolder, CommandError> {
+        self.open_with_options(ui, Options::default().durability(durability))
+    }
+
+    fn check_existing(&self) -> Result<(), CommandError> {
         let path = self.path()?;
-        if !path.join("tidewheel.db").exists() {
-            let error = anyhow!("there is no data folder at {}", path.display());
-            return Err(CommandError::new(ErrorKind::NotFound, error)
-                .hint("say where it is with --data DIR"));
+        if path.join("tidewheel.db").exists() {
+            return Ok(());
         }
-        let mut options = Options::default();
+        let error = anyhow!("there is no data folder at {}", path.display());
+        Err(CommandError::new(ErrorKind::NotFound, error).hint("say where it is with --data DIR"))
+    }
+
+    fn open_with_options(
+        &self,
+        ui: &Ui,
+        mut options: Options,
+    ) -> Result<DataFolder, CommandError> {
+        let path = self.path()?;
         options.allow_network_fs = self.allow_network_fs;
         let folder =
             DataFolder::open(&path, options).map_err(|error| folder_error(error, &path))?;

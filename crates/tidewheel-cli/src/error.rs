@@ -56,12 +56,14 @@ pub struct CommandError {
     pub position: Option<usize>,
     /// What the user can do.
     pub hints: Vec<String>,
+    /// More about it for programs, under a name of its own.
+    pub details: Option<(&'static str, serde_json::Value)>,
 }
 
 impl CommandError {
     /// An error of this kind, without hints.
     pub fn new(kind: ErrorKind, error: impl Into<anyhow::Error>) -> Self {
-        Self { kind, error: error.into(), excerpt: None, position: None, hints: Vec::new() }
+        Self { kind, error: error.into(), excerpt: None, position: None, hints: Vec::new(), details: None }
     }
 
     /// Something is wrong with the input.
@@ -95,6 +97,13 @@ impl CommandError {
     #[must_use]
     pub fn excerpt(mut self, excerpt: impl Into<String>) -> Self {
         self.excerpt = Some(excerpt.into());
+        self
+    }
+
+    /// Adds what programs want to know about it.
+    #[must_use]
+    pub fn details(mut self, name: &'static str, value: serde_json::Value) -> Self {
+        self.details = Some((name, value));
         self
     }
 

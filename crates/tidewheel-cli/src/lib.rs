@@ -11,8 +11,13 @@ mod cli;
 mod command;
 mod data;
 pub mod error;
+mod live;
+mod output;
+mod session;
 pub mod simulate;
+mod status;
 mod suggest;
+mod text;
 mod ui;
 mod value;
 

@@ -6,26 +6,46 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde_json::json;
 
-use crate::cli::Format;
+use crate::cli::{Format, WideFormat};
 use crate::error::{CommandError, ErrorKind};
 
 /// The two streams, and how to write to them.
 #[derive(Debug)]
 pub(crate) struct Ui {
-    format: Option<Format>,
+    format: Option<WideFormat>,
 }
 
 /// Columns where nobody says how many there are.
 const WIDTH_DEFAULT: usize = 80;
 
 impl Ui {
-    pub fn new(format: Option<Format>) -> Self {
+    pub fn new(format: Option<WideFormat>) -> Self {
         Self { format }
     }
 
-    /// The format asked for, or else the command's own.
+    /// The format asked for, or else the command's own: text for people or JSON.
     pub fn format(&self, default: Format) -> Format {
-        self.format.unwrap_or(default)
+        match self.format {
+            Some(WideFormat::Json) => Format::Json,
+            Some(_) => Format::Human,
+            None => default,
+        }
+    }
+
+    /// The format asked for, of those in which pictures are written too.
+    pub fn picture_format(&self) -> WideFormat {
+        self.format.unwrap_or(WideFormat::Text)
+    }
+
+    /// Refuses the formats of pictures.
+    pub fn check_format(&self) -> Result<(), CommandError> {
+        match self.format {
+            None | Some(WideFormat::Human | WideFormat::Json) => Ok(()),
+            Some(_) => {
+                let error = anyhow::anyhow!("only `graph` writes this format");
+                Err(CommandError::usage(error).hint("use --format human or --format json"))
+            }
+        }
     }
 
     /// Writes a result. A line end is added where there is none.
@@ -44,7 +64,7 @@ impl Ui {
         if error.kind == ErrorKind::BrokenPipe {
             return;
         }
-        let text = if self.format == Some(Format::Json) { as_json(error) } else { as_text(error) };
+        let text = if self.format == Some(WideFormat::Json) { as_json(error) } else { as_text(error) };
         // There is nobody left to tell when standard error is gone.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
@@ -68,6 +88,19 @@ impl Ui {
     pub fn warn(&self, text: &str) {
         // There is nobody left to tell when standard error is gone.
         let _ = writeln!(io::stderr().lock(), "warning: {text}");
+    }
+
+    /// Writes a longer text that explains what is wrong.
+    pub fn explain(&self, text: &str) {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        // There is nobody left to tell when standard error is gone.
+        let _ = write!(io::stderr().lock(), "{text}{end}");
+    }
+
+    /// Whether what is said about errors may be coloured.
+    pub fn is_colourful_for_errors(&self) -> bool {
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        !is_refused && io::stderr().is_terminal()
     }
 
     /// Whether results may be coloured.
@@ -112,6 +145,9 @@ fn as_json(error: &CommandError) -> String {
     });
     if let Some(position) = error.position {
         object["position"] = position.into();
+    }
+    if let Some((name, value)) = &error.details {
+        object[*name] = value.clone();
     }
     format!("{}\n", json!({ "error": object }))
 }

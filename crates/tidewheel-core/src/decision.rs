@@ -119,6 +119,15 @@ pub enum Fact {
         /// The text of the error.
         error: Option<Arc<str>>,
     },
+    /// An attempt found that it is not time yet; another one follows after the delay.
+    AttemptPostponed {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+        /// The wait.
+        delay: Duration,
+    },
     /// A running attempt was told to stop.
     AttemptStopping(TaskId, u32, Reason),
     /// A task ended.

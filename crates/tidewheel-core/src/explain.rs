@@ -53,6 +53,11 @@ pub enum Hold {
         /// The number of the attempt to come.
         attempt: u32,
     },
+    /// It found that it is not time yet, and looks again later.
+    Postponed {
+        /// Time left.
+        left: Duration,
+    },
     /// It waits for its start delay.
     StartDelay {
         /// Time left.
@@ -208,6 +213,9 @@ impl fmt::Display for Hold {
             }
             Self::RetryDelay { left, attempt } => {
                 write!(f, "attempt {attempt} follows in {left:.1?}")
+            }
+            Self::Postponed { left } => {
+                write!(f, "it is not time yet, it looks again in {left:.1?}")
             }
             Self::StartDelay { left } => write!(f, "its start delay ends in {left:.1?}"),
             Self::SchedulerPaused => f.write_str("the scheduler is paused"),

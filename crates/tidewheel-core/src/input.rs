@@ -9,6 +9,7 @@ use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use crate::policy::Priority;
 use crate::schedule::ScheduleSpec;
 use crate::spec::{Attachment, LimitSpec, QueueSpec, RunSpec, TaskSpec};
+use crate::task::TaskState;
 use crate::time::Timestamp;
 
 /// One thing that happened or is asked for.
@@ -211,6 +212,11 @@ pub enum Outcome {
     Cancelled,
     /// Its worker is gone; nobody knows.
     Lost,
+    /// It found that there is nothing to do. What needs the task goes on as if it had succeeded.
+    Skipped,
+    /// It was not time yet: nothing was done, and another attempt should follow after this time.
+    /// That uses no retry up.
+    Postponed(Duration),
 }
 
 /// What is known of a failed attempt.
@@ -279,6 +285,24 @@ pub enum Rejection {
     /// A dependency is not in the run.
     #[error("there is no task with index {0} in the run")]
     UnknownTask(u32),
+    /// Something was to be put before a task that does not wait for other tasks any more.
+    #[error("`{task}` is {state} already: nothing can be put before it")]
+    TooLate {
+        /// The task that should have waited.
+        task: Arc<str>,
+        /// Its state.
+        state: TaskState,
+    },
+    /// A task was to be put between two others of which the first waits for the second.
+    #[error("`{task}` cannot come after `{after}` and before `{before}`: that is a cycle")]
+    Circular {
+        /// The task to be added.
+        task: Arc<str>,
+        /// What it was to wait for.
+        after: Arc<str>,
+        /// What was to wait for it.
+        before: Arc<str>,
+    },
     /// The store cannot keep anything for now. Whether this was kept is not known; asking again
     /// under the same name is safe.
     #[error("the store cannot be written: {0}")]

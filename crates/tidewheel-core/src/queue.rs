@@ -74,11 +74,13 @@ impl Queue {
         }
     }
 
-    /// Counts an end.
+    /// Counts an end. Whether it says something about how long work takes is the caller's to know.
     #[inline]
-    pub fn attempt_ended(&mut self, ran_nanos: u64) {
+    pub fn attempt_ended(&mut self, ran_nanos: u64, tells_of_work: bool) {
         self.active -= 1;
-        self.statistics.run_time.record_nanos(ran_nanos);
+        if tells_of_work {
+            self.statistics.run_time.record_nanos(ran_nanos);
+        }
     }
 
     /// Charges a start with what it is expected to cost. A queue that is alone needs no fairness.
@@ -88,11 +90,13 @@ impl Queue {
     }
 
     /// Corrects the charge by what the attempt did cost, and learns for the next.
-    pub fn correct_charge(&mut self, ran_nanos: u64) {
+    pub fn correct_charge(&mut self, ran_nanos: u64, tells_of_work: bool) {
         let weight = self.weight();
         self.finish_tag =
             (self.finish_tag + ran_nanos / weight).saturating_sub(self.cost_estimate / weight);
-        self.cost_estimate = self.cost_estimate - self.cost_estimate / 8 + ran_nanos / 8;
+        if tells_of_work {
+            self.cost_estimate = self.cost_estimate - self.cost_estimate / 8 + ran_nanos / 8;
+        }
     }
 
     fn weight(&self) -> u64 {

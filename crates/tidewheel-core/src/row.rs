@@ -141,7 +141,7 @@ pub struct TaskRow {
     pub attempts: u32,
     /// Attempts lost with their worker so far.
     pub lost: u32,
-    /// Attempts that do not count against retries: lost, preempted, handed back.
+    /// Attempts that do not count against retries: lost, preempted, handed back, postponed.
     pub uncounted: u32,
     /// When this state was entered.
     pub at: Timestamp,

@@ -4,7 +4,7 @@
 //! `scheduler/`; here is only the data and what can be read off it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::ready::ReadySet;
 use crate::report::Counts;
 use crate::row::RunResult;
 use crate::spec::{Attachment, RunOrder, RunSpec, TaskSpec};
-use crate::task::{Reason, Task};
+use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Timestamp, duration_nanos};
 use crate::timer::TimerKey;
 
@@ -43,7 +43,7 @@ pub(crate) struct Single {
 pub(crate) struct Extra {
     /// Attempts lost with their worker.
     pub lost: u32,
-    /// Attempts that do not count against retries: lost, preempted, handed back.
+    /// Attempts that do not count against retries: lost, preempted, handed back, postponed.
     pub uncounted: u32,
     pub error: Option<Arc<str>>,
     pub deadline: Option<Moment>,
@@ -78,7 +78,7 @@ pub(crate) struct Run {
     pub pending: Vec<u32>,
     pub profiles: Vec<RunProfile>,
     pub sets: Vec<ReadySet>,
-    /// Tasks added while live, and the edges to them.
+    /// Tasks added while live, and the edges to and from them.
     pub added: Vec<Arc<TaskSpec>>,
     pub added_index: BTreeMap<Arc<str>, u32>,
     pub added_successors: BTreeMap<u32, Vec<u32>>,
@@ -166,10 +166,41 @@ impl Run {
 
     /// Tasks that `index` waits for, found by looking at every edge.
     pub fn dependencies(&self, index: u32) -> Vec<u32> {
-        match index.checked_sub(self.graph().len()) {
+        let mut dependencies = match index.checked_sub(self.graph().len()) {
             None => self.graph().dependencies(index),
             Some(added) => self.added[added as usize].after.clone(),
+        };
+        for (added, spec) in (self.graph().len()..).zip(&self.added) {
+            if spec.before.contains(&index) {
+                dependencies.push(added);
+            }
         }
+        dependencies
+    }
+
+    /// A task of `from` and one of `to` that waits for it, directly or not, or is the same.
+    ///
+    /// Only blocked tasks are looked at: no other waits for any task.
+    pub fn find_waiting(&self, from: &[u32], to: &[u32]) -> Option<(u32, u32)> {
+        let is_blocked = |index: &u32| self.tasks[*index as usize].state == TaskState::Blocked;
+        let wanted: Vec<u32> = to.iter().copied().filter(is_blocked).collect();
+        if wanted.is_empty() {
+            return None;
+        }
+        let mut seen = HashSet::new();
+        let mut open = Vec::new();
+        for &first in from {
+            open.push(first);
+            while let Some(index) = open.pop() {
+                if wanted.contains(&index) {
+                    return Some((first, index));
+                }
+                if seen.insert(index) {
+                    open.extend(self.successors(index).filter(is_blocked));
+                }
+            }
+        }
+        None
     }
 
     pub fn extra(&self, index: u32) -> Option<&Extra> {
@@ -221,13 +252,37 @@ impl Run {
     }
 
     /// The rank of a task added while live: that of the nearest task not more urgent than it.
-    pub fn rank_for(&self, deadline: Option<Moment>, estimate: Option<Duration>) -> u32 {
+    pub fn rank_for(&self, deadline: Option<Moment>, spec: &TaskSpec) -> u32 {
+        let path_of = |index: u32| {
+            let rank = self.tasks[index as usize].rank as usize;
+            self.rank_keys.get(rank).map_or(0, |(_, Reverse(path))| *path)
+        };
         let path = match self.spec.options.order {
-            RunOrder::CriticalPath => estimate.map_or(1, duration_nanos),
-            _ => 0,
+            RunOrder::CriticalPath => {
+                let after = spec.before.iter().map(|&index| path_of(index)).max().unwrap_or(0);
+                weight(spec.estimate).saturating_add(after)
+            }
+            RunOrder::LatestFinish => {
+                let tail = |&index: &u32| path_of(index).saturating_add(self.weight(index));
+                spec.before.iter().map(tail).max().unwrap_or(0)
+            }
+            RunOrder::Deadline | RunOrder::Fifo => 0,
         };
         let key: RankKey = (deadline.unwrap_or(Moment::MAX), Reverse(path));
         let place = self.rank_keys.partition_point(|other| *other < key);
         place.min(self.rank_keys.len().saturating_sub(1)) as u32
     }
+
+    /// What a task adds to a path.
+    fn weight(&self, index: u32) -> u64 {
+        match index.checked_sub(self.graph().len()) {
+            None => weight(Some(self.graph().estimate(index))),
+            Some(added) => weight(self.added[added as usize].estimate),
+        }
+    }
+}
+
+/// What a task of which this is expected adds to a path; at least one, as in a graph.
+fn weight(estimate: Option<Duration>) -> u64 {
+    estimate.map_or(1, duration_nanos).max(1)
 }

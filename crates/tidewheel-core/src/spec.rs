@@ -199,6 +199,8 @@ pub struct TaskSpec {
     pub name: Arc<str>,
     /// Indices of the tasks it waits for.
     pub after: Vec<u32>,
+    /// Indices of tasks that wait for others and shall wait for it as well.
+    pub before: Vec<u32>,
     /// How it is treated.
     pub profile: Arc<Profile>,
     /// How long it is expected to take.

@@ -28,7 +28,7 @@ pub struct Statistics {
     pub rejected: u64,
     /// Tasks cancelled or abandoned.
     pub cancelled: u64,
-    /// Tasks skipped by rule.
+    /// Tasks skipped by rule, or because there was nothing to do.
     pub skipped: u64,
     /// Of the completed ones, those that failed.
     pub failed: u64,
@@ -36,13 +36,15 @@ pub struct Statistics {
     pub retried: u64,
     /// Attempts lost with their worker.
     pub lost: u64,
+    /// Attempts that found that it was not time yet.
+    pub postponed: u64,
     /// Attempts ended to make room for more important ones.
     pub preempted: u64,
     /// Tasks that ended after their deadline.
     pub late: u64,
     /// Time from ready to started.
     pub wait_time: Histogram,
-    /// Time from started to ended, each attempt.
+    /// Time from started to ended, each attempt that had something to do.
     pub run_time: Histogram,
     /// Time from the instant a firing was due to the moment it was noticed.
     pub due_lag: Histogram,
@@ -70,6 +72,7 @@ impl Statistics {
         self.failed += other.failed;
         self.retried += other.retried;
         self.lost += other.lost;
+        self.postponed += other.postponed;
         self.preempted += other.preempted;
         self.late += other.late;
         self.wait_time.merge(&other.wait_time);
@@ -89,7 +92,7 @@ pub struct Overview {
     pub slots: Option<u32>,
     /// Runs that have not ended.
     pub runs: u64,
-    /// Tasks that wait for time: retries and start delays.
+    /// Tasks that wait for time: retries, start delays, and those that asked for it.
     pub delayed: u64,
     /// The longest series of failures any schedule is in now.
     pub backoff_level: u32,

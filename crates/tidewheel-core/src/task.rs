@@ -5,7 +5,7 @@
 //!            │                                                        v
 //! Blocked ─> Ready ─> Running ──────────────────> Succeeded | Failed | Skipped | Cancelled | Unknown
 //!    └─> Delayed ^ <──┘  │  └─> Cancelling ────────────────────────^
-//!           └────┘       └─ retry: Delayed or Ready
+//!           └────┘       └─ retry, not time yet: Delayed or Ready
 //! ```
 //!
 //! What follows from a transition (dependents, slots, rows) is the scheduler's business.
@@ -20,7 +20,8 @@ use crate::time::Moment;
 pub enum TaskState {
     /// Waits for other tasks.
     Blocked,
-    /// Waits for time: a start delay or the pause before a retry. Holds no slot.
+    /// Waits for time: a start delay, the pause before a retry, or the time it asked for itself. Holds
+    /// no slot.
     Delayed,
     /// Could start; waits for its turn, a slot or a limit.
     Ready,
@@ -32,7 +33,8 @@ pub enum TaskState {
     Succeeded,
     /// Ended badly, after its last attempt.
     Failed,
-    /// Never started, by rule: something it needs did not succeed, or the run stopped.
+    /// Not done, by rule: something it needs did not succeed, the run stopped, or its own attempt
+    /// found that there is nothing to do. Only in the last case was it ever started.
     Skipped,
     /// Ended by request.
     Cancelled,
@@ -81,9 +83,19 @@ impl TaskState {
                 | (Ready, Running | Failed | Skipped | Cancelled)
                 | (
                     Running,
-                    Ready | Delayed | Cancelling | Succeeded | Failed | Cancelled | Unknown
+                    Ready
+                        | Delayed
+                        | Cancelling
+                        | Succeeded
+                        | Failed
+                        | Skipped
+                        | Cancelled
+                        | Unknown
                 )
-                | (Cancelling, Ready | Succeeded | Failed | Cancelled | Unknown)
+                | (
+                    Cancelling,
+                    Ready | Delayed | Succeeded | Failed | Skipped | Cancelled | Unknown
+                )
         )
     }
 
@@ -156,6 +168,10 @@ pub enum Reason {
     Quarantined,
     /// Its only attempt was lost and may have taken effect.
     Ambiguous,
+    /// Its attempt found that there is nothing to do. Tasks that need it go on.
+    Condition,
+    /// Its attempt found that it is not time yet; the task will run again.
+    Postponed,
 }
 
 impl Reason {
@@ -183,6 +199,8 @@ impl Reason {
             Self::Lost => "lost",
             Self::Quarantined => "quarantined",
             Self::Ambiguous => "ambiguous",
+            Self::Condition => "condition",
+            Self::Postponed => "postponed",
         }
     }
 
@@ -195,6 +213,11 @@ impl Reason {
             | Self::RunStopped(index) => Some(index),
             _ => None,
         }
+    }
+
+    /// Whether the attempt that led to it says how long such work takes, and how it fares.
+    pub(crate) const fn tells_of_work(self) -> bool {
+        !matches!(self, Self::Condition | Self::Postponed)
     }
 }
 
@@ -248,6 +271,15 @@ impl Task {
             ready_sequence: 0,
             rank: 0,
             next: NO_TASK,
+        }
+    }
+
+    /// Whether it has ended in a way that lets every task go on that needs it.
+    pub fn is_met(&self) -> bool {
+        match self.state {
+            TaskState::Succeeded => true,
+            TaskState::Skipped => self.reason == Reason::Condition,
+            _ => false,
         }
     }
 }

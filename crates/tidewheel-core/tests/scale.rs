@@ -3,11 +3,12 @@
 //! How fast it is, is measured by `tidewheel bench`; here it only has to come to its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidewheel_core::graph::Graph;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::report::RunReport;
-use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec};
+use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec, TaskSpec};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now};
 use tidewheel_core::{
@@ -53,6 +54,21 @@ impl Bench {
         let options = RunOptions::default();
         let spec = Arc::new(RunSpec::new(Arc::new(graph), options, Profile::default()));
         self.step(Input::Command(Command::SubmitRun { id: RunId(1), spec }));
+    }
+
+    fn add(&mut self, name: u32, after: Vec<u32>, before: Vec<u32>) {
+        let run = self.scheduler.find_run(RunId(1)).expect("the run is live");
+        let task = TaskSpec {
+            name: format!("added {name}").into(),
+            after,
+            before,
+            profile: Arc::default(),
+            estimate: None,
+            key: None,
+            deadline: None,
+            payload: None,
+        };
+        self.step(Input::Command(Command::AddTask { run, task }));
     }
 
     /// Ends what was started, in order, until nothing is left; gives the indices in that order.
@@ -103,6 +119,80 @@ fn a_join_of_100_000_starts_once_after_its_last_dependency() {
     let order = bench.play(|_| Outcome::Succeeded);
     assert_eq!(order.last(), Some(&MANY));
     assert_eq!(order.len() as u32, MANY + 1);
+}
+
+/// A step that finds out what there is to do puts it before the step that collects the results.
+#[test]
+fn a_task_waits_for_100_000_that_were_put_before_it() {
+    for in_a_chain in [false, true] {
+        let mut bench = Bench::new(16);
+        bench.submit(Graph::numbered(2, [(0, 1)]).expect("a graph"));
+        for number in 0..MANY {
+            // In a chain each waits for one that waits itself, so that a cycle must be looked for.
+            let after = if in_a_chain && number > 0 { 1 + number } else { 0 };
+            bench.add(number, vec![after], vec![1]);
+        }
+        bench.scheduler.check();
+        let order = bench.play(|_| Outcome::Succeeded);
+        assert_eq!(
+            (order.len() as u32, order.first(), order.last()),
+            (MANY + 2, Some(&0), Some(&1))
+        );
+        let counts = bench.report.map(|report| report.counts.of(TaskState::Succeeded));
+        assert_eq!(counts, Some(MANY + 2));
+    }
+}
+
+#[test]
+fn a_failure_before_a_task_that_waits_for_many_skips_it_once() {
+    let mut bench = Bench::new(16);
+    bench.submit(Graph::numbered(3, [(0, 1), (1, 2)]).expect("a graph"));
+    for number in 0..MANY {
+        bench.add(number, Vec::new(), vec![1]);
+    }
+    bench.play(|index| if index > 2 { Outcome::Failed(Box::default()) } else { Outcome::Skipped });
+    let report = bench.report.expect("the run has ended");
+    assert_eq!(report.counts.of(TaskState::Failed), MANY);
+    assert_eq!(report.counts.of(TaskState::Skipped), 3);
+}
+
+/// A task may look for something every second for days: nothing of that piles up.
+#[test]
+fn a_task_postponed_100_000_times_costs_nothing() {
+    let mut bench = Bench::new(1);
+    bench.decision = Decision::new();
+    bench.submit(Graph::numbered(1, []).expect("a graph"));
+    for number in 1..=MANY {
+        let Start { task, attempt, .. } = bench.started.pop().expect("it was started again");
+        assert_eq!(attempt, number);
+        let outcome = Outcome::Postponed(Duration::from_secs(1));
+        bench.step(Input::Event(Event::AttemptEnded { task, attempt, outcome }));
+        bench.now.monotonic = bench.now.monotonic.after(Duration::from_secs(1));
+        bench.step(Input::Event(Event::TimePassed));
+        assert!(bench.scheduler.overview(bench.now).timers == 0 && bench.started.len() == 1);
+    }
+    bench.scheduler.check();
+    let total = bench.scheduler.overview(bench.now).total;
+    assert_eq!((total.postponed, total.run_time.count()), (u64::from(MANY), 0));
+    let Start { task, attempt, .. } = bench.started[0];
+    bench.step(Input::Event(Event::AttemptEnded { task, attempt, outcome: Outcome::Succeeded }));
+    let report = bench.report.and_then(|report| report.task(0)).expect("the run has ended");
+    assert_eq!((report.state, report.attempts), (TaskState::Succeeded, MANY + 1));
+}
+
+#[test]
+fn a_wait_without_end_is_a_wait() {
+    let mut bench = Bench::new(1);
+    bench.submit(Graph::numbered(1, []).expect("a graph"));
+    let Start { task, attempt, .. } = bench.started.pop().expect("it was started");
+    let outcome = Outcome::Postponed(Duration::MAX);
+    bench.step(Input::Event(Event::AttemptEnded { task, attempt, outcome }));
+    bench.now.monotonic = bench.now.monotonic.after(Duration::from_secs(1 << 33));
+    bench.step(Input::Event(Event::TimePassed));
+    bench.scheduler.check();
+    assert!(bench.started.is_empty());
+    let waits = bench.scheduler.task(task).map(|task| (task.state, task.reason));
+    assert_eq!(waits, Some((TaskState::Delayed, Reason::Postponed)));
 }
 
 #[test]

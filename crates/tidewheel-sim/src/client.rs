@@ -12,6 +12,7 @@ use tidewheel_core::input::{
     CancelMode, Command, Dependents, Event, Input, Rejection, Reply, ShutdownMode, Submission,
 };
 use tidewheel_core::policy::Priority;
+use tidewheel_core::task::TaskState;
 
 use crate::workload::{self, QUEUES};
 use crate::world::World;
@@ -43,6 +44,8 @@ pub enum Asked {
     ShutDown(ShutdownMode),
     /// Use so many slots.
     Slots(Option<u32>),
+    /// Put a new task before others.
+    AddBefore,
     /// Anything else.
     Other,
 }
@@ -185,8 +188,15 @@ impl World {
         let (run, id) = self.some_run()?;
         let name = format!("added-{}", self.fresh());
         let tasks = self.task_count(id);
-        let task = workload::task(&mut self.random, name, tasks);
-        Some((Command::AddTask { run, task }, Asked::Other))
+        let scheduler = self.engine.as_ref()?.scheduler();
+        let is_blocked = |index: &u32| {
+            let task = scheduler.task(TaskKey { run, index: *index });
+            task.is_some_and(|task| task.state == TaskState::Blocked)
+        };
+        let blocked: Vec<u32> = (0..tasks).filter(is_blocked).collect();
+        let task = workload::task(&mut self.random, name, tasks, &blocked);
+        let asked = if task.before.is_empty() { Asked::Other } else { Asked::AddBefore };
+        Some((Command::AddTask { run, task }, asked))
     }
 
     fn grace(&mut self) -> Option<Duration> {
@@ -202,6 +212,7 @@ impl World {
         let grace = self.grace();
         let dependents =
             if self.random.percent(50) { Dependents::Skip } else { Dependents::Release };
+        self.promises.removed.insert(id);
         if dependents == Dependents::Release {
             self.promises.released.insert(id);
         }
@@ -371,6 +382,7 @@ impl World {
                 self.promises.stopped = mode != ShutdownMode::Drain;
             }
             Asked::Slots(slots) => self.promises.slots = slots,
+            Asked::AddBefore => self.coverage.hit("added: before others"),
             Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Other => {}
         }
     }
@@ -401,6 +413,7 @@ fn hold_name(hold: &Hold) -> &'static str {
         Hold::Running { .. } => "hold: running",
         Hold::Dependencies { .. } => "hold: dependencies",
         Hold::RetryDelay { .. } => "hold: retry delay",
+        Hold::Postponed { .. } => "hold: postponed",
         Hold::StartDelay { .. } => "hold: start delay",
         Hold::SchedulerPaused => "hold: scheduler paused",
         Hold::QueuePaused { .. } => "hold: queue paused",

@@ -136,7 +136,7 @@ impl Executor {
                 coverage.hit("fault: stop ignored");
                 (grace + random.millis(0, 100), Outcome::Cancelled)
             }
-            2 => (grace / 2, Outcome::Succeeded),
+            2 => (grace / 2, unstopped(random)),
             3 => (grace / 2, failed(random, "failed while stopping")),
             4 if !self.healed => (grace + WATCH, Outcome::Lost),
             _ => (grace / 3, Outcome::Cancelled),
@@ -227,7 +227,9 @@ impl Executor {
 
 fn outcome(random: &mut Random, faulty: bool) -> Outcome {
     match random.below(100) {
-        0..=64 => Outcome::Succeeded,
+        0..=54 => Outcome::Succeeded,
+        55..=58 => Outcome::Skipped,
+        59..=64 => postponed(random),
         65..=81 => failed(random, "boom"),
         82..=85 => Outcome::Failed(Box::new(Failure { permanent: true, ..message("no use") })),
         86..=90 => Outcome::Failed(Box::new(Failure { panicked: true, ..message("panic") })),
@@ -235,6 +237,23 @@ fn outcome(random: &mut Random, faulty: bool) -> Outcome {
         93..=95 if faulty => Outcome::Lost,
         _ => Outcome::Succeeded,
     }
+}
+
+/// What an attempt may come to that does not mind being told to stop.
+fn unstopped(random: &mut Random) -> Outcome {
+    match random.below(4) {
+        0 => Outcome::Skipped,
+        1 => postponed(random),
+        _ => Outcome::Succeeded,
+    }
+}
+
+fn postponed(random: &mut Random) -> Outcome {
+    Outcome::Postponed(match random.below(10) {
+        0 => Duration::ZERO,
+        1 => random.millis(5_000, 60_000),
+        _ => random.millis(1, 5_000),
+    })
 }
 
 fn failed(random: &mut Random, text: &str) -> Outcome {

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use tidewheel_core::decision::Start;
 use tidewheel_core::id::{AttemptId, RunId, TaskId};
 use tidewheel_core::policy::OnError;
+use tidewheel_core::row::TaskRow;
 use tidewheel_core::spec::{DEFAULT_QUEUE, Profile, QueueSpec};
-use tidewheel_core::task::TaskState;
+use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::time::Moment;
 
+use crate::coverage::Coverage;
 use crate::executor::Executor;
 use crate::store::{KeptRun, Rows};
 use crate::workload::UNITS;
@@ -37,6 +40,8 @@ pub struct Promises {
     pub cancelled: BTreeSet<RunId>,
     /// Tasks that were cancelled or removed.
     pub cancelled_tasks: BTreeSet<TaskId>,
+    /// Tasks that were removed; also when the answer never came.
+    pub removed: BTreeSet<TaskId>,
     /// Removed tasks whose dependents go on; also when the answer never came.
     pub released: BTreeSet<TaskId>,
     /// The most attempts that may run.
@@ -61,6 +66,10 @@ impl Promises {
 pub struct Ledger {
     starts: BTreeMap<AttemptId, u32>,
     newest: BTreeMap<TaskId, u32>,
+    /// Attempts that did nothing because it was not time yet.
+    postponed: BTreeSet<AttemptId>,
+    /// Until when tasks asked to wait, and which scheduler.
+    waits: BTreeMap<TaskId, (Moment, u32)>,
 }
 
 /// How a task is treated, as stored.
@@ -106,10 +115,20 @@ pub fn profile_in(run: &KeptRun, index: u32) -> Option<Arc<Profile>> {
 /// What a task of a run waits for.
 #[must_use]
 pub fn dependencies(run: &KeptRun, index: u32) -> Vec<u32> {
-    match run.added.get(&index) {
+    let mut dependencies = match run.added.get(&index) {
         Some(added) => added.after.clone(),
         None => run.row.spec.graph.dependencies(index),
-    }
+    };
+    let put_before = run.added.iter().filter(|(_, added)| added.before.contains(&index));
+    dependencies.extend(put_before.map(|(added, _)| *added));
+    dependencies
+}
+
+/// Whether what needs a task goes on whatever the words say.
+#[must_use]
+pub fn is_met(row: &TaskRow) -> bool {
+    row.state == TaskState::Succeeded
+        || row.state == TaskState::Skipped && row.reason == Reason::Condition
 }
 
 /// The word between a failed task and one that waits for it, by the book.
@@ -133,6 +152,12 @@ impl Ledger {
         self.starts.range(least..=most).count()
     }
 
+    /// An attempt reported to this scheduler that it is not time before `until`.
+    pub fn postpone(&mut self, id: AttemptId, until: Moment, incarnation: u32) {
+        self.postponed.insert(id);
+        self.waits.insert(id.task, (until, incarnation));
+    }
+
     /// How many attempts were started in all.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -149,11 +174,11 @@ impl Ledger {
     pub fn start(
         &mut self,
         start: Start,
-        incarnation: u32,
+        (incarnation, now): (u32, Moment),
         promises: &Promises,
         rows: &Rows,
         executor: &Executor,
-        violations: &mut Vec<Violation>,
+        (violations, coverage): (&mut Vec<Violation>, &mut Coverage),
     ) {
         let mut broken = |rule: &'static str, text: String| {
             violations.push(Violation { rule, text: format!("{:?}: {text}", start.id) });
@@ -176,18 +201,34 @@ impl Ledger {
             broken("started as stored", "nothing is stored about it".into());
             return;
         };
-        if treatment.profile.at_most_once && self.attempts_of(start.id) > 1 {
+        // An attempt that did nothing may be followed by another.
+        let idle = self.postponed.iter().filter(|id| id.task == start.id).count();
+        if treatment.profile.at_most_once && self.attempts_of(start.id) > 1 + idle {
             broken("at most once", format!("attempt {}", start.attempt));
+        }
+        if let Some((until, of)) = self.waits.remove(&start.id)
+            && of == incarnation
+            && now < until
+        {
+            broken("not before it is time", format!("{:?} too early", until.since(now)));
+        }
+        if let Some(row) = rows.task(start.id)
+            && row.attempts.saturating_sub(row.uncounted) > treatment.profile.retry.retries + 1
+        {
+            broken("no more than the retries", format!("attempt {}", start.attempt));
         }
         if let Some(run) = rows.runs.get(&start.id.run) {
             check_dependencies(run, start.id, &treatment, promises, &mut broken);
+            if run.added.values().any(|added| added.before.contains(&start.id.index)) {
+                coverage.hit("added: a dependent waited for what was put before it");
+            }
         }
         // A run that was stopped, by whatever, goes on with its clean-up even if it was paused.
         let change = rows.runs.get(&start.id.run).and_then(|run| run.change);
         let is_stopped = change.is_some_and(|change| change.stopped.is_some());
         check_promises(start.id, &treatment, promises, is_stopped, &mut broken);
         check_limits(start.id, &treatment, promises, rows, executor, &mut broken);
-        check_key(start.id, &treatment, rows, executor, &mut broken);
+        check_key(start.id, &treatment, rows, executor, coverage, &mut broken);
     }
 }
 
@@ -199,13 +240,15 @@ fn check_dependencies(
     broken: &mut impl FnMut(&'static str, String),
 ) {
     for index in dependencies(run, id.index) {
-        let state = run.tasks.get(&index).map(|row| row.state);
-        let Some(state) = state.filter(|state| state.is_terminal()) else {
+        let row = run.tasks.get(&index);
+        let Some(row) = row.filter(|row| row.state.is_terminal()) else {
+            let state = row.map(|row| row.state);
             broken("after its dependencies", format!("task {index} is {state:?}"));
             continue;
         };
+        let state = row.state;
         let released = promises.released.contains(&TaskId { run: id.run, index });
-        if state == TaskState::Succeeded || treatment.profile.always || released {
+        if is_met(row) || treatment.profile.always || released {
             continue;
         }
         let failed = matches!(state, TaskState::Failed | TaskState::Unknown);
@@ -295,6 +338,7 @@ fn check_key(
     treatment: &Treatment,
     rows: &Rows,
     executor: &Executor,
+    coverage: &mut Coverage,
     broken: &mut impl FnMut(&'static str, String),
 ) {
     let Some(key) = &treatment.key else { return };
@@ -311,11 +355,17 @@ fn check_key(
         let other = TaskId { run: *run, index: 0 };
         let delayed =
             !kept.row.profile.start_delay.is_zero() || !own.row.profile.start_delay.is_zero();
-        if kept.order < own.order
-            && !ended
-            && !delayed
-            && self::treatment(rows, other).is_some_and(|other| same(&other))
+        if kept.order >= own.order
+            || ended
+            || delayed
+            || !self::treatment(rows, other).is_some_and(|other| same(&other))
         {
+            continue;
+        }
+        // Whoever finds that it is not time yet lets the others of its key go first.
+        if kept.task.as_ref().is_some_and(|row| row.reason == Reason::Postponed) {
+            coverage.hit("key: given back by a postponed task");
+        } else {
             broken("tasks of a key in order", format!("{key}: {run} came before"));
         }
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tidewheel_core::id::RunId;
+use tidewheel_core::id::{RunId, TaskId};
 use tidewheel_core::input::{Command, Event, Input, ShutdownMode};
 use tidewheel_core::policy::OnError;
 use tidewheel_core::row::{RunResult, TaskRow};
@@ -13,7 +13,7 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
 
 use crate::client::Asked;
-use crate::ledger::{dependencies, profile_in, word_between};
+use crate::ledger::{Promises, dependencies, is_met, profile_in, word_between};
 use crate::store::{KeptRun, Rows};
 use crate::world::World;
 
@@ -165,7 +165,7 @@ impl World {
                 }
             }
             for run in rows.runs.values() {
-                judge_run(run, &mut broken);
+                judge_run(run, &self.promises, &mut broken);
             }
             judge_firings(&rows, self.wall_jumped, &mut broken);
         }
@@ -196,8 +196,7 @@ fn is_over(rows: &Rows, id: RunId) -> bool {
 }
 
 /// Every task's end must follow from its neighbours' and the words between them.
-fn judge_run(run: &KeptRun, broken: &mut Vec<String>) {
-    let default = run.row.spec.options.on_error;
+fn judge_run(run: &KeptRun, promises: &Promises, broken: &mut Vec<String>) {
     let id = run.row.id.0;
     let mut untolerated = false;
     for index in 0..run.task_count() {
@@ -209,7 +208,7 @@ fn judge_run(run: &KeptRun, broken: &mut Vec<String>) {
             let own = matches!(profile.on_error, Some(OnError::Skip | OnError::Continue));
             untolerated |= stops || !own;
         }
-        if let Some(text) = judge_task(run, index, row, &profile, default) {
+        if let Some(text) = judge_task(run, index, row, &profile, promises) {
             broken.push(format!("run {id} task {index} is {} ({}): {text}", row.state, row.reason));
         }
     }
@@ -231,10 +230,16 @@ fn judge_task(
     index: u32,
     row: &TaskRow,
     profile: &Profile,
-    default: OnError,
+    promises: &Promises,
 ) -> Option<String> {
-    if row.state == TaskState::Skipped && row.attempts > 0 {
+    let default = run.row.spec.options.on_error;
+    // Whoever says that there is nothing to do must have looked.
+    let has_looked = row.reason == Reason::Condition;
+    if row.state == TaskState::Skipped && (row.attempts > 0) != has_looked {
         return Some(format!("skipped after {} attempts", row.attempts));
+    }
+    if has_looked && row.state != TaskState::Skipped || row.reason == Reason::Postponed {
+        return Some("nothing ends so".into());
     }
     match row.reason {
         Reason::DependencyFailed(cause) => {
@@ -251,6 +256,10 @@ fn judge_task(
         }
         Reason::DependencySkipped(cause) => {
             // A removed task may be left to finish after its dependents heard of the removal.
+            let id = TaskId { run: run.row.id, index: cause };
+            if run.tasks.get(&cause).is_some_and(is_met) && !promises.removed.contains(&id) {
+                return Some(format!("task {cause} held up nobody"));
+            }
             (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
         }
         Reason::RunStopped(cause) => {

@@ -230,17 +230,26 @@ pub fn attachment(random: &mut Random) -> Option<Attachment> {
     })
 }
 
-/// A task to be added to a run that has `tasks` tasks.
-pub fn task(random: &mut Random, name: String, tasks: u32) -> TaskSpec {
+/// A task to be added to a run that has `tasks` tasks, of which some are blocked.
+pub fn task(random: &mut Random, name: String, tasks: u32, blocked: &[u32]) -> TaskSpec {
     let count = random.below(3);
     let after = if tasks == 0 {
         Vec::new()
     } else {
         (0..count).map(|_| random.below(u64::from(tasks)) as u32).collect()
     };
+    let mut before = Vec::new();
+    if tasks > 0 && random.percent(60) {
+        for _ in 0..random.between(1, 3) {
+            let any = random.below(u64::from(tasks)) as u32;
+            let is_wise = !blocked.is_empty() && random.percent(85);
+            before.push(if is_wise { *random.pick(blocked) } else { any });
+        }
+    }
     TaskSpec {
         name: name.into(),
         after,
+        before,
         profile: Arc::new(profile(random)),
         estimate: random.percent(30).then(|| random.millis(1, 4_000)),
         key: key(random),

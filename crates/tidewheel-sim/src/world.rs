@@ -13,6 +13,7 @@ use tidewheel_core::input::{Event, Input, Rejection, Reply};
 use tidewheel_core::row::Change;
 use tidewheel_core::schedule::Trigger;
 use tidewheel_core::spec::Config;
+use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
 use crate::client::Asked;
@@ -256,8 +257,11 @@ impl World {
             if row.state.holds_slot() {
                 self.coverage.hit("restore: with running attempts");
             }
-            if row.state == tidewheel_core::task::TaskState::Delayed {
+            if row.state == TaskState::Delayed {
                 self.coverage.hit("restore: with delayed tasks");
+            }
+            if row.reason == Reason::Postponed {
+                self.coverage.hit("restore: with postponed tasks");
             }
         }
         if rows.schedules.values().any(|(_, ended)| !ended) {
@@ -382,6 +386,10 @@ impl World {
         let attempt = self.executor.running.remove(&report.id)?;
         self.unstored.push(report.clone());
         self.trace.add(format_args!("ended {:?} {:?}", report.id, report.outcome));
+        if let tidewheel_core::input::Outcome::Postponed(delay) = report.outcome {
+            let until = self.now.monotonic.after(delay);
+            self.ledger.postpone(report.id, until, self.incarnation);
+        }
         let outcome = report.outcome.clone();
         Some(Event::AttemptEnded { task: attempt.key, attempt: report.id.number, outcome })
     }
@@ -525,6 +533,8 @@ impl World {
             }
             Err(Rejection::KeyTaken { .. }) => self.coverage.hit("refused: name taken"),
             Err(Rejection::Gone(_)) => self.coverage.hit("refused: gone"),
+            Err(Rejection::TooLate { .. }) => self.coverage.hit("refused: too late"),
+            Err(Rejection::Circular { .. }) => self.coverage.hit("refused: circular"),
             _ => {}
         }
     }
@@ -565,11 +575,11 @@ impl World {
         let rows = self.store.rows();
         self.ledger.start(
             start,
-            self.incarnation,
+            (self.incarnation, self.now.monotonic),
             &self.promises,
             &rows,
             &self.executor,
-            &mut self.violations,
+            (&mut self.violations, &mut self.coverage),
         );
         drop(rows);
         let now = self.now.monotonic;

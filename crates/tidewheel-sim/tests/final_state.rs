@@ -1,18 +1,19 @@
-//! Random graphs with random failures and words, against an obvious model of what becomes of each task.
+//! Random graphs with random failures and words, tasks with nothing to do and tasks put before others,
+//! against an obvious model of what becomes of each task.
 
 mod common;
 
 use std::sync::Arc;
 
-use common::{Bare, starts};
-use tidewheel_core::RunId;
-use tidewheel_core::decision::Start;
+use common::{Bare, failed, starts};
+use tidewheel_core::decision::{Outputs, Start};
 use tidewheel_core::graph::Graph;
-use tidewheel_core::input::Command;
+use tidewheel_core::input::{Command, Input, Outcome};
 use tidewheel_core::policy::OnError;
 use tidewheel_core::row::RunResult;
-use tidewheel_core::spec::{Config, Profile, RunOptions, RunOrder, RunSpec};
+use tidewheel_core::spec::{Config, Profile, RunOptions, RunOrder, RunSpec, TaskSpec};
 use tidewheel_core::task::TaskState;
+use tidewheel_core::{RunId, RunKey};
 use tidewheel_sim::random::Random;
 
 const GRAPHS: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
@@ -21,6 +22,8 @@ const GRAPHS: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
 #[derive(Debug)]
 struct Model {
     needs: Vec<Vec<usize>>,
+    /// Tasks that had nothing to do.
+    idle: Vec<bool>,
     /// Own word on failure, own word on the failure of what it needs, clean-up.
     words: Vec<(Option<OnError>, Option<OnError>, bool)>,
     default: OnError,
@@ -40,7 +43,7 @@ impl Model {
         let (_, _, always) = self.words[task];
         let bad = |&need: &usize| match self.states[need] {
             TaskState::Failed => self.word(need, task) != OnError::Continue,
-            TaskState::Skipped => true,
+            TaskState::Skipped => !self.idle[need],
             _ => false,
         };
         !always && (self.stopped || self.needs[task].iter().any(bad))
@@ -51,9 +54,38 @@ impl Model {
             && self.needs[task].iter().all(|&need| self.states[need].is_terminal())
     }
 
-    fn end(&mut self, task: usize, fails: bool) {
-        self.states[task] = if fails { TaskState::Failed } else { TaskState::Succeeded };
-        if fails {
+    /// Puts a new task before others. What it needs may have ended.
+    fn add(&mut self, task: &Added) {
+        let new = self.needs.len();
+        self.needs.push(task.after.clone());
+        self.words.push((task.word, None, false));
+        self.states.push(TaskState::Blocked);
+        self.idle.push(false);
+        for &before in &task.before {
+            self.needs[before].push(new);
+        }
+        self.skip_lost();
+    }
+
+    /// Whether a task waits for others.
+    fn waits(&self, task: usize) -> bool {
+        self.states[task] == TaskState::Blocked && !self.may_start(task)
+    }
+
+    /// Whether a task waits for another one, or is it.
+    fn waits_for(&self, task: usize, other: usize) -> bool {
+        self.states[task] == TaskState::Blocked
+            && (task == other || self.needs[task].iter().any(|&need| self.waits_for(need, other)))
+    }
+
+    fn end(&mut self, task: usize, fate: Fate) {
+        self.states[task] = match fate {
+            Fate::Succeeds => TaskState::Succeeded,
+            Fate::Fails => TaskState::Failed,
+            Fate::HasNothingToDo => TaskState::Skipped,
+        };
+        self.idle[task] = fate == Fate::HasNothingToDo;
+        if fate == Fate::Fails {
             let own = self.words[task].0;
             // Clean-up runs in any case and so has no say.
             let has_say =
@@ -68,7 +100,11 @@ impl Model {
             self.failed |= stops || !excused;
             self.stopped |= stops;
         }
-        // Whoever will never start is skipped, until nothing changes any more.
+        self.skip_lost();
+    }
+
+    /// Whoever will never start is skipped, until nothing changes any more.
+    fn skip_lost(&mut self) {
         while let Some(lost) = (0..self.states.len())
             .find(|&task| self.states[task] == TaskState::Blocked && self.is_lost(task))
         {
@@ -77,14 +113,41 @@ impl Model {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Succeeds,
+    Fails,
+    HasNothingToDo,
+}
+
+impl Fate {
+    fn of(random: &mut Random, chance: u64) -> Self {
+        match random.percent(chance) {
+            true => Self::Fails,
+            false if random.percent(15) => Self::HasNothingToDo,
+            false => Self::Succeeds,
+        }
+    }
+}
+
+/// A task to be added.
+#[derive(Debug)]
+struct Added {
+    after: Vec<usize>,
+    before: Vec<usize>,
+    word: Option<OnError>,
+}
+
 #[test]
 fn every_task_ends_as_the_model_says() {
     let mut seen = std::collections::BTreeMap::new();
+    let mut added = (0, 0);
     for seed in 0..GRAPHS {
-        for state in play(seed) {
+        for state in play(seed, &mut added) {
             *seen.entry(state).or_insert(0_u64) += 1;
         }
     }
+    assert!(added.0 > GRAPHS / 10 && added.1 > GRAPHS / 50, "{added:?} added and refused");
     for state in [TaskState::Succeeded, TaskState::Failed, TaskState::Skipped] {
         assert!(seen.get(&state).is_some_and(|&count| count > GRAPHS / 2), "{seen:?}");
     }
@@ -94,7 +157,62 @@ fn word(random: &mut Random) -> Option<OnError> {
     *random.pick(&[None, None, Some(OnError::Continue), Some(OnError::Skip), Some(OnError::Fail)])
 }
 
-fn play(seed: u64) -> Vec<TaskState> {
+fn some_task(random: &mut Random, model: &Model) -> Added {
+    let count = model.states.len() as u64;
+    let some = |random: &mut Random| -> Vec<usize> {
+        (0..random.below(3)).map(|_| random.below(count) as usize).collect()
+    };
+    let after = some(random);
+    let mut before = some(random);
+    if random.percent(80) {
+        before.retain(|&task| model.waits(task));
+    }
+    Added { after, before, word: word(random) }
+}
+
+/// Adds a task, if by the model that makes sense; if it does not, it must be refused.
+fn add(
+    bare: &mut Bare,
+    model: &mut Model,
+    task: &Added,
+    run: Option<RunKey>,
+    added: &mut (u64, u64),
+) -> Outputs {
+    let too_late = task.before.iter().any(|&other| !model.waits(other));
+    let circular = || {
+        let waits = |&after: &usize| task.before.iter().any(|&b| model.waits_for(after, b));
+        task.after.iter().any(waits)
+    };
+    let is_refused = model.stopped || too_late || circular();
+    let indices = |tasks: &[usize]| tasks.iter().map(|&task| task as u32).collect();
+    let spec = TaskSpec {
+        name: format!("added {}", model.states.len()).into(),
+        after: indices(&task.after),
+        before: indices(&task.before),
+        profile: Arc::new(Profile { on_error: task.word, ..Profile::default() }),
+        estimate: None,
+        key: None,
+        deadline: None,
+        payload: None,
+    };
+    let command = Command::AddTask { run: run.expect("something was started"), task: spec };
+    let outputs = bare.step(Input::Command(command));
+    assert_eq!(
+        outputs.replies[0].is_err(),
+        is_refused,
+        "{:?}: {task:?} {model:?}",
+        outputs.replies
+    );
+    if is_refused {
+        added.1 += 1;
+    } else {
+        added.0 += 1;
+        model.add(task);
+    }
+    outputs
+}
+
+fn play(seed: u64, added: &mut (u64, u64)) -> Vec<TaskState> {
     let mut random = Random::new(seed);
     let count = random.between(1, 9) as usize;
     let density = *random.pick(&[10, 30, 60]);
@@ -112,7 +230,7 @@ fn play(seed: u64) -> Vec<TaskState> {
         (0..count).map(|_| (word(&mut random), word(&mut random), random.percent(10))).collect();
     let default = *random.pick(&[OnError::Continue, OnError::Skip, OnError::Skip, OnError::Fail]);
     let chance = *random.pick(&[5, 20, 50]);
-    let fails: Vec<bool> = (0..count).map(|_| random.percent(chance)).collect();
+    let mut fates: Vec<Fate> = (0..count).map(|_| Fate::of(&mut random, chance)).collect();
 
     let graph = Arc::new(Graph::numbered(count as u32, edges).expect("edges point forward"));
     let options = RunOptions {
@@ -130,7 +248,8 @@ fn play(seed: u64) -> Vec<TaskState> {
         .collect();
     spec.profile_of = (0..count as u16).collect();
     let states = vec![TaskState::Blocked; count];
-    let mut model = Model { needs, words, default, states, stopped: false, failed: false };
+    let idle = vec![false; count];
+    let mut model = Model { needs, idle, words, default, states, stopped: false, failed: false };
 
     let mut bare = Bare::new(Config::default());
     let mut outputs = bare.ask(Command::SubmitRun { id: RunId(1), spec: Arc::new(spec) });
@@ -148,10 +267,24 @@ fn play(seed: u64) -> Vec<TaskState> {
         if running.is_empty() {
             break;
         }
+        if random.percent(20) && model.states.len() < 14 {
+            let task = some_task(&mut random, &model);
+            outputs = add(&mut bare, &mut model, &task, run, added);
+            if model.states.len() > fates.len() {
+                fates.push(Fate::of(&mut random, chance));
+            }
+            continue;
+        }
         let place = random.below(running.len() as u64) as usize;
         let ended = running.swap_remove(place);
-        model.end(ended.id.index as usize, fails[ended.id.index as usize]);
-        outputs = bare.end(ended, fails[ended.id.index as usize]);
+        let fate = fates[ended.id.index as usize];
+        model.end(ended.id.index as usize, fate);
+        let outcome = match fate {
+            Fate::Succeeds => Outcome::Succeeded,
+            Fate::Fails => failed(),
+            Fate::HasNothingToDo => Outcome::Skipped,
+        };
+        outputs = bare.end_with(ended, outcome);
     }
     let report = run.and_then(|run| bare.scheduler.take_report(run));
     let report = report.unwrap_or_else(|| panic!("seed {seed}: not ended: {model:?}"));

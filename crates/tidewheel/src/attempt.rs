@@ -4,12 +4,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tidewheel_core::id::TaskId;
 use tidewheel_core::task::Reason;
 
 use crate::driver::Seat;
+use crate::run::Run;
 use crate::wheel::Tidewheel;
 
 /// One try at a single task or at a firing of a schedule, as its own code sees it.
@@ -69,9 +71,23 @@ impl Attempt {
 
     /// Waits until the attempt is told to stop, and says how.
     pub async fn stop(&self) -> StopRequest {
-        let stopped = std::future::poll_fn(|context| self.seat.poll_stop(context)).await;
+        std::future::poll_fn(|context| self.poll_stop(None, context)).await
+    }
+
+    /// Waits until the attempt is told to stop with less grace than this: a second request can
+    /// shorten what a first has granted, such as a shutdown that comes after a patient cancel.
+    pub async fn stop_sooner(&self, than: Duration) -> StopRequest {
+        std::future::poll_fn(|context| self.poll_stop(Some(than), context)).await
+    }
+
+    pub(crate) fn poll_stop(
+        &self,
+        granted: Option<Duration>,
+        context: &mut Context<'_>,
+    ) -> Poll<StopRequest> {
+        let stopped = std::task::ready!(self.seat.poll_stop(granted, context));
         let grace = Some(stopped.grace).filter(|grace| *grace < Duration::MAX);
-        StopRequest { grace, reason: stopped.reason }
+        Poll::Ready(StopRequest { grace, reason: stopped.reason })
     }
 
     /// Promises that the attempt ends by itself soon after it was told to stop, which includes that
@@ -93,6 +109,14 @@ impl Attempt {
     pub fn task_name(&self) -> Option<Arc<str>> {
         let state = self.seat.shared.lock();
         state.engine.scheduler().task_name(self.seat.start.task)
+    }
+
+    /// The run that the task belongs to, to be steered from inside; `None` for a single task or a
+    /// firing. Tasks that are added to it without code of their own run the run's code: for a run
+    /// that was restored, what [`crate::Builder::adopt`] was given.
+    #[must_use]
+    pub fn run(&self) -> Option<Run> {
+        self.seat.run.as_ref().map(|cell| Run::new(Arc::clone(cell)))
     }
 
     /// The wheel that runs it.

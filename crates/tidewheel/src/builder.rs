@@ -178,6 +178,8 @@ impl Builder {
 
     /// Code for tasks that are restored from the store. Without it a wheel does not start on a store
     /// that holds unfinished work: what nobody here understands is left for somebody who does.
+    ///
+    /// Tasks added to a restored run run this code too, unless they bring their own.
     pub fn adopt<F, R>(mut self, code: F) -> Self
     where
         F: Fn(Attempt) -> R + Send + Sync + 'static,

@@ -50,9 +50,13 @@ mod error;
 #[cfg(any(feature = "http", feature = "process"))]
 pub mod executor;
 mod explain;
+#[cfg(feature = "flow")]
+pub mod flow;
 mod notices;
 mod options;
 mod output;
+#[cfg(feature = "picture")]
+pub mod picture;
 mod run;
 mod schedule;
 pub mod store;

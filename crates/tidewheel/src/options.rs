@@ -175,6 +175,10 @@ impl TaskOptions {
     single_option_methods!(said);
     graph_option_methods!(said);
 
+    pub(crate) fn into_said(self) -> Said {
+        self.said
+    }
+
     pub(crate) fn said(&self) -> &Said {
         &self.said
     }

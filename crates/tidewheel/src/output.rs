@@ -56,7 +56,8 @@ where
     }
 }
 
-/// For code that knows the outcome itself, such as that of a process.
+/// For code that knows the outcome itself, such as that of a process, or that there is nothing to do
+/// ([`Outcome::Skipped`]) or not yet ([`Outcome::Postponed`]).
 impl TaskOutput for Outcome {
     fn conclude(self, _: bool) -> Concluded {
         Concluded { outcome: self, value: None }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidewheel_core::calendar::{Cron, CronError, Zone, ZoneError};
 use tidewheel_core::decision::Notice;
 use tidewheel_core::graph::{Graph, GraphError};
-use tidewheel_core::id::TaskKey;
+use tidewheel_core::id::{RunId, TaskKey};
 use tidewheel_core::input::{Command, Outcome, Rejection, ShutdownMode};
 use tidewheel_core::policy::Priority;
 use tidewheel_core::schedule::{Anchor, ScheduleSpec, Trigger};
@@ -24,7 +24,7 @@ use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::notices::{NoticeStream, observe};
 use crate::output::TaskOutput;
-use crate::run::{Plan, RunBuilder, Task};
+use crate::run::{Plan, Run, RunBuilder, Task};
 use crate::schedule::ScheduleBuilder;
 use crate::submission::{Submission, TaskRequest, submit_fallible, submit_once};
 
@@ -143,6 +143,31 @@ impl Tidewheel {
         let (graph, code, options) = plan.build()?;
         let call = move |task: Task| code.call(task);
         Ok(self.run(graph, call).configure_by_index(options))
+    }
+
+    /// The handle of a run that has not ended, whether it was started here or restored from the store
+    /// ([`Builder::adopt`]).
+    ///
+    /// The report of a restored run has every task with its state; what tasks returned before the
+    /// restart is not in it, and times count from there.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Graph, Tidewheel};
+    ///
+    /// let wheel = Tidewheel::builder().start();
+    /// let run = wheel.run(Graph::from_edges([("a", "b")])?, |_| async {}).paused().start()?;
+    /// let same = wheel.find_run(run.id()).expect("it has not ended");
+    /// same.resume();
+    /// assert!(run.await?.is_success());
+    /// assert!(wheel.find_run(same.id()).is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn find_run(&self, id: RunId) -> Option<Run> {
+        self.shared.lock().find_run(id).map(Run::new)
     }
 
     /// A schedule at a fixed rate: now, and then exactly every `period`.

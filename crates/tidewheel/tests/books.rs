@@ -4,12 +4,13 @@
 
 mod common;
 
+use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use common::{Gate, Log, seconds, settle};
-use tidewheel::store::{Memory, Pace, Store, StoreError};
+use tidewheel::store::{CommandSource, Memory, Pace, RunCommand, SentCommand, Store, StoreError};
 use tidewheel::{
     Builder, Cancel, Graph, Rejection, RunError, Shutdown, TaskError, Tidewheel, Timestamp,
 };
@@ -30,6 +31,29 @@ struct Control {
     held: Mutex<bool>,
     moved: Condvar,
     full: Mutex<bool>,
+    inbox: Mutex<Vec<SentCommand>>,
+    taken: AtomicU32,
+    acknowledged: Mutex<Vec<i64>>,
+}
+
+/// Commands of others, kept by the store itself.
+struct Letters(Arc<Control>);
+
+impl CommandSource for Letters {
+    fn take(&mut self) -> Result<Vec<SentCommand>, Box<dyn Error + Send + Sync>> {
+        let taken = std::mem::take(&mut *self.0.inbox.lock().unwrap());
+        self.0.taken.fetch_add(1, Ordering::SeqCst);
+        Ok(taken)
+    }
+
+    fn acknowledge(
+        &mut self,
+        commands: &[SentCommand],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let ids = commands.iter().map(|sent| sent.id);
+        self.0.acknowledged.lock().unwrap().extend(ids);
+        Ok(())
+    }
 }
 
 impl Paced {
@@ -72,6 +96,10 @@ impl Store for Paced {
         self.memory.commit(tenure, changes)
     }
 
+    fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
+        Some(Box::new(Letters(Arc::clone(&self.control))))
+    }
+
     fn pace(&self) -> Pace {
         self.pace
     }
@@ -80,6 +108,16 @@ impl Store for Paced {
 /// A real clock: a store's thread knows nothing of tokio's.
 fn builder(store: &Paced) -> Builder {
     Tidewheel::builder().store(store.clone())
+}
+
+/// Waits until it holds, and fails if it does not in a long time.
+async fn until(mut holds: impl FnMut() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(seconds(20), wait).await.expect("it never held");
 }
 
 const PACES: [Pace; 2] = [Pace::Brief, Pace::Slow];
@@ -306,4 +344,52 @@ async fn the_same_name_is_accepted_once_and_other_work_under_it_refused() {
     assert_eq!(ask("a").accepted().await, Ok(id), "both answers carry the same id");
     assert_eq!(ask("a").id(), Some(id));
     assert!(matches!(ask("b").accepted().await, Err(Rejection::KeyTaken { run, .. }) if run == id));
+}
+
+#[tokio::test]
+async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).start();
+        let task = wheel.submit_normal(std::future::pending::<()>());
+        let run = task.accepted().await.unwrap();
+        store.fill_up(true);
+        // The store is seen to be in trouble.
+        let refused = wheel.pause_queue("default").unwrap_err();
+        assert!(matches!(refused, Rejection::Unavailable(_)));
+        let command = RunCommand::Cancel { grace: Duration::ZERO };
+        store.control.inbox.lock().unwrap().push(SentCommand { id: 5, run, command });
+        let looks = store.control.taken.load(Ordering::SeqCst);
+        until(|| store.control.taken.load(Ordering::SeqCst) >= looks + 2).await;
+        assert!(store.control.acknowledged.lock().unwrap().is_empty(), "it was not followed");
+        store.fill_up(false);
+        let ended = tokio::time::timeout(seconds(20), task).await.expect("the command is lost");
+        assert!(matches!(ended, Err(TaskError::Cancelled(_))), "{ended:?}");
+        until(|| *store.control.acknowledged.lock().unwrap() == [5]).await;
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).start();
+        let log = Log::default();
+        let start = || {
+            let (graph, log) = (Graph::numbered(1, []).unwrap(), log.clone());
+            let code = move |_| {
+                log.add("ran");
+                async {}
+            };
+            wheel.run(graph, code).once("order 7").start().map(|run| run.id())
+        };
+        store.fill_up(true);
+        assert!(matches!(start(), Err(Rejection::Unavailable(_))));
+        store.fill_up(false);
+        until(|| log.len() == 1).await;
+        assert!(matches!(start(), Err(Rejection::AlreadyAccepted(_))));
+        wheel.shutdown(Shutdown::drain()).await;
+        assert_eq!(log.len(), 1);
+    }
 }

@@ -8,11 +8,14 @@ mod sqlite_common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use sqlite_common::{Rig, TestFolder};
-use tidewheel::Outcome;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
 use tidewheel::store::{Store as _, StoreError};
+use tidewheel::{Outcome, Priority, ScheduleId, ScheduleSpec, Trigger};
+use tidewheel_core::input::{Command, Input, Submission};
+use tidewheel_core::spec::{Attachment, OnceKey, Profile};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -127,6 +130,36 @@ fn what_is_not_our_database_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn no_database_is_made_beside_the_log_of_another() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let path = data.database().to_owned();
+    let log = path.with_extension("db-wal");
+    {
+        // Held open, so that the log stays, as it does when its owner is killed.
+        let mut rig = Rig::open(data.shard("default").unwrap());
+        rig.submit(3);
+        let kept: Vec<_> = ["db", "db-wal"].map(|end| fs::read(path.with_extension(end))).into();
+        drop((rig, data));
+        for (end, bytes) in ["db.away", "db-wal"].iter().zip(kept) {
+            fs::write(path.with_extension(end), bytes.unwrap()).unwrap();
+        }
+    }
+    fs::remove_file(&path).unwrap();
+    let error = refused(&folder);
+    assert!(matches!(&error, FolderError::LogWithoutDatabase { log: named } if *named == log));
+    assert!(error.to_string().contains("tidewheel.db-wal"), "{error}");
+    assert!(!path.exists() && log.exists(), "nothing was made or touched");
+    // Together again they are what they were.
+    fs::rename(path.with_extension("db.away"), &path).unwrap();
+    let (_, snapshot) = folder.open().shard("default").unwrap().take_tenure().unwrap();
+    assert_eq!(snapshot.submissions.len(), 3);
+    // Without either, the folder starts anew.
+    fs::remove_file(&path).unwrap();
+    folder.open();
+}
+
+#[test]
 fn a_newer_schema_is_refused_with_a_hint() {
     let folder = TestFolder::new();
     let path = folder.open().database().to_owned();
@@ -191,6 +224,46 @@ fn shards_do_not_see_each_other() {
     };
     assert_eq!((count("one"), count("two"), count("three")), (3, 4, 0));
     assert_eq!(data.abandoned().unwrap(), ["one", "two"]);
+}
+
+#[test]
+fn a_shard_with_nothing_but_a_schedule_is_abandoned_too() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("nightly").unwrap());
+    let profile = rig.engine.scheduler_mut().profile(&Profile::default()).unwrap();
+    let spec = Box::new(ScheduleSpec::new(Trigger::after(Duration::from_secs(86_400))));
+    let (id, priority) = (ScheduleId(9), Priority::NORMAL);
+    rig.turn(vec![Input::Command(Command::AddSchedule { id, spec, profile, priority })]);
+    assert!(data.abandoned().unwrap().is_empty(), "it is held");
+    drop(rig);
+    assert_eq!(data.abandoned().unwrap(), ["nightly"]);
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    connection.execute("UPDATE schedules SET ended = 1", []).unwrap();
+    assert!(data.abandoned().unwrap().is_empty(), "its schedule has ended");
+}
+
+#[test]
+fn names_beyond_their_time_leave_when_the_shard_is_taken() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let day = 24 * 60 * 60;
+    for (name, seconds) in [("old", 10), ("young", day), ("new", day + 20)] {
+        let once = Some(OnceKey { key: name.into(), digest: 7 });
+        let attachment = Some(Attachment { payload: None, once }.into());
+        let submission = Submission { attachment, ..rig.submission() };
+        let input = Input::Command(Command::Submit(submission));
+        rig.engine.turn(sqlite_common::at(seconds), [input]).unwrap();
+    }
+    drop(rig);
+    let (_, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
+    let names: Vec<_> = snapshot.names.iter().map(|name| &*name.once.key).collect();
+    assert_eq!(names, ["young", "new"]);
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    let left: i64 =
+        connection.query_row("SELECT COUNT(*) FROM names", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 2);
 }
 
 #[test]

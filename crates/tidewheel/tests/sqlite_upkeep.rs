@@ -27,7 +27,7 @@ use tidewheel::{
 use tidewheel_core::Scheduler;
 use tidewheel_core::decision::{Decision, Start};
 use tidewheel_core::input::{Command, Event, Input};
-use tidewheel_core::spec::{Attachment, Config, Profile, RunOptions, RunSpec};
+use tidewheel_core::spec::{Attachment, Config, Profile, RunOptions, RunSpec, TaskSpec};
 
 fn failure() -> Outcome {
     Outcome::Failed(Box::new(Failure { message: Arc::from("no"), ..Failure::default() }))
@@ -125,6 +125,66 @@ fn attempts_that_were_retried_or_lost_are_known() {
     assert_eq!(known[0].error.as_deref(), Some("no"));
     assert!(known[0].started_at < known[0].ended_at && known[1].started_at.is_some());
     rig.turn(vec![Input::Event(Event::TimePassed)]);
+}
+
+/// A task may look for something for days; only how often it did is kept.
+#[test]
+fn a_task_that_waits_long_leaves_no_trail() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, starts) = start_run(&mut rig, "waits");
+    let mut running = [starts, rig.submit(1)].concat();
+    let task = first_of(&running[0]);
+    let size = || fs::metadata(folder.path().join("tidewheel.db")).unwrap().len();
+    let mut sizes = Vec::new();
+    for round in 1..=3_000 {
+        assert_eq!(running.iter().map(|start| start.attempt).collect::<Vec<_>>(), [round, round]);
+        rig.end(&running, || Outcome::Postponed(Duration::ZERO));
+        running = rig.turn(vec![Input::Event(Event::TimePassed)]);
+        if round >= 1_000 {
+            sizes.push(size());
+        }
+    }
+    sizes.dedup();
+    assert_eq!(sizes.len(), 1, "the database does not grow: {sizes:?}");
+    let reader = data.reader().unwrap();
+    for start in &running {
+        let numbers: Vec<u32> =
+            reader.attempts(start.id).unwrap().iter().map(|record| record.attempt).collect();
+        assert_eq!(numbers, [3_001], "only the one under way");
+    }
+    assert_eq!(reader.run(run).unwrap().unwrap().tasks[0].attempts, 3_001);
+    rig.end(&running[..1], || Outcome::Skipped);
+    rig.end(&running[1..], || Outcome::Skipped);
+    let detail = reader.run(run).unwrap().unwrap();
+    let skipped = &detail.tasks[task.index as usize];
+    assert_eq!((skipped.state, skipped.reason), (TaskState::Skipped, Reason::Condition));
+    let single = reader.run(running[1].id.run).unwrap().unwrap().summary;
+    assert_eq!(single.result(), Some(tidewheel::RunResult::Succeeded), "there was nothing to do");
+}
+
+#[test]
+fn a_reader_sees_what_waits_for_tasks_that_were_put_before_it() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (id, _) = start_run(&mut rig, "grows");
+    let run = rig.engine.scheduler().find_run(id).unwrap();
+    let task = TaskSpec {
+        name: Arc::from("check"),
+        after: vec![0],
+        before: vec![1, 2],
+        profile: Arc::default(),
+        estimate: None,
+        key: None,
+        deadline: None,
+        payload: None,
+    };
+    rig.turn(vec![Input::Command(Command::AddTask { run, task })]);
+    let detail = data.reader().unwrap().run(id).unwrap().unwrap();
+    let after: Vec<&[u32]> = detail.tasks.iter().map(|task| &task.after[..]).collect();
+    assert_eq!(after, [&[][..], &[0, 3], &[0, 3], &[0]]);
 }
 
 #[test]
@@ -282,6 +342,28 @@ fn commands_reach_the_owner_once() {
     let again: Vec<_> = data.inbox("default").unwrap().take().unwrap();
     let commands: Vec<_> = again.iter().map(|sent| sent.command).collect();
     assert_eq!(commands, [RunCommand::Pause, RunCommand::Resume]);
+}
+
+#[test]
+fn a_command_that_cannot_be_read_holds_up_no_other() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, _) = start_run(&mut rig, "ci");
+    let mut inbox = data.inbox("default").unwrap();
+    data.send(run, RunCommand::Pause).unwrap();
+    data.send(run, RunCommand::Pause).unwrap();
+    data.send(run, RunCommand::Resume).unwrap();
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    let sql = "UPDATE inbox SET command = '{\"v\":9}' WHERE id = (SELECT MIN(id) + 1 FROM inbox)";
+    assert_eq!(connection.execute(sql, []).unwrap(), 1);
+    let taken = inbox.take().unwrap();
+    let commands: Vec<_> = taken.iter().map(|sent| sent.command).collect();
+    assert_eq!(commands, [RunCommand::Pause, RunCommand::Resume]);
+    inbox.acknowledge(&taken).unwrap();
+    let left: i64 =
+        connection.query_row("SELECT COUNT(*) FROM inbox", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0, "it does not stay for ever either");
 }
 
 /// Ends `count` submissions whose attempts each left a log of ten bytes.

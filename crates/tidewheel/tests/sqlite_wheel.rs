@@ -9,7 +9,9 @@ use std::time::Duration;
 use common::{Gate, Log};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
 use tidewheel::store::{RunCommand, RunFilter};
-use tidewheel::{Graph, Rejection, RunResult, Shutdown, Tidewheel};
+use tidewheel::{
+    Graph, NewTask, Outcome, Reason, Rejection, RunResult, Shutdown, TaskState, Tidewheel,
+};
 
 /// A folder that is removed with the test.
 struct Folder(PathBuf);
@@ -95,6 +97,71 @@ async fn what_one_wheel_leaves_the_next_one_finds() {
         assert_eq!(log.take(), ["graph one", "graph two", "graph three"]);
         wheel.shutdown(Shutdown::persist()).await;
         assert_eq!(reader.schedules(false).unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_found_in_a_folder_has_a_handle_that_does_all_that_others_do() {
+    for durability in BOTH {
+        let scratch = Folder::new("found");
+        let folder = scratch.open(durability);
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let graph = Graph::from_edges([("list", "join"), ("skip", "join"), ("join", "end")]);
+        let run = wheel
+            .run(graph.unwrap(), |task| async move {
+                match task.name() {
+                    "skip" => Outcome::Skipped,
+                    "early" => Outcome::Postponed(Duration::from_millis(1)),
+                    _ => std::future::pending().await,
+                }
+            })
+            .start()
+            .unwrap();
+        run.add_task(NewTask::new("early").before(["join"])).unwrap();
+        let id = run.id();
+        while run.counts().of(TaskState::Skipped) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
+        drop((wheel, run));
+
+        let log = Log::default();
+        let (told, gate) = (log.clone(), Gate::closed());
+        let held = gate.clone();
+        let wheel = Tidewheel::builder()
+            .store(folder.shard("a").unwrap())
+            .adopt(move |attempt| {
+                let (told, opened) = (told.clone(), held.pass());
+                async move {
+                    let name = attempt.task_name().unwrap();
+                    let run = attempt.run().unwrap();
+                    if &*name == "list" {
+                        opened.await;
+                        for part in ["part-1", "part-2"] {
+                            run.add_task(NewTask::new(part).before(["join"]))?;
+                        }
+                    }
+                    told.add(&*name);
+                    Ok::<(), Rejection>(())
+                }
+            })
+            .start();
+        let run = wheel.find_run(id).unwrap();
+        let twice = run.add("early", [""; 0]);
+        assert!(matches!(twice, Err(Rejection::DuplicateTask(_))), "{twice:?}");
+        assert!(wheel.explain(run.task("end")).is_ok());
+        assert!(run.pause() && run.resume());
+        gate.open();
+        let report = run.report().await.unwrap();
+        assert_eq!(report.result(), RunResult::Succeeded);
+        assert_eq!(report.task("skip").unwrap().reason(), Reason::Condition);
+        assert_eq!((report.len(), report.succeeded().count()), (7, 6));
+        let mut order = log.take();
+        assert_eq!(order.split_off(4), ["join", "end"]);
+        order.sort();
+        assert_eq!(order, ["early", "list", "part-1", "part-2"]);
+        assert!(wheel.find_run(id).is_none());
+        wheel.shutdown(Shutdown::drain()).await;
     }
 }
 

@@ -1,8 +1,16 @@
 //! The commands, one file each: what they take, and what they do with it.
 
+pub(crate) mod again;
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod explain;
+pub(crate) mod logs;
+pub(crate) mod plan;
 pub(crate) mod prune;
+pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod simulate;
+pub(crate) mod steer;
 pub(crate) mod torture;
+pub(crate) mod validate;

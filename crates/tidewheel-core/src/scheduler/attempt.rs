@@ -32,7 +32,11 @@ impl Scheduler {
             (_, Outcome::Succeeded) => {
                 self.transit(key, TaskState::Succeeded, Reason::Ordinary, now, decision);
             }
+            (_, Outcome::Skipped) => {
+                self.transition(key, TaskState::Skipped, Reason::Condition, now, decision);
+            }
             (_, Outcome::Lost) => self.attempt_lost(key, now, decision),
+            (_, Outcome::Postponed(delay)) => self.attempt_postponed(key, delay, now, decision),
             (TaskState::Cancelling, _) => self.attempt_stopped(key, now, decision),
             (_, Outcome::Cancelled) => {
                 self.transition(key, TaskState::Cancelled, Reason::Abandoned, now, decision);
@@ -97,6 +101,40 @@ impl Scheduler {
         }
     }
 
+    /// It was not time yet: the task waits as long as its attempt asked for, holding nothing.
+    fn attempt_postponed(
+        &mut self,
+        key: TaskKey,
+        delay: Duration,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let Some(task) = self.member(key) else { return };
+        let attempt = task.attempts;
+        if task.state == TaskState::Cancelling && !comes_back(task.reason) {
+            self.attempt_stopped(key, now, decision);
+            return;
+        }
+        let always = self.profile_spec(key).always;
+        let run_stopped = self.run(key.run.0).and_then(|run| run.stopped).filter(|_| !always);
+        let is_rejected = self.shutdown == Some(ShutdownMode::Reject);
+        if let Some(reason) = is_rejected.then_some(Reason::ShutDown).or(run_stopped) {
+            self.transition(key, TaskState::Cancelled, reason, now, decision);
+            return;
+        }
+        self.work_mut(key).extra_mut(key.index).uncounted += 1;
+        let class = self.work(key).class(key.index);
+        let queue = self.classes[class as usize].queue;
+        self.queues[queue as usize].statistics.postponed += 1;
+        self.delay(key, Reason::Postponed, now.monotonic.after(delay), now, decision);
+        // Others of its key need not wait for what it waits for; it joins their line again later.
+        self.release_key(key);
+        if self.config.notices {
+            let task = self.task_id(key);
+            self.notify(now, decision, || Fact::AttemptPostponed { task, attempt, delay });
+        }
+    }
+
     /// Lets a task wait for time. It holds no slot meanwhile.
     pub(super) fn delay(
         &mut self,
@@ -129,10 +167,9 @@ impl Scheduler {
         self.queues[queue as usize].statistics.lost += 1;
         let run_stopped = self.run(key.run.0).and_then(|run| run.stopped);
         let always = self.profile_spec(key).always;
-        let comes_back = matches!(reason, Reason::Preempted | Reason::HandedBack);
         let (to, reason) = match state {
             _ if at_most_once => (TaskState::Unknown, Reason::Ambiguous),
-            TaskState::Cancelling if !comes_back => self.stopped_state(key, reason),
+            TaskState::Cancelling if !comes_back(reason) => self.stopped_state(key, reason),
             _ if self.shutdown == Some(ShutdownMode::Reject) => {
                 (TaskState::Cancelled, Reason::ShutDown)
             }
@@ -221,7 +258,6 @@ impl Scheduler {
         let Some(task) = self.member(key) else { return };
         let attempt = task.attempts;
         // A task that was cancelled does not come back because its attempt is stopped once more.
-        let comes_back = |reason| matches!(reason, Reason::Preempted | Reason::HandedBack);
         let is_final = task.state == TaskState::Cancelling && !comes_back(task.reason);
         let reason = if is_final && comes_back(reason) { task.reason } else { reason };
         match task.state {
@@ -241,6 +277,11 @@ impl Scheduler {
             self.notify(now, decision, || Fact::AttemptStopping(id, attempt, reason));
         }
     }
+}
+
+/// Whether a task whose attempt is stopped for this reason runs again.
+pub(super) const fn comes_back(reason: Reason) -> bool {
+    matches!(reason, Reason::Preempted | Reason::HandedBack)
 }
 
 fn cut(message: &std::sync::Arc<str>) -> std::sync::Arc<str> {

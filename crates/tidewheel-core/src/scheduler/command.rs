@@ -326,12 +326,16 @@ impl Scheduler {
             return Err(Rejection::DuplicateTask(spec.name));
         }
         let count = run.tasks.len() as u32;
-        if let Some(&unknown) = spec.after.iter().find(|&&index| index >= count) {
+        let mut named = spec.after.iter().chain(&spec.before);
+        if let Some(&unknown) = named.find(|&&index| index >= count) {
             return Err(Rejection::UnknownTask(unknown));
         }
         let mut spec = spec;
-        spec.after.sort_unstable();
-        spec.after.dedup();
+        for list in [&mut spec.after, &mut spec.before] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        check_before(run, &spec)?;
         let default_queue = run.spec.options.queue.clone();
         let queue = self.find_queue(spec.profile.queue.as_ref().unwrap_or(&default_queue))?;
         let profile = self.resolve(&spec.profile, queue)?;
@@ -339,13 +343,13 @@ impl Scheduler {
         let key = self.insert_task(run_key, &spec, profile, now);
         let id = self.task_id(key);
         self.queues[queue as usize].statistics.submitted += 1;
-        decision.change(|| Change::TaskAdded { id, spec });
+        decision.change(|| Change::TaskAdded { id, spec: spec.clone() });
         self.notify_added(id, now, decision);
-        self.meet_dependencies(key, now, decision);
+        self.meet_dependencies(key, &spec.after, now, decision);
         Ok(Reply::Added(key))
     }
 
-    /// Puts an added task into memory, blocked by all its dependencies.
+    /// Puts an added task into memory, blocked by all its dependencies and blocking its dependents.
     pub(super) fn insert_task(
         &mut self,
         run_key: RunKey,
@@ -363,18 +367,23 @@ impl Scheduler {
             None => self.add_profile(&mut run, profile, ranks),
         };
         let index = run.tasks.len() as u32;
-        let after = spec.after.clone();
         let mut task = Task::new(ProfileId(local), spec.profile.priority.value());
         let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));
-        task.rank = run.rank_for(deadline, spec.estimate);
+        task.rank = run.rank_for(deadline, spec);
         run.tasks.push(task);
-        run.pending.push(after.len() as u32);
+        run.pending.push(spec.after.len() as u32);
         run.unended += 1;
         run.counts.enter(TaskState::Blocked);
         run.added_index.insert(spec.name.clone(), index);
         run.added.push(spec.clone());
-        for dependency in after {
+        for &dependency in &spec.after {
             run.added_successors.entry(dependency).or_default().push(index);
+        }
+        if !spec.before.is_empty() {
+            run.added_successors.insert(index, spec.before.clone());
+        }
+        for &dependent in &spec.before {
+            run.pending[dependent as usize] += 1;
         }
         if deadline.is_some() || spec.key.is_some() {
             let extra = Extra { deadline, key: spec.key.clone(), ..Extra::default() };
@@ -385,13 +394,17 @@ impl Scheduler {
     }
 
     /// An added task may need tasks that have ended already: that counts as if they ended now.
-    fn meet_dependencies(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
-        let dependencies =
-            self.run(key.run.0).map_or_else(Vec::new, |run| run.dependencies(key.index));
-        if dependencies.is_empty() {
+    fn meet_dependencies(
+        &mut self,
+        key: TaskKey,
+        after: &[u32],
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        if after.is_empty() {
             self.become_ready(key, now, decision);
         }
-        for index in dependencies {
+        for &index in after {
             let dependency = TaskKey { run: key.run, index };
             if self.member(dependency).is_some_and(|task| task.state.is_terminal()) {
                 self.tell_dependent(dependency, key, now, decision);
@@ -458,6 +471,26 @@ impl Scheduler {
     #[must_use]
     pub fn id_of(&self, key: TaskKey) -> Option<TaskId> {
         self.member(key).map(|_| self.task_id(key))
+    }
+}
+
+/// Only what still waits for other tasks can be made to wait for one more, and not for itself.
+fn check_before(run: &Run, spec: &TaskSpec) -> Result<(), Rejection> {
+    if spec.before.is_empty() {
+        return Ok(());
+    }
+    let state = |index: u32| run.tasks[index as usize].state;
+    let late = spec.before.iter().copied().find(|&index| state(index) != TaskState::Blocked);
+    if let Some(index) = late {
+        return Err(Rejection::TooLate { task: run.name(index), state: state(index) });
+    }
+    match run.find_waiting(&spec.before, &spec.after) {
+        Some((before, after)) => Err(Rejection::Circular {
+            task: spec.name.clone(),
+            after: run.name(after),
+            before: run.name(before),
+        }),
+        None => Ok(()),
     }
 }
 

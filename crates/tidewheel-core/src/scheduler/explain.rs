@@ -12,7 +12,7 @@ use crate::limit::{LimitKind, Verdict};
 use crate::policy::Priority;
 use crate::ready::SINGLE;
 use crate::run::Work;
-use crate::task::{Task, TaskState};
+use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now};
 
 /// How many names an explanation lists.
@@ -69,12 +69,13 @@ impl Scheduler {
     fn delay_hold(&self, key: TaskKey, now: Moment) -> Hold {
         let work = self.work(key);
         let until = work.extra(key.index).and_then(|extra| extra.until).unwrap_or(now);
-        let attempts = work.task(key.index).map_or(0, |task| task.attempts);
+        let task = work.task(key.index);
+        let (attempts, reason) = task.map_or((0, Reason::Ordinary), |t| (t.attempts, t.reason));
         let left = until.since(now);
-        if attempts == 0 {
-            Hold::StartDelay { left }
-        } else {
-            Hold::RetryDelay { left, attempt: attempts + 1 }
+        match reason {
+            Reason::Postponed => Hold::Postponed { left },
+            _ if attempts == 0 => Hold::StartDelay { left },
+            _ => Hold::RetryDelay { left, attempt: attempts + 1 },
         }
     }
 

@@ -85,7 +85,7 @@ impl Scheduler {
     fn tell_dependents(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(run) = self.run(key.run.0) else { return };
         let task = &run.tasks[key.index as usize];
-        if task.state == TaskState::Succeeded && run.added_successors.is_empty() {
+        if task.is_met() && run.added_successors.is_empty() {
             self.release_successors(key, now, decision);
             return;
         }
@@ -99,7 +99,7 @@ impl Scheduler {
         }
     }
 
-    /// The common case: a task of the graph succeeded. Nothing is copied or asked twice.
+    /// The common case: a task of the graph succeeded, or had nothing to do. Nothing is copied or asked twice.
     fn release_successors(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let mut place = 0;
         while let Some(Work::Run(run)) = self.works.get_mut(key.run.0) {
@@ -137,7 +137,7 @@ impl Scheduler {
     fn consequence(&self, ended: TaskKey, dependent: TaskKey) -> Consequence {
         let Work::Run(run) = self.work(ended) else { return Consequence::Release };
         let task = &run.tasks[ended.index as usize];
-        if task.state == TaskState::Succeeded || task.released {
+        if task.is_met() || task.released {
             return Consequence::Release;
         }
         let profile = self.profile_spec(dependent);
@@ -246,7 +246,7 @@ impl Scheduler {
 
     /// Ends a task that is not running, unless it is clean-up and the scheduler goes on.
     ///
-    /// Skipped are only tasks that never started: one that waits for a retry has failed.
+    /// Skipped here are only tasks that never started: one that waits for a retry has failed.
     pub(super) fn drop_unstarted(
         &mut self,
         key: TaskKey,
@@ -313,10 +313,11 @@ impl Scheduler {
     fn finish_single(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(Work::Single(single)) = self.works.remove(key.run.0) else { return };
         let (state, reason) = (single.task.state, single.task.reason);
+        let is_well = single.task.is_met();
         let error = single.extra.and_then(|extra| extra.error);
         decision.act(Action::SubmissionEnded { run: key.run, state, reason, error });
         if let Some(schedule) = single.schedule {
-            self.firing_ended(now, schedule, key.run.0, state == TaskState::Succeeded, decision);
+            self.firing_ended(now, schedule, key.run.0, is_well, decision);
         }
     }
 

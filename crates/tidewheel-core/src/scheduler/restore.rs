@@ -13,7 +13,7 @@ use crate::row::{ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow};
 use crate::run::{Extra, Run};
 use crate::schedule::Schedule;
 use crate::spec::Config;
-use crate::task::TaskState;
+use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
 /// What was stored cannot be made sense of.
@@ -203,7 +203,8 @@ impl Scheduler {
             let timer = self.timers.insert(now.monotonic.after(left), Alarm::TaskTimeout(key));
             self.work_mut(key).extra_mut(key.index).timeout_timer = Some(timer);
         }
-        if row.attempts > 0 && !state.is_terminal() {
+        // One that was postponed gave its place away.
+        if row.attempts > 0 && !state.is_terminal() && row.reason != Reason::Postponed {
             self.stand_first(key);
         }
         if state.holds_slot() {
@@ -327,11 +328,11 @@ impl Scheduler {
         let failed = run.tasks.iter().enumerate().any(|(index, task)| {
             let profile = run.profiles[task.profile.0 as usize].profile;
             let own = self.profiles[profile.0 as usize].spec.on_error;
-            let stopped = run.stopped == Some(crate::task::Reason::RunStopped(index as u32));
+            let stopped = run.stopped == Some(Reason::RunStopped(index as u32));
             matches!(task.state, TaskState::Failed | TaskState::Unknown)
                 && !crate::policy::failure::is_tolerated(own, stopped)
         });
-        let timed_out = run.stopped == Some(crate::task::Reason::RunTimeout);
+        let timed_out = run.stopped == Some(Reason::RunTimeout);
         if let Some(run) = self.run_mut(key.0) {
             run.failed = failed || timed_out;
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use slotmap::DefaultKey;
 
+use super::attempt::comes_back;
 use super::state::{Alarm, ScheduleEntry, Scheduler};
 use crate::decision::{Action, Decision, Fact};
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
@@ -68,12 +69,11 @@ impl Scheduler {
         let Some(task) = self.member(key) else { return };
         let (state, reason) = (task.state, task.reason);
         self.work_mut(key).extra_mut(key.index).timeout_timer = None;
-        let comes_back = matches!(reason, Reason::Preempted | Reason::HandedBack);
         match state {
             TaskState::Ready | TaskState::Delayed => {
                 self.transition(key, TaskState::Failed, Reason::TaskTimeout, now, decision);
             }
-            TaskState::Cancelling if !comes_back => {}
+            TaskState::Cancelling if !comes_back(reason) => {}
             TaskState::Running | TaskState::Cancelling => {
                 self.stop_attempt(key, Reason::TaskTimeout, Duration::ZERO, now, decision);
             }

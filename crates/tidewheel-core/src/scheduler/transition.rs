@@ -73,9 +73,9 @@ impl Scheduler {
         if releases {
             self.active -= 1;
             let ran = now.monotonic.nanos_since(task.started_at);
-            queue.attempt_ended(ran);
+            queue.attempt_ended(ran, reason.tells_of_work());
             if !is_alone {
-                queue.correct_charge(ran);
+                queue.correct_charge(ran, reason.tells_of_work());
             }
         }
         let mut was_full = false;
@@ -393,10 +393,12 @@ impl Scheduler {
         now: Now,
         decision: &mut Decision,
     ) {
+        let reason = self.member(key).map_or(Reason::Ordinary, |task| task.reason);
         let ending = match to {
             TaskState::Succeeded => Ending::Succeeded,
-            TaskState::Failed | TaskState::Delayed => Ending::Failed,
-            // Nobody knows how a lost attempt ended.
+            TaskState::Failed => Ending::Failed,
+            TaskState::Delayed if reason.tells_of_work() => Ending::Failed,
+            // Nobody knows how a lost attempt ended; one without anything to do proves nothing.
             _ => Ending::Cancelled,
         };
         let probes = std::mem::take(&mut self.work_mut(key).extra_mut(key.index).probes);

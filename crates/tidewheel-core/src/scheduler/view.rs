@@ -108,6 +108,11 @@ impl Scheduler {
         self.run(run.0)?.find(name).map(|index| TaskKey { run, index })
     }
 
+    /// Names of the tasks that were added to a run, by index; the first follows the graph's last.
+    pub fn added_names(&self, run: RunKey) -> impl Iterator<Item = &Arc<str>> {
+        self.run(run.0).into_iter().flat_map(|run| run.added.iter().map(|spec| &spec.name))
+    }
+
     /// The name of a task; a single submission is called by its identity.
     #[must_use]
     pub fn task_name(&self, key: TaskKey) -> Option<Arc<str>> {

@@ -83,10 +83,11 @@ impl TaskText {
 
     /// The task as it is added to a live run.
     #[must_use]
-    pub fn spec(&self, name: &str, after: Vec<u32>) -> TaskSpec {
+    pub fn spec(&self, name: &str, after: Vec<u32>, before: Vec<u32>) -> TaskSpec {
         TaskSpec {
             name: name.into(),
             after,
+            before,
             profile: Arc::new(self.profile.clone()),
             estimate: self.estimate,
             key: self.key.clone(),

@@ -342,6 +342,7 @@ fn figure(figures: &Statistics, name: &str) -> Result<u64> {
         "failed" => figures.failed,
         "retried" => figures.retried,
         "lost" => figures.lost,
+        "postponed" => figures.postponed,
         "preempted" => figures.preempted,
         "late" => figures.late,
         other => bail!("`{other}` is not a figure"),

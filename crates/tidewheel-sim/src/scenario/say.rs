@@ -195,27 +195,20 @@ impl Player {
         self.command(Command::AddSchedule { id, spec, profile, priority })
     }
 
-    /// `add NAME to RUN [after a, b]: attributes`.
+    /// `add NAME to RUN [after a, b] [before c, d]: attributes`.
     fn add(&mut self, words: &mut Words) -> Result<()> {
         let name = words.word("a task")?;
         words.expect("to")?;
         let run_name = words.word("a run")?;
         let id = self.run_id(&run_name)?;
-        let mut after = Vec::new();
-        if words.accept("after") {
-            loop {
-                after.push(self.task_id(&words.word("a task")?)?.index);
-                if !words.accept(",") {
-                    break;
-                }
-            }
-        }
+        let after = self.indices("after", words)?;
+        let before = self.indices("before", words)?;
         let mut text = TaskText::default();
         if words.accept(":") {
             text.read(words)?;
         }
         let run = self.run_key(id).unwrap_or_default();
-        let task = text.spec(&name, after);
+        let task = text.spec(&name, after, before);
         // The newest row must find its name as soon as it starts.
         let index = self.store.rows().runs.get(&id).map_or(0, |run| run.task_count());
         let task_id = TaskId { run: id, index };
@@ -237,6 +230,20 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// The tasks listed behind `word`, if it comes; `none` is one that is not there.
+    fn indices(&self, word: &str, words: &mut Words) -> Result<Vec<u32>> {
+        let mut indices = Vec::new();
+        let mut is_more = words.accept(word);
+        while is_more {
+            indices.push(match words.word("a task")?.as_str() {
+                "none" => u32::MAX,
+                name => self.task_id(name)?.index,
+            });
+            is_more = words.accept(",");
+        }
+        Ok(indices)
     }
 
     /// `remove NAME [releasing] [grace 1s]`.
@@ -357,7 +364,7 @@ impl Player {
         self.event(Event::TriggerAnswered { schedule, next })
     }
 
-    /// `NAME [attempt N] succeeds|fails|panics|times out|stops|is lost`.
+    /// `NAME [attempt N] succeeds|fails|panics|times out|stops|is lost|skips|postpones`.
     fn report(&mut self, name: &str, words: &mut Words) -> Result<()> {
         let task = self.task_key(name)?;
         let attempt = if words.accept("attempt") {
@@ -381,6 +388,8 @@ fn outcome(words: &mut Words) -> Result<Outcome> {
     Ok(match words.word("what happens")?.as_str() {
         "succeeds" => Outcome::Succeeded,
         "stops" => Outcome::Cancelled,
+        "skips" => Outcome::Skipped,
+        "postpones" => Outcome::Postponed(words.duration()?),
         "fails" => {
             let permanent = words.accept("permanently");
             let mut failure = Failure { permanent, ..failure("failed") };

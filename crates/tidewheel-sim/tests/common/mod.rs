@@ -1,4 +1,5 @@
 //! A bare scheduler for the models: no store, no executor, one input a turn.
+#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use tidewheel_core::decision::{Action, Outputs, Start};
 use tidewheel_core::input::{Command, Event, Failure, Outcome};
@@ -37,16 +38,21 @@ impl Bare {
         outputs
     }
 
-    /// Reports how an attempt ended.
+    /// Reports that an attempt failed, or succeeded.
     pub fn end(&mut self, start: Start, fails: bool) -> Outputs {
-        let outcome = if fails {
-            Outcome::Failed(Box::new(Failure { message: "no".into(), ..Failure::default() }))
-        } else {
-            Outcome::Succeeded
-        };
+        self.end_with(start, if fails { failed() } else { Outcome::Succeeded })
+    }
+
+    /// Reports how an attempt ended.
+    pub fn end_with(&mut self, start: Start, outcome: Outcome) -> Outputs {
         let (task, attempt) = (start.task, start.attempt);
         self.step(Input::Event(Event::AttemptEnded { task, attempt, outcome }))
     }
+}
+
+/// A plain failure.
+pub fn failed() -> Outcome {
+    Outcome::Failed(Box::new(Failure { message: "no".into(), ..Failure::default() }))
 }
 
 /// The attempts that outputs start, in order.

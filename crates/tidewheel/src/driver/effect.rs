@@ -15,11 +15,14 @@ use tidewheel_core::time::Timestamp;
 use super::attempt::BoxFuture;
 use super::seat::{Seat, Stopped};
 use super::state::{Ask, Repeat, ScheduleEntry, SingleEntry};
+use crate::run::RunCell;
 
 /// A graph's code: starts workers for its tasks and is told how the run ended.
 pub(crate) trait Launch: Send + Sync {
     /// Spawns a worker that begins with this attempt.
     fn launch(self: Arc<Self>, start: Start);
+    /// What the run's handles share.
+    fn cell(&self) -> &Arc<RunCell>;
     /// The run has ended with these counts. Called under the scheduler's lock.
     fn count(&self, counts: report::Counts);
     /// The run has ended, with a report unless the wheel is gone.

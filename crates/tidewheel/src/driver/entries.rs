@@ -30,6 +30,13 @@ impl<T> Entries<T> {
         self.displaced.extend(self.places[place].replace((key, value)));
     }
 
+    pub fn get(&self, key: RunKey) -> Option<&T> {
+        match self.places.get(key.slot() as usize) {
+            Some(Some((known, value))) if *known == key => Some(value),
+            _ => self.displaced.get(&key),
+        }
+    }
+
     pub fn get_mut(&mut self, key: RunKey) -> Option<&mut T> {
         match self.places.get_mut(key.slot() as usize) {
             Some(Some((known, value))) if *known == key => Some(value),

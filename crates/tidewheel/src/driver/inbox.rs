@@ -16,23 +16,62 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Runs until the wheel has ended.
 pub(super) async fn follow_inbox(shared: Arc<Shared>, mut source: Box<dyn CommandSource>) {
     let mut completed = shared.completed.subscribe();
+    let mut pending = Pending::default();
     loop {
         let ended = tokio::time::timeout(PERIOD, completed.wait_for(|ended| *ended)).await;
         if ended.is_ok() {
             return;
         }
         // What cannot be read now is found the next time.
-        let Ok(sent) = source.take() else { continue };
-        let followed: Vec<SentCommand> =
-            sent.into_iter().filter(|sent| is_settled(&shared, sent)).collect();
-        // What could not be acknowledged comes again to the next owner, which does no harm.
-        let _ = source.acknowledge(&followed);
+        pending.unsettled.extend(source.take().unwrap_or_default());
+        pending.offer(|sent| pass_on(&shared, sent));
+        // Together with what could not be acknowledged before: otherwise the next owner might find
+        // an early command without the later one that undoes it.
+        if source.acknowledge(&pending.settled).is_ok() {
+            pending.settled.clear();
+        }
     }
 }
 
-/// Passes a command on. Whether nothing is left to be done about it.
-fn is_settled(shared: &Arc<Shared>, sent: &SentCommand) -> bool {
-    let answer = shared.command_with(
+/// Commands that are still to be done something about. Nothing is acknowledged that the scheduler
+/// has not taken in: whatever is left when the wheel ends is for the next owner.
+#[derive(Debug, Default)]
+struct Pending {
+    /// To be offered to the scheduler, oldest first.
+    unsettled: Vec<SentCommand>,
+    /// To be acknowledged.
+    settled: Vec<SentCommand>,
+}
+
+impl Pending {
+    /// Offers commands to the scheduler. One that is not taken now is offered again, and so are
+    /// those for the same run that came after it: a resume must not overtake the pause it undoes.
+    /// Only a cancel is for all times, and makes what came before it pointless.
+    fn offer(&mut self, mut take: impl FnMut(&SentCommand) -> Result<(), Rejection>) {
+        let mut left: Vec<SentCommand> = Vec::new();
+        for sent in self.unsettled.drain(..) {
+            let is_cancel = matches!(sent.command, RunCommand::Cancel { .. });
+            let is_early = |earlier: &SentCommand| earlier.run == sent.run;
+            if !is_cancel && left.iter().any(is_early) {
+                left.push(sent);
+                continue;
+            }
+            match take(&sent) {
+                Err(Rejection::Unavailable(_) | Rejection::ShuttingDown) => left.push(sent),
+                // Refused for other reasons it would be refused again.
+                Ok(()) | Err(_) => {
+                    self.settled.extend(left.extract_if(.., |earlier| is_early(earlier)));
+                    self.settled.push(sent);
+                }
+            }
+        }
+        self.unsettled = left;
+    }
+}
+
+/// Passes a command on, and waits until what came of it is stored.
+fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
+    let reply = shared.command_with(
         Until::Stored,
         |state, _| {
             let run = state.engine.scheduler().find_work(sent.run);
@@ -47,5 +86,61 @@ fn is_settled(shared: &Arc<Shared>, sent: &SentCommand) -> bool {
         },
         |_, _| (),
     );
-    !matches!(answer, Err(Rejection::Unavailable(_)))
+    reply.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewheel_core::id::RunId;
+
+    use super::*;
+
+    const CANCEL: RunCommand = RunCommand::Cancel { grace: Duration::ZERO };
+
+    fn sent(id: i64, run: u128, command: RunCommand) -> SentCommand {
+        SentCommand { id, run: RunId(run), command }
+    }
+
+    fn unavailable() -> Rejection {
+        Rejection::Unavailable("the disk is full".into())
+    }
+
+    /// Offers once; gives the ids that were offered, left and settled.
+    fn offer(
+        pending: &mut Pending,
+        answer: impl Fn(i64) -> Result<(), Rejection>,
+    ) -> [Vec<i64>; 3] {
+        let mut offered = Vec::new();
+        pending.offer(|sent| {
+            offered.push(sent.id);
+            answer(sent.id)
+        });
+        let ids = |list: &[SentCommand]| list.iter().map(|sent| sent.id).collect();
+        [offered, ids(&pending.unsettled), ids(&pending.settled)]
+    }
+
+    #[test]
+    fn what_the_scheduler_did_not_take_in_is_offered_again_and_not_acknowledged() {
+        let unsettled = vec![sent(1, 7, CANCEL), sent(2, 8, CANCEL), sent(3, 9, CANCEL)];
+        let mut pending = Pending { unsettled, settled: Vec::new() };
+        let seen = offer(&mut pending, |id| match id {
+            1 => Err(unavailable()),
+            2 => Err(Rejection::ShuttingDown),
+            _ => Err(Rejection::Gone("run")),
+        });
+        assert_eq!(seen, [vec![1, 2, 3], vec![1, 2], vec![3]]);
+        assert_eq!(offer(&mut pending, |_| Ok(())), [vec![1, 2], vec![], vec![3, 1, 2]]);
+    }
+
+    #[test]
+    fn commands_for_a_run_keep_their_order_and_only_a_cancel_overtakes() {
+        let (pause, resume) = (RunCommand::Pause, RunCommand::Resume);
+        let unsettled = vec![sent(1, 7, pause), sent(2, 7, resume), sent(3, 8, resume)];
+        let mut pending = Pending { unsettled, settled: Vec::new() };
+        let seen = offer(&mut pending, |id| if id == 1 { Err(unavailable()) } else { Ok(()) });
+        assert_eq!(seen, [vec![1, 3], vec![1, 2], vec![3]]);
+        pending.unsettled.push(sent(4, 7, CANCEL));
+        let draining = |id| if id == 1 { Err(Rejection::ShuttingDown) } else { Ok(()) };
+        assert_eq!(offer(&mut pending, draining), [vec![1, 4], vec![], vec![3, 1, 2, 4]]);
+    }
 }

@@ -138,23 +138,28 @@ impl Seat {
 
     /// For user code: waits until it should stop.
     pub fn poll_stopped(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.poll_stop(None, context).map(drop)
+    }
+
+    /// For user code: waits until it should stop, with less grace than was granted before, and says
+    /// how.
+    pub fn poll_stop(
+        self: &Arc<Self>,
+        granted: Option<Duration>,
+        context: &mut Context<'_>,
+    ) -> Poll<Stopped> {
         self.register();
         let mut signal = self.signal();
-        if signal.stop.is_some() {
+        if let Some(stopped) = signal.stop
+            && granted.is_none_or(|granted| stopped.grace < granted)
+        {
             self.has_seen_stop.store(true, Ordering::Relaxed);
-            return Poll::Ready(());
+            return Poll::Ready(stopped);
         }
         if !signal.listeners.iter().any(|waker| waker.will_wake(context.waker())) {
             signal.listeners.push(context.waker().clone());
         }
         Poll::Pending
-    }
-
-    /// For user code: waits until it should stop, and says how.
-    pub fn poll_stop(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<Stopped> {
-        std::task::ready!(self.poll_stopped(context));
-        // A request that was once made stays.
-        self.signal().stop.map_or(Poll::Pending, Poll::Ready)
     }
 
     /// For user code: promises to end soon after it was told to stop, whatever it takes.

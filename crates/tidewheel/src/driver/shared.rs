@@ -94,8 +94,9 @@ pub(crate) struct Settings {
 }
 
 impl Shared {
+    /// A wheel that does not turn yet. What was restored has its code already.
     pub fn new(settings: Settings, state: State) -> Arc<Self> {
-        Arc::new(Self {
+        let shared = Arc::new(Self {
             clock: settings.clock,
             breath: Breath::new(settings.runtime.runtime_flavor()),
             runtime: settings.runtime,
@@ -115,7 +116,9 @@ impl Shared {
             single_workers: AtomicUsize::new(0),
             is_brisk: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
-        })
+        });
+        shared.lock().adopt_runs(&shared);
+        shared
     }
 
     /// Begins what was restored, and keeps time from now on.

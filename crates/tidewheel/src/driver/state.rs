@@ -19,8 +19,10 @@ use super::engine::Engine;
 use super::entries::Entries;
 use super::post::Report;
 use super::seat::{Seat, Stopped};
+use super::shared::Shared;
 use crate::attempt::Attempt;
 use crate::error::describe;
+use crate::run::{RunCell, RunCode, Task};
 use crate::store::CommandSource;
 
 /// Code that can be run again and again.
@@ -144,6 +146,28 @@ impl State {
 
     pub fn insert_run(&mut self, run: RunKey, launch: Arc<dyn Launch>) {
         self.entries.insert(run, Entry::Run(launch));
+    }
+
+    /// What the handles of a run share that has not ended.
+    pub fn find_run(&self, id: RunId) -> Option<Arc<RunCell>> {
+        match self.entries.get(self.engine.scheduler().find_run(id)?)? {
+            Entry::Run(launch) => Some(Arc::clone(launch.cell())),
+            Entry::Single(_) => None,
+        }
+    }
+
+    /// Gives restored runs the code for restored work, and handles as if they had been started here.
+    pub(super) fn adopt_runs(&mut self, shared: &Arc<Shared>) {
+        let Some(adopt) = self.adopt.clone() else { return };
+        let works: Vec<(RunKey, RunId)> = self.engine.scheduler().works().collect();
+        for (key, id) in works {
+            let Some(cell) = RunCell::restored(shared, self.engine.scheduler(), key, id) else {
+                continue;
+            };
+            let code = Arc::clone(&adopt);
+            let code = move |task: Task| code(task.as_attempt());
+            self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), code)));
+        }
     }
 
     pub fn insert_schedule(&mut self, schedule: ScheduleKey, entry: ScheduleEntry) {

@@ -223,6 +223,10 @@ where
     ///
     /// When the run is refused: an option makes no sense, a name is unknown, a queue is full, the
     /// wheel is shutting down.
+    ///
+    /// [`Rejection::Unavailable`] says that the store cannot be written. If the trouble began just
+    /// then, the run may still be stored, and run, later: with [`once`](Self::once) it can be asked
+    /// for again without harm.
     pub fn start(self) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
         let (shared, spec) = (self.shared, Arc::new(spec));
@@ -241,7 +245,7 @@ where
                 };
                 let made = Arc::new(RunCell::new(Arc::clone(&shared), *key, id.get(), about));
                 cell = Some(Arc::clone(&made));
-                state.insert_run(*key, Arc::new(RunCode { cell: made, code }));
+                state.insert_run(*key, Arc::new(RunCode::new(made, code)));
             },
         );
         reply?;
@@ -323,6 +327,10 @@ impl<F> RunCode<F> {
         &self.cell
     }
 
+    pub fn new(cell: Arc<RunCell>, code: F) -> Self {
+        Self { cell, code }
+    }
+
     pub fn call<R>(&self, task: Task) -> R
     where
         F: Fn(Task) -> R,
@@ -339,6 +347,10 @@ where
 {
     fn launch(self: Arc<Self>, start: Start) {
         self.cell.shared.runtime.clone().spawn(run_worker(self, start));
+    }
+
+    fn cell(&self) -> &Arc<RunCell> {
+        &self.cell
     }
 
     fn count(&self, counts: Counts) {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tidewheel_core::Scheduler;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, RunKey, TaskKey};
 use tidewheel_core::input::Outcome;
@@ -71,6 +72,29 @@ impl RunCell {
             has_extra: AtomicBool::new(false),
             added: Mutex::default(),
         }
+    }
+
+    /// That of a run in the scheduler's memory, with all that is known of it; `None` for a single
+    /// submission.
+    pub fn restored(
+        shared: &Arc<Shared>,
+        scheduler: &Scheduler,
+        key: RunKey,
+        id: RunId,
+    ) -> Option<Self> {
+        let spec = scheduler.run_spec(key)?;
+        let about = About {
+            name: Arc::clone(&spec.options.name),
+            graph: Arc::clone(&spec.graph),
+            kept: None,
+            profile: spec.profiles.first().map(|first| (**first).clone()).unwrap_or_default(),
+        };
+        let first_added = about.graph.len();
+        let cell = Self::new(Arc::clone(shared), key, id, about);
+        for (index, name) in (first_added..).zip(scheduler.added_names(key)) {
+            cell.remember_added(index, name, None);
+        }
+        Some(cell)
     }
 
     pub fn index_of(&self, name: &str) -> Option<u32> {

@@ -7,17 +7,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel_core::graph::Graph;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{CancelMode, Command, Dependents, Rejection, Reply};
 use tidewheel_core::report::Counts;
 use tidewheel_core::spec::TaskSpec;
+use tidewheel_core::task::TaskState;
 
 use super::cell::ExtraCode;
 use super::{RunCell, RunReport, Task};
 use crate::driver::Until;
 use crate::error::RunError;
 use crate::explain::{Explain, Explanation, UnknownTask};
-use crate::options::{Said, graph_option_methods, option_methods, single_option_methods};
+use crate::options::{
+    Said, TaskOptions, graph_option_methods, option_methods, single_option_methods,
+};
 use crate::output::TaskOutput;
 
 /// A run that was started: pause, resume, cancel, add and remove tasks, wait for the report.
@@ -117,7 +121,9 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// As [`Run::add`], and when the options make no sense.
+    /// As [`Run::add`], when the options make no sense, and when a task that it should go before
+    /// waits for no other task any more ([`Rejection::TooLate`]) or is one that it waits for itself
+    /// ([`Rejection::Circular`]).
     pub fn add_task(&self, task: NewTask) -> Result<(), Rejection> {
         self.add_any(task, None)
     }
@@ -192,6 +198,29 @@ impl Run {
         let counts = state.engine.scheduler().counts(self.cell.key);
         // It may have ended since the first look.
         counts.or(self.cell.last_counts.get().copied()).unwrap_or_default()
+    }
+
+    /// The tasks it was started with and what they wait for; those added later are not in it.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.cell.graph
+    }
+
+    /// The name of a task by its index, of one that was added too.
+    #[must_use]
+    pub fn task_name(&self, index: u32) -> Option<String> {
+        match self.cell.added_name(index) {
+            Some(name) => Some(name.to_string()),
+            None if index < self.cell.graph.len() => Some(self.cell.graph.name(index).into_owned()),
+            None => None,
+        }
+    }
+
+    /// The state of a task by its index, while the run has not ended.
+    #[must_use]
+    pub fn task_state(&self, index: u32) -> Option<TaskState> {
+        let state = self.cell.shared.lock();
+        state.engine.scheduler().task(self.cell.task_key(index)).map(|task| task.state)
     }
 
     /// A task of the run, to be explained: `wheel.explain(run.task("d"))`.
@@ -301,6 +330,7 @@ impl From<Cancel> for CancelMode {
 pub struct NewTask {
     name: String,
     after: Vec<String>,
+    before: Vec<String>,
     estimate: Option<Duration>,
     ignores_unknown: bool,
     said: Said,
@@ -312,6 +342,7 @@ impl NewTask {
         Self {
             name: name.into(),
             after: Vec::new(),
+            before: Vec::new(),
             estimate: None,
             ignores_unknown: false,
             said: Said::default(),
@@ -324,7 +355,15 @@ impl NewTask {
         self
     }
 
-    /// Waits only for those that are in the run, instead of refusing the task.
+    /// Makes others, by name, wait for this task as well. Each of them must still wait for another
+    /// task: what could start already, runs or has ended is not held up.
+    pub fn before<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.before.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
+    /// Ignores names of [`after`](Self::after) and [`before`](Self::before) that are not in the run,
+    /// instead of refusing the task.
     pub fn ignore_unknown(mut self) -> Self {
         self.ignores_unknown = true;
         self
@@ -336,26 +375,36 @@ impl NewTask {
         self
     }
 
+    /// Says how the task is treated.
+    pub fn options(mut self, options: TaskOptions) -> Self {
+        self.said = options.into_said();
+        self
+    }
+
     option_methods!(said);
     single_option_methods!(said);
     graph_option_methods!(said);
 
     fn resolve(&self, cell: &RunCell, name: &Arc<str>) -> Result<TaskSpec, Rejection> {
-        let mut after = Vec::new();
-        for needed in &self.after {
-            match cell.index_of(needed) {
-                Some(index) => after.push(index),
-                None if self.ignores_unknown => {}
-                None => {
-                    let text =
-                        format!("task `{name}` waits for `{needed}`, which is not in the run");
-                    return Err(Rejection::Invalid(Arc::from(text)));
+        let find = |others: &[String], relation: &str| {
+            let mut indices = Vec::with_capacity(others.len());
+            for other in others {
+                match cell.index_of(other) {
+                    Some(index) => indices.push(index),
+                    None if self.ignores_unknown => {}
+                    None => {
+                        let text =
+                            format!("task `{name}` {relation} `{other}`, which is not in the run");
+                        return Err(Rejection::Invalid(Arc::from(text)));
+                    }
                 }
             }
-        }
+            Ok(indices)
+        };
         Ok(TaskSpec {
             name: Arc::clone(name),
-            after,
+            after: find(&self.after, "waits for")?,
+            before: find(&self.before, "goes before")?,
             profile: Arc::new(self.said.apply(&cell.profile)),
             estimate: self.estimate,
             key: self.said.key.clone(),

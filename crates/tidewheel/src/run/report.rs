@@ -144,7 +144,7 @@ impl RunReport {
         self.in_state(TaskState::Failed)
     }
 
-    /// Tasks that never started, by rule.
+    /// Tasks that were not done, by rule or because there was nothing to do.
     pub fn skipped(&self) -> impl Iterator<Item = TaskLine<'_>> {
         self.in_state(TaskState::Skipped)
     }

@@ -53,6 +53,8 @@ pub fn exercise(make: impl Fn() -> Opener) {
     a_stopped_run_and_a_paused_scheduler_come_back_so(&make());
     whatever_state_a_task_has_comes_back(&make());
     identities_may_have_any_value(&make());
+    what_was_put_before_others_still_is(&make());
+    skipped_and_postponed_tasks_come_back_so(&make());
 }
 
 fn at(seconds: u64) -> Now {
@@ -131,6 +133,19 @@ fn spec() -> RunSpec {
     spec
 }
 
+fn bare_task() -> TaskSpec {
+    TaskSpec {
+        name: Arc::from("bare"),
+        after: Vec::new(),
+        before: Vec::new(),
+        profile: Arc::new(Profile::default()),
+        estimate: None,
+        key: None,
+        deadline: None,
+        payload: None,
+    }
+}
+
 fn start_run(engine: &mut Engine, spec: RunSpec) -> (RunKey, Vec<Action>) {
     let command = Command::SubmitRun { id: RunId(u128::MAX - 1), spec: Arc::new(spec) };
     match ask(engine, at(1), command) {
@@ -192,7 +207,8 @@ fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
     let (run, _) = start_run(&mut engine, spec());
     let task = TaskSpec {
         name: Arc::from("added"),
-        after: vec![0, 2],
+        after: vec![0],
+        before: vec![1, 2],
         profile: Arc::new(Profile::default()),
         estimate: Some(Duration::from_millis(5)),
         key: Some(Arc::from("k2")),
@@ -201,6 +217,8 @@ fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
     };
     let (reply, _) = ask(&mut engine, at(2), Command::AddTask { run, task: task.clone() });
     assert_eq!(reply, Reply::Added(TaskKey { run, index: 3 }));
+    let last = TaskSpec { name: Arc::from("last"), after: vec![2, 3], ..bare_task() };
+    ask(&mut engine, at(2), Command::AddTask { run, task: last.clone() });
     ask(&mut engine, at(2), Command::PauseRun(run));
 
     let snapshot = stored(opener);
@@ -214,7 +232,7 @@ fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
     assert_eq!(row.profile_of, wanted.profile_of);
     assert_eq!((&row.deadlines, &row.keys), (&wanted.deadlines, &wanted.keys));
     assert_eq!(row.already_done, wanted.already_done);
-    assert_eq!(kept.added, [(3, Arc::new(task))]);
+    assert_eq!(kept.added, [(3, Arc::new(task)), (4, Arc::new(last))]);
     assert!(kept.change.is_some_and(|change| change.paused && change.result.is_none()));
 }
 
@@ -489,6 +507,51 @@ fn whatever_state_a_task_has_comes_back(opener: &Opener) {
     assert_eq!(expected[1].reason, Reason::DependencyFailed(0));
     assert!(expected.iter().any(|row| row.expires.is_some()));
     assert_eq!(stored(opener).runs[0].tasks, expected);
+}
+
+fn what_was_put_before_others_still_is(opener: &Opener) {
+    let mut engine = open(opener);
+    let (run, actions) = start_run(&mut engine, spec());
+    let task = TaskSpec { before: vec![1], ..bare_task() };
+    ask(&mut engine, at(2), Command::AddTask { run, task });
+    let [first] = starts(&actions)[..] else { panic!("{actions:?}") };
+    let started = starts(&tell(&mut engine, at(3), ended(first, Outcome::Succeeded)));
+    assert_eq!(started.iter().map(|start| start.id.index).collect::<Vec<_>>(), [3]);
+    drop(engine);
+    let mut engine = open(opener);
+    let mut waiting = starts(&std::mem::take(&mut engine.outputs().actions));
+    let mut order = Vec::new();
+    while let Some(start) = waiting.pop() {
+        order.push(start.id.index);
+        waiting.extend(starts(&tell(&mut engine, at(4), ended(start, Outcome::Succeeded))));
+    }
+    assert_eq!(order, [3, 1, 2], "b waits for what was put before it, c for b");
+    engine.scheduler().check();
+}
+
+fn skipped_and_postponed_tasks_come_back_so(opener: &Opener) {
+    let mut engine = open(opener);
+    let (_, actions) = start_run(&mut engine, spec());
+    let [first] = starts(&actions)[..] else { panic!("{actions:?}") };
+    let started = starts(&tell(&mut engine, at(2), ended(first, Outcome::Skipped)));
+    let [second] = started[..] else { panic!("{started:?}") };
+    let wait = Duration::from_secs(30);
+    tell(&mut engine, at(3), ended(second, Outcome::Postponed(wait)));
+    let rows = stored(opener).runs[0].tasks.clone();
+    let [skipped, postponed] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((skipped.state, skipped.reason), (TaskState::Skipped, Reason::Condition));
+    assert_eq!((postponed.state, postponed.reason), (TaskState::Delayed, Reason::Postponed));
+    assert_eq!((postponed.attempts, postponed.uncounted, postponed.lost), (1, 1, 0));
+    assert_eq!(postponed.until, Some(at(33).wall));
+
+    let mut engine = open(opener);
+    assert!(starts(&std::mem::take(&mut engine.outputs().actions)).is_empty());
+    let again = starts(&tell(&mut engine, at(33), Event::TimePassed));
+    let [again] = again[..] else { panic!("{again:?}") };
+    assert_eq!((again.id.index, again.attempt), (1, 2));
+    let last = starts(&tell(&mut engine, at(34), ended(again, Outcome::Skipped)));
+    tell(&mut engine, at(35), ended(last[0], Outcome::Skipped));
+    assert!(stored(opener).runs.is_empty(), "nothing to do is no failure");
 }
 
 fn identities_may_have_any_value(opener: &Opener) {

@@ -101,6 +101,7 @@ impl RunSummary {
         match self.state {
             TaskState::Succeeded => Some(RunResult::Succeeded),
             TaskState::Failed | TaskState::Unknown => Some(RunResult::Failed),
+            TaskState::Skipped if self.reason == Reason::Condition => Some(RunResult::Succeeded),
             TaskState::Cancelled | TaskState::Skipped => Some(RunResult::Cancelled),
             _ => None,
         }

@@ -80,3 +80,23 @@ impl OutputValue {
         }
     }
 }
+
+/// What a store knows of a task's end beside its row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskResult {
+    /// Its newest attempt that an executor left a record of.
+    pub newest: Option<AttemptRecord>,
+    /// The values it left.
+    pub outputs: Vec<OutputRecord>,
+}
+
+/// What somebody said to a task that waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Yes or no.
+    pub is_approved: bool,
+    /// Who.
+    pub by: String,
+    /// What else was said.
+    pub note: Option<String>,
+}

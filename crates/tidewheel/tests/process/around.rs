@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
-use tidewheel::executor::process::{Limits, ProcessCommand, Stdin};
+use tidewheel::executor::process::{Limits, ProcessCommand, ProcessError, Stdin};
 
 use crate::Test;
 use crate::scene::{Scene, block_on, end_of, run};
@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     ("around::attempt_is_in_the_environment", attempt_is_in_the_environment),
     ("around::no_descriptor_leaks", no_descriptor_leaks),
     ("around::stdin_is_given", stdin_is_given),
+    ("around::named_pipe_as_stdin_is_refused", named_pipe_as_stdin_is_refused),
     ("around::nothing_global_changes", nothing_global_changes),
 ];
 
@@ -96,6 +97,30 @@ fn stdin_is_given() {
     assert!(end.captured.unwrap() == bytes);
     let end = end_of(&scene, &cat().stdin(Stdin::File(scene.path("missing"))));
     assert!(end.unwrap_err().to_string().contains("standard input"));
+}
+
+fn named_pipe_as_stdin_is_refused() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // On a thread of its own, lest the test wait for ever for whoever writes into the pipe.
+    std::thread::spawn(move || {
+        let scene = Scene::new();
+        mknodat(CWD, scene.path("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let cat = || ProcessCommand::argv(["cat"]).capture();
+        let pipe = end_of(&scene, &cat().stdin(Stdin::File(scene.path("pipe"))));
+        let folder = end_of(&scene, &cat().stdin(Stdin::File(scene.folder.clone())));
+        let device = end_of(&scene, &cat().stdin(Stdin::File("/dev/null".into())));
+        sender.send((pipe, folder, device)).unwrap();
+    });
+    let patience = std::time::Duration::from_secs(20);
+    let (pipe, folder, device) = receiver.recv_timeout(patience).expect("opening waits");
+    for refused in [pipe, folder] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ProcessError::Stdin { .. }), "{error:?}");
+        assert!(!error.is_transient());
+    }
+    assert_eq!(device.unwrap().captured.unwrap(), b"");
 }
 
 fn nothing_global_changes() {

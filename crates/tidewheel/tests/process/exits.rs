@@ -10,12 +10,13 @@ use tidewheel::executor::process::{
 };
 
 use crate::Test;
-use crate::scene::{Scene, block_on, children, end_of, number_in, run};
+use crate::scene::{Scene, block_on, children, end_of, number_in, run, until};
 
 pub const TESTS: &[Test] = &[
     ("exits::code_is_given", code_is_given),
     ("exits::signal_is_shown_as_signal", signal_is_shown_as_signal),
     ("exits::missing_things_are_told_apart", missing_things_are_told_apart),
+    ("exits::command_too_large_harms_no_other", command_too_large_harms_no_other),
     ("exits::program_that_is_no_spawner_is_an_error", program_that_is_no_spawner_is_an_error),
     ("exits::no_zombies_or_descriptors_stay", no_zombies_or_descriptors_stay),
     ("exits::many_at_once", many_at_once),
@@ -65,6 +66,45 @@ fn missing_things_are_told_apart() {
     assert!(matches!(error, ProcessError::NotStarted { .. }), "{error:?}");
     // And what is left over from a refusal does not disturb the next.
     assert!(end_of(&scene, &scene.shell("exit 0")).unwrap().status.is_success());
+}
+
+fn command_too_large_harms_no_other() {
+    let scene = Scene::new();
+    let text = |bytes: usize| "x".repeat(bytes);
+    let too_large = [
+        // Larger than what goes over the spawner's socket.
+        ProcessCommand::argv(["true".to_owned(), text(20 << 20)]),
+        ProcessCommand::argv(["true"]).variable("LARGE", text(20 << 20)),
+        ProcessCommand::argv(std::iter::repeat_n("true", 5 << 20)),
+        ProcessCommand::argv(["true"]).cwd(text(20 << 20)),
+        // More than the system takes: one text, and all together.
+        ProcessCommand::argv(["true".to_owned(), text(4 << 20)]),
+        ProcessCommand::argv(["true"]).variable("LARGE", text(4 << 20)),
+        ProcessCommand::argv(std::iter::repeat_n("true", 1 << 20)),
+    ];
+    block_on(async {
+        let processes = scene.processes().await;
+        let text = "touch up; while [ ! -e go ]; do sleep 0.01; done; exit 3";
+        let bystander = scene.shell(text);
+        let mut bystander = std::pin::pin!(run(&scene, &processes, &bystander));
+        let refused = async {
+            until("bystander is up", || scene.path("up").exists()).await;
+            for (index, command) in too_large.iter().enumerate() {
+                let error = run(&scene, &processes, command).await.unwrap_err();
+                let is_told = matches!(error, ProcessError::ArgumentListTooLong { .. });
+                assert!(is_told, "{index}: {error:?}");
+                assert!(!error.is_transient());
+            }
+        };
+        let mut refused = std::pin::pin!(refused);
+        std::future::poll_fn(|context| {
+            assert!(bystander.as_mut().poll(context).is_pending());
+            refused.as_mut().poll(context)
+        })
+        .await;
+        fs::write(scene.path("go"), "").unwrap();
+        assert_eq!(bystander.await.unwrap().status, ProcessStatus::Exited(3));
+    });
 }
 
 fn program_that_is_no_spawner_is_an_error() {

@@ -6,6 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod around;
+#[cfg(feature = "sqlite")]
+#[allow(dead_code, reason = "its `main`")]
+#[path = "../../examples/processes.rs"]
+mod example;
 mod exits;
 mod limits;
 mod loss;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::executor::process::{ProcessCommand, Processes};
-use tidewheel::{Attempt, Cancel, TaskError, Tidewheel};
+use tidewheel::{Attempt, Cancel, Shutdown, TaskError, Tidewheel};
 
 use crate::Test;
 use crate::scene::{Scene, block_on, until};
@@ -14,7 +14,10 @@ use crate::scene::{Scene, block_on, until};
 pub const TESTS: &[Test] = &[
     ("wheel::retry_after_a_timeout_meets_no_old_process", retry_meets_no_old_process),
     ("wheel::cancelled_task_ends_when_its_tree_is_gone", cancelled_task_ends_with_its_tree),
+    ("wheel::second_stop_with_less_grace_counts", second_stop_with_less_grace_counts),
     ("wheel::end_becomes_a_record", end_becomes_a_record),
+    #[cfg(feature = "sqlite")]
+    ("wheel::page_on_processes_runs", page_on_processes_runs),
 ];
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -63,6 +66,26 @@ fn cancelled_task_ends_with_its_tree() {
     });
 }
 
+fn second_stop_with_less_grace_counts() {
+    let scene = Scene::new();
+    let text = "trap 'touch asked' TERM; touch up; while :; do sleep 0.01; done";
+    let command = Arc::new(scene.shell(text));
+    block_on(async {
+        let processes = scene.processes().await;
+        let wheel = Tidewheel::builder().start();
+        let task =
+            wheel.task_with(move |attempt| step(processes.clone(), Arc::clone(&command), attempt));
+        let submission = task.submit();
+        until("step is up", || scene.path("up").exists()).await;
+        submission.cancel(Cancel::after(Duration::from_secs(3600)));
+        until("step was asked", || scene.path("asked").exists()).await;
+        let shutdown = wheel.shutdown(Shutdown::reject().after(Duration::from_millis(20)));
+        let shutdown = tokio::time::timeout(Duration::from_secs(20), shutdown).await;
+        assert!(shutdown.is_ok(), "the shutdown waits for the grace of the cancel");
+        assert!(scene.living().is_empty());
+    });
+}
+
 fn end_becomes_a_record() {
     let scene = Scene::new();
     let command = Arc::new(scene.shell("echo out; echo err >&2; exit 7"));
@@ -82,4 +105,9 @@ fn end_becomes_a_record() {
         assert_eq!(record.stdout.unwrap().bytes, 4);
         assert!(record.started_at <= record.ended_at);
     });
+}
+
+#[cfg(feature = "sqlite")]
+fn page_on_processes_runs() {
+    crate::example::run().unwrap();
 }

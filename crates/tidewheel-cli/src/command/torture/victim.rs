@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner, end_survivors};
+use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
 use tidewheel::store::{AttemptRecord, StoreError};
 use tidewheel::{
@@ -21,7 +21,7 @@ use super::plan::{self, Deed, Plan, Shape, Work};
 use super::round::TAG;
 use crate::error::{CommandError, ErrorKind};
 
-/// For survivors of an earlier life to end by themselves.
+/// For processes to end by themselves, those of an earlier life too.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// The exit code of a victim that found the shard in other hands.
@@ -111,8 +111,14 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         other => other?,
     };
     let recorder = store.recorder();
-    let processes =
-        Processes::builder().spawner(Spawner::this_program()).of_shard(&store)?.start().await?;
+    let processes = Processes::builder()
+        .spawner(Spawner::this_program())
+        .grace(GRACE)
+        .of_shard(&store)?
+        .start()
+        .await?;
+    // Going on without would mean to run attempts beside those that are left.
+    let reclaim = processes.reclaim();
     let tools = Tools {
         ledger: Arc::new(ledger),
         ledger_path: args.ledger.clone(),
@@ -121,15 +127,13 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         pause: Duration::from_millis(args.pause_ms),
         has_begun: Arc::new(AtomicBool::new(false)),
     };
-    let mark = folder.mark().to_owned();
     let code = tools.clone();
     let wheel = Tidewheel::builder()
         .slots(args.slots)
         .lost_attempts_max(LOST_MAX)
         .store(store)
         .adopt(move |attempt| perform(code.clone(), attempt))
-        // Going on without would mean to run attempts beside those that are left.
-        .reclaim(move |lost| Ok(end_survivors(&mark, Some(lost), GRACE).map(drop)?))
+        .reclaim(reclaim)
         .try_start()?;
     if args.hold {
         wheel.pause();
@@ -295,8 +299,7 @@ async fn run_shell(tools: &Tools, attempt: &Attempt, id: AttemptId, text: &str) 
                 failed(end.status.to_string())
             }
         }
-        Err(error) if error.is_transient() => Outcome::Lost,
-        Err(error) => failed(error.to_string()),
+        Err(error) => error.into_outcome(),
     }
 }
 

@@ -23,6 +23,9 @@ use super::tls;
 /// The largest headers of an answer.
 pub(super) const HEADERS_MAX: u32 = 64 * 1024;
 
+/// How long connections are kept for the next request.
+const IDLE_KEPT: Duration = Duration::from_secs(90);
+
 /// Runs requests over shared connections. Clones share them.
 #[derive(Clone)]
 pub struct HttpClient {
@@ -75,7 +78,8 @@ impl Default for HttpClientBuilder {
 }
 
 impl HttpClientBuilder {
-    /// Requests under way at once, and connections kept for the next ones (10); at least one.
+    /// Requests under way at once, to all hosts together (10); at least one. As many idle
+    /// connections are kept for each host, for 90 s.
     #[must_use]
     pub fn connections_max(mut self, connections: usize) -> Self {
         self.settings.connections_max = connections.clamp(1, Semaphore::MAX_PERMITS);
@@ -298,6 +302,7 @@ fn connections(
         .no_deflate()
         .connect_timeout(settings.connect_timeout)
         .pool_max_idle_per_host(settings.connections_max)
+        .pool_idle_timeout(IDLE_KEPT)
         .http2_max_header_list_size(HEADERS_MAX);
     if let Some(proxy) = &settings.proxy {
         let proxy = reqwest::Proxy::all(proxy.as_str())

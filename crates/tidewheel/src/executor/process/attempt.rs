@@ -2,7 +2,8 @@
 //!
 //! What the end means for the task is for the task's code to say.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidewheel_core::time::Timestamp;
 
@@ -13,7 +14,8 @@ use crate::store::{AttemptRecord, LogFile};
 
 impl Processes {
     /// Runs a command as the process of this attempt. When the attempt is told to stop, or its time
-    /// is over, so is the whole tree, and the attempt ends when that is gone, not before.
+    /// is over, so is the whole tree, and the attempt ends when that is gone, not before. When it is
+    /// told again, with less time left, that counts.
     ///
     /// # Errors
     ///
@@ -25,11 +27,12 @@ impl Processes {
     ) -> Result<ProcessEnd, ProcessError> {
         attempt.end_by_itself();
         let id = AttemptId { task: attempt.id(), number: attempt.number() };
-        let stop = async {
-            let request = attempt.stop().await;
-            Stop { grace: request.grace.unwrap_or_else(|| self.grace()) }
+        let stop = |context: &mut Context<'_>, granted: Option<Duration>| {
+            let request = std::task::ready!(attempt.poll_stop(granted, context));
+            let own = command.grace.unwrap_or_else(|| self.grace());
+            Poll::Ready(Stop { grace: request.grace.unwrap_or(own) })
         };
-        self.run(id, command, stop).await
+        self.run_until_stopped(id, command, stop).await
     }
 }
 
@@ -45,6 +48,13 @@ impl ProcessesBuilder {
         let folder = store.folder();
         Ok(self.mark(folder.mark()).logs(folder.logs_dir()).hold(store.share_lock()?))
     }
+
+    /// As [`Processes::reclaim`], before any spawner is started.
+    pub fn reclaim(
+        &self,
+    ) -> impl FnOnce(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
+        reclaim(self.mark.clone(), self.grace)
+    }
 }
 
 impl Processes {
@@ -53,13 +63,19 @@ impl Processes {
     pub fn reclaim(
         &self,
     ) -> impl FnOnce(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
-        let (mark, grace) = (self.mark().to_owned(), self.grace());
-        move |attempts| {
-            if !attempts.is_empty() {
-                end_survivors(&mark, Some(attempts), grace)?;
-            }
-            Ok(())
+        reclaim(self.mark().to_owned(), self.grace())
+    }
+}
+
+fn reclaim(
+    mark: String,
+    grace: Duration,
+) -> impl FnOnce(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
+    move |attempts| {
+        if !attempts.is_empty() {
+            end_survivors(&mark, Some(attempts), grace)?;
         }
+        Ok(())
     }
 }
 

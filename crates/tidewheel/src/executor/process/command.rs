@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
@@ -43,7 +44,8 @@ pub enum Stdin {
     Null,
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// A file.
+    /// A file, or a device such as `/dev/zero`. A named pipe is refused: it would have to be
+    /// waited for.
     File(PathBuf),
 }
 
@@ -69,6 +71,7 @@ pub struct ProcessCommand {
     pub(super) output_max: Option<u64>,
     pub(super) capture_max: Option<u64>,
     pub(super) secrets: Option<Arc<Masker>>,
+    pub(super) grace: Option<Duration>,
 }
 
 impl ProcessCommand {
@@ -95,6 +98,7 @@ impl ProcessCommand {
             output_max: None,
             capture_max: None,
             secrets: None,
+            grace: None,
         }
     }
 
@@ -150,6 +154,12 @@ impl ProcessCommand {
     /// Captures standard output in memory, at most this much. More is an error.
     pub fn capture_max(mut self, bytes: u64) -> Self {
         self.capture_max = Some(bytes);
+        self
+    }
+
+    /// How long it may take to end after TERM where nobody who tells it to stop says otherwise.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
         self
     }
 

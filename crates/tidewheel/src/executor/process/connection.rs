@@ -90,7 +90,9 @@ impl Connection {
         let (mut incoming, socket) = UnixStream::from_std(socket)?.into_split();
         let mut frames = Frames::default();
         let hello = tokio::time::timeout(HELLO_WITHIN, hear_hello(&mut incoming, &mut frames));
-        let heard = hello.await.unwrap_or(Err(not_a_spawner("it did not say hello in time")));
+        let heard = hello
+            .await
+            .unwrap_or(Err(not_a_spawner(io::ErrorKind::TimedOut, "it did not say hello in time")));
         if let Err(error) = heard {
             child.kill();
             return Err(error);
@@ -343,25 +345,29 @@ impl Drop for Reaped {
 async fn hear_hello(incoming: &mut OwnedReadHalf, frames: &mut Frames) -> io::Result<()> {
     let mut buffer = [0; 256];
     loop {
-        if let Some(frame) = frames.next().map_err(|_| not_a_spawner("it said something else"))? {
+        let other = |why| not_a_spawner(io::ErrorKind::InvalidData, why);
+        if let Some(frame) = frames.next().map_err(|_| other("it said something else"))? {
             return match Report::decode(frame) {
                 Ok(Report::Hello(text)) if text == HELLO => Ok(()),
-                Ok(Report::Hello(_)) => Err(not_a_spawner("it is of another version")),
-                _ => Err(not_a_spawner("it said something else")),
+                Ok(Report::Hello(_)) => Err(other("it is of another version")),
+                _ => Err(other("it said something else")),
             };
         }
         match incoming.read(&mut buffer).await? {
-            0 => return Err(not_a_spawner("it ended without a hello")),
+            0 => {
+                let kind = io::ErrorKind::UnexpectedEof;
+                return Err(not_a_spawner(kind, "it ended without a hello"));
+            }
             read => frames.extend(&buffer[..read]),
         }
     }
 }
 
-fn not_a_spawner(why: &str) -> io::Error {
+fn not_a_spawner(kind: io::ErrorKind, why: &str) -> io::Error {
     let text = format!(
         "the program does not serve as spawner ({why}); its main must begin with serve_if_spawner()"
     );
-    io::Error::other(text)
+    io::Error::new(kind, text)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -5,9 +5,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+use tidewheel_core::input::Outcome;
+
 use super::limits::Limit;
 use super::wire::Refusal;
-use crate::error::{BoxError, Permanent};
+use crate::error::{BoxError, Permanent, failure_of};
 
 /// Why a command was not run, or why nothing can be said about its end.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +41,14 @@ pub enum ProcessError {
         program: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// The arguments and the environment are more than the system takes.
+    #[error("argument list too long for {}: arguments and environment have {bytes} bytes", program.display())]
+    ArgumentListTooLong {
+        /// What was asked for.
+        program: PathBuf,
+        /// How much was given along.
+        bytes: usize,
     },
     /// The working folder cannot be entered.
     #[error("cannot enter the working folder {}", folder.display())]
@@ -98,11 +109,18 @@ impl ProcessError {
     /// Whether trying the same again may go better, with nothing changed by anybody.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        use io::ErrorKind::{OutOfMemory, WouldBlock};
+        use io::ErrorKind::{OutOfMemory, TimedOut, UnexpectedEof, WouldBlock};
 
         match self {
             Self::Descriptors { .. } | Self::SpawnerLost => true,
             Self::NotStarted { source, .. } => matches!(source.kind(), WouldBlock | OutOfMemory),
+            // One was started before, so this one was killed, or had no room or time to start.
+            Self::SpawnerNotStarted { source, .. } => {
+                let is_out_of_descriptors =
+                    matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE));
+                let kinds = [OutOfMemory, TimedOut, UnexpectedEof, WouldBlock];
+                is_out_of_descriptors || kinds.contains(&source.kind())
+            }
             _ => false,
         }
     }
@@ -113,12 +131,25 @@ impl ProcessError {
         if self.is_transient() { self.into() } else { Permanent::new(self).into() }
     }
 
-    pub(super) fn refused(refusal: Refusal, program: PathBuf, folder: Option<PathBuf>) -> Self {
+    /// How the attempt came to its end, for code that says so itself. Unlike [`Self::into_error`]
+    /// it can say that nobody knows: the attempt then counts as lost, not as failed.
+    #[must_use]
+    pub fn into_outcome(self) -> Outcome {
+        match self {
+            Self::SpawnerLost => Outcome::Lost,
+            error => Outcome::Failed(Box::new(failure_of(error.into_error().as_ref()))),
+        }
+    }
+
+    pub(super) fn refused(
+        refusal: Refusal,
+        program: PathBuf,
+        folder: Option<PathBuf>,
+        bytes: usize,
+    ) -> Self {
         match refusal {
             Refusal::Limit { limit, why } => Self::LimitRefused { limit, why },
-            Refusal::Descriptors => {
-                Self::Descriptors { source: io::Error::from(rustix::io::Errno::MFILE) }
-            }
+            Refusal::Descriptors => Self::Descriptors { source: io::Error::from(Errno::MFILE) },
             Refusal::Directory { errno } => Self::WorkingFolder {
                 folder: folder.unwrap_or_default(),
                 source: io::Error::from_raw_os_error(errno),
@@ -131,9 +162,39 @@ impl ProcessError {
                     }
                     io::ErrorKind::NotFound => Self::NotFound { program },
                     io::ErrorKind::PermissionDenied => Self::NotPermitted { program },
+                    io::ErrorKind::ArgumentListTooLong => {
+                        Self::ArgumentListTooLong { program, bytes }
+                    }
                     _ => Self::NotStarted { program, source },
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcome_says_what_is_known() {
+        assert_eq!(ProcessError::SpawnerLost.into_outcome(), Outcome::Lost);
+        let failure = |error: ProcessError| match error.into_outcome() {
+            Outcome::Failed(failure) => *failure,
+            other => panic!("{other:?}"),
+        };
+        let failed = failure(ProcessError::NotFound { program: "nothing".into() });
+        assert!(failed.permanent);
+        assert_eq!(&*failed.message, "program not found: nothing");
+        let source = io::Error::from(Errno::MFILE);
+        let failed = failure(ProcessError::Descriptors { source });
+        assert!(!failed.permanent);
+        assert!(failed.message.starts_with("out of descriptors: "), "{}", failed.message);
+        let not_started = |source: io::Error| {
+            failure(ProcessError::SpawnerNotStarted { program: "spawner".into(), source })
+        };
+        assert!(!not_started(Errno::MFILE.into()).permanent);
+        assert!(!not_started(io::ErrorKind::UnexpectedEof.into()).permanent);
+        assert!(not_started(io::ErrorKind::NotFound.into()).permanent);
     }
 }

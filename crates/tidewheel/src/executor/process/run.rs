@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::fs::{FileType, MemfdFlags, Mode, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tidewheel_core::id::AttemptId;
@@ -28,7 +28,7 @@ use super::end::{ProcessEnd, ProcessStatus};
 use super::error::ProcessError;
 use super::output::{self, Sink};
 use super::table;
-use super::wire::{Request, SpawnRequest};
+use super::wire::{FRAME_MAX, Request, SpawnRequest};
 
 /// How many times a pipe is read in a row before others have their turn.
 const READS_MAX: usize = 16;
@@ -63,9 +63,24 @@ impl Processes {
         command: &ProcessCommand,
         stop: S,
     ) -> Result<ProcessEnd, ProcessError> {
-        let mut running = Running::start(&self.shared, attempt, command).await?;
         let mut stop = pin!(stop);
-        let ending = std::future::poll_fn(|context| running.poll(context, stop.as_mut())).await;
+        let first_only = |context: &mut Context<'_>, granted: Option<Duration>| match granted {
+            None => stop.as_mut().poll(context),
+            Some(_) => Poll::Pending,
+        };
+        self.run_until_stopped(attempt, command, first_only).await
+    }
+
+    /// Like [`Self::run`], for requests that may come again with less grace: `stop` is told how
+    /// much was granted, and gives only what is less.
+    pub(super) async fn run_until_stopped(
+        &self,
+        attempt: AttemptId,
+        command: &ProcessCommand,
+        mut stop: impl FnMut(&mut Context<'_>, Option<Duration>) -> Poll<Stop>,
+    ) -> Result<ProcessEnd, ProcessError> {
+        let mut running = Running::start(&self.shared, attempt, command).await?;
+        let ending = std::future::poll_fn(|context| running.poll(context, &mut stop)).await;
         running.finish(ending, command)
     }
 }
@@ -78,7 +93,10 @@ struct Running {
     started: SystemTime,
     pipes: [(Pipe, Sink); 2],
     ending: Option<Ending>,
-    was_stopped: bool,
+    /// The grace of the last request to stop.
+    granted: Option<Duration>,
+    /// What is given along, for people.
+    bytes: usize,
 }
 
 impl Running {
@@ -115,14 +133,8 @@ impl Running {
         let has = [stdin.is_some(), true, true];
         let descriptors = stdin.into_iter().chain([stdout_end, stderr_end]).collect();
 
-        let (connection, key) = loop {
-            let connection = shared.connection().await?;
-            if let Some(key) = connection.enter(attempt) {
-                break (connection, key);
-            }
-        };
-        let request = SpawnRequest {
-            key,
+        let mut request = SpawnRequest {
+            key: 0,
             cookie: cookie.as_bytes(),
             program: program.as_os_str().as_bytes(),
             argv: words.iter().map(|word| word.as_bytes()).collect(),
@@ -131,6 +143,19 @@ impl Running {
             has,
             limits: (!command.limits.is_empty()).then_some(command.limits),
         };
+        // The spawner would take it for nonsense, and give up all that it runs.
+        let bytes = request.frame_size();
+        if bytes > FRAME_MAX {
+            return Err(ProcessError::ArgumentListTooLong { program, bytes });
+        }
+        let connection = loop {
+            let connection = shared.connection().await?;
+            if let Some(key) = connection.enter(attempt) {
+                request.key = key;
+                break connection;
+            }
+        };
+        let key = request.key;
         connection.send(&Request::Spawn(request), descriptors);
 
         let folder = shared.settings.logs.as_ref().map(|logs| logs.join(&run));
@@ -146,14 +171,15 @@ impl Running {
             started: SystemTime::now(),
             pipes: [(stdout, out), (stderr, error)],
             ending: None,
-            was_stopped: false,
+            granted: None,
+            bytes,
         })
     }
 
-    fn poll<S: Future<Output = Stop>>(
+    fn poll(
         &mut self,
         context: &mut Context<'_>,
-        stop: Pin<&mut S>,
+        mut stop: impl FnMut(&mut Context<'_>, Option<Duration>) -> Poll<Stop>,
     ) -> Poll<Ending> {
         if self.ending.is_none() {
             match self.connection.news(self.key, context) {
@@ -163,11 +189,10 @@ impl Running {
                 News::Ended(ending) => self.ending = Some(ending),
             }
         }
-        if self.ending.is_none()
-            && !self.was_stopped
-            && let Poll::Ready(Stop { grace }) = stop.poll(context)
+        while self.ending.is_none()
+            && let Poll::Ready(Stop { grace }) = stop(context, self.granted)
         {
-            self.was_stopped = true;
+            self.granted = Some(grace);
             let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
             self.connection.send(&Request::Stop { key: self.key, grace_ms }, Vec::new());
         }
@@ -200,7 +225,12 @@ impl Running {
             Ending::Lost => return Err(ProcessError::SpawnerLost),
             Ending::Refused(refusal) => {
                 let program = std::mem::take(&mut self.program);
-                return Err(ProcessError::refused(refusal, program, command.cwd.clone()));
+                return Err(ProcessError::refused(
+                    refusal,
+                    program,
+                    command.cwd.clone(),
+                    self.bytes,
+                ));
             }
         };
         let [(_, stdout), (_, stderr)] = &mut self.pipes;
@@ -216,7 +246,7 @@ impl Running {
             stderr: stderr.output(),
             tail: output::tail(stdout, stderr),
             captured,
-            was_stopped: self.was_stopped,
+            was_stopped: self.granted.is_some(),
             limit: status.limit(),
         })
     }
@@ -302,7 +332,7 @@ impl Pipe {
 fn open_stdin(stdin: &Stdin) -> io::Result<Option<OwnedFd>> {
     match stdin {
         Stdin::Null => Ok(None),
-        Stdin::File(path) => Ok(Some(File::open(path)?.into())),
+        Stdin::File(path) => Ok(Some(open_file(path)?)),
         // A file in memory, so that nobody need feed a pipe.
         Stdin::Bytes(bytes) => {
             use std::io::{Seek, Write};
@@ -313,4 +343,18 @@ fn open_stdin(stdin: &Stdin) -> io::Result<Option<OwnedFd>> {
             Ok(Some(file.into()))
         }
     }
+}
+
+/// Opens a file or a device without waiting for anybody: opening a named pipe would wait for
+/// whoever writes into it, on a thread that others need.
+fn open_file(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+    if !matches!(kind, FileType::RegularFile | FileType::CharacterDevice) {
+        let text = format!("{} is neither a file nor a device that can be read", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
 }

@@ -86,11 +86,12 @@ impl Trees {
         self.leaders.insert(pid, key);
     }
 
-    /// TERM to the whole tree now, KILL after the grace.
+    /// TERM to the whole tree now, KILL after the grace, or when an earlier one is over.
     pub(super) fn stop(&mut self, key: u64, grace: Duration) {
         let now = Instant::now();
         let Some(tree) = self.trees.get_mut(&key) else { return };
         let kill_at = now.checked_add(grace).unwrap_or(now + Duration::from_secs(1 << 30));
+        let kill_at = tree.kill_at.map_or(kill_at, |earlier| earlier.min(kill_at));
         if tree.pause.is_some() {
             return;
         }

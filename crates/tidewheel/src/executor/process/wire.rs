@@ -22,7 +22,8 @@ use super::limits::{Limit, Limits};
 pub(super) const HELLO: &[u8] = b"tidewheel spawner 1";
 
 /// No frame is larger: the kernel takes no command line and environment of this size either.
-const FRAME_MAX: usize = 16 << 20;
+/// Whoever receives a larger one gives the connection up, so nobody may send one.
+pub(super) const FRAME_MAX: usize = 16 << 20;
 
 const HEAD: usize = 4;
 const DESCRIPTORS_MAX: usize = 4;
@@ -113,6 +114,22 @@ impl<'a> Request<'a> {
 }
 
 impl<'a> SpawnRequest<'a> {
+    /// How large its frame will be, so that one which is too large is not even made.
+    pub(super) fn frame_size(&self) -> usize {
+        let text = |text: &[u8]| 4 + text.len();
+        let fixed = 1 + 8 + self.has.len() + 4 + 4 + 1 + 1;
+        let argv: usize = self.argv.iter().map(|argument| text(argument)).sum();
+        let environment: usize =
+            self.environment.iter().map(|(name, value)| text(name) + text(value)).sum();
+        fixed
+            + text(self.cookie)
+            + text(self.program)
+            + argv
+            + environment
+            + self.cwd.map_or(0, text)
+            + self.limits.as_ref().map_or(0, |limits| text(&limits.encode()))
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::new(1).u64(self.key).bytes(self.cookie).bytes(self.program);
         for has in self.has {
@@ -396,7 +413,9 @@ mod tests {
             has: [false, true, true],
             limits: Some(limits),
         };
+        let size = spawn.frame_size();
         let mut bytes = Request::Spawn(spawn).encode();
+        assert_eq!(size, bytes.len() - HEAD);
         bytes.extend(Request::Stop { key: 8, grace_ms: 1500 }.encode());
         for cut in 0..bytes.len() {
             let mut frames = Frames::default();

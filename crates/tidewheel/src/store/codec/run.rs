@@ -163,6 +163,8 @@ pub(crate) struct TaskRecord {
     pub(crate) name: Arc<str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) after: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) before: Vec<u32>,
     profile: ProfileRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     estimate: Option<Duration>,
@@ -177,6 +179,7 @@ impl TaskRecord {
         Ok(Self {
             name: spec.name.clone(),
             after: spec.after.clone(),
+            before: spec.before.clone(),
             profile: ProfileRecord::of(&spec.profile)?,
             estimate: spec.estimate,
             key: spec.key.clone(),
@@ -188,6 +191,7 @@ impl TaskRecord {
         Ok(TaskSpec {
             name: self.name,
             after: self.after,
+            before: self.before,
             profile: Arc::new(self.profile.into_value()?),
             estimate: self.estimate,
             key: self.key,

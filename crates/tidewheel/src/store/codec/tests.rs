@@ -177,6 +177,7 @@ fn added_tasks() {
     let full = TaskSpec {
         name: Arc::from("näme"),
         after: vec![0, u32::MAX],
+        before: vec![u32::MAX, 1],
         profile: Arc::new(profile(retries()[7])),
         estimate: Some(ODD),
         key: Some(Arc::from("k")),
@@ -186,6 +187,7 @@ fn added_tasks() {
     same(&full);
     let bare = TaskSpec {
         after: Vec::new(),
+        before: Vec::new(),
         profile: Arc::default(),
         estimate: None,
         key: None,
@@ -304,6 +306,8 @@ fn words_find_their_way_home() {
         Reason::Lost,
         Reason::Quarantined,
         Reason::Ambiguous,
+        Reason::Condition,
+        Reason::Postponed,
     ];
     for reason in reasons {
         assert_eq!(reason_of(reason.word(), reason.cause()).unwrap(), reason);

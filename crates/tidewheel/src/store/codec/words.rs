@@ -36,6 +36,8 @@ pub(crate) fn reason_of(word: &str, cause: Option<u32>) -> Result<Reason, CodecE
         Reason::Lost,
         Reason::Quarantined,
         Reason::Ambiguous,
+        Reason::Condition,
+        Reason::Postponed,
     ];
     let found = known.into_iter().find(|reason| reason.word() == word);
     found.ok_or_else(|| CodecError::value("the reason for a state", word))

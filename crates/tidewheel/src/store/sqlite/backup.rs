@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::connection::{self, with_suffix};
 use super::error::{FolderError, Stage, store_error};
-use super::folder::{DataFolder, Durability};
+use super::folder::{DataFolder, Durability, OPENING_WAIT, lock_opening};
 use super::lock::FileLock;
 use super::private;
 use crate::store::StoreError;
@@ -65,7 +65,7 @@ pub fn restore_backup(
     private::check_folder(folder)?;
     let locks = folder.join("locks");
     private::make_folder(&locks)?;
-    let _opening = FileLock::wait(&locks.join(".open"))?;
+    let _opening = lock_opening(folder, OPENING_WAIT)?;
     let database = folder.join("tidewheel.db");
     let _held = if database.exists() {
         if !overwrite {

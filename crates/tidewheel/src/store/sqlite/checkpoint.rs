@@ -4,7 +4,8 @@
 //! ```text
 //! pages in the log   4,000 (16 MiB): the thread moves them beside the commits
 //!                   16,000 (64 MiB): a commit moves the few that are left, so the log starts over
-//!                   32,000 (125 MiB): the thread waits a moment for readers, and cuts the log off
+//!                   32,000 (125 MiB): the thread cuts the log off, unless somebody reads from it;
+//!                                     then it tries again, less and less often
 //! ```
 //!
 //! The second step is needed because under steady load a thread never quite catches up, and the
@@ -13,7 +14,7 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -24,10 +25,11 @@ use super::folder::Durability;
 const PAGES_TO_MOVE: i64 = 4_000;
 /// Pages after which a commit does the rest.
 pub(super) const PAGES_FOR_COMMIT: i64 = 16_000;
-/// Pages after which readers are waited for.
+/// Pages after which the log is cut off.
 const PAGES_TO_CUT: i64 = 32_000;
-/// How long.
-const READERS_WAIT: Duration = Duration::from_millis(200);
+/// The pause after it could not be, and how long it grows. Each try keeps those who write waiting.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Commits after which the log is looked at.
 const COMMITS: u32 = 16;
 /// Changes in a commit after which it is looked at in any case.
@@ -91,26 +93,105 @@ impl Drop for Mover {
 
 fn serve(path: &Path, called: &Receiver<()>) {
     let mut connection = None;
+    let mut tries = Tries::default();
     while called.recv().is_ok() {
         if connection.is_none() {
             connection = connection::open(path, Durability::Process).ok();
         }
-        if connection.as_ref().is_some_and(|connection| tend(connection).is_err()) {
+        let tended = connection
+            .as_ref()
+            .map(|connection| tend(connection, PAGES_TO_CUT, &mut tries, Instant::now()));
+        if let Some(Err(_)) = tended {
             connection = None;
         }
     }
 }
 
-fn tend(connection: &Connection) -> rusqlite::Result<()> {
+/// When the log may be tried to be cut off again.
+#[derive(Debug, Default)]
+struct Tries {
+    next: Option<(Instant, Duration)>,
+}
+
+impl Tries {
+    fn is_due(&self, now: Instant) -> bool {
+        self.next.is_none_or(|(at, _)| now >= at)
+    }
+
+    fn tried(&mut self, is_done: bool, now: Instant) {
+        let pause = match self.next {
+            Some((_, pause)) => (pause * 2).min(PAUSE_MAX),
+            None => PAUSE_MIN,
+        };
+        self.next = (!is_done).then(|| (now + pause, pause));
+    }
+}
+
+fn tend(
+    connection: &Connection,
+    pages_to_cut: i64,
+    tries: &mut Tries,
+    now: Instant,
+) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
-    if pages(connection)? >= PAGES_TO_CUT {
-        connection.busy_timeout(READERS_WAIT)?;
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    if pages(connection)? >= pages_to_cut && tries.is_due(now) {
+        tries.tried(start_over(connection)?, now);
     }
     Ok(())
+}
+
+/// Moves everything and cuts the log off, if that is possible at once. To wait for those who read
+/// would mean that everybody who writes waits too. From then on the connection waits for nobody.
+pub(super) fn start_over(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let is_busy: bool =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(!is_busy)
 }
 
 /// How many pages are in the log, moved or not.
 fn pages(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?.query_row([], |row| row.get(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_read_is_tried_to_be_cut_less_and_less_often() {
+        let folder = std::env::temp_dir().join(format!("tidewheel-log-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("log.db");
+        let reader = Connection::open(&path).unwrap();
+        reader.pragma_update(None, "journal_mode", "WAL").unwrap();
+        reader.execute_batch("CREATE TABLE t (x); BEGIN; SELECT * FROM t").unwrap();
+        let writer = connection::open(&path, Durability::Process).unwrap();
+        let write = || writer.execute("INSERT INTO t VALUES (randomblob(5000))", []).unwrap();
+        write();
+
+        let mover = connection::open(&path, Durability::Process).unwrap();
+        let mut tries = Tries::default();
+        let start = Instant::now();
+        let at = |seconds: f64| start + Duration::from_secs_f64(seconds);
+        let mut next = |seconds: f64| {
+            tend(&mover, 1, &mut tries, at(seconds)).unwrap();
+            tries.next.map(|(next, _)| next)
+        };
+        assert_eq!(next(0.0), Some(at(1.0)));
+        assert_eq!(next(0.9), Some(at(1.0)), "it is left alone");
+        assert_eq!(next(1.0), Some(at(3.0)));
+        assert_eq!(next(3.0), Some(at(7.0)));
+        assert_eq!(next(100.0), Some(at(108.0)));
+        for far in 1..10 {
+            next(f64::from(far) * 1000.0);
+        }
+        assert_eq!(next(20_000.0), Some(at(20_060.0)));
+        reader.execute_batch("COMMIT").unwrap();
+        assert_eq!(next(20_060.0), None);
+        assert_eq!(std::fs::metadata(folder.join("log.db-wal")).unwrap().len(), 0);
+        drop((reader, writer, mover));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

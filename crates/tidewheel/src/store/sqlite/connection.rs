@@ -55,7 +55,7 @@ pub(super) fn open(path: &Path, durability: Durability) -> rusqlite::Result<Conn
     // Not created here: a database that vanished is not replaced by an empty one.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_handler(Some(wait as fn(i32) -> bool))?;
+    be_patient(&mut connection)?;
     let synchronous = match durability {
         Durability::Power => "FULL",
         Durability::Process => "NORMAL",
@@ -74,11 +74,16 @@ pub(super) fn open(path: &Path, durability: Durability) -> rusqlite::Result<Conn
 pub(super) fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_handler(Some(wait as fn(i32) -> bool))?;
+    be_patient(&mut connection)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(connection)
+}
+
+/// Lets a connection wait for other processes.
+pub(super) fn be_patient(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(wait as fn(i32) -> bool))
 }
 
 /// Waits for other processes, patiently: in small steps, for a minute in all.
@@ -91,10 +96,16 @@ fn wait(tries: i32) -> bool {
 
 /// Makes the database under another name first: the file is there completely or not at all.
 fn create(path: &Path) -> Result<(), FolderError> {
+    for suffix in ["-wal", "-shm"] {
+        let log = with_suffix(path, suffix);
+        if log.exists() {
+            return Err(FolderError::LogWithoutDatabase { log });
+        }
+    }
     let new = with_suffix(path, ".new");
-    for left_over in [new.clone(), with_suffix(&new, "-journal")] {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
         // From a process that died right here; there is nothing in it.
-        let _ = std::fs::remove_file(left_over);
+        let _ = std::fs::remove_file(with_suffix(&new, suffix));
     }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -47,6 +47,16 @@ pub enum FolderError {
         /// What it looks like.
         what: String,
     },
+    /// The log of a database is there, but not the database. A new one beside it would take the
+    /// log for its own.
+    #[error(
+        "{} belongs to a database that is not there; put that back, or move the log away with it",
+        log.display()
+    )]
+    LogWithoutDatabase {
+        /// The log, or its index.
+        log: PathBuf,
+    },
     /// A newer program wrote it.
     #[error(
         "{} has schema {found}, this program knows up to {known}; upgrade tidewheel or use another folder",
@@ -175,7 +185,7 @@ pub(super) fn store_error(error: rusqlite::Error, stage: Stage, path: &Path) -> 
     let what = plain(&error);
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            let hint = "restore a backup, or move the file away to start anew";
+            let hint = "restore a backup, or move the whole folder away to start anew";
             return StoreError::Corrupt { what: format!("{what}: {} ({hint})", path.display()) };
         }
         Some(ErrorCode::ConstraintViolation) => {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 use tidewheel_core::time::Timestamp;
@@ -15,6 +15,9 @@ use super::error::{FolderError, Stage, store_error};
 use super::lock::FileLock;
 use super::private;
 use super::shards::ShardLock;
+
+/// How long somebody else may take to open the folder, who may be frozen.
+pub(super) const OPENING_WAIT: Duration = Duration::from_secs(10);
 
 /// A folder that keeps what schedulers decided. Cheap to clone; clones are the same folder.
 ///
@@ -86,8 +89,8 @@ impl DataFolder {
     ///
     /// # Errors
     ///
-    /// When it cannot be made or read, others can write it, it is on a network file system, or the
-    /// database in it is none, belongs to another program, or was written by a newer tidewheel. What
+    /// When it cannot be made or read, others can write it, it is on a network file system, somebody
+    /// else has been opening it for 10 s, or the database in it is none, belongs to another program, or was written by a newer tidewheel. What
     /// is there is never overwritten.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, FolderError> {
         connection::check_version()?;
@@ -103,7 +106,7 @@ impl DataFolder {
             private::make_folder(&folder)?;
         }
         let database = path.join("tidewheel.db");
-        let opening = FileLock::wait(&path.join("locks").join(".open"))?;
+        let opening = lock_opening(&path, OPENING_WAIT)?;
         connection::prepare(&database, options.durability)?;
         drop(opening);
         let mark = read_mark(&database, options.durability)
@@ -188,6 +191,16 @@ impl DataFolder {
         // Nothing below panics halfway through a change.
         self.inner.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes the lock under which a folder is made, brought up to date or replaced.
+pub(super) fn lock_opening(folder: &Path, patience: Duration) -> Result<FileLock, FolderError> {
+    FileLock::wait(&folder.join("locks").join(".open"), patience)?.map_err(|holder| {
+        let who = holder.pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+        let since = holder.since.map(|since| format!(" since {since}")).unwrap_or_default();
+        let by = format!("{who} has been opening or restoring it{since}");
+        FolderError::InUse { path: folder.to_owned(), by }
+    })
 }
 
 fn read_mark(database: &Path, durability: Durability) -> rusqlite::Result<String> {

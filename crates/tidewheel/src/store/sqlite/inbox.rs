@@ -10,6 +10,7 @@ use tidewheel_core::id::RunId;
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
+use super::prune::in_transaction;
 use crate::store::{CommandSource, RunCommand, SentCommand, StoreError, codec};
 
 /// The commands for one shard. Made by [`DataFolder::inbox`].
@@ -61,7 +62,8 @@ impl DataFolder {
 impl Inbox {
     /// The commands that came since the last call, oldest first. Cheap when nothing was written.
     ///
-    /// Those that are not [acknowledged](Inbox::acknowledge) come again to the next owner.
+    /// Those that are not [acknowledged](Inbox::acknowledge) come again to the next owner. What is
+    /// no command that this program knows is removed.
     ///
     /// # Errors
     ///
@@ -79,11 +81,17 @@ impl Inbox {
         // Only now: what could not be read is looked for again.
         self.version = Some(version);
         let mut commands = Vec::new();
+        let mut unreadable = Vec::new();
         for (id, run, text) in found {
             self.newest = self.newest.max(id);
-            let command = codec::read(&text).map_err(StoreError::from)?;
-            commands.push(SentCommand { id, run, command });
+            match codec::read(&text) {
+                Ok(command) => commands.push(SentCommand { id, run, command }),
+                // Nobody can follow it, and the others are not to wait for it.
+                Err(_) => unreadable.push(id),
+            }
         }
+        // If that fails, the next owner tries again.
+        let _ = self.remove(&unreadable);
         Ok(commands)
     }
 
@@ -93,21 +101,19 @@ impl Inbox {
     ///
     /// When the database cannot be written: they will come again.
     pub fn acknowledge(&mut self, commands: &[SentCommand]) -> Result<(), FolderError> {
-        if commands.is_empty() {
+        let ids: Vec<i64> = commands.iter().map(|command| command.id).collect();
+        self.remove(&ids).map_err(|error| self.folder.failed(error))
+    }
+
+    fn remove(&self, ids: &[i64]) -> rusqlite::Result<()> {
+        if ids.is_empty() {
             return Ok(());
         }
-        let connection = &self.connection;
-        let remove = || {
-            connection.execute_batch("BEGIN IMMEDIATE")?;
-            for command in commands {
-                let sql = "DELETE FROM inbox WHERE id = ?1";
-                connection.prepare_cached(sql)?.execute([command.id])?;
+        in_transaction(&self.connection, |connection| {
+            for id in ids {
+                connection.prepare_cached("DELETE FROM inbox WHERE id = ?1")?.execute([id])?;
             }
-            connection.execute_batch("COMMIT")
-        };
-        remove().map_err(|error| {
-            let _ = connection.execute_batch("ROLLBACK");
-            self.folder.failed(error)
+            Ok(())
         })
     }
 

@@ -6,12 +6,17 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tidewheel_core::time::Timestamp;
 
 use super::error::FolderError;
 use super::folder::now;
 use super::private;
+
+/// How often somebody who waits looks whether a lock is free.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// A lock that this process holds until it is dropped.
 #[derive(Debug)]
@@ -65,11 +70,18 @@ impl FileLock {
         }
     }
 
-    /// Waits for the lock.
-    pub(super) fn wait(path: &Path) -> Result<Self, FolderError> {
-        let file = open(path)?;
-        file.lock().map_err(|source| FolderError::io("lock", path, source))?;
-        Ok(Self { file, path: path.to_owned() })
+    /// Waits for the lock, but not for ever; then says who has it.
+    pub(super) fn wait(
+        path: &Path,
+        patience: Duration,
+    ) -> Result<Result<Self, Holder>, FolderError> {
+        let started = Instant::now();
+        loop {
+            match Self::take(path)? {
+                Err(_) if started.elapsed() < patience => thread::sleep(LOOK_AGAIN),
+                taken => return Ok(taken),
+            }
+        }
     }
 
     /// Gives the lock back and removes its file.

@@ -18,6 +18,7 @@ mod private;
 mod prune;
 mod reader;
 mod reader_definitions;
+mod reader_results;
 mod recorder;
 mod schema;
 mod shards;

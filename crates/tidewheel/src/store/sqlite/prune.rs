@@ -28,8 +28,8 @@ const ROWS_AT_ONCE: i64 = 1_000;
 const STEP: i64 = 5_000;
 /// The pause between two steps, in which others get their turn.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long the names of submissions are kept.
-const NAMES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long the names of work are kept.
+pub(super) const NAMES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is kept of the work that has ended. What is not said does not limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,10 +63,8 @@ impl DataFolder {
     /// will be by the next call.
     pub fn prune(&self, retention: Retention) -> Result<Pruned, FolderError> {
         let connection = self.connect()?;
-        // Losing the newest steps in a power failure only means to repeat them.
-        connection
-            .pragma_update(None, "synchronous", "NORMAL")
-            .map_err(|error| self.failed(error))?;
+        // Losing the newest steps in a power failure only means to repeat them, but for the first.
+        hurry(&connection).map_err(|error| self.failed(error))?;
         let mut pruner = Pruner { folder: self, connection, pruned: Pruned::default() };
         pruner.bury()?;
         let rows = |error| self.failed(error);
@@ -130,7 +128,8 @@ impl Pruner<'_> {
         let old: Vec<i64> =
             rows.iter().filter(|(.., ended)| *ended < cutoff).map(|(seq, ..)| *seq).collect();
         let list = list_of(&old);
-        in_transaction(&self.connection, |connection| {
+        // On the disk before any file goes: after a power failure the run must not be seen again.
+        durably(&self.connection, |connection| {
             let sql = "INSERT OR IGNORE INTO doomed SELECT seq, run_id FROM runs
                 WHERE seq IN (SELECT value FROM json_each(?1))";
             connection.prepare_cached(sql)?.execute([&list])?;
@@ -238,6 +237,9 @@ impl Pruner<'_> {
                 USING (seq) WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
             "DELETE FROM added_tasks WHERE (seq, idx) IN (SELECT seq, idx FROM doomed
                 CROSS JOIN added_tasks USING (seq)
+                WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
+            "DELETE FROM answers WHERE (run_id, idx) IN (SELECT run_id, idx FROM doomed
+                CROSS JOIN answers USING (run_id)
                 WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
         ];
         // A run may have a hundred thousand tasks: they go in many small steps.
@@ -370,6 +372,22 @@ fn list_of(places: &[i64]) -> String {
     format!("[{}]", places.join(","))
 }
 
+/// Lets commits not wait for the disk.
+fn hurry(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "NORMAL")
+}
+
+/// Does `work` in a transaction that is on the disk when it is over, whatever the durability.
+fn durably<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let done = in_transaction(connection, work);
+    hurry(connection)?;
+    done
+}
+
 /// Does `work` in a transaction that may write.
 pub(super) fn in_transaction<T>(
     connection: &Connection,
@@ -385,4 +403,21 @@ pub(super) fn in_transaction<T>(
         let _ = connection.execute_batch("ROLLBACK");
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_files_are_removed_after_waits_for_the_disk() {
+        let connection = Connection::open_in_memory().unwrap();
+        hurry(&connection).unwrap();
+        let synchronous = |connection: &Connection| {
+            connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0))
+        };
+        assert_eq!(synchronous(&connection).unwrap(), 1);
+        assert_eq!(durably(&connection, synchronous).unwrap(), 2);
+        assert_eq!(synchronous(&connection).unwrap(), 1);
+    }
 }

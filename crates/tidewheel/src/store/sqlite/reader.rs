@@ -354,7 +354,13 @@ fn tasks_of(
     while let Some(row) = rows.next()? {
         let text = row.get_ref(1)?.as_str().map_err(wrong)?;
         let added = codec::read_record::<TaskSpec>(text)?;
-        tasks.push(blocked(row.get(0)?, added.name.to_string(), added.after));
+        let index = row.get(0)?;
+        for before in added.before {
+            if let Some(task) = tasks.get_mut(before as usize) {
+                task.after.push(index);
+            }
+        }
+        tasks.push(blocked(index, added.name.to_string(), added.after));
     }
     let sql = "SELECT idx, state, reason, cause, attempts, started_at, at, until, error
         FROM tasks WHERE seq = ?1 ORDER BY idx";

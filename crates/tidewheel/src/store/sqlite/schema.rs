@@ -277,6 +277,17 @@ CREATE TABLE inbox (
     command TEXT NOT NULL,
     sent_at INTEGER NOT NULL
 );
+
+-- What people said to tasks that wait for them. The first answer counts.
+CREATE TABLE answers (
+    run_id BLOB NOT NULL,
+    idx INTEGER NOT NULL,
+    approved INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    note TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (run_id, idx)
+) WITHOUT ROWID;
 ";
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::error::FolderError;
 use super::folder::DataFolder;
 use super::lock::{FileLock, Holder};
+use super::prune::in_transaction;
 use super::store::SqliteStore;
 use crate::store::StoreError;
 
@@ -64,7 +65,7 @@ impl DataFolder {
     }
 
     /// A name that no shard has or had. A shard of this name is removed when it is given back with
-    /// nothing unfinished in it.
+    /// nothing unfinished in it, and the names of its work with it.
     ///
     /// # Errors
     ///
@@ -77,15 +78,16 @@ impl DataFolder {
         Ok(format!("{FRESH}{random}"))
     }
 
-    /// The shards with unfinished runs or submissions that nobody has: their holders died, or left
-    /// waiting work behind. Whoever takes one restores its work.
+    /// The shards with unfinished runs or submissions, or live schedules, that nobody has: their
+    /// holders died, or left waiting work behind. Whoever takes one goes on with it.
     ///
     /// # Errors
     ///
     /// When the folder cannot be read.
     pub fn abandoned(&self) -> Result<Vec<String>, FolderError> {
         let sql = "SELECT name FROM shards WHERE id IN
-            (SELECT shard FROM live_runs UNION SELECT shard FROM live_submissions) ORDER BY id";
+            (SELECT shard FROM live_runs UNION SELECT shard FROM live_submissions
+                UNION SELECT shard FROM schedules WHERE NOT ended) ORDER BY id";
         let connection = self.connect()?;
         let mut names = self.shard_names(&connection, sql)?;
         let mut fault = None;
@@ -223,15 +225,9 @@ fn check_name(name: &str) -> Result<(), FolderError> {
     }
 }
 
+/// Removes a shard that has nothing unfinished in it. The caller has its lock, so nobody writes to it
+/// meanwhile: whether it has can be looked up without keeping those waiting who write to others.
 fn remove_shard(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
-    connection.execute_batch("BEGIN IMMEDIATE")?;
-    let removed = remove_rows(connection, name);
-    let end = if removed.is_ok() { "COMMIT" } else { "ROLLBACK" };
-    connection.execute_batch(end)?;
-    removed
-}
-
-fn remove_rows(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT id FROM shards WHERE name = ?1";
     let id: Option<i64> = connection.query_row(sql, [name], |row| row.get(0)).optional()?;
     // A lock that was taken without ever taking the tenure left no row: only its file goes.
@@ -242,9 +238,11 @@ fn remove_rows(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     if connection.query_row(sql, [id], |row| row.get(0))? {
         return Ok(false);
     }
-    for table in ["queues", "limits", "names", "inbox"] {
-        connection.execute(&format!("DELETE FROM {table} WHERE shard = ?1"), [id])?;
-    }
-    connection.execute("DELETE FROM shards WHERE id = ?1", [id])?;
-    Ok(true)
+    in_transaction(connection, |connection| {
+        for table in ["queues", "limits", "names", "inbox"] {
+            connection.execute(&format!("DELETE FROM {table} WHERE shard = ?1"), [id])?;
+        }
+        connection.execute("DELETE FROM shards WHERE id = ?1", [id])?;
+        Ok(true)
+    })
 }

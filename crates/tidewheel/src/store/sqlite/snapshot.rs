@@ -15,8 +15,13 @@ use tidewheel_core::schedule::ScheduleSpec;
 use tidewheel_core::spec::{Attachment, OnceKey, Profile, RunSpec, TaskSpec};
 use tidewheel_core::time::Timestamp;
 
+use super::folder::now;
+use super::prune::NAMES_KEPT;
 use super::store::Fault;
 use crate::store::codec;
+
+/// Names beyond their time that are removed when they are met.
+const NAMES_AT_ONCE: i64 = 10_000;
 
 /// All that is unfinished in the shard.
 pub(super) fn read(connection: &Connection, shard: i64) -> Result<Snapshot, Fault> {
@@ -197,11 +202,34 @@ fn read_schedules(
     Ok(schedules)
 }
 
+/// Removes names that are beyond their time, but not too many at once: the rest leaves when the
+/// shard is next taken, or the folder pruned.
+pub(super) fn forget_names(connection: &Connection, shard: i64) -> rusqlite::Result<()> {
+    let cutoff = names_cutoff(connection, shard)?.as_micros();
+    let sql = "DELETE FROM names WHERE (shard, key) IN
+        (SELECT shard, key FROM names WHERE shard = ?1 AND accepted_at < ?2 LIMIT ?3)";
+    connection.execute(sql, [shard, cutoff, NAMES_AT_ONCE])?;
+    Ok(())
+}
+
+/// Names from before this instant are beyond their time. Whoever wrote them may have another clock
+/// than we, so it is reckoned from the newest of them, unless that is in the future.
+fn names_cutoff(connection: &Connection, shard: i64) -> rusqlite::Result<Timestamp> {
+    let sql = "SELECT MAX(accepted_at) FROM names WHERE shard = ?1";
+    let newest: Option<i64> = connection.query_row(sql, [shard], |row| row.get(0))?;
+    let newest = newest.map_or(Timestamp::UNIX_EPOCH, Timestamp::from_micros);
+    Ok(newest.min(now()).before(NAMES_KEPT))
+}
+
 fn read_names(connection: &Connection, shard: i64) -> Result<Vec<NameRow>, Fault> {
+    let cutoff = names_cutoff(connection, shard)?;
     let sql = "SELECT key, digest, run_id, accepted_at FROM names WHERE shard = ?1
         ORDER BY accepted_at, seq";
     let mut names = Vec::new();
     rows(connection, sql, shard, |row| {
+        if instant(row, 3)? < cutoff {
+            return Ok(());
+        }
         let once = OnceKey { key: row.get(0)?, digest: u128::from_be_bytes(row.get(1)?) };
         let name = NameRow { once, run: run_id(row, 2)?, accepted_at: instant(row, 3)? };
         names.push(name);

@@ -9,7 +9,7 @@ use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 
 use super::changes::{Known, Writing};
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{self, Checkpoints};
 use super::connection;
 use super::error::{Stage, is_disk_fault, store_error};
 use super::folder::{DataFolder, Durability, now};
@@ -109,14 +109,29 @@ impl SqliteStore {
         self.recorder.clone()
     }
 
+    /// As after a fault of the disk.
+    #[cfg(test)]
+    pub(super) fn suspect(&mut self) {
+        self.is_suspect = true;
+        self.connection = None;
+    }
+
     #[cfg(test)]
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref()
     }
 
-    /// Does `work` in one transaction.
+    /// Does `work` in one transaction that may write.
     fn transact<T>(
         &mut self,
+        work: impl FnOnce(&mut Self, &Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.transact_as("BEGIN IMMEDIATE", work)
+    }
+
+    fn transact_as<T>(
+        &mut self,
+        begin: &str,
         work: impl FnOnce(&mut Self, &Connection) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
         let connection = match self.connection.take() {
@@ -124,13 +139,12 @@ impl SqliteStore {
             None => self.reopen()?,
         };
         let say = |word: &str| connection.prepare_cached(word)?.execute([]);
-        let done = say("BEGIN IMMEDIATE")
-            .map_err(Fault::from)
-            .and_then(|_| work(self, &connection))
-            .and_then(|value| match say("COMMIT") {
+        let done = say(begin).map_err(Fault::from).and_then(|_| work(self, &connection)).and_then(
+            |value| match say("COMMIT") {
                 Ok(_) => Ok(value),
                 Err(error) => Err(Fault::Database(error, Stage::Commit)),
-            });
+            },
+        );
         match done {
             Ok(value) => {
                 self.connection = Some(connection);
@@ -162,20 +176,21 @@ impl SqliteStore {
 
     fn reopen(&mut self) -> Result<Connection, StoreError> {
         let durability = self.folder.options().durability;
-        let opened = connection::open(self.folder.database(), durability);
-        let checked = opened.and_then(|connection| {
-            if self.is_suspect {
-                look_at(&connection)?;
+        let failed = |error| store_error(error, Stage::Before, self.folder.database());
+        let mut connection =
+            connection::open(self.folder.database(), durability).map_err(failed)?;
+        if self.is_suspect {
+            if !look_at(&connection).map_err(failed)? {
+                let source = "after a fault of the disk the log must start over, but is being read";
+                return Err(StoreError::Unavailable { source: source.into() });
             }
-            Ok(connection)
-        });
-        let connection =
-            checked.map_err(|error| store_error(error, Stage::Before, self.folder.database()))?;
+            connection::be_patient(&mut connection).map_err(failed)?;
+        }
         self.is_suspect = false;
         Ok(connection)
     }
 
-    fn begin_tenure(&mut self, connection: &Connection) -> Result<(Tenure, Snapshot), Fault> {
+    fn begin_tenure(&mut self, connection: &Connection) -> Result<(Tenure, i64), Fault> {
         let sql = "INSERT INTO shards (name, tenure, created_at) VALUES (?1, 1, ?2)
             ON CONFLICT (name) DO UPDATE SET tenure = tenure + 1, newest = NULL
             RETURNING id, tenure";
@@ -183,9 +198,11 @@ impl SqliteStore {
             connection.query_row(sql, params![self.name, now().as_micros()], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
-        let snapshot = snapshot::read(connection, id)?;
+        if tenure > 1 {
+            snapshot::forget_names(connection, id)?;
+        }
         self.shard = Some(id);
-        Ok((tenure_of(tenure), snapshot))
+        Ok((tenure_of(tenure), id))
     }
 
     fn find_shard(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
@@ -244,7 +261,16 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
         self.known = Known::default();
-        self.transact(Self::begin_tenure)
+        let (tenure, shard) = self.transact(Self::begin_tenure)?;
+        // A shard that nobody had before holds nothing.
+        if tenure == Tenure(1) {
+            return Ok((tenure, Snapshot::default()));
+        }
+        // Only those of this tenure write to the shard now, so it can be read without keeping those
+        // who write to others waiting: their work is passed over, however much there is.
+        let read = |_: &mut Self, connection: &Connection| snapshot::read(connection, shard);
+        let snapshot = self.transact_as("BEGIN", read)?;
+        Ok((tenure, snapshot))
     }
 
     fn commit(
@@ -289,11 +315,14 @@ fn tenure_of(stored: i64) -> Tenure {
 /// After a fault of the disk nothing is taken for granted: the pages are looked at, and what the
 /// log holds is written to the database and flushed anew. A flush that failed is never repeated as
 /// if it could still succeed: the kernel may have dropped the very pages it was about.
-fn look_at(connection: &Connection) -> rusqlite::Result<()> {
+///
+/// Whether that could be done: while somebody reads from the log it cannot start over. Nobody is
+/// waited for here, because others who write would have to wait as well; it is tried again.
+fn look_at(connection: &Connection) -> rusqlite::Result<bool> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
         return Err(rusqlite::Error::SqliteFailure(code, Some(verdict)));
     }
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    checkpoint::start_over(connection)
 }

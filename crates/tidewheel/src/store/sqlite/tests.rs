@@ -14,8 +14,9 @@ use tidewheel_core::input::{Command, Input, Submission};
 use tidewheel_core::spec::{Attachment, Config, Profile};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
+use super::folder::lock_opening;
 use super::store::SqliteStore;
-use super::{DataFolder, Durability, Options};
+use super::{DataFolder, Durability, FolderError, Options};
 use crate::store::{AttemptRecord, Store as _, StoreError};
 
 struct Folder(PathBuf);
@@ -144,4 +145,87 @@ fn a_lock_names_its_holder_and_waits_for_no_one() {
     let expected = format!("`default` is held by process {} since 20", std::process::id());
     assert!(text.starts_with(&expected), "{text}");
     assert!(other.shard("another").is_ok());
+}
+
+#[test]
+fn after_a_disk_fault_nothing_is_trusted_before_the_log_has_started_over() {
+    let (_guard, data) = folder("suspect");
+    let (mut store, tenure) = open(&data);
+    let decision = decision(1);
+    let _ = store.commit(tenure, decision.changes()).unwrap();
+    let reader = rusqlite::Connection::open(data.database()).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let _: i64 = reader.query_row("SELECT COUNT(*) FROM runs", [], |row| row.get(0)).unwrap();
+    store.suspect();
+    let error = store.commit(tenure, decision.changes()).unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }) && error.is_transient());
+    assert!(error.source().unwrap().to_string().contains("is being read"), "{error:?}");
+    assert!(store.commit(tenure, decision.changes()).is_err());
+    reader.execute_batch("COMMIT").unwrap();
+    let _ = store.commit(tenure, decision.changes()).unwrap();
+    assert_eq!(stored(&data), 1);
+}
+
+#[test]
+fn whoever_opens_a_folder_does_not_wait_for_ever_for_another() {
+    let (_guard, data) = folder("opening");
+    let patience = Duration::from_millis(20);
+    let opening = lock_opening(data.path(), patience).unwrap();
+    let error = lock_opening(data.path(), patience).unwrap_err();
+    assert!(matches!(error, FolderError::InUse { .. }), "{error:?}");
+    let expected = format!("in use: process {} has been opening or", std::process::id());
+    assert!(error.to_string().contains(&expected), "{error}");
+    drop(opening);
+    lock_opening(data.path(), patience).unwrap();
+}
+
+#[test]
+fn a_shard_that_nobody_had_is_taken_without_a_look_at_those_of_others() {
+    let (_guard, data) = folder("fresh");
+    let (mut store, tenure) = open(&data);
+    let _ = store.commit(tenure, decision(1).changes()).unwrap();
+    // Whoever reads it fails.
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    connection.execute("UPDATE profiles SET spec = ''", []).unwrap();
+    connection.execute("ALTER TABLE live_submissions RENAME TO hidden", []).unwrap();
+    let mut fresh = data.shard("fresh-1").unwrap();
+    let (_, snapshot) = fresh.take_tenure().unwrap();
+    assert!(snapshot.submissions.is_empty());
+    let error = data.shard("default").unwrap().take_tenure().unwrap_err();
+    assert!(error.source().unwrap().to_string().contains("live_submissions"), "{error:?}");
+    connection.execute("ALTER TABLE hidden RENAME TO live_submissions", []).unwrap();
+}
+
+#[test]
+fn work_is_read_when_the_tenure_is_stored_so_that_nobody_waits_meanwhile() {
+    let (_guard, data) = folder("reading");
+    let (mut store, tenure) = open(&data);
+    let _ = store.commit(tenure, decision(1).changes()).unwrap();
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    let spec: String =
+        connection.query_row("SELECT spec FROM profiles", [], |row| row.get(0)).unwrap();
+    connection.execute("UPDATE profiles SET spec = ''", []).unwrap();
+    let error = data.shard("default").unwrap().take_tenure().unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    let stored: i64 =
+        connection.query_row("SELECT tenure FROM shards", [], |row| row.get(0)).unwrap();
+    assert_eq!(stored.cast_unsigned(), tenure.0 + 1);
+    connection.execute("UPDATE profiles SET spec = ?1", [spec]).unwrap();
+    let (newest, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
+    assert_eq!((newest.0, snapshot.submissions.len()), (tenure.0 + 2, 1));
+}
+
+#[test]
+fn a_fresh_shard_with_unfinished_work_is_given_back_without_waiting_for_those_who_write() {
+    let (_guard, data) = folder("given-back");
+    let mut store = data.shard("fresh-busy").unwrap();
+    let (tenure, _) = store.take_tenure().unwrap();
+    let _ = store.commit(tenure, decision(1).changes()).unwrap();
+    let writer = rusqlite::Connection::open(data.database()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let started = std::time::Instant::now();
+    drop(store);
+    assert!(started.elapsed() < Duration::from_secs(30), "it waited for another");
+    writer.execute_batch("COMMIT").unwrap();
+    assert_eq!(data.abandoned().unwrap(), ["fresh-busy"]);
 }

@@ -1,0 +1,365 @@
+//! `tidewheel run`: runs a flow, shows how it goes, and says what it came to.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use serde_json::{Map, Value as Json};
+use tidewheel::flow::{Flow, FlowOrder};
+use tidewheel::store::sqlite::{DataFolder, Durability};
+use tidewheel::store::{RunFilter, RunKind};
+use tidewheel::{Run, TaskState};
+
+use crate::cli::Format;
+use crate::command::plan;
+use crate::data::{DataArgs, folder_error};
+use crate::error::{CommandError, ErrorKind};
+use crate::live::Level;
+use crate::output::write_atomically;
+use crate::session::{
+    Beginning, Ending, RunResultView, Session, SessionOptions, StoredStatus, Takeover, Watch, find_run,
+    load_files, params_of, result_of,
+};
+use crate::status::StatusServer;
+use crate::suggest::nearest;
+use crate::ui::Ui;
+
+/// Steps at once where nobody says otherwise.
+const WORKERS_DEFAULT: u32 = 4;
+/// Past runs that say how long steps take.
+pub(crate) const PAST_RUNS: u32 = 3;
+/// How far back it is looked for outputs of steps that are not run.
+const REUSED_RUNS: u32 = 20;
+
+/// Run a flow
+///
+/// Reads the files, which are merged from left to right, checks them, and runs the steps as soon as
+/// what they need is done. Every run is kept in the data folder: see `tidewheel runs`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Flow files; later ones change what earlier ones say
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// A param of the flow; may be given again
+    #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
+    params: Vec<String>,
+
+    /// Only these steps; outputs of others come from the newest run that has them
+    #[arg(long, value_name = "STEP", conflicts_with = "from")]
+    only: Vec<String>,
+
+    /// Only this step and what comes after it
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
+
+    /// Show what would be run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    how: RunArgs,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+/// What can be said about every run that is watched.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Steps at once [default: `runner.max_workers` of the flow, or 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_workers: Option<u32>,
+
+    /// Write the result to this file as JSON, instead of to standard output
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Write only the outputs, by step
+    #[arg(long)]
+    pub outputs: bool,
+
+    /// Say nothing but the result
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
+
+    /// Serve the state of the run on this port of the loopback interface, at /status and /outputs
+    #[arg(long, value_name = "PORT")]
+    pub status_port: Option<u16>,
+
+    /// How much is said while it runs
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<LogLevel>,
+
+    /// What a stored decision survives
+    #[arg(long, value_name = "WHAT", default_value = "process")]
+    pub durability: DurabilityWord,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Only what went wrong
+    Error,
+    /// What went wrong, or may have
+    Warn,
+    /// Steps that start and end
+    Info,
+    /// What steps write, too
+    Debug,
+}
+
+/// What a stored decision survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DurabilityWord {
+    /// The death of the process, not that of the machine
+    Process,
+    /// A power failure
+    Power,
+}
+
+impl From<DurabilityWord> for Durability {
+    fn from(word: DurabilityWord) -> Self {
+        match word {
+            DurabilityWord::Process => Self::Process,
+            DurabilityWord::Power => Self::Power,
+        }
+    }
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  tidewheel run flow.yaml
+  tidewheel run flow.yaml --param env=staging --max-workers 8
+  tidewheel run base.yaml production.yaml --format json -o result.json
+  tidewheel run flow.yaml --from test
+
+Keys while it runs:
+  p pause   r resume   q quit   a all steps   w window   f failed   l log
+
+Signals: Ctrl-C lets running steps finish and starts no more; once more ends them. SIGUSR1 pauses,
+SIGUSR2 resumes.
+
+Exit codes: 0 all went well (failures that the flow tolerates included), 1 a step failed, 2 the
+command line is wrong, 3 the flow is, 130 after Ctrl-C, 143 after SIGTERM.
+
+With --format json it prints { run_id, flow, state, started_at, ended_at, steps, outputs }.";
+
+pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
+    let loaded = load_files(ui, &args.files)?;
+    let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
+    let params = params_of(flow, &args.params)?;
+    let workers = workers_of(args.how.max_workers, flow);
+    let mut order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
+    if args.dry_run {
+        return plan::show(ui, flow, &order).map(|()| 0);
+    }
+    let folder = args.data.open(ui, args.how.durability.into())?;
+    select(&mut order, flow, args, &folder)?;
+    start(ui, &folder, flow, &order, &args.how)
+}
+
+/// Starts a run and watches it to its end.
+pub(crate) fn start(
+    ui: &Ui,
+    folder: &DataFolder,
+    flow: &Arc<Flow>,
+    order: &FlowOrder,
+    how: &RunArgs,
+) -> Result<u8, CommandError> {
+    let expected = expectations(folder, &flow.name)?;
+    let options = SessionOptions { workers: order.max_workers, ..SessionOptions::default() };
+    let session = Session::open(folder.clone(), &Takeover::Fresh, options)?;
+    // Asked for first, so that nothing is missed.
+    let notices = session.wheel.notices();
+    let started = session.host.start(&session.wheel, flow, order, &expected);
+    let run = started.map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
+    let beginning = Beginning {
+        level: level(how, ui),
+        workers: order.max_workers,
+        flow: flow.name.clone(),
+        expected,
+        attempts_max: attempts_max(flow),
+    };
+    let ending = watch(&session, &run, notices, beginning, how)?;
+    let id = run.id();
+    drop(run);
+    session.close();
+    finish(ui, folder, &id.to_string(), ending, how)
+}
+
+/// Watches a run to its end, and shows its state to others if asked to.
+pub(crate) fn watch(
+    session: &Session,
+    run: &Run,
+    notices: tidewheel::NoticeStream,
+    beginning: Beginning,
+    how: &RunArgs,
+) -> Result<Ending, CommandError> {
+    session.runtime.block_on(async {
+        let status = match how.status_port {
+            Some(port) => Some(serve_status(port, session, run).await?),
+            None => None,
+        };
+        let watch = Watch::new(session, run.clone(), notices, beginning);
+        if let Some(status) = &status {
+            watch.note(format!("status at http://{}/status", status.address()));
+        }
+        let ending = watch.until_end().await;
+        if let Some(status) = status {
+            status.stop().await;
+        }
+        ending
+    })
+}
+
+async fn serve_status(
+    port: u16,
+    session: &Session,
+    run: &Run,
+) -> Result<StatusServer, CommandError> {
+    let source = Arc::new(StoredStatus::new(session.folder.clone(), run.id()));
+    StatusServer::start(port, source).await.map_err(|error| {
+        let error = anyhow!(error).context(format!("port {port} cannot be used"));
+        CommandError::new(ErrorKind::Conflict, error).hint("choose another, or 0 for any")
+    })
+}
+
+/// Writes what the run came to, and gives the exit code.
+pub(crate) fn finish(
+    ui: &Ui,
+    folder: &DataFolder,
+    id: &str,
+    ending: Ending,
+    how: &RunArgs,
+) -> Result<u8, CommandError> {
+    let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
+    let detail = find_run(folder, &reader, id)?;
+    let view = result_of(folder, &reader, detail)?;
+    let value = if how.outputs { view.outputs() } else { view.to_json() };
+    if let Some(path) = &how.output {
+        write_atomically(path, &format!("{value:#}\n"))?;
+    } else if ui.format(Format::Human) == Format::Json {
+        ui.print(&value.to_string())?;
+    } else if how.outputs {
+        ui.print(&format!("{value:#}"))?;
+    }
+    if view.state() != "succeeded" && ui.format(Format::Human) == Format::Human && !how.quiet {
+        advise(ui, &view);
+    }
+    Ok(ending.exit_code(view.exit_code()))
+}
+
+/// What people can do about a run that did not go well.
+fn advise(ui: &Ui, view: &RunResultView) {
+    let id = view.detail.summary.id.to_string();
+    let short = &id[..id.len().min(8)];
+    let failed = view.detail.tasks.iter().find(|task| task.state == TaskState::Failed);
+    if let Some(task) = failed {
+        ui.note(&format!("hint: tidewheel logs {short} {}", quoted(&task.name)));
+    }
+    ui.note(&format!("hint: tidewheel retry {short}  runs what is left"));
+}
+
+fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{name}'") }
+}
+
+pub(crate) fn workers_of(said: Option<u32>, flow: &Flow) -> u32 {
+    said.or(flow.runner.max_workers).unwrap_or(WORKERS_DEFAULT)
+}
+
+pub(crate) fn level(how: &RunArgs, ui: &Ui) -> Level {
+    match how.log_level {
+        _ if how.quiet => Level::Quiet,
+        Some(LogLevel::Error | LogLevel::Warn) => Level::Quiet,
+        Some(LogLevel::Debug) => Level::Verbose,
+        Some(LogLevel::Info) => Level::Normal,
+        None if ui.format(Format::Human) == Format::Json => Level::Quiet,
+        None => Level::Normal,
+    }
+}
+
+pub(crate) fn expectations(
+    folder: &DataFolder,
+    flow: &str,
+) -> Result<BTreeMap<String, std::time::Duration>, CommandError> {
+    let failed = |error| folder_error(error, folder.path());
+    folder.reader().map_err(failed)?.durations(flow, PAST_RUNS).map_err(failed)
+}
+
+pub(crate) fn attempts_max(flow: &Flow) -> HashMap<String, u32> {
+    let retries = |step: &tidewheel::flow::Step| step.treatment.retry.map(|it| it.retries + 1);
+    let steps = flow.steps.iter();
+    steps.filter_map(|step| Some((step.name.clone(), retries(step)?))).collect()
+}
+
+/// Leaves only what was asked for, with what the others left before.
+fn select(
+    order: &mut FlowOrder,
+    flow: &Flow,
+    args: &Args,
+    folder: &DataFolder,
+) -> Result<(), CommandError> {
+    let chosen: BTreeSet<String> = match &args.from {
+        Some(from) => {
+            check_step(flow, from)?;
+            flow.descendants(from)
+        }
+        None if args.only.is_empty() => return Ok(()),
+        None => {
+            for step in &args.only {
+                check_step(flow, step)?;
+            }
+            args.only.iter().cloned().collect()
+        }
+    };
+    order.only = Some(chosen.iter().cloned().collect());
+    order.reused = newest_outputs(folder, flow, &chosen)?;
+    Ok(())
+}
+
+fn check_step(flow: &Flow, name: &str) -> Result<(), CommandError> {
+    if flow.step(name).is_some() {
+        return Ok(());
+    }
+    let error = CommandError::usage(anyhow!("the flow has no step `{name}`"));
+    Err(match nearest(name, flow.steps.iter().map(|step| step.name.as_str())) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
+    })
+}
+
+/// What steps that are not chosen left in the newest run in which they succeeded.
+fn newest_outputs(
+    folder: &DataFolder,
+    flow: &Flow,
+    chosen: &BTreeSet<String>,
+) -> Result<BTreeMap<String, Map<String, Json>>, CommandError> {
+    let failed = |error| folder_error(error, folder.path());
+    let reader = folder.reader().map_err(failed)?;
+    let filter = RunFilter {
+        name: Some(flow.name.clone()),
+        kind: Some(RunKind::Run),
+        limit: REUSED_RUNS,
+        ..RunFilter::default()
+    };
+    let mut left = BTreeMap::new();
+    for summary in reader.runs(&filter).map_err(failed)? {
+        let Some(detail) = reader.run(summary.id).map_err(failed)? else { continue };
+        let view = result_of(folder, &reader, detail)?;
+        for task in &view.detail.tasks {
+            let is_wanted = task.state == TaskState::Succeeded
+                && !chosen.contains(&task.name)
+                && flow.step(&task.name).is_some()
+                && !left.contains_key(&task.name);
+            if is_wanted {
+                left.insert(task.name.clone(), view.outputs_of(task.index));
+            }
+        }
+    }
+    Ok(left)
+}

@@ -1,0 +1,188 @@
+//! `tidewheel runs` and `tidewheel show`: which runs there are, and what one came to.
+
+use serde_json::{Value as Json, json};
+use tidewheel::TaskState;
+use tidewheel::store::{RunFilter, RunKind, RunSummary};
+
+use crate::cli::Format;
+use crate::data::{DataArgs, folder_error};
+use crate::error::CommandError;
+use crate::session::{RunResultView, find_run, reason_words, result_of, run_state, task_state};
+use crate::text::{Table, ago, harmless, span};
+use crate::ui::Ui;
+
+/// List runs, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel runs
+  tidewheel runs --flow nightly --state failed
+  tidewheel runs --limit 1000 --format json
+
+With --format json it prints { \"runs\": [ { run_id, flow, state, accepted_at, started_at, ended_at,
+steps, failed, error } ] }, newest first.")]
+pub(crate) struct RunsArgs {
+    /// Only runs of this flow
+    #[arg(long, value_name = "NAME")]
+    flow: Option<String>,
+
+    /// Only runs in this state
+    #[arg(long, value_name = "STATE")]
+    state: Option<StateWord>,
+
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    limit: u32,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+/// The states of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StateWord {
+    Running,
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+impl StateWord {
+    fn filter(self) -> (Option<bool>, Vec<TaskState>) {
+        match self {
+            Self::Running => (Some(true), Vec::new()),
+            Self::Succeeded => (Some(false), vec![TaskState::Succeeded]),
+            Self::Failed => (Some(false), vec![TaskState::Failed, TaskState::Unknown]),
+            Self::Cancelled => (Some(false), vec![TaskState::Cancelled, TaskState::Skipped]),
+        }
+    }
+}
+
+pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
+    let folder = args.data.open_existing(ui)?;
+    let failed = |error| folder_error(error, folder.path());
+    let (live, states) = args.state.map(StateWord::filter).unwrap_or_default();
+    let filter = RunFilter {
+        name: args.flow.clone(),
+        kind: Some(RunKind::Run),
+        live,
+        states,
+        limit: args.limit,
+        ..RunFilter::default()
+    };
+    let reader = folder.reader().map_err(failed)?;
+    let runs = reader.runs(&filter).map_err(failed)?;
+    let abandoned = folder.abandoned().map_err(failed)?;
+    let state = |run: &RunSummary| {
+        let is_abandoned = run.shard.as_ref().is_some_and(|shard| abandoned.contains(shard));
+        run_state(run, is_abandoned)
+    };
+    if ui.format(Format::Human) == Format::Json {
+        let runs: Vec<Json> = runs.iter().map(|run| summary(run, state(run))).collect();
+        ui.print(&json!({ "runs": runs }).to_string())?;
+        return Ok(0);
+    }
+    if runs.is_empty() {
+        ui.print("no runs")?;
+        return Ok(0);
+    }
+    let mut table = Table::new(["RUN", "FLOW", "STATE", "STARTED", "TOOK", "STEPS"]);
+    for run in &runs {
+        let id = run.id.to_string();
+        let took = run.ended_at.map(|ended| span(ended.since(run.accepted_at)));
+        table.row([
+            id[..8].to_owned(),
+            harmless(run.name.as_deref().unwrap_or("-")),
+            state(run).to_owned(),
+            ago(run.accepted_at),
+            took.unwrap_or_else(|| "-".to_owned()),
+            steps_text(run),
+        ]);
+    }
+    ui.print(&table.to_string())?;
+    Ok(0)
+}
+
+fn steps_text(run: &RunSummary) -> String {
+    match run.failed {
+        0 => run.tasks.to_string(),
+        failed => format!("{}, {failed} failed", run.tasks),
+    }
+}
+
+fn summary(run: &RunSummary, state: &str) -> Json {
+    json!({
+        "run_id": run.id.to_string(),
+        "flow": run.name,
+        "state": state,
+        "accepted_at": run.accepted_at.to_string(),
+        "started_at": run.started_at.map(|at| at.to_string()),
+        "ended_at": run.ended_at.map(|at| at.to_string()),
+        "steps": run.tasks,
+        "failed": run.failed,
+        "error": run.error,
+    })
+}
+
+/// Show what a run came to, step by step
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel show last
+  tidewheel show 3f9a
+  tidewheel show 3f9a --format json
+
+With --format json it prints the same as `tidewheel run --format json`.")]
+pub(crate) struct ShowArgs {
+    /// The run: its id, the start of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
+    let folder = args.data.open_existing(ui)?;
+    let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
+    let detail = find_run(&folder, &reader, &args.run)?;
+    let view = result_of(&folder, &reader, detail)?;
+    match ui.format(Format::Human) {
+        Format::Json => ui.print(&view.to_json().to_string())?,
+        _ => ui.print(&text(&view))?,
+    }
+    Ok(0)
+}
+
+fn text(view: &RunResultView) -> String {
+    let summary = &view.detail.summary;
+    let name = harmless(summary.name.as_deref().unwrap_or("-"));
+    let mut lines = vec![format!("{} {name}: {}", summary.id, view.state())];
+    let took = summary.ended_at.map(|at| format!(", took {}", span(at.since(summary.accepted_at))));
+    lines.push(format!("started {}{}", ago(summary.accepted_at), took.unwrap_or_default()));
+    lines.push(String::new());
+    let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);
+    for task in &view.detail.tasks {
+        let took = match (task.started_at, task.at) {
+            (Some(from), Some(to)) if task.state.is_terminal() => span(to.since(from)),
+            _ => "-".to_owned(),
+        };
+        let why = match (&task.error, reason_words(task, &view.detail.tasks)) {
+            (Some(error), _) if task.state != TaskState::Succeeded => harmless(error),
+            (_, Some(reason)) => harmless(&reason),
+            _ => String::new(),
+        };
+        table.row([
+            harmless(&task.name),
+            task_state(task.state).to_owned(),
+            took,
+            task.attempts.to_string(),
+            why,
+        ]);
+    }
+    lines.push(table.to_string());
+    if view.is_abandoned {
+        let id = summary.id.to_string();
+        lines.push(format!("\nnobody runs it: tidewheel resume {} goes on with it", &id[..8]));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,154 @@
+//! `tidewheel pause`, `cancel` and `approve`: wishes about runs that another process runs.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use serde_json::json;
+use tidewheel::TaskId;
+use tidewheel::flow::Answer;
+use tidewheel::store::RunCommand;
+
+use crate::cli::Format;
+use crate::data::{DataArgs, folder_error};
+use crate::error::{CommandError, ErrorKind};
+use crate::session::{find_run, flow_of, task_of};
+use crate::ui::Ui;
+use crate::value;
+
+/// Start nothing more of a run until it is resumed; what runs goes on
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel pause last
+  tidewheel resume last")]
+pub(crate) struct PauseArgs {
+    /// The run: its id, the start of it, or `last`
+    run: String,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
+    send(ui, &args.run, &args.data, RunCommand::Pause, "paused")
+}
+
+/// End a run
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel cancel last
+  tidewheel cancel 3f9a --grace 30s")]
+pub(crate) struct CancelArgs {
+    /// The run: its id, the start of it, or `last`
+    run: String,
+
+    /// Time for running steps to end by themselves
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::span)]
+    grace: Duration,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
+    let command = RunCommand::Cancel { grace: args.grace };
+    send(ui, &args.run, &args.data, command, "cancelled")
+}
+
+fn send(
+    ui: &Ui,
+    run: &str,
+    data: &DataArgs,
+    command: RunCommand,
+    what: &str,
+) -> Result<u8, CommandError> {
+    let folder = data.open_existing(ui)?;
+    let failed = |error| folder_error(error, folder.path());
+    let reader = folder.reader().map_err(failed)?;
+    let detail = find_run(&folder, &reader, run)?;
+    let id = detail.summary.id;
+    folder.send(id, command).map_err(failed)?;
+    let shard = detail.summary.shard.unwrap_or_default();
+    let is_abandoned = folder.abandoned().map_err(failed)?.contains(&shard);
+    match ui.format(Format::Human) {
+        Format::Json => {
+            ui.print(&json!({ "run_id": id.to_string(), "asked": what }).to_string())?;
+        }
+        _ if is_abandoned => {
+            let text = id.to_string();
+            ui.print(&format!("{id}: will be {what} when it is resumed"))?;
+            ui.note(&format!("hint: nobody runs it; tidewheel resume {}", &text[..8]));
+        }
+        _ => ui.print(&format!("{id}: {what}"))?,
+    }
+    Ok(0)
+}
+
+/// Answer a step that waits for approval
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel approve last deploy
+  tidewheel approve 3f9a deploy --reject --note 'not on a Friday'
+
+The first answer counts.")]
+pub(crate) struct ApproveArgs {
+    /// The run: its id, the start of it, or `last`
+    run: String,
+
+    /// The step
+    step: String,
+
+    /// Say no instead: the step fails
+    #[arg(long)]
+    reject: bool,
+
+    /// What else is to be said
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+
+    /// Who answers [default: the user's name]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {
+    let folder = args.data.open_existing(ui)?;
+    let failed = |error| folder_error(error, folder.path());
+    let reader = folder.reader().map_err(failed)?;
+    let detail = find_run(&folder, &reader, &args.run)?;
+    let task = task_of(&detail, &args.step)?;
+    let flow = flow_of(&detail)?.flow();
+    let flow = flow.map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
+    if !flow.step(&task.name).is_some_and(|step| step.waits_for_approval()) {
+        let error = anyhow!("step `{}` does not wait for approval", task.name);
+        return Err(CommandError::usage(error));
+    }
+    if task.state.is_terminal() {
+        let error = anyhow!("step `{}` has ended: {}", task.name, task.state);
+        return Err(CommandError::new(ErrorKind::Conflict, error));
+    }
+    let by = args.by.clone().or_else(|| std::env::var("USER").ok());
+    let answer = Answer {
+        is_approved: !args.reject,
+        by: by.unwrap_or_else(|| "somebody".to_owned()),
+        note: args.note.clone(),
+    };
+    let id = TaskId { run: detail.summary.id, index: task.index };
+    if !folder.answer(id, &answer).map_err(failed)? {
+        let error = anyhow!("step `{}` was answered before", task.name);
+        return Err(CommandError::new(ErrorKind::Conflict, error));
+    }
+    let what = if args.reject { "rejected" } else { "approved" };
+    match ui.format(Format::Human) {
+        Format::Json => ui.print(
+            &json!({ "run_id": id.run.to_string(), "step": task.name, "answer": what }).to_string(),
+        )?,
+        _ => ui.print(&format!("{}: {what}", task.name))?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,130 @@
+//! What the view is told: the run and its steps, in the words of people.
+//!
+//! The command translates notices of the scheduler into these. Names, errors and output are given
+//! as they are; making them harmless is the view's task.
+
+use std::time::Duration;
+
+/// Something happened. Steps are named by their index: those of [`Event::RunStarted`] first, then
+/// each [`Event::StepAdded`] in turn. What is said of unknown steps is ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The run begins, with the steps known so far.
+    RunStarted {
+        /// The run's id.
+        run_id: String,
+        /// The flow's name.
+        flow: String,
+        /// The steps.
+        steps: Vec<StepInfo>,
+    },
+    /// A step was added while the run goes on.
+    StepAdded(StepInfo),
+    /// A step cannot start yet for another reason than the steps before it.
+    StepWaiting {
+        /// Which step.
+        step: usize,
+        /// A phrase that follows the step's name: "waits for limit `gpu`".
+        why: String,
+    },
+    /// An attempt began.
+    StepStarted {
+        /// Which step.
+        step: usize,
+        /// The attempt, from 1.
+        attempt: u32,
+    },
+    /// An attempt failed and there will be another.
+    StepRetrying {
+        /// Which step.
+        step: usize,
+        /// The attempt that failed.
+        attempt: u32,
+        /// When the next one starts, since the start of the run.
+        at: Duration,
+        /// What went wrong.
+        error: String,
+    },
+    /// A step is over.
+    StepEnded {
+        /// Which step.
+        step: usize,
+        /// How it ended.
+        state: EndState,
+        /// Why it is in this state, if that needs saying.
+        reason: Option<String>,
+        /// What went wrong.
+        error: Option<String>,
+        /// The last lines of its output.
+        tail: Vec<String>,
+        /// The run is not failed by this.
+        is_tolerated: bool,
+    },
+    /// A step wrote a line.
+    StepOutput {
+        /// Which step.
+        step: usize,
+        /// The line, without its end.
+        line: String,
+    },
+    /// Nothing new starts for now.
+    Paused,
+    /// Steps start again.
+    Resumed,
+    /// Nothing new starts any more; what runs may finish.
+    Draining,
+    /// What runs is being ended.
+    Killing,
+    /// The run is over.
+    RunEnded {
+        /// How it ended.
+        state: EndState,
+    },
+    /// Something people should know although the run goes on.
+    Note(String),
+}
+
+/// A step before anything happened to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct StepInfo {
+    /// Its name.
+    pub name: String,
+    /// How long it will take, from past runs.
+    pub expected: Option<Duration>,
+    /// The steps it waits for.
+    pub after: Vec<usize>,
+    /// How many attempts it has at most, if that is known.
+    pub attempts_max: Option<u32>,
+}
+
+/// How a step or a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum EndState {
+    /// As wished.
+    Succeeded,
+    /// Not as wished.
+    Failed,
+    /// It never ran, because of another step.
+    Skipped,
+    /// Somebody ended it.
+    Cancelled,
+    /// Nobody can say.
+    Unknown,
+}
+
+impl EndState {
+    /// All of them, in the order of summaries.
+    pub const ALL: [Self; 5] =
+        [Self::Succeeded, Self::Failed, Self::Skipped, Self::Cancelled, Self::Unknown];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A line of the view: pieces of text with a tone each, and the signs they are made of.
+//!
+//! What a line says is decided in `row` and `view`; here it is only kept and painted.
+
+use super::text;
+
+/// One row of the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    spans: Vec<Span>,
+    width: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    text: String,
+    tone: Tone,
+}
+
+/// What a piece of text is, for its colour. It never says more than the words do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing special.
+    Plain,
+    /// Most important.
+    Strong,
+    /// Least important.
+    Faint,
+    /// It went well.
+    Good,
+    /// It went wrong.
+    Bad,
+    /// It needs a look.
+    Doubtful,
+    /// It goes on.
+    Active,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "1",
+            Self::Faint => "2",
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Doubtful => "33",
+            Self::Active => "36",
+        }
+    }
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a piece of text.
+    #[must_use]
+    pub fn with(mut self, tone: Tone, text: impl Into<String>) -> Self {
+        self.push(tone, text);
+        self
+    }
+
+    /// Adds a piece of text.
+    pub fn push(&mut self, tone: Tone, text: impl Into<String>) {
+        let text = text.into();
+        if !text.is_empty() {
+            self.width += text::columns(&text);
+            self.spans.push(Span { text, tone });
+        }
+    }
+
+    /// Adds as much of a text as fits into a line of so many columns.
+    pub fn push_cut(&mut self, tone: Tone, text: &str, width: usize, signs: &Signs) {
+        let room = width.saturating_sub(self.width);
+        if room > 0 {
+            self.push(tone, text::cut(text, room, signs.cut));
+        }
+    }
+
+    /// Adds spaces up to a column.
+    pub fn pad_to(&mut self, column: usize) {
+        self.push(Tone::Plain, " ".repeat(column.saturating_sub(self.width)));
+    }
+
+    /// Cuts what is beyond so many columns.
+    pub fn fit(&mut self, width: usize) {
+        if self.width > width {
+            let spans = std::mem::take(&mut self.spans);
+            self.width = 0;
+            for span in spans {
+                let room = width - self.width;
+                self.push(span.tone, text::cut(&span.text, room, ""));
+            }
+        }
+    }
+
+    /// Columns it takes.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Its words, without tones and without spaces at the end.
+    pub fn text(&self) -> String {
+        let text: String = self.spans.iter().map(|span| span.text.as_str()).collect();
+        text.trim_end().to_owned()
+    }
+
+    /// The bytes for a terminal, without spaces at the end.
+    pub fn paint(&self, is_colourful: bool, is_unicode: bool) -> String {
+        let mut painted = String::new();
+        let is_seen = |span: &Span| !span.text.trim_end().is_empty();
+        let end = self.spans.iter().rposition(is_seen).map_or(0, |last| last + 1);
+        for (index, span) in self.spans[..end].iter().enumerate() {
+            let text = if index + 1 == end { span.text.trim_end() } else { &span.text };
+            let code = if is_colourful && !text.trim().is_empty() { span.tone.code() } else { "" };
+            if !code.is_empty() {
+                painted.push_str("\x1b[");
+                painted.push_str(code);
+                painted.push('m');
+            }
+            if is_unicode {
+                painted.push_str(text);
+            } else {
+                push_ascii(&mut painted, text);
+            }
+            if !code.is_empty() {
+                painted.push_str("\x1b[0m");
+            }
+        }
+        painted
+    }
+}
+
+/// A question mark for each column of what a terminal without Unicode cannot show.
+fn push_ascii(painted: &mut String, text: &str) {
+    let mut buffer = [0; 4];
+    for char in text.chars() {
+        if char.is_ascii() {
+            painted.push(char);
+        } else {
+            let width = text::columns(char.encode_utf8(&mut buffer));
+            painted.extend(std::iter::repeat_n('?', width));
+        }
+    }
+}
+
+/// The signs of the view, in Unicode or in ASCII.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Signs {
+    pub succeeded: &'static str,
+    pub failed: &'static str,
+    pub skipped: &'static str,
+    pub cancelled: &'static str,
+    pub unknown: &'static str,
+    pub blocked: &'static str,
+    pub ready: &'static str,
+    pub delayed: &'static str,
+    pub spinner: &'static [&'static str],
+    pub done: &'static str,
+    pub todo: &'static str,
+    pub cut: &'static str,
+    pub more: &'static str,
+    pub gutter: &'static str,
+    pub rule: &'static str,
+    pub about: &'static str,
+}
+
+/// The signs where the locale is UTF-8.
+pub(crate) static UNICODE: Signs = Signs {
+    succeeded: "✓",
+    failed: "✗",
+    skipped: "⊘",
+    cancelled: "–",
+    unknown: "?",
+    blocked: "·",
+    ready: "○",
+    delayed: "↻",
+    spinner: &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
+    done: "█",
+    todo: "░",
+    cut: "…",
+    more: "…",
+    gutter: "│",
+    rule: "─",
+    about: "~",
+};
+
+/// The signs where it is not.
+pub(crate) static ASCII: Signs = Signs {
+    succeeded: "+",
+    failed: "x",
+    skipped: "/",
+    cancelled: "-",
+    unknown: "?",
+    blocked: ".",
+    ready: "o",
+    delayed: "@",
+    spinner: &[">", "v", "<", "^"],
+    done: "#",
+    todo: "-",
+    cut: "~",
+    more: "...",
+    gutter: "|",
+    rule: "-",
+    about: "~",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_has_a_sign_of_its_own() {
+        for signs in [&UNICODE, &ASCII] {
+            let mut all = vec![
+                signs.succeeded,
+                signs.failed,
+                signs.skipped,
+                signs.cancelled,
+                signs.unknown,
+                signs.blocked,
+                signs.ready,
+                signs.delayed,
+            ];
+            all.extend(signs.spinner);
+            assert!(all.iter().all(|sign| text::columns(sign) == 1));
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count);
+        }
+    }
+
+    #[test]
+    fn paint_is_plain_where_asked() {
+        let line = Line::new().with(Tone::Good, "✓").with(Tone::Plain, " 東  ");
+        assert_eq!(line.paint(true, true), "\x1b[32m✓\x1b[0m 東");
+        assert_eq!(line.paint(false, true), "✓ 東");
+        assert_eq!(line.paint(false, false), "? ??");
+    }
+}

@@ -1,0 +1,396 @@
+//! [`Model`]: what is known about the run, kept so that a frame costs what it shows.
+//!
+//! It has no clock: every change comes with its time, a duration since the start of the run. How
+//! things look is decided in `view`, how long the rest takes in `eta`.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use super::event::{EndState, Event, StepInfo};
+use super::keys::Key;
+use super::text;
+
+/// Steps that ended lately, which are remembered in order.
+const RECENT_MAX: usize = 16;
+/// Lines of output kept for the log.
+pub(crate) const LOG_MAX: usize = 1000;
+/// Lines of output kept for each failed step.
+const TAIL_MAX: usize = 20;
+
+/// A run and its steps, and which part of it is looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(super) flow: String,
+    pub(super) run_id: String,
+    pub(super) phase: Phase,
+    pub(super) steps: Vec<Step>,
+    /// The widest name, in columns.
+    pub(super) name_width: usize,
+    /// How many ended in each way, in the order of [`EndState::ALL`].
+    ended_counts: [usize; 5],
+    /// Steps under way, the oldest first.
+    pub(super) running: BTreeSet<(Duration, usize)>,
+    /// Steps that wait for their next attempt, the next first.
+    pub(super) delayed: BTreeSet<(Duration, usize)>,
+    pub(super) ready: BTreeSet<usize>,
+    pub(super) blocked: BTreeSet<usize>,
+    /// Failed steps in the order of their failing.
+    pub(super) failed: Vec<usize>,
+    /// The last steps that ended otherwise, the latest last.
+    pub(super) recent: VecDeque<usize>,
+    pub(super) log: VecDeque<LogLine>,
+    notes: Vec<String>,
+    pub(super) part: Part,
+    /// Rows that were scrolled past, in parts that can be scrolled.
+    pub(super) scroll: usize,
+}
+
+/// What the run as a whole does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Running,
+    Paused,
+    Draining,
+    Killing,
+    Ended {
+        state: EndState,
+        at: Duration,
+    },
+}
+
+/// Which part of the run is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Everything if there is room, else a window.
+    #[default]
+    Fitting,
+    All,
+    Window,
+    Failed,
+    Log,
+}
+
+/// One step.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub name: String,
+    pub expected: Option<Duration>,
+    pub attempts_max: Option<u32>,
+    /// The latest attempt, zero before the first.
+    pub attempt: u32,
+    pub status: Status,
+    pub after: Vec<usize>,
+    pub dependents: Vec<usize>,
+    /// How many of `after` have not ended.
+    pub unmet: usize,
+    /// Why it waits, or the error of the attempt before.
+    pub why: String,
+    pub end: Option<Box<End>>,
+}
+
+/// Where a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Blocked,
+    Ready,
+    Running { since: Duration },
+    Delayed { until: Duration },
+    Ended(EndState),
+}
+
+/// What is known about a step that is over.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    /// The time of the last attempt.
+    pub took: Option<Duration>,
+    pub reason: String,
+    pub error: String,
+    pub tail: Vec<String>,
+    pub is_tolerated: bool,
+}
+
+/// A line of output.
+#[derive(Debug)]
+pub(super) struct LogLine {
+    pub step: usize,
+    pub text: String,
+}
+
+impl Model {
+    /// Takes in what happened at `now`.
+    pub fn update(&mut self, now: Duration, event: Event) {
+        match event {
+            Event::RunStarted { run_id, flow, steps } => self.start(&run_id, &flow, steps),
+            Event::StepAdded(info) => self.add_all(vec![info]),
+            Event::StepWaiting { step, why } => self.explain(step, &why),
+            Event::StepStarted { step, attempt } => self.begin(step, attempt, now),
+            Event::StepRetrying { step, attempt, at, error } => {
+                self.delay(step, attempt, at, &error);
+            }
+            Event::StepEnded { step, state, reason, error, tail, is_tolerated } => {
+                let clean = |text: Option<String>| {
+                    text.map(|text| text::sentence(&text)).unwrap_or_default()
+                };
+                let skipped = tail.len().saturating_sub(TAIL_MAX);
+                let tail = tail.iter().skip(skipped).map(|line| text::output(line)).collect();
+                let (reason, error) = (clean(reason), clean(error));
+                self.end(step, state, now, End { took: None, reason, error, tail, is_tolerated });
+            }
+            Event::StepOutput { step, line } => self.write(step, &line),
+            Event::Paused => self.turn(Phase::Paused),
+            Event::Resumed => self.turn(Phase::Running),
+            Event::Draining => self.turn(Phase::Draining),
+            Event::Killing => self.turn(Phase::Killing),
+            Event::RunEnded { state } => self.phase = Phase::Ended { state, at: now },
+            Event::Note(note) => self.notes.push(text::sentence(&note)),
+        }
+    }
+
+    /// Looks at another part of the run. Keys for the run itself change nothing here.
+    pub fn press(&mut self, key: Key, page: isize) {
+        match key {
+            Key::All => self.look_at(Part::All),
+            Key::Window => self.look_at(Part::Window),
+            Key::Failed => self.look_at(Part::Failed),
+            Key::Log => self.look_at(Part::Log),
+            Key::Up => self.scroll_by(-1),
+            Key::Down => self.scroll_by(1),
+            Key::PageUp => self.scroll_by(-page),
+            Key::PageDown => self.scroll_by(page),
+            Key::Top => self.scroll_by(isize::MIN + 1),
+            Key::Bottom => self.scroll_by(isize::MAX),
+            Key::Pause | Key::Resume | Key::Quit => {}
+        }
+    }
+
+    /// The notes since the last call, the oldest first.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Whether something on the screen moves although nothing happens.
+    pub fn is_moving(&self) -> bool {
+        !self.running.is_empty() && !self.is_over()
+    }
+
+    /// Whether the run is over.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended { .. })
+    }
+
+    /// How many steps ended in a way.
+    pub(super) fn count(&self, state: EndState) -> usize {
+        self.ended_counts[state as usize]
+    }
+
+    /// How many steps ended.
+    pub(super) fn ended_count(&self) -> usize {
+        self.ended_counts.iter().sum()
+    }
+
+    /// How long the run goes on, or took.
+    pub(super) fn elapsed(&self, now: Duration) -> Duration {
+        match self.phase {
+            Phase::Ended { at, .. } => at,
+            _ => now,
+        }
+    }
+
+    fn start(&mut self, run_id: &str, flow: &str, steps: Vec<StepInfo>) {
+        let notes = std::mem::take(&mut self.notes);
+        *self = Self {
+            flow: text::name(flow),
+            run_id: text::name(run_id),
+            notes,
+            part: self.part,
+            ..Self::default()
+        };
+        self.add_all(steps);
+    }
+
+    /// Adds steps, which may wait for each other.
+    fn add_all(&mut self, infos: Vec<StepInfo>) {
+        let first = self.steps.len();
+        for info in infos {
+            let name = text::name(&info.name);
+            self.name_width = self.name_width.max(text::columns(&name));
+            self.steps.push(Step {
+                name,
+                expected: info.expected,
+                attempts_max: info.attempts_max,
+                attempt: 0,
+                status: Status::Ready,
+                after: info.after,
+                dependents: Vec::new(),
+                unmet: 0,
+                why: String::new(),
+                end: None,
+            });
+        }
+        for index in first..self.steps.len() {
+            let count = self.steps.len();
+            let mut after = std::mem::take(&mut self.steps[index].after);
+            after.retain(|&before| before < count && before != index);
+            after.sort_unstable();
+            after.dedup();
+            for &before in &after {
+                self.steps[before].dependents.push(index);
+                if !matches!(self.steps[before].status, Status::Ended(_)) {
+                    self.steps[index].unmet += 1;
+                }
+            }
+            self.steps[index].after = after;
+            self.place(index, self.waiting(index));
+        }
+    }
+
+    fn explain(&mut self, index: usize, why: &str) {
+        if let Some(step) = self.steps.get_mut(index) {
+            step.why = text::sentence(why);
+        }
+    }
+
+    fn begin(&mut self, index: usize, attempt: u32, now: Duration) {
+        if index < self.steps.len() {
+            self.steps[index].attempt = attempt;
+            self.steps[index].why = String::new();
+            self.change(index, Status::Running { since: now });
+        }
+    }
+
+    fn delay(&mut self, index: usize, attempt: u32, at: Duration, error: &str) {
+        if index < self.steps.len() {
+            self.steps[index].attempt = attempt;
+            self.steps[index].why = text::sentence(error);
+            self.change(index, Status::Delayed { until: at });
+        }
+    }
+
+    fn end(&mut self, index: usize, state: EndState, now: Duration, mut end: End) {
+        let Some(step) = self.steps.get_mut(index) else { return };
+        if let Status::Running { since } = step.status {
+            end.took = Some(now.saturating_sub(since));
+        }
+        step.why = String::new();
+        step.end = Some(Box::new(end));
+        self.change(index, Status::Ended(state));
+    }
+
+    fn write(&mut self, step: usize, line: &str) {
+        if step >= self.steps.len() {
+            return;
+        }
+        if self.log.len() == LOG_MAX {
+            self.log.pop_front();
+        }
+        self.log.push_back(LogLine { step, text: text::output(line) });
+        // Whoever reads older lines wants them to stay where they are.
+        if self.part == Part::Log && self.scroll > 0 {
+            self.scroll_by(-1);
+        }
+    }
+
+    /// What the run does next. A run that is over stays so, and one that is being ended does not
+    /// pause.
+    fn turn(&mut self, phase: Phase) {
+        let is_final = match self.phase {
+            Phase::Ended { .. } => true,
+            Phase::Killing => true,
+            Phase::Draining => phase != Phase::Killing,
+            Phase::Running | Phase::Paused => false,
+        };
+        if !is_final {
+            self.phase = phase;
+        }
+    }
+
+    /// Moves a step to another state, and what waits for it with it.
+    fn change(&mut self, index: usize, status: Status) {
+        let was_ended = matches!(self.steps[index].status, Status::Ended(_));
+        let is_ended = matches!(status, Status::Ended(_));
+        self.displace(index);
+        self.place(index, status);
+        if was_ended == is_ended {
+            return;
+        }
+        let dependents = std::mem::take(&mut self.steps[index].dependents);
+        for &dependent in &dependents {
+            let step = &mut self.steps[dependent];
+            step.unmet = if is_ended { step.unmet.saturating_sub(1) } else { step.unmet + 1 };
+            if matches!(step.status, Status::Blocked | Status::Ready) {
+                self.displace(dependent);
+                self.place(dependent, self.waiting(dependent));
+            }
+        }
+        self.steps[index].dependents = dependents;
+    }
+
+    fn waiting(&self, index: usize) -> Status {
+        if self.steps[index].unmet == 0 { Status::Ready } else { Status::Blocked }
+    }
+
+    fn place(&mut self, index: usize, status: Status) {
+        self.steps[index].status = status;
+        match status {
+            Status::Blocked => drop(self.blocked.insert(index)),
+            Status::Ready => drop(self.ready.insert(index)),
+            Status::Running { since } => drop(self.running.insert((since, index))),
+            Status::Delayed { until } => drop(self.delayed.insert((until, index))),
+            Status::Ended(state) => {
+                self.ended_counts[state as usize] += 1;
+                if state == EndState::Failed {
+                    self.failed.push(index);
+                } else {
+                    if self.recent.len() == RECENT_MAX {
+                        self.recent.pop_front();
+                    }
+                    self.recent.push_back(index);
+                }
+            }
+        }
+    }
+
+    fn displace(&mut self, index: usize) {
+        match self.steps[index].status {
+            Status::Blocked => drop(self.blocked.remove(&index)),
+            Status::Ready => drop(self.ready.remove(&index)),
+            Status::Running { since } => drop(self.running.remove(&(since, index))),
+            Status::Delayed { until } => drop(self.delayed.remove(&(until, index))),
+            // Rare: what has ended begins again only if somebody asks for it.
+            Status::Ended(state) => {
+                self.ended_counts[state as usize] -= 1;
+                self.failed.retain(|&other| other != index);
+                self.recent.retain(|&other| other != index);
+            }
+        }
+    }
+
+    /// The same key again leads back.
+    fn look_at(&mut self, part: Part) {
+        self.part = if self.part == part { Part::Fitting } else { part };
+        self.scroll = 0;
+    }
+
+    /// The log is scrolled from its end, everything else from its beginning.
+    fn scroll_by(&mut self, rows: isize) {
+        let (count, rows) = match self.part {
+            Part::Failed => (self.failed.len(), rows),
+            Part::Log => (self.log.len(), -rows),
+            Part::Fitting | Part::All | Part::Window => (self.steps.len(), rows),
+        };
+        self.scroll = self.scroll.saturating_add_signed(rows).min(count.saturating_sub(1));
+    }
+}
+
+impl Step {
+    /// Whether the run counts it as failed.
+    pub fn is_tolerated(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.is_tolerated)
+    }
+
+    /// The last lines of its output.
+    pub fn tail(&self) -> &[String] {
+        self.end.as_ref().map_or(&[], |end| &end.tail)
+    }
+}

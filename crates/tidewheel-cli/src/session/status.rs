@@ -1,0 +1,69 @@
+//! The state of a run that is watched, for whoever asks over HTTP.
+//!
+//! It is read from the store: whatever is shown was kept before.
+
+use serde_json::{Map, Value as Json};
+use tidewheel::store::sqlite::DataFolder;
+use tidewheel::{RunId, TaskState, Timestamp};
+
+use super::result::{RunResultView, result_of};
+use super::states::{reason_words, task_state};
+use crate::status::{RunStatus, StatusSource, StepStatus};
+
+/// A run in a data folder.
+pub(crate) struct StoredStatus {
+    folder: DataFolder,
+    run: RunId,
+}
+
+impl StoredStatus {
+    pub fn new(folder: DataFolder, run: RunId) -> Self {
+        Self { folder, run }
+    }
+
+    fn view(&self) -> Option<RunResultView> {
+        let reader = self.folder.reader().ok()?;
+        let detail = reader.run(self.run).ok()??;
+        result_of(&self.folder, &reader, detail).ok()
+    }
+}
+
+impl StatusSource for StoredStatus {
+    fn status(&self) -> RunStatus {
+        let view = self.view();
+        let summary = view.as_ref().map(|view| &view.detail.summary);
+        RunStatus {
+            run_id: self.run.to_string(),
+            started_at: summary.map(|summary| seconds(summary.accepted_at)),
+            ended_at: summary.and_then(|summary| summary.ended_at).map(seconds),
+            steps: view.as_ref().map(steps).unwrap_or_default(),
+        }
+    }
+
+    fn outputs(&self) -> Json {
+        self.view().map_or_else(|| Json::Object(Map::new()), |view| view.outputs())
+    }
+}
+
+fn steps(view: &RunResultView) -> Vec<StepStatus> {
+    let step = |task: &tidewheel::store::TaskSummary| {
+        let ended = task.at.filter(|_| task.state.is_terminal());
+        let reason = || reason_words(task, &view.detail.tasks);
+        StepStatus {
+            name: task.name.clone(),
+            state: task_state(task.state),
+            started_at: task.started_at.map(seconds),
+            ended_at: ended.map(seconds),
+            error: match task.state {
+                TaskState::Succeeded => None,
+                _ => task.error.clone().or_else(reason),
+            },
+            outputs: view.outputs_of(task.index).keys().cloned().collect(),
+        }
+    };
+    view.detail.tasks.iter().map(step).collect()
+}
+
+fn seconds(at: Timestamp) -> f64 {
+    at.as_micros() as f64 / 1e6
+}

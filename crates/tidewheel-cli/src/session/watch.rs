@@ -1,0 +1,371 @@
+//! [`Watch`]: shows a run while it runs, and passes on what people want of it: keys, signals.
+//!
+//! What a wish does to the run is decided by the scheduler.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use tidewheel::flow::{FlowRunner, Outputs};
+use tidewheel::{Cancel, Fact, Notice, NoticeStream, Run, RunResult, TaskId, TaskState};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::logs::{LogTail, STREAMS, log_path};
+use super::wheel::Session;
+use crate::error::CommandError;
+use crate::live::{Display, EndState, Event, Key, Level, Options, StepInfo};
+
+/// How often the output of running steps is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// Time for steps to end by themselves when the run is killed by a second wish.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How a run that was watched ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// By itself.
+    Own,
+    /// Because of a signal, which is also the exit code's business.
+    Signal(u8),
+}
+
+impl Ending {
+    /// The exit code of a run that ended so.
+    pub fn exit_code(self, own: u8) -> u8 {
+        match self {
+            Self::Own => own,
+            Self::Signal(number) => 128 + number,
+        }
+    }
+}
+
+/// A run that is being watched.
+pub(crate) struct Watch<'a> {
+    session: &'a Session,
+    run: Run,
+    runner: Option<Arc<FlowRunner>>,
+    notices: NoticeStream,
+    display: Display,
+    keys: mpsc::UnboundedReceiver<Key>,
+    started: Instant,
+    /// The view's number of each task.
+    places: HashMap<u32, usize>,
+    names: HashMap<u32, String>,
+    tails: HashMap<TaskId, Vec<LogTail>>,
+    /// Wishes to end the run so far.
+    urgency: u8,
+    ending: Ending,
+}
+
+/// What the watch begins with.
+pub(crate) struct Beginning {
+    pub level: Level,
+    pub workers: u32,
+    pub flow: String,
+    /// How long steps took before, by name.
+    pub expected: std::collections::BTreeMap<String, Duration>,
+    /// Attempts at most, by name, where there may be more than one.
+    pub attempts_max: HashMap<String, u32>,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch. `notices` were asked for before the run was started.
+    pub fn new(
+        session: &'a Session,
+        run: Run,
+        notices: NoticeStream,
+        beginning: Beginning,
+    ) -> Self {
+        let started = Instant::now();
+        let (sender, keys) = mpsc::unbounded_channel();
+        let workers = beginning.workers as usize;
+        let display = Display::start(
+            Options { started, workers, level: beginning.level },
+            // Nobody listens when the run is over.
+            move |key| drop(sender.send(key)),
+        );
+        let mut watch = Self {
+            session,
+            runner: session.host.runner(run.id()),
+            run,
+            notices,
+            display,
+            keys,
+            started,
+            places: HashMap::new(),
+            names: HashMap::new(),
+            tails: HashMap::new(),
+            urgency: 0,
+            ending: Ending::Own,
+        };
+        watch.begin(beginning);
+        watch
+    }
+
+    fn begin(&mut self, beginning: Beginning) {
+        let graph = Arc::clone(self.run.graph());
+        let steps: Vec<StepInfo> = (0..graph.len())
+            .map(|index| {
+                let name = graph.name(index).into_owned();
+                StepInfo {
+                    expected: beginning.expected.get(&name).copied(),
+                    after: graph.dependencies(index).into_iter().map(|it| it as usize).collect(),
+                    attempts_max: beginning.attempts_max.get(&name).copied(),
+                    name,
+                }
+            })
+            .collect();
+        for (step, index) in steps.iter().zip(0..) {
+            self.places.insert(index, index as usize);
+            self.names.insert(index, step.name.clone());
+        }
+        let (run_id, flow) = (self.run.id().to_string(), beginning.flow);
+        self.display.tell(Event::RunStarted { run_id, flow, steps });
+        // A run that was taken over may have come some way already.
+        for index in 0.. {
+            if index >= graph.len() {
+                if self.run.task_name(index).is_none() {
+                    break;
+                }
+                self.add(index);
+            }
+            let state = self.run.task_state(index);
+            if let Some(state) = state.filter(|state| state.is_terminal()) {
+                self.end(index, state, Some("before".to_owned()));
+            }
+        }
+    }
+
+    /// Says something that people should know.
+    pub fn note(&self, text: String) {
+        self.display.tell(Event::Note(text));
+    }
+
+    /// Watches until the run has ended.
+    pub async fn until_end(mut self) -> Result<Ending, CommandError> {
+        let mut signals = Signals::new()?;
+        let mut look = tokio::time::interval(LOOK);
+        let run = self.run.clone();
+        let report = run.report();
+        tokio::pin!(report);
+        let mut is_over = false;
+        loop {
+            tokio::select! {
+                notice = self.notices.recv() => match notice {
+                    Some(Ok(notice)) => if self.notice(&notice) { break },
+                    // The view catches up with what is told next.
+                    Some(Err(_)) => {}
+                    None => break,
+                },
+                wish = signals.next() => self.follow(wish),
+                Some(key) = self.keys.recv() => self.press(key),
+                _ = look.tick() => {
+                    // The last notice comes with the report, or soon after.
+                    if is_over { break }
+                    self.show_output();
+                },
+                _ = &mut report, if !is_over => is_over = true,
+            }
+        }
+        self.show_output();
+        Ok(self.ending)
+    }
+
+    /// Shows what happened. Whether the run has ended.
+    fn notice(&mut self, notice: &Notice) -> bool {
+        let id = self.run.id();
+        match &notice.fact {
+            Fact::RunPaused(run) if *run == id => self.display.tell(Event::Paused),
+            Fact::RunResumed(run) if *run == id => self.display.tell(Event::Resumed),
+            Fact::TaskAdded(task) if task.run == id => self.add(task.index),
+            Fact::AttemptStarted(task, attempt) if task.run == id => {
+                self.tails.insert(*task, tails(self.session, *task, *attempt));
+                self.tell(task.index, |step| Event::StepStarted { step, attempt: *attempt });
+            }
+            Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
+                let at = self.started.elapsed() + *delay;
+                let error = error.as_deref().unwrap_or("failed").to_owned();
+                let attempt = *attempt;
+                self.tell(task.index, |step| Event::StepRetrying { step, attempt, at, error });
+            }
+            Fact::AttemptPostponed { task, .. } if task.run == id => {
+                let why = self.waits_for(task.index);
+                self.tell(task.index, |step| Event::StepWaiting { step, why });
+            }
+            Fact::TaskEnded(task, state, reason) if task.run == id => {
+                let words = self.reason(*state, *reason);
+                self.end(task.index, *state, words);
+            }
+            Fact::RunEnded(run, result) if *run == id => {
+                let state = match result {
+                    RunResult::Succeeded => EndState::Succeeded,
+                    RunResult::Failed => EndState::Failed,
+                    RunResult::Cancelled => EndState::Cancelled,
+                };
+                self.show_output();
+                self.display.tell(Event::RunEnded { state });
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn add(&mut self, index: u32) {
+        let Some(name) = self.run.task_name(index) else { return };
+        let place = self.places.len();
+        self.places.insert(index, place);
+        self.names.insert(index, name.clone());
+        self.display.tell(Event::StepAdded(StepInfo { name, ..StepInfo::default() }));
+    }
+
+    fn end(&mut self, index: u32, state: TaskState, reason: Option<String>) {
+        let task = TaskId { run: self.run.id(), index };
+        self.show_output();
+        self.tails.remove(&task);
+        let record = {
+            let records = &self.session.records;
+            records.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
+        };
+        let record = record.unwrap_or_default();
+        let name = self.names.get(&index).map(String::as_str).unwrap_or_default();
+        let is_tolerated = self.runner.as_ref().is_some_and(|it| it.is_tolerated(name));
+        let tail = record.tail.unwrap_or_default().lines().map(str::to_owned).collect();
+        let reason = match record.outcome.as_deref() {
+            Some("cached") => Some("cached".to_owned()),
+            _ => reason,
+        };
+        let state = end_state(state);
+        let error = record.error.filter(|_| state != EndState::Succeeded);
+        self.tell(index, |step| Event::StepEnded { step, state, reason, error, tail, is_tolerated });
+    }
+
+    fn tell(&self, index: u32, event: impl FnOnce(usize) -> Event) {
+        if let Some(step) = self.places.get(&index) {
+            self.display.tell(event(*step));
+        }
+    }
+
+    fn reason(&self, state: TaskState, reason: tidewheel::Reason) -> Option<String> {
+        use tidewheel::Reason;
+        let name = |index: u32| self.names.get(&index).cloned().unwrap_or_default();
+        match reason {
+            Reason::Ordinary | Reason::Error => None,
+            Reason::DependencyFailed(cause) => Some(format!("`{}` failed", name(cause))),
+            Reason::DependencySkipped(cause) => Some(format!("`{}` was skipped", name(cause))),
+            Reason::RunStopped(cause) => Some(format!("`{}` stopped the run", name(cause))),
+            Reason::Condition => Some("condition".to_owned()),
+            Reason::AlreadyDone => Some("reused".to_owned()),
+            Reason::Requested if state == TaskState::Cancelled => None,
+            other => Some(other.word().replace('-', " ")),
+        }
+    }
+
+    fn waits_for(&self, index: u32) -> String {
+        let name = self.names.get(&index).map(String::as_str).unwrap_or_default();
+        let what = self.runner.as_ref().and_then(|runner| runner.waits_for(name));
+        what.unwrap_or_else(|| "waits".to_owned())
+    }
+
+    /// Shows new lines of what running steps write.
+    fn show_output(&mut self) {
+        for (task, tails) in &mut self.tails {
+            let Some(step) = self.places.get(&task.index).copied() else { continue };
+            for line in tails.iter_mut().flat_map(LogTail::lines) {
+                self.display.tell(Event::StepOutput { step, line });
+            }
+        }
+    }
+
+    fn press(&mut self, key: Key) {
+        match key {
+            Key::Pause => drop(self.run.pause()),
+            Key::Resume => drop(self.run.resume()),
+            Key::Quit => self.follow(Wish::End(2)),
+            _ => {}
+        }
+    }
+
+    fn follow(&mut self, wish: Wish) {
+        match wish {
+            Wish::Pause => drop(self.run.pause()),
+            Wish::Resume => drop(self.run.resume()),
+            Wish::End(number) => {
+                self.urgency += 1;
+                self.ending = Ending::Signal(number);
+                // SIGTERM and SIGHUP come from somebody who will not ask twice.
+                if self.urgency == 1 && number == 2 {
+                    self.display.tell(Event::Draining);
+                    self.run.cancel(Cancel::Drain);
+                } else {
+                    self.display.tell(Event::Killing);
+                    let grace = if self.urgency > 2 { Duration::ZERO } else { GRACE };
+                    self.run.cancel(Cancel::after(grace));
+                }
+            }
+        }
+    }
+}
+
+/// What tasks of a run have left so far, for whoever shows it.
+pub(crate) fn outputs_of(session: &Session, run: &Run) -> Option<Arc<Outputs>> {
+    session.host.runner(run.id()).map(|runner| Arc::clone(runner.outputs()))
+}
+
+fn tails(session: &Session, task: TaskId, attempt: u32) -> Vec<LogTail> {
+    let logs = session.folder.logs_dir();
+    STREAMS.iter().map(|stream| LogTail::new(log_path(&logs, task, attempt, stream))).collect()
+}
+
+fn end_state(state: TaskState) -> EndState {
+    match state {
+        TaskState::Succeeded => EndState::Succeeded,
+        TaskState::Failed => EndState::Failed,
+        TaskState::Skipped => EndState::Skipped,
+        TaskState::Cancelled => EndState::Cancelled,
+        _ => EndState::Unknown,
+    }
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Pause,
+    Resume,
+    /// End the run; the number of the signal says how the process ends.
+    End(u8),
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    pause: Signal,
+    resume: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CommandError> {
+        let listen =
+            |kind| signal(kind).map_err(|error| CommandError::internal(anyhow!(error)));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            pause: listen(SignalKind::user_defined1())?,
+            resume: listen(SignalKind::user_defined2())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.interrupt.recv() => Wish::End(2),
+            _ = self.terminate.recv() => Wish::End(15),
+            _ = self.hang_up.recv() => Wish::End(1),
+            _ = self.pause.recv() => Wish::Pause,
+            _ = self.resume.recv() => Wish::Resume,
+        }
+    }
+}

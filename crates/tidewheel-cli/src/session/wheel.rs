@@ -1,0 +1,167 @@
+//! [`Session`]: a wheel on a shard of a data folder, ready to run flows.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use tidewheel::executor::process::{Processes, ProcessesBuilder};
+use tidewheel::flow::{Answer, Answers, FlowHost, Means};
+use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
+use tidewheel::store::{AttemptRecord, StoreError};
+use tidewheel::{BuildError, RunId, Shutdown, TaskId, TaskState, Tidewheel};
+use tokio::runtime::Runtime;
+
+use crate::data::folder_error;
+use crate::error::{CommandError, ErrorKind};
+
+/// Notices kept for the view, which is never far behind.
+const NOTICES: usize = 1 << 16;
+
+/// How a wheel is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionOptions {
+    pub workers: u32,
+    /// The time in which waiting work gains 60 points of priority.
+    pub starvation_timeout: Option<Duration>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self { workers: 1, starvation_timeout: Some(Duration::from_secs(30)) }
+    }
+}
+
+/// Whose runs the wheel is for.
+#[derive(Debug, Clone)]
+pub(crate) enum Takeover {
+    /// New ones.
+    Fresh,
+    /// Those of a shard whose holder died.
+    Shard(String),
+}
+
+/// What executors said of the newest attempts, for the view.
+pub(crate) type Records = Arc<Mutex<HashMap<TaskId, AttemptRecord>>>;
+
+/// A wheel on a data folder.
+pub(crate) struct Session {
+    pub folder: DataFolder,
+    pub wheel: Tidewheel,
+    pub host: FlowHost,
+    pub records: Records,
+    /// Last, so that everything that needs it is gone before.
+    pub runtime: Runtime,
+}
+
+impl Session {
+    pub fn open(
+        folder: DataFolder,
+        takeover: &Takeover,
+        options: SessionOptions,
+    ) -> Result<Self, CommandError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(16)
+            .enable_all()
+            .build()
+            .map_err(|error| CommandError::internal(anyhow!(error)))?;
+        let store = take_shard(&folder, takeover)?;
+        let records = Records::default();
+        let processes = Processes::builder().of_shard(&store)?;
+        let reclaim = processes.reclaim();
+        let means = Arc::new(means(&folder, &store, &records, processes)?);
+        let host = FlowHost::new(means, recall(&folder));
+        let adopted = host.clone();
+        let builder = Tidewheel::builder()
+            .slots(options.workers)
+            .starvation_timeout(options.starvation_timeout)
+            .notices(NOTICES)
+            .runtime(runtime.handle().clone())
+            .reclaim(reclaim)
+            .adopt(move |attempt| {
+                let host = adopted.clone();
+                async move { host.attempt(attempt).await }
+            })
+            .store(store);
+        let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
+        Ok(Self { folder, wheel, host, records, runtime })
+    }
+
+    /// Ends the wheel when nothing runs any more.
+    pub fn close(self) {
+        self.runtime.block_on(self.wheel.shutdown(Shutdown::drain()));
+        drop((self.wheel, self.host));
+        self.runtime.shutdown_timeout(Duration::from_secs(5));
+    }
+}
+
+fn take_shard(folder: &DataFolder, takeover: &Takeover) -> Result<SqliteStore, CommandError> {
+    let name = match takeover {
+        Takeover::Shard(name) => name.clone(),
+        Takeover::Fresh => {
+            folder.fresh_shard().map_err(|error| folder_error(error, folder.path()))?
+        }
+    };
+    folder.shard(&name).map_err(|error| match error {
+        StoreError::Held { .. } => {
+            CommandError::new(ErrorKind::Conflict, error).hint("the run is alive: watch it there")
+        }
+        error => folder_error(error.into(), folder.path()),
+    })
+}
+
+fn means(
+    folder: &DataFolder,
+    store: &SqliteStore,
+    records: &Records,
+    processes: ProcessesBuilder,
+) -> Result<Means, CommandError> {
+    let (recorder, records) = (store.recorder(), Arc::clone(records));
+    let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
+    Ok(Means::new(processes)
+        .record(move |record| {
+            let mut known = records.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(record.task, AttemptRecord { outputs: Vec::new(), ..record.clone() });
+            recorder.record(record);
+        })
+        .cache(folder.path().join("cache"))
+        .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))
+}
+
+/// What people said, as others left it in the data folder.
+struct StoredAnswers {
+    reader: Mutex<Reader>,
+}
+
+impl Answers for StoredAnswers {
+    fn answer(&self, task: TaskId) -> Option<Answer> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        // What cannot be read now is read at the next look.
+        reader.answer(task).ok().flatten()
+    }
+}
+
+/// What tasks that have succeeded left, from the store.
+fn recall(
+    folder: &DataFolder,
+) -> impl Fn(RunId) -> Vec<(String, serde_json::Map<String, serde_json::Value>)> + Send + Sync + use<>
+{
+    let folder = folder.clone();
+    move |run| {
+        let read = || -> Option<_> {
+            let reader = folder.reader().ok()?;
+            let detail = reader.run(run).ok()??;
+            let view = super::result::result_of(&folder, &reader, detail).ok()?;
+            let done = view.detail.tasks.iter().filter(|task| task.state == TaskState::Succeeded);
+            Some(done.map(|task| (task.name.clone(), view.outputs_of(task.index))).collect())
+        };
+        read().unwrap_or_default()
+    }
+}
+
+fn not_started(error: BuildError, folder: &DataFolder) -> CommandError {
+    let path = folder.path().display();
+    CommandError::new(ErrorKind::Failed, anyhow::Error::new(error))
+        .hint(format!("the data folder is {path}"))
+}

@@ -1,0 +1,124 @@
+//! [`StatusServer`]: the socket, its connections and what they may take up.
+//!
+//! A connection carries one request and has a deadline, so that readers who stall, on purpose or
+//! not, are gone soon. What a request gets is in [`super::site`].
+
+use std::convert::Infallible;
+use std::io::{Error, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use super::site::Site;
+use super::source::StatusSource;
+
+/// More wait to be accepted.
+pub(super) const CONNECTIONS_MAX: usize = 32;
+/// From accepting a connection to its end.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// From accepting it to the end of the headers of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Cookies count, and those of every server on this machine's name arrive here.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
+const HEADERS_MAX: usize = 64;
+/// How long answers under way may take when the server stops.
+const STOP_GRACE: Duration = Duration::from_millis(500);
+/// How long to leave the socket alone when no connection can be accepted, as without descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves the state of a run on the loopback interface until it is stopped or dropped.
+///
+/// Everybody on this machine can read it: there is no token that flowtoy's readers could send.
+pub(crate) struct StatusServer {
+    address: SocketAddr,
+    stop: oneshot::Sender<Duration>,
+    serving: JoinHandle<()>,
+}
+
+impl StatusServer {
+    /// Starts to serve; port 0 is any free one.
+    pub async fn start(port: u16, source: Arc<dyn StatusSource>) -> Result<Self, Error> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let listener = TcpListener::bind(address).await.map_err(|error| refused(address, error))?;
+        let address = listener.local_addr()?;
+        let site = Arc::new(Site::new(address.port(), source));
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(serve(listener, site, stopped));
+        Ok(Self { address, stop, serving })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts nobody any more and lets answers under way out, for half a second at most.
+    pub async fn stop(self) {
+        self.stop_within(STOP_GRACE).await;
+    }
+
+    pub(super) async fn stop_within(self, grace: Duration) {
+        // Serving can only be over already when the runtime is, and then there is nothing to wait
+        // for.
+        let _ = self.stop.send(grace);
+        let _ = self.serving.await;
+    }
+}
+
+fn refused(address: SocketAddr, error: Error) -> Error {
+    let why = match error.kind() {
+        ErrorKind::AddrInUse => "the port is in use; choose another one, or 0 for any free one",
+        ErrorKind::PermissionDenied => "the port is reserved; choose one above 1023",
+        _ => return Error::new(error.kind(), format!("cannot listen on {address}: {error}")),
+    };
+    Error::new(error.kind(), format!("cannot listen on {address}: {why}"))
+}
+
+async fn serve(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Receiver<Duration>) {
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    let grace = loop {
+        tokio::select! {
+            // Dropped instead of stopped: no grace.
+            grace = &mut stopped => break grace.unwrap_or_default(),
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(attend(stream, Arc::clone(&site), graceful.watcher()));
+                }
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    };
+    drop(listener);
+    // Connections that are still there after it end with their set.
+    let _ = timeout(grace, graceful.shutdown()).await;
+}
+
+/// Answers the one request of a connection.
+async fn attend(stream: TcpStream, site: Arc<Site>, watcher: Watcher) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let site = Arc::clone(&site);
+        async move { Ok::<_, Infallible>(site.answer(&request.into_parts().0).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_header_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    // Readers who break off, stall or send what is not HTTP are their own problem.
+    let _ = timeout(CONNECTION_TIMEOUT, watcher.watch(connection)).await;
+}

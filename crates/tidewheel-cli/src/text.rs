@@ -1,0 +1,164 @@
+//! Text for people: tables, times, differences, and foreign text made harmless.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tidewheel::Timestamp;
+
+/// Rows whose columns stand under each other.
+#[derive(Debug)]
+pub(crate) struct Table<const N: usize> {
+    rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    pub fn new(heads: [&str; N]) -> Self {
+        Self { rows: vec![heads.map(str::to_owned)] }
+    }
+
+    pub fn row(&mut self, cells: [String; N]) {
+        self.rows.push(cells);
+    }
+}
+
+impl<const N: usize> fmt::Display for Table<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| {
+            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or_default()
+        };
+        let widths: [usize; N] = std::array::from_fn(width);
+        for (number, row) in self.rows.iter().enumerate() {
+            if number > 0 {
+                writeln!(f)?;
+            }
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(widths) {
+                line.push_str(cell);
+                line.extend(std::iter::repeat_n(' ', width - cell.chars().count() + 2));
+            }
+            f.write_str(line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A span of time in at most two units.
+pub(crate) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 if time.as_millis() < 1 => "0 s".to_owned(),
+        0 => format!("{} ms", time.as_millis()),
+        1..=59 => format!("{:.1} s", time.as_secs_f64()),
+        60..=3_599 => format!("{} m {} s", seconds / 60, seconds % 60),
+        3_600..=86_399 => format!("{} h {} m", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
+/// How long ago something was.
+pub(crate) fn ago(at: Timestamp) -> String {
+    match now().since(at) {
+        time if time < Duration::from_secs(2) => "just now".to_owned(),
+        time => format!("{} ago", span(Duration::from_secs(time.as_secs()))),
+    }
+}
+
+/// How far away something is.
+pub(crate) fn until(at: Timestamp) -> String {
+    match at.since(now()) {
+        time if time.is_zero() => "now".to_owned(),
+        time => format!("in {}", span(time)),
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Foreign text in one line, without anything a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    let is_invisible = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.trim_end().chars() {
+        match letter {
+            '\n' | '\t' => shown.push(' '),
+            letter if is_invisible(letter) => shown.extend(letter.escape_unicode()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// Lines around a change that help to find it.
+const CONTEXT: usize = 2;
+
+/// The lines in which two texts differ: those that are gone with `-`, those that are new with `+`.
+pub(crate) fn difference(before: &str, now: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    let same_start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - same_start;
+    let same_end =
+        old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let mut text = String::new();
+    let mut line = |mark: char, line: &str| text.push_str(&format!("{mark} {}\n", harmless(line)));
+    for kept in &old[same_start.saturating_sub(CONTEXT)..same_start] {
+        line(' ', kept);
+    }
+    for gone in &old[same_start..old.len() - same_end] {
+        line('-', gone);
+    }
+    for added in &new[same_start..new.len() - same_end] {
+        line('+', added);
+    }
+    let after = old.len() - same_end;
+    for kept in &old[after..(after + CONTEXT).min(old.len())] {
+        line(' ', kept);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_under_each_other() {
+        let mut table = Table::new(["A", "LONG"]);
+        table.row(["wide".to_owned(), "x".to_owned()]);
+        assert_eq!(table.to_string(), "A     LONG\nwide  x");
+    }
+
+    #[test]
+    fn spans_have_at_most_two_units() {
+        for (millis, text) in [
+            (0, "0 s"),
+            (250, "250 ms"),
+            (1_500, "1.5 s"),
+            (61_000, "1 m 1 s"),
+            (3_660_000, "1 h 1 m"),
+            (90_000_000, "1 d 1 h"),
+        ] {
+            assert_eq!(span(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn a_difference_shows_what_changed_and_a_little_around_it() {
+        let before = "a\nb\nc\nd\ne\n";
+        assert_eq!(difference(before, "a\nb\nX\nd\ne\n"), "  a\n  b\n- c\n+ X\n  d\n  e\n");
+        assert_eq!(difference("a\n", "a\nb\n"), "  a\n+ b\n");
+        assert_eq!(difference(before, before), "  d\n  e\n");
+    }
+
+    #[test]
+    fn foreign_text_cannot_command_a_terminal() {
+        assert_eq!(harmless("a\u{1b}[31mb\n"), "a\\u{1b}[31mb");
+        assert_eq!(harmless("a\nb"), "a b");
+        assert_eq!(harmless("\u{202e}x"), "\\u{202e}x");
+    }
+}

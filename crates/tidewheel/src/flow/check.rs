@@ -1,0 +1,268 @@
+//! What steps say of each other: dependencies that are written down or found in templates, outputs
+//! that are used, limits that are named, circles.
+//!
+//! What a step says of itself was checked when it was decoded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::definition::{Dependency, Flow, Place, Step, Work};
+use super::problem::{Problem, Problems, Span, nearest};
+use super::tree::Leaf;
+use super::template::Reference;
+
+/// Adds what templates say to what each step waits for, and reports whatever does not fit.
+pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {
+    let steps = flow.steps.clone();
+    let names = Names::new(&steps);
+    for (place, step) in steps.iter().enumerate() {
+        let mut after = Vec::new();
+        let mut known = BTreeSet::new();
+        for dependency in &step.after {
+            names.check_dependency(step, &dependency.step, problems);
+            if names.by_name.contains_key(dependency.step.as_str())
+                && known.insert(dependency.step.clone())
+            {
+                after.push(dependency.clone());
+            }
+        }
+        step.visit(&mut |leaf| {
+            for reference in leaf.template.references() {
+                let Some(found) = names.check_reference(step, leaf, reference, problems) else {
+                    continue;
+                };
+                if known.insert(found.to_owned()) {
+                    after.push(Dependency { step: found.to_owned(), is_inferred: true });
+                }
+            }
+        });
+        check_capacity(flow, step, problems);
+        if after != step.after {
+            flow.steps[place] = Arc::new(Step { after, ..Step::clone(step) });
+        }
+    }
+    check_shared_variables(flow, problems);
+    report_circles(flow, problems);
+}
+
+struct Names<'a> {
+    by_name: BTreeMap<&'a str, &'a Step>,
+}
+
+impl<'a> Names<'a> {
+    fn new(steps: &'a [Arc<Step>]) -> Self {
+        Self { by_name: steps.iter().map(|step| (step.name.as_str(), &**step)).collect() }
+    }
+
+    fn check_dependency(&self, step: &Step, wanted: &str, problems: &mut Problems) {
+        match self.by_name.get(wanted) {
+            Some(found) => check_places(step, found, step.span, problems),
+            None => {
+                let text = format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
+                let problem = Problem::error("missing-step", text).at(step.span);
+                problems.push(self.with_nearest(problem, wanted));
+            }
+        }
+    }
+
+    /// The step that a template needs, if it needs one.
+    fn check_reference(
+        &self,
+        step: &Step,
+        leaf: &Leaf,
+        reference: &Reference,
+        problems: &mut Problems,
+    ) -> Option<&'a str> {
+        let mut path = reference.path.iter().map(String::as_str);
+        if path.next() != Some("flows") {
+            return None;
+        }
+        let Some(wanted) = path.next() else {
+            if reference.is_dynamic && step.after.is_empty() {
+                let text = "which step this needs is only known when it runs, so it waits for none";
+                let problem = Problem::warning("dynamic-reference", text).at(leaf.span);
+                problems.push(problem.hint("name the steps in `depends_on`"));
+            }
+            return None;
+        };
+        let Some(found) = self.by_name.get(wanted) else {
+            let text = format!(
+                "step `{}` needs an output of `{wanted}`, which does not exist",
+                step.name
+            );
+            problems.push(self.with_nearest(Problem::error("missing-step", text).at(leaf.span), wanted));
+            return None;
+        };
+        check_places(step, found, leaf.span, problems);
+        if let Some(output) = path.next() {
+            check_output(found, output, leaf.span, problems);
+        }
+        Some(&found.name)
+    }
+
+    fn with_nearest(&self, problem: Problem, wanted: &str) -> Problem {
+        match nearest(wanted, self.by_name.keys().copied()) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem,
+        }
+    }
+}
+
+/// Steps of the flow cannot wait for steps that follow it.
+fn check_places(step: &Step, needed: &Step, at: Span, problems: &mut Problems) {
+    if step.place != needed.place && needed.place != Place::Flow {
+        let text = format!(
+            "step `{}` cannot wait for `{}`, which follows the run",
+            step.name, needed.name
+        );
+        problems.push(Problem::error("wrong-place", text).at(at));
+    }
+}
+
+fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
+    let names: Vec<&str> = match &step.work {
+        Work::Flow(child) => child.flow.steps.iter().map(|step| step.name.as_str()).collect(),
+        _ => step.outputs.iter().map(|output| output.name.as_str()).collect(),
+    };
+    if names.contains(&wanted) {
+        return;
+    }
+    let text = format!("step `{}` has no output `{wanted}`", step.name);
+    let problem = Problem::error("missing-output", text).at(at).see(step.span, "this step");
+    problems.push(match nearest(wanted, names.iter().copied()) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None if names.is_empty() => {
+            problem.hint(format!("give it one:  outputs: {{ {wanted}: \"{{{{ stdout }}}}\" }}"))
+        }
+        None => problem.hint(format!("its outputs: {}", names.join(", "))),
+    });
+}
+
+/// Limits, resources and queues must be defined, and large enough.
+fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
+    use tidewheel_core::spec::LimitSpec;
+    for (name, units) in &step.treatment.limits {
+        match flow.limits.get(name) {
+            None => {
+                let text = format!("step `{}` names the limit `{name}`, which is not defined", step.name);
+                let problem = Problem::error("unknown-limit", text).at(step.span);
+                problems.push(match nearest(name, flow.limits.keys().map(String::as_str)) {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem.hint(format!("define it:  limits: {{ {name}: 4 }}")),
+                });
+            }
+            Some(LimitSpec::Units(most)) if units > most => {
+                let text = format!("step `{}` takes {units} of `{name}`, there are {most}", step.name);
+                problems.push(Problem::error("never-fits", text).at(step.span));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(queue) = &step.treatment.queue
+        && queue != "default"
+        && !flow.queues.contains_key(queue)
+    {
+        let text = format!("step `{}` names the queue `{queue}`, which is not defined", step.name);
+        let problem = Problem::error("unknown-queue", text).at(step.span);
+        problems.push(match nearest(queue, flow.queues.keys().map(String::as_str)) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem.hint(format!("define it:  queues: {{ {queue}: {{ weight: 1 }} }}")),
+        });
+    }
+}
+
+/// Variables of all steps cannot need an output of one of them.
+fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
+    for (name, tree) in &flow.env {
+        tree.visit(&mut |leaf| {
+            if leaf.template.references().iter().any(|it| super::tree::starts_with(it, "flows")) {
+                let text = format!("`env.{name}` is for all steps and cannot need an output of one");
+                let problem = Problem::error("wrong-place", text).at(leaf.span);
+                problems.push(problem.hint("put it into the `env` of the steps that need it"));
+            }
+        });
+    }
+}
+
+/// Reports steps that wait for each other, each circle once, as a path.
+fn report_circles(flow: &Flow, problems: &mut Problems) {
+    let index: BTreeMap<&str, usize> =
+        flow.steps.iter().enumerate().map(|(place, step)| (step.name.as_str(), place)).collect();
+    let after: Vec<Vec<usize>> = flow
+        .steps
+        .iter()
+        .map(|step| step.after.iter().filter_map(|it| index.get(it.step.as_str()).copied()).collect())
+        .collect();
+    for circle in circles(&after) {
+        let name = |place: &usize| format!("`{}`", flow.steps[*place].name);
+        let mut path: Vec<String> = circle.iter().map(name).collect();
+        path.extend(circle.first().map(name));
+        let text = match circle.len() {
+            1 => format!("step {} waits for itself", path[0]),
+            _ => format!("steps wait for each other: {}", path.join(" → ")),
+        };
+        let mut problem = Problem::error("cycle", text).at(flow.steps[circle[0]].span);
+        for place in circle.iter().skip(1).take(8) {
+            problem = problem.see(flow.steps[*place].span, "part of the circle");
+        }
+        problems.push(problem);
+    }
+}
+
+/// Circles of a graph given by what each vertex waits for: one for each vertex at which walking back
+/// meets the path again. Iterative, since files can be deep.
+fn circles(after: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        OnPath,
+        Done,
+    }
+    let mut marks = vec![Mark::New; after.len()];
+    let mut found = Vec::new();
+    for start in 0..after.len() {
+        if marks[start] != Mark::New {
+            continue;
+        }
+        let mut path = vec![(start, 0)];
+        marks[start] = Mark::OnPath;
+        while let Some((vertex, next)) = path.last_mut() {
+            let vertex = *vertex;
+            let Some(needed) = after[vertex].get(*next).copied() else {
+                marks[vertex] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            match marks[needed] {
+                Mark::Done => {}
+                Mark::New => {
+                    marks[needed] = Mark::OnPath;
+                    path.push((needed, 0));
+                }
+                Mark::OnPath => {
+                    let from = path.iter().position(|(on, _)| *on == needed).unwrap_or_default();
+                    let mut circle: Vec<usize> = path[from..].iter().map(|(on, _)| *on).collect();
+                    // The path walks from a step to what it needs; people read the other way round.
+                    circle.reverse();
+                    found.push(circle);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_are_found_once_each() {
+        assert!(circles(&[vec![], vec![0], vec![0, 1]]).is_empty());
+        assert_eq!(circles(&[vec![0]]), [vec![0]]);
+        assert_eq!(circles(&[vec![1], vec![0], vec![1]]), [vec![1, 0]]);
+        let long: Vec<Vec<usize>> = (0..100_000).map(|it| vec![(it + 1) % 100_000]).collect();
+        assert_eq!(circles(&long).len(), 1);
+    }
+}

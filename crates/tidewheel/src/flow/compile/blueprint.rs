@@ -1,0 +1,136 @@
+//! [`Blueprint`]: all tasks of a run that are known when it starts.
+//!
+//! Those that become known later are made by the same code; see `expand`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tidewheel_core::graph::{Graph, GraphError};
+use tidewheel_core::policy::{OnError, Retry};
+
+use super::expand::Draft;
+use super::scope::Scope;
+use crate::flow::definition::{Flow, Place, Step, WaitFor, Work};
+use crate::flow::tree::RenderError;
+use crate::options::TaskOptions;
+
+/// Retries of a request that says nothing about them.
+const HTTP_RETRIES: u32 = 3;
+
+/// How long tasks took before, by name.
+pub(crate) type Estimates = BTreeMap<String, Duration>;
+
+/// The tasks of a run, as far as they are known when it starts.
+#[derive(Debug)]
+pub(crate) struct Blueprint {
+    pub graph: Graph,
+    pub options: Vec<TaskOptions>,
+    /// Limits that the run brings along, beside those its flow defines.
+    pub limits: BTreeMap<String, u32>,
+}
+
+impl Blueprint {
+    pub fn new(
+        flow: &Arc<Flow>,
+        params: &BTreeMap<String, Json>,
+        estimates: &Estimates,
+    ) -> Result<Self, CompileError> {
+        let mut draft = Draft::new(params, estimates);
+        draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[])?;
+        let mut graph = Graph::builder();
+        let mut options = Vec::with_capacity(draft.tasks.len());
+        for task in draft.tasks {
+            let declared = graph.task(&task.name).after(&task.after);
+            if let Some(estimate) = task.estimate {
+                declared.estimate(estimate);
+            }
+            options.push(task.options);
+        }
+        Ok(Self { graph: graph.build()?, options, limits: draft.limits })
+    }
+}
+
+/// Why a flow that was checked still makes no run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum CompileError {
+    #[error("step `{step}`: {error}")]
+    Render {
+        step: String,
+        #[source]
+        error: RenderError,
+    },
+    #[error("step `{step}`: {why}")]
+    Elements { step: String, why: String },
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+/// How the task of a step is treated.
+pub(super) fn options_of(step: &Step) -> TaskOptions {
+    let said = &step.treatment;
+    let mut options = TaskOptions::new();
+    if let Some(priority) = said.priority {
+        options = options.priority(priority);
+    }
+    if let Some(queue) = &said.queue {
+        options = options.queue(queue);
+    }
+    options = match (said.retry, &step.work) {
+        (Some(retry), _) => options.retry(retry),
+        (None, Work::Http(_)) => options.retry(Retry::times(HTTP_RETRIES)),
+        (None, _) => options,
+    };
+    // Waits are ended by the time for the whole step, since each look is an attempt of its own.
+    let is_wait = matches!(step.work, Work::Wait(_));
+    let (attempt, whole) = match is_wait {
+        true => (None, said.step_timeout.or(said.attempt_timeout)),
+        false => (said.attempt_timeout, said.step_timeout),
+    };
+    options = options.attempt_timeout(attempt);
+    if let Some(timeout) = whole {
+        options = options.task_timeout(timeout);
+    }
+    if let Work::Wait(wait) = &step.work
+        && let WaitFor::Time(time) = wait.what
+    {
+        options = options.start_delay(time);
+    }
+    for (limit, units) in &said.limits {
+        options = options.units(limit, *units);
+    }
+    if let Some(deadline) = said.deadline {
+        options = options.deadline(deadline);
+    }
+    if let Some(key) = &said.key {
+        options = options.key(key);
+    }
+    if said.at_most_once {
+        options = options.at_most_once();
+    }
+    with_words(options, step)
+}
+
+/// The words about failure.
+fn with_words(mut options: TaskOptions, step: &Step) -> TaskOptions {
+    let said = &step.treatment;
+    if let Some(word) = said.on_error {
+        options = options.on_error(word);
+    }
+    if let Some(word) = said.on_dependency_error {
+        options = options.on_dependency_error(word);
+    }
+    if said.always || step.place != Place::Flow {
+        options = options.always();
+    }
+    options
+}
+
+/// How the task is treated that gathers what others left: whatever became of them, and without
+/// what the work itself needs.
+pub(super) fn gathering_options(step: &Step) -> TaskOptions {
+    let options = with_words(TaskOptions::new(), step);
+    options.on_dependency_error(OnError::Continue).attempt_timeout(None)
+}

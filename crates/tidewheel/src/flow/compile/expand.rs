@@ -1,0 +1,290 @@
+//! Makes the tasks of steps: those known at the start, and those that are found out later.
+//!
+//! Which elements a list has is rendered here; what their tasks do is not known.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::blueprint::{CompileError, Estimates, gathering_options, options_of};
+use super::scope::Scope;
+use crate::flow::definition::{ChildFlow, Flow, Foreach, ForeachList, Place, Step, Work};
+use crate::flow::template::Context;
+use crate::flow::tree::RenderError;
+use crate::options::TaskOptions;
+
+/// How deep elements and flows may be in each other.
+const TASKS_MAX: usize = 1_000_000;
+
+/// Tasks to be added to a run.
+pub(crate) type NewTasks = Vec<DraftTask>;
+
+/// A task before it is in a graph.
+#[derive(Debug, Clone)]
+pub(crate) struct DraftTask {
+    pub name: String,
+    pub after: Vec<String>,
+    pub estimate: Option<Duration>,
+    pub options: TaskOptions,
+}
+
+/// Tasks under construction.
+pub(crate) struct Draft<'a> {
+    pub tasks: NewTasks,
+    pub limits: BTreeMap<String, u32>,
+    params: &'a BTreeMap<String, Json>,
+    estimates: &'a Estimates,
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(params: &'a BTreeMap<String, Json>, estimates: &'a Estimates) -> Self {
+        Self { tasks: Vec::new(), limits: BTreeMap::new(), params, estimates }
+    }
+
+    /// Adds the tasks of a flow. Its first steps wait for `entry`.
+    pub fn add_scope(&mut self, scope: &Scope, entry: &[String]) -> Result<(), CompileError> {
+        let prefix = scope.prefix();
+        let first = self.tasks.len();
+        // What follows the run waits for all of it, elements and called flows included: when a
+        // failure stops the run, the tasks that gather are over before those they gather from.
+        let mut whole: Option<Vec<String>> = None;
+        for step in &scope.flow.steps {
+            let mut after: Vec<String> =
+                step.after.iter().map(|needed| format!("{prefix}{}", needed.step)).collect();
+            if step.place != Place::Flow {
+                let names = || self.tasks[first..].iter().map(|task| task.name.clone()).collect();
+                after.extend(whole.get_or_insert_with(names).iter().cloned());
+                after.sort_unstable();
+                after.dedup();
+            }
+            if after.is_empty() {
+                after = entry.to_vec();
+            }
+            self.add_step(scope, step, &prefix, after)?;
+        }
+        Ok(())
+    }
+
+    fn add_step(
+        &mut self,
+        scope: &Scope,
+        step: &Arc<Step>,
+        prefix: &str,
+        after: Vec<String>,
+    ) -> Result<(), CompileError> {
+        let name = format!("{prefix}{}", step.name);
+        let Some(foreach) = &step.foreach else {
+            return match &step.work {
+                Work::Flow(_) => self.add_call(scope, step, name, None, after),
+                _ => {
+                    self.add(name, step, after, options_of(step));
+                    Ok(())
+                }
+            };
+        };
+        if let Some(parallel) = foreach.parallel {
+            self.limits.insert(limit_of(scope, step), parallel);
+        }
+        match self.known_elements(scope, step, foreach)? {
+            Some(elements) => {
+                let count = elements.len() as u32;
+                let children = self.add_elements(scope, step, 0..count, &after)?;
+                let gathered = if children.is_empty() { after } else { children };
+                self.add(name, step, gathered, gathering_options(step));
+            }
+            None => {
+                let expander = format!("{name}[]");
+                self.add_plain(expander.clone(), after, gathering_options_of_expander(step));
+                self.add(name, step, vec![expander], gathering_options(step));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds tasks for elements; gives the names of those that the gathering task waits for.
+    pub fn add_elements(
+        &mut self,
+        scope: &Scope,
+        step: &Arc<Step>,
+        elements: std::ops::Range<u32>,
+        after: &[String],
+    ) -> Result<Vec<String>, CompileError> {
+        let prefix = scope.prefix();
+        let limit = step.foreach.as_ref().and_then(|it| it.parallel).map(|_| limit_of(scope, step));
+        let mut names = Vec::new();
+        for element in elements {
+            let name = format!("{prefix}{}[{element}]", step.name);
+            names.push(name.clone());
+            match &step.work {
+                Work::Flow(_) => {
+                    self.add_call(scope, step, name, Some(element), after.to_vec())?;
+                }
+                _ => {
+                    let mut options = options_of(step);
+                    if let Some(limit) = &limit {
+                        options = options.units(limit, 1);
+                    }
+                    self.add(name, step, after.to_vec(), options);
+                }
+            }
+            if self.tasks.len() > TASKS_MAX {
+                let why = format!("the run would have more than {TASKS_MAX} tasks");
+                return Err(CompileError::Elements { step: step.name.clone(), why });
+            }
+        }
+        Ok(names)
+    }
+
+    /// Adds the tasks of a called flow and the one that collects what they leave.
+    fn add_call(
+        &mut self,
+        scope: &Scope,
+        step: &Arc<Step>,
+        name: String,
+        element: Option<u32>,
+        after: Vec<String>,
+    ) -> Result<(), CompileError> {
+        let Some(inside) = scope.inside(step, element) else { return Ok(()) };
+        let first = self.tasks.len();
+        self.add_scope(&inside, &after)?;
+        let mut inner: Vec<String> =
+            self.tasks[first..].iter().map(|task| task.name.clone()).collect();
+        if inner.is_empty() {
+            inner = after;
+        }
+        self.add(name, step, inner, gathering_options(step));
+        Ok(())
+    }
+
+    /// The elements, if they do not depend on what steps leave.
+    fn known_elements(
+        &self,
+        scope: &Scope,
+        step: &Step,
+        foreach: &Foreach,
+    ) -> Result<Option<Vec<Json>>, CompileError> {
+        let mut is_known = scope.calls.is_empty();
+        foreach.list.visit(&mut |leaf| {
+            let mut references = leaf.template.references().iter();
+            is_known &= references.all(|it| it.path.first().is_some_and(|root| root == "params"));
+        });
+        if !is_known {
+            return Ok(None);
+        }
+        let params = Json::Object(self.params.clone().into_iter().collect());
+        let context = Context::new().with("params", params);
+        elements_of(step, foreach, &context).map(Some)
+    }
+
+    fn add(&mut self, name: String, step: &Step, after: Vec<String>, options: TaskOptions) {
+        let learnt = self.estimates.get(&name).copied();
+        let is_gathering = step.foreach.is_some() && !name.ends_with(']')
+            || matches!(step.work, Work::Flow(ChildFlow { .. }));
+        let declared = step.treatment.estimate.filter(|_| !is_gathering);
+        self.tasks.push(DraftTask { name, after, estimate: learnt.or(declared), options });
+    }
+
+    fn add_plain(&mut self, name: String, after: Vec<String>, options: TaskOptions) {
+        self.tasks.push(DraftTask { name, after, estimate: None, options });
+    }
+}
+
+/// The tasks that must wait for elements that are found out late: the one that gathers them, and
+/// those that follow the flows around.
+pub(crate) fn waiting_for_elements(
+    outermost: &Arc<Flow>,
+    scope: &Scope,
+    step: &Step,
+) -> Vec<String> {
+    let mut waiting = vec![format!("{}{}", scope.prefix(), step.name)];
+    let path = scope.path();
+    for length in 0..=path.len() {
+        let Some(around) = Scope::find(outermost, &path[..length]) else { continue };
+        let prefix = around.prefix();
+        let following = around.flow.steps.iter().filter(|step| step.place != Place::Flow);
+        waiting.extend(following.map(|step| match step.foreach.is_some() {
+            true => format!("{prefix}{}[]", step.name),
+            false => format!("{prefix}{}", step.name),
+        }));
+    }
+    waiting
+}
+
+/// The limit that bounds the elements of a step.
+fn limit_of(scope: &Scope, step: &Step) -> String {
+    format!("foreach {}/{}", scope.flow.name, step.name)
+}
+
+/// Finding out which elements there are needs what the step needs, and fails as it would.
+fn gathering_options_of_expander(step: &Step) -> TaskOptions {
+    let mut options = TaskOptions::new().attempt_timeout(None);
+    if let Some(word) = step.treatment.on_error {
+        options = options.on_error(word);
+    }
+    if let Some(word) = step.treatment.on_dependency_error {
+        options = options.on_dependency_error(word);
+    }
+    if step.treatment.always || step.place != Place::Flow {
+        options = options.always();
+    }
+    options
+}
+
+/// What a step is done for.
+pub(crate) fn elements_of(
+    step: &Step,
+    foreach: &Foreach,
+    context: &Context,
+) -> Result<Vec<Json>, CompileError> {
+    let render = |error: RenderError| CompileError::Render { step: step.name.clone(), error };
+    let wrong = |why: String| CompileError::Elements { step: step.name.clone(), why };
+    let list = |value: Json, what: &str| match value {
+        Json::Array(elements) => Ok(elements),
+        other => Err(wrong(format!("{what} must be a list, this is {}", kind(&other)))),
+    };
+    let elements = match &foreach.list {
+        ForeachList::Elements(tree) => {
+            list(tree.render(context).map_err(render)?, "`foreach`")?
+        }
+        ForeachList::Product(axes) => {
+            let mut combinations = vec![serde_json::Map::new()];
+            for (name, tree) in axes {
+                let values = list(tree.render(context).map_err(render)?, &format!("`matrix.{name}`"))?;
+                if combinations.len().saturating_mul(values.len()) > foreach.count_max {
+                    return Err(wrong(format!("more than {} combinations", foreach.count_max)));
+                }
+                let with = |known: &serde_json::Map<String, Json>, value: &Json| {
+                    let mut known = known.clone();
+                    known.insert(name.clone(), value.clone());
+                    known
+                };
+                combinations = combinations
+                    .iter()
+                    .flat_map(|known| values.iter().map(move |value| with(known, value)))
+                    .collect();
+            }
+            combinations.into_iter().map(Json::Object).collect()
+        }
+    };
+    match elements.len() > foreach.count_max {
+        true => Err(wrong(format!(
+            "the list has {} elements, at most {} are taken",
+            elements.len(),
+            foreach.count_max
+        ))),
+        false => Ok(elements),
+    }
+}
+
+fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "nothing",
+        Json::Bool(_) => "a truth value",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "a mapping",
+    }
+}

@@ -1,0 +1,19 @@
+//! From a flow to the graph of a run: which tasks there are, what they wait for, and what each is.
+//!
+//! A step is one task. A step that is done for many elements has one for each, `step[3]`, and one
+//! of its own that gathers what they leave; if the elements are known only when others have run,
+//! a task `step[]` finds out and adds them. A step that calls a flow has a task for each step of
+//! that flow, `step/inner`, and one of its own that collects. So a run is one graph, however flows
+//! are put together, and everything about a task can be told from its name.
+//!
+//! Doing what tasks say is the business of `execute`.
+
+mod blueprint;
+mod expand;
+mod name;
+mod scope;
+
+pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
+pub(crate) use expand::{Draft, elements_of, waiting_for_elements};
+pub(crate) use name::{Role, Segment, TaskName};
+pub(crate) use scope::Scope;

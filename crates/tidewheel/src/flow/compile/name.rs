@@ -1,0 +1,117 @@
+//! Names of tasks: where in the flow, and in flows inside it, a task belongs.
+//!
+//! `fetch`, `fetch[3]`, `fetch[]`, `deploy/check`, `deploy[2]/check`. Names of steps have no
+//! brackets and no slashes, so a name says it all.
+
+use std::fmt;
+
+/// A name taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct TaskName {
+    /// The steps that call the flows around, outermost first.
+    pub scope: Vec<Segment>,
+    /// The step.
+    pub step: String,
+    /// What the task does for the step.
+    pub role: Role,
+}
+
+/// A step that calls a flow, and for which of its elements.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Segment {
+    pub step: String,
+    pub element: Option<u32>,
+}
+
+/// What a task does for its step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// The step itself; if it has elements or calls a flow: gathers what those leave.
+    Step,
+    /// One element.
+    Element(u32),
+    /// Finds out which elements there are.
+    Expand,
+}
+
+impl TaskName {
+    /// Takes a name apart; `None` if it is not one of ours.
+    pub fn parse(name: &str) -> Option<Self> {
+        let (scope, last) = match name.rsplit_once('/') {
+            Some((scope, last)) => (scope, last),
+            None => ("", name),
+        };
+        let segments = scope.split('/').filter(|part| !part.is_empty());
+        let scope = segments
+            .map(|part| match bracketed(part)? {
+                (step, None) => Some(Segment { step, element: None }),
+                (step, Some(element)) => {
+                    Some(Segment { step, element: Some(element.parse().ok()?) })
+                }
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let (step, role) = match bracketed(last)? {
+            (step, None) => (step, Role::Step),
+            (step, Some("")) => (step, Role::Expand),
+            (step, Some(element)) => (step, Role::Element(element.parse().ok()?)),
+        };
+        Some(Self { scope, step, role })
+    }
+
+    /// What stands before the names of tasks in the scope of this one.
+    pub fn prefix(&self) -> String {
+        prefix(&self.scope)
+    }
+}
+
+/// `step[3]` in its two parts.
+fn bracketed(part: &str) -> Option<(String, Option<&str>)> {
+    match part.split_once('[') {
+        Some((step, rest)) => Some((step.to_owned(), Some(rest.strip_suffix(']')?))),
+        None => Some((part.to_owned(), None)),
+    }
+}
+
+pub(crate) fn prefix(scope: &[Segment]) -> String {
+    scope.iter().map(|segment| format!("{segment}/")).collect()
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.element {
+            Some(element) => write!(f, "{}[{element}]", self.step),
+            None => f.write_str(&self.step),
+        }
+    }
+}
+
+impl fmt::Display for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.scope {
+            write!(f, "{segment}/")?;
+        }
+        f.write_str(&self.step)?;
+        match self.role {
+            Role::Step => Ok(()),
+            Role::Element(element) => write!(f, "[{element}]"),
+            Role::Expand => f.write_str("[]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart_and_put_together() {
+        for name in ["a", "a b.c-d", "a[0]", "a[]", "a/b", "a[12]/b", "a[1]/b/c[3]", "a/b[]"] {
+            assert_eq!(TaskName::parse(name).unwrap().to_string(), name);
+        }
+        for name in ["a[x]", "a[1", "a[]/b"] {
+            assert_eq!(TaskName::parse(name), None, "{name}");
+        }
+        let name = TaskName::parse("a[1]/b[2]").unwrap();
+        assert_eq!((name.prefix().as_str(), name.role), ("a[1]/", Role::Element(2)));
+    }
+}

@@ -1,0 +1,106 @@
+//! Requests: `http:` and sources of the types `rest` and `http`.
+
+use super::super::definition::{HttpBody, HttpWork, Idempotency, InputMode};
+use super::super::problem::Problem;
+use super::super::yaml::{Map, Node, Value};
+use super::{Decoder, fields};
+
+impl Decoder<'_> {
+    /// `http:`: a URL, or everything about a request.
+    pub(super) fn http(&mut self, node: &Node) -> Option<HttpWork> {
+        match &node.value {
+            Value::Map(map) => self.request(map, "http"),
+            Value::Text(_) => {
+                let mut map = Map::default();
+                map.insert("url".to_owned(), node.span, node.clone());
+                self.request(&map, "http")
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn request(&mut self, map: &Map, place: &str) -> Option<HttpWork> {
+        let url = self.tree(map.get("url")?, &format!("{place}.url"));
+        let body = match (map.get("json"), map.get("body")) {
+            (Some(_), Some(node)) => {
+                let text = "a request has either `json` or `body`";
+                self.problems.push(Problem::error("contradiction", text).at(node.span));
+                return None;
+            }
+            (Some(node), None) => HttpBody::Json(self.tree(node, &format!("{place}.json"))),
+            (None, Some(node)) => HttpBody::Text {
+                text: self.tree(node, &format!("{place}.body")),
+                content_type: map
+                    .get("content_type")
+                    .map(|node| self.tree(node, &format!("{place}.content_type"))),
+            },
+            (None, None) => HttpBody::None,
+        };
+        let parameter = || fields::owned(map, "param_name").unwrap_or_else(|| "id".to_owned());
+        let input_mode = match fields::word(map, "input_mode").as_deref() {
+            Some("parameter") => InputMode::Parameter(parameter()),
+            Some("body") => InputMode::Body,
+            _ => InputMode::None,
+        };
+        let idempotency = match fields::word(map, "idempotency").as_deref() {
+            Some("step") => Idempotency::Step,
+            Some("none") => Idempotency::None,
+            _ => Idempotency::Attempt,
+        };
+        Some(HttpWork {
+            url,
+            method: map.get("method").map(|node| self.tree(node, &format!("{place}.method"))),
+            headers: self.pairs(map, "headers", place),
+            query: self.pairs(map, "query", place),
+            body,
+            input_mode,
+            total_timeout: fields::duration(map, "timeout"),
+            read_timeout: fields::duration(map, "read_timeout"),
+            accept_status: self.statuses(map),
+            redirects: fields::count(map, "redirects"),
+            bytes_max: fields::size(map, "max_bytes"),
+            idempotency,
+            accepts_any_certificate: fields::boolean(map, "insecure_tls").unwrap_or_default(),
+        })
+    }
+
+    fn pairs(
+        &mut self,
+        map: &Map,
+        key: &str,
+        place: &str,
+    ) -> Vec<(String, super::super::tree::Tree)> {
+        let Some(map) = fields::mapping(map, key) else { return Vec::new() };
+        map.iter()
+            .map(|entry| {
+                let place = format!("{place}.{key}.{}", entry.key);
+                (entry.key.clone(), self.tree(&entry.value, &place))
+            })
+            .collect()
+    }
+
+    fn statuses(&mut self, map: &Map) -> Vec<(u16, u16)> {
+        let mut ranges = Vec::new();
+        for node in fields::many(map, "accept_status") {
+            let range = match &node.value {
+                Value::Int(status) => u16::try_from(*status).ok().map(|status| (status, status)),
+                Value::Text(text) => status_range(text.as_str()),
+                _ => None,
+            };
+            match range {
+                Some(range) => ranges.push(range),
+                None => {
+                    let text = "a status is a number from 100 to 599, or two such as 200-299";
+                    self.problems.push(Problem::error("bad-value", text).at(node.span));
+                }
+            }
+        }
+        ranges
+    }
+}
+
+fn status_range(text: &str) -> Option<(u16, u16)> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let range = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    (100 <= range.0 && range.0 <= range.1 && range.1 <= 599).then_some(range)
+}

@@ -1,0 +1,262 @@
+//! One step.
+
+use std::collections::BTreeMap;
+
+use super::super::definition::{
+    Cache, ChildFlow, Dependency, OutputRule, Place, Step, StepOutput, Surroundings, Work,
+};
+use super::super::problem::Problem;
+use super::super::query::Query;
+use super::super::yaml::{Map, Node, Value};
+use super::{Decoder, fields};
+
+/// What a step can do; exactly one of them.
+const WORKS: [&str; 6] = ["run", "argv", "http", "source", "wait", "flow"];
+/// What templates of outputs may name.
+const RESULT_NAMES: [&str; 8] =
+    ["stdout", "stderr", "code", "returncode", "json", "data", "status", "headers"];
+const NAME_LENGTH_MAX: usize = 100;
+
+impl Decoder<'_> {
+    pub(super) fn step(
+        &mut self,
+        node: &Node,
+        place: Place,
+        sources: &BTreeMap<String, Node>,
+    ) -> Option<Step> {
+        let map = fields::as_mapping(node)?;
+        let name_node = map.get("name")?;
+        let name = fields::name(name_node)?;
+        self.check_name(&name, name_node);
+        let foreach = self.foreach(map);
+        let mut names = Vec::new();
+        if let Some(foreach) = &foreach {
+            names = vec![foreach.variable.clone(), "index".to_owned()];
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.with_names(&names, |decoder| {
+            let (work, from_source) = decoder.work(node, map, &name, sources)?;
+            let own = decoder.surroundings(map);
+            let surroundings = laid_over(own, from_source);
+            Some(Step {
+                description: fields::owned(map, "description"),
+                tags: fields::texts(map, "tags"),
+                place,
+                after: decoder.explicit(map),
+                treatment: decoder.step_treatment(map, &work, sources),
+                span: name_node.span,
+                surroundings,
+                input: map.get("input").map(|node| decoder.tree(node, "input")),
+                outputs: decoder.outputs(map),
+                when: map.get("when").and_then(|node| decoder.expression(node, "when")),
+                foreach,
+                cache: map.get("cache").and_then(|node| decoder.cache(node)),
+                name,
+                work,
+            })
+        })
+    }
+
+    fn check_name(&mut self, name: &str, node: &Node) {
+        let forbidden = ['/', '[', ']', '{', '}', '"', '\'', '\\', '`', '*'];
+        let is_bad = |letter: char| letter.is_control() || forbidden.contains(&letter);
+        let text = if name.trim().is_empty() {
+            "a step needs a name that is not empty".to_owned()
+        } else if name.chars().count() > NAME_LENGTH_MAX {
+            format!("the name of a step has at most {NAME_LENGTH_MAX} letters")
+        } else if name.chars().any(is_bad) || name != name.trim() {
+            "the name of a step has no / [ ] { } quotes, stars or blanks around it".to_owned()
+        } else {
+            return;
+        };
+        self.problems.push(Problem::error("bad-name", text).at(node.span));
+    }
+
+    fn work(
+        &mut self,
+        node: &Node,
+        map: &Map,
+        name: &str,
+        sources: &BTreeMap<String, Node>,
+    ) -> Option<(Work, Surroundings)> {
+        let said: Vec<&str> = WORKS.into_iter().filter(|word| map.get(word).is_some()).collect();
+        let kind = match said[..] {
+            [kind] => kind,
+            [] => {
+                let text = format!("step `{name}` does nothing");
+                let hint = format!("say what it does with one of {}", WORKS.join(", "));
+                let at = map.get("name").unwrap_or(node).span;
+                self.problems.push(Problem::error("no-work", text).at(at).hint(hint));
+                return None;
+            }
+            _ => {
+                let text = format!("step `{name}` does several things: {}", said.join(", "));
+                let at = map.get(said[1]).unwrap_or(node).span;
+                let problem = Problem::error("contradiction", text).at(at);
+                self.problems.push(problem.hint("make a step of each"));
+                return None;
+            }
+        };
+        let value = map.get(kind)?;
+        let work = match kind {
+            "run" => self.shell(value, map.get("shell").map(|_| fields::texts(map, "shell")))?,
+            "argv" => self.argv(fields::list(map, "argv"), value)?,
+            "http" => Work::Http(self.http(value)?),
+            "source" => return self.source_work(value, sources),
+            "wait" => Work::Wait(self.wait(value)?),
+            _ => Work::Flow(self.child(value, map)?),
+        };
+        Some((work, Surroundings::default()))
+    }
+
+    fn child(&mut self, node: &Node, map: &Map) -> Option<ChildFlow> {
+        let flow = self.finder.find(fields::node_text(node)?, node, self.problems)?;
+        let mut params = Vec::new();
+        if let Some(with) = fields::mapping(map, "with") {
+            for entry in with.iter() {
+                if !flow.params.iter().any(|param| param.name == entry.key) {
+                    let text = format!("flow `{}` has no param `{}`", flow.name, entry.key);
+                    self.problems.push(Problem::error("unknown-param", text).at(entry.key_span));
+                }
+                let place = format!("with.{}", entry.key);
+                params.push((entry.key.clone(), self.tree(&entry.value, &place)));
+            }
+        }
+        for param in &flow.params {
+            if param.default.is_none() && !params.iter().any(|(name, _)| *name == param.name) {
+                let text = format!("flow `{}` needs the param `{}`", flow.name, param.name);
+                let hint = format!("add  with: {{ {}: … }}", param.name);
+                self.problems.push(Problem::error("missing-param", text).at(node.span).hint(hint));
+            }
+        }
+        Some(ChildFlow { flow, params })
+    }
+
+    /// How the step is treated; a source's own timeout counts where the step has none.
+    fn step_treatment(
+        &mut self,
+        map: &Map,
+        work: &Work,
+        sources: &BTreeMap<String, Node>,
+    ) -> super::super::definition::Treatment {
+        let mut treatment = self.treatment(map);
+        if treatment.attempt_timeout.is_none() && matches!(work, Work::Process(_)) {
+            let source = map.get("source").and_then(|node| match &node.value {
+                Value::Text(name) => sources.get(name.as_str()),
+                _ => Some(node),
+            });
+            treatment.attempt_timeout = source.and_then(timeout_of);
+        }
+        treatment
+    }
+
+    fn explicit(&mut self, map: &Map) -> Vec<Dependency> {
+        let nodes = fields::many(map, "depends_on");
+        let names = nodes.iter().filter_map(fields::name);
+        names.map(|step| Dependency { step, is_inferred: false }).collect()
+    }
+
+    fn outputs(&mut self, map: &Map) -> Vec<StepOutput> {
+        let mut outputs: Vec<StepOutput> = Vec::new();
+        for node in fields::list(map, "output") {
+            outputs.extend(self.output(node));
+        }
+        if let Some(map) = fields::mapping(map, "outputs") {
+            for entry in map.iter() {
+                let place = format!("outputs.{}", entry.key);
+                let tree = self.with_names(&RESULT_NAMES, |decoder| {
+                    decoder.tree(&entry.value, &place)
+                });
+                outputs.push(StepOutput {
+                    name: entry.key.clone(),
+                    value: OutputRule::Template(tree),
+                });
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for output in &outputs {
+            if !seen.insert(&output.name) {
+                let at = map.get("output").or(map.get("outputs")).map(|node| node.span);
+                let text = format!("there are two outputs called `{}`", output.name);
+                let mut problem = Problem::error("duplicate-output", text);
+                if let Some(at) = at {
+                    problem = problem.at(at);
+                }
+                self.problems.push(problem);
+            }
+        }
+        outputs
+    }
+
+    fn output(&mut self, node: &Node) -> Option<StepOutput> {
+        let map = fields::as_mapping(node)?;
+        let name = fields::name(map.get("name")?)?;
+        let value = match fields::word(map, "type").as_deref() {
+            Some("jmespath") => OutputRule::Query(self.query(node, map)?),
+            Some("json") => {
+                let text = "`type: json` is the old word for `type: raw`";
+                self.problems.push(
+                    Problem::warning("deprecated", text).at(map.get("type").unwrap_or(node).span),
+                );
+                OutputRule::Raw
+            }
+            _ => OutputRule::Raw,
+        };
+        Some(StepOutput { name, value })
+    }
+
+    fn query(&mut self, node: &Node, map: &Map) -> Option<Query> {
+        let Some(value) = map.get("value") else {
+            let text = "an output of `type: jmespath` needs a `value`";
+            self.problems.push(Problem::error("missing-key", text).at(node.span));
+            return None;
+        };
+        let Value::Text(text) = &value.value else { return None };
+        match Query::parse(text.as_str()) {
+            Ok(query) => Some(query),
+            Err(error) => {
+                let span = match error.offset {
+                    Some(offset) => text.span_of(offset..offset + 1),
+                    None => value.span,
+                };
+                self.problems.push(Problem::error("bad-jmespath", error.message).at(span));
+                None
+            }
+        }
+    }
+
+    fn cache(&mut self, node: &Node) -> Option<Cache> {
+        let map = match &node.value {
+            Value::Bool(false) => return None,
+            Value::Map(map) => map.clone(),
+            _ => Map::default(),
+        };
+        let mut trees = |key: &str| -> Vec<_> {
+            let nodes = fields::list(&map, key);
+            nodes.iter().map(|node| self.tree(node, &format!("cache.{key}"))).collect()
+        };
+        let (inputs, outputs) = (trees("inputs"), trees("outputs"));
+        let key = map.get("key").map(|node| self.tree(node, "cache.key"));
+        Some(Cache { inputs, outputs, key })
+    }
+}
+
+fn timeout_of(source: &Node) -> Option<std::time::Duration> {
+    let map = fields::as_mapping(source)?;
+    fields::duration(fields::mapping(map, "configuration")?, "timeout")
+}
+
+/// What the step says of its process wins over what its source says.
+fn laid_over(own: Surroundings, source: Surroundings) -> Surroundings {
+    let mut env = source.env;
+    for (name, tree) in own.env {
+        env.retain(|(known, _)| *known != name);
+        env.push((name, tree));
+    }
+    Surroundings {
+        env,
+        inherit: own.inherit.or(source.inherit),
+        cwd: own.cwd.or(source.cwd),
+        ..own
+    }
+}

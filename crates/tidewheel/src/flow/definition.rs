@@ -1,0 +1,468 @@
+//! What a checked flow says: steps, what they do, what they wait for, how they are treated.
+//!
+//! Plain data. It is made by `decode`, turned into a run by `compile`, and carried out by
+//! `execute`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tidewheel_core::policy::{OnError, Priority, Retry};
+use tidewheel_core::schedule::ScheduleSpec;
+use tidewheel_core::spec::{LimitSpec, OnStop, QueueSpec, RunOrder};
+
+use super::problem::Span;
+use super::query::Query;
+use super::tree::{Leaf, Tree};
+
+/// A flow that was checked and can be run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// What can be said when a run is started.
+    pub params: Vec<Param>,
+    /// Its steps, those that follow the run included.
+    pub steps: Vec<Arc<Step>>,
+    /// How it is run as a whole.
+    pub runner: Runner,
+    /// Caps that steps share, resources among them.
+    pub limits: BTreeMap<String, LimitSpec>,
+    /// Lanes that share the slots.
+    pub queues: BTreeMap<String, QueueSpec>,
+    /// When it is run by itself.
+    pub schedules: Vec<FlowSchedule>,
+    /// The folder that relative paths start at.
+    pub folder: PathBuf,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) env: Vec<(String, Tree)>,
+    /// What templates know as `sources`: for env sources the names of variables, for others the
+    /// definition as it stands.
+    pub(crate) sources: BTreeMap<String, SourceView>,
+}
+
+impl Flow {
+    /// The step called `name`.
+    #[must_use]
+    pub fn step(&self, name: &str) -> Option<&Arc<Step>> {
+        self.steps.iter().find(|step| step.name == name)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum SourceView {
+    Variables(Vec<String>),
+    Definition(Json),
+}
+
+/// Something that can be said when a run is started.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// What kind of value it takes.
+    pub kind: ParamKind,
+    /// Its value when nothing is said; without one it must be said.
+    pub default: Option<Json>,
+    /// The only values it may have, unless empty.
+    pub choices: Vec<Json>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The least a number may be.
+    pub min: Option<f64>,
+    /// The most a number may be.
+    pub max: Option<f64>,
+    /// What a text must look like, with `*` and `?`.
+    pub pattern: Option<String>,
+}
+
+/// What kind of value a param takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A text.
+    Text,
+    /// A whole number.
+    Int,
+    /// A number.
+    Number,
+    /// True or false.
+    Bool,
+    /// A list.
+    List,
+    /// A mapping.
+    Map,
+    /// Anything.
+    Any,
+}
+
+impl ParamKind {
+    /// The word in files.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Int => "int",
+            Self::Number => "number",
+            Self::Bool => "bool",
+            Self::List => "list",
+            Self::Map => "map",
+            Self::Any => "any",
+        }
+    }
+}
+
+/// Where a secret comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Secret {
+    pub name: String,
+    pub origin: SecretOrigin,
+    pub is_optional: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum SecretOrigin {
+    Variable(String),
+    File(PathBuf),
+    Command(Vec<String>),
+}
+
+/// How a flow is run as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Runner {
+    /// Steps at once, where the file says so.
+    pub max_workers: Option<u32>,
+    /// What a failure means where no step has a word.
+    pub on_error: OnError,
+    /// What becomes of running steps when a failure stops the run.
+    pub on_stop: OnStop,
+    /// Time for the whole run.
+    pub timeout: Option<Duration>,
+    /// Which of the steps that could start goes first.
+    pub order: RunOrder,
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self {
+            max_workers: None,
+            on_error: OnError::Fail,
+            on_stop: OnStop::Finish,
+            timeout: None,
+            order: RunOrder::CriticalPath,
+        }
+    }
+}
+
+/// When a flow is run by itself.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FlowSchedule {
+    /// Trigger and policies.
+    pub spec: ScheduleSpec,
+    /// The rule as the file has it.
+    pub text: String,
+    /// The params of these runs.
+    pub params: BTreeMap<String, Json>,
+}
+
+/// One thing to be done.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Whether it belongs to the flow itself or follows it.
+    pub place: Place,
+    /// What it waits for, written down or found in templates, in order of the file.
+    pub after: Vec<Dependency>,
+    /// How it is treated.
+    pub treatment: Treatment,
+    pub(crate) span: Span,
+    pub(crate) work: Work,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) input: Option<Tree>,
+    pub(crate) outputs: Vec<StepOutput>,
+    pub(crate) when: Option<Leaf>,
+    pub(crate) foreach: Option<Foreach>,
+    pub(crate) cache: Option<Cache>,
+}
+
+/// What a step waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// The step.
+    pub step: String,
+    /// Whether it was found in a template and not written down.
+    pub is_inferred: bool,
+}
+
+/// When a step has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// It is part of the flow.
+    Flow,
+    /// It follows a run in which all went well.
+    OnSuccess,
+    /// It follows a run that failed.
+    OnFailure,
+    /// It follows every run.
+    Finally,
+}
+
+/// How a step is treated by the scheduler. What the file does not say is left open.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Treatment {
+    /// 0 to 100.
+    pub priority: Option<Priority>,
+    /// The queue it waits in.
+    pub queue: Option<String>,
+    /// What follows a failed attempt.
+    pub retry: Option<Retry>,
+    /// Time for one attempt.
+    pub attempt_timeout: Option<Duration>,
+    /// Time for all attempts and the waits between.
+    pub step_timeout: Option<Duration>,
+    /// Limits and resources, with units.
+    pub limits: BTreeMap<String, u32>,
+    /// When it should have ended, from the start of the run.
+    pub deadline: Option<Duration>,
+    /// How long it is expected to take.
+    pub estimate: Option<Duration>,
+    /// What its failure means.
+    pub on_error: Option<OnError>,
+    /// What the failure of something it needs means.
+    pub on_dependency_error: Option<OnError>,
+    /// Whether it runs whatever became of the others.
+    pub always: bool,
+    /// Whether it is never tried again when nobody knows whether it took effect.
+    pub at_most_once: bool,
+    /// Steps of one key run one at a time.
+    pub key: Option<String>,
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    /// Starts a process.
+    Process(ProcessWork),
+    /// Sends a request.
+    Http(HttpWork),
+    /// Reads variables of our own environment.
+    Env(Vec<String>),
+    /// Reads a file.
+    File(FileWork),
+    /// Waits.
+    Wait(Wait),
+    /// Runs the steps of another flow.
+    Flow(ChildFlow),
+}
+
+impl Work {
+    /// The word for it in plans and pictures.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Process(_) => "process",
+            Self::Http(_) => "http",
+            Self::Env(_) => "env",
+            Self::File(_) => "file",
+            Self::Wait(_) => "wait",
+            Self::Flow(_) => "flow",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessWork {
+    pub command: CommandLine,
+    pub pass_to: PassTo,
+    /// Whether undefined names in `pass_to: template` are errors.
+    pub is_strict: bool,
+    pub shown: Shown,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum CommandLine {
+    /// A text for a shell, and the shell with its arguments if not the usual one.
+    Shell { text: String, shell: Option<Vec<String>> },
+    /// A program with arguments.
+    Argv(Vec<Tree>),
+}
+
+/// How a process gets the input of its step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassTo {
+    Argument,
+    Stdin,
+    Template,
+}
+
+/// What may be shown of a command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    pub is_full: bool,
+    pub hidden_places: Option<Vec<usize>>,
+    pub hidden_words: Option<Vec<String>>,
+}
+
+/// What surrounds a process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surroundings {
+    pub env: Vec<(String, Tree)>,
+    pub inherit: Option<Vec<String>>,
+    pub cwd: Option<Tree>,
+    pub stdin: Option<Tree>,
+    pub grace: Option<Duration>,
+    pub output_max: Option<u64>,
+    pub limits: ResourceLimits,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ResourceLimits {
+    pub cpu_time: Option<Duration>,
+    pub memory: Option<u64>,
+    pub processes: Option<u64>,
+    pub open_files: Option<u64>,
+    pub file_size: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HttpWork {
+    pub url: Tree,
+    pub method: Option<Tree>,
+    pub headers: Vec<(String, Tree)>,
+    pub query: Vec<(String, Tree)>,
+    pub body: HttpBody,
+    pub input_mode: InputMode,
+    pub total_timeout: Option<Duration>,
+    pub read_timeout: Option<Duration>,
+    pub accept_status: Vec<(u16, u16)>,
+    pub redirects: Option<u32>,
+    pub bytes_max: Option<u64>,
+    pub idempotency: Idempotency,
+    pub accepts_any_certificate: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum HttpBody {
+    None,
+    Json(Tree),
+    Text { text: Tree, content_type: Option<Tree> },
+}
+
+/// How a request gets the input of its step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InputMode {
+    None,
+    Parameter(String),
+    Body,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idempotency {
+    Attempt,
+    Step,
+    None,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct FileWork {
+    pub path: Tree,
+    pub format: Option<FileFormat>,
+    pub bytes_max: u64,
+    pub is_optional: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileFormat {
+    Text,
+    Json,
+    Yaml,
+    Lines,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Wait {
+    pub what: WaitFor,
+    pub every: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum WaitFor {
+    Time(Duration),
+    Instant(Tree),
+    File(Tree),
+    Http(Box<HttpWork>),
+    Approval(Option<String>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ChildFlow {
+    pub flow: Arc<Flow>,
+    pub params: Vec<(String, Tree)>,
+}
+
+/// A value that a step leaves for others.
+#[derive(Debug, Clone)]
+pub(crate) struct StepOutput {
+    pub name: String,
+    pub value: OutputRule,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum OutputRule {
+    /// All of the data.
+    Raw,
+    /// A part of the data.
+    Query(Query),
+    /// Whatever the template makes of the result.
+    Template(Tree),
+}
+
+/// A step that is done for many elements.
+#[derive(Debug, Clone)]
+pub(crate) struct Foreach {
+    pub list: ForeachList,
+    /// What the element is called in templates.
+    pub variable: String,
+    pub parallel: Option<u32>,
+    pub count_max: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ForeachList {
+    /// The elements of one list.
+    Elements(Tree),
+    /// All combinations of several.
+    Product(Vec<(String, Tree)>),
+}
+
+impl ForeachList {
+    pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        match self {
+            Self::Elements(tree) => tree.visit(visit),
+            Self::Product(axes) => axes.iter().for_each(|(_, tree)| tree.visit(visit)),
+        }
+    }
+}
+
+/// When the work of a step need not be done again.
+#[derive(Debug, Clone)]
+pub(crate) struct Cache {
+    pub inputs: Vec<Tree>,
+    pub outputs: Vec<Tree>,
+    pub key: Option<Tree>,
+}

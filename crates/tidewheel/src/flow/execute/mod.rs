@@ -1,0 +1,24 @@
+//! Carries out the tasks of a flow's run: renders what a step says, has it done, keeps what it
+//! leaves.
+//!
+//! One attempt in, one outcome out. When an attempt is made, and what follows from its outcome, is
+//! decided by the scheduler.
+
+mod cache;
+mod context;
+mod end;
+mod file;
+mod gather;
+mod http;
+mod means;
+mod outputs;
+mod process;
+mod runner;
+mod secrets;
+mod standing;
+mod wait;
+
+pub use means::{Answers, Means};
+pub use outputs::Outputs;
+pub use runner::FlowRunner;
+pub use secrets::{SecretError, Secrets};

@@ -1,0 +1,88 @@
+//! [`Outputs`]: what the tasks of a run have left for each other.
+//!
+//! It is a copy of what the store keeps, for templates to read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::{Map, Value as Json};
+
+use crate::flow::template::{Data, Lookup};
+use crate::store::{OutputRecord, OutputValue};
+
+/// What tasks of a run have left, by the name of the task.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    by_task: RwLock<HashMap<String, Kept>>,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    values: Arc<Map<String, Json>>,
+    /// The same, as templates read it.
+    data: Data,
+}
+
+impl Outputs {
+    /// Keeps what a task left.
+    pub fn insert(&self, task: &str, values: Map<String, Json>) {
+        let data = Data::from(Json::Object(values.clone()));
+        let kept = Kept { values: Arc::new(values), data };
+        self.by_task.write().unwrap_or_else(PoisonError::into_inner).insert(task.to_owned(), kept);
+    }
+
+    /// What a task left, if it has succeeded.
+    #[must_use]
+    pub fn of(&self, task: &str) -> Option<Arc<Map<String, Json>>> {
+        let kept = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
+        kept.get(task).map(|kept| Arc::clone(&kept.values))
+    }
+
+    fn data(&self, task: &str) -> Option<Data> {
+        let kept = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
+        kept.get(task).map(|kept| kept.data.clone())
+    }
+}
+
+/// The outputs of one flow's steps, as templates know them: `flows`.
+pub(super) struct FlowsLookup {
+    pub outputs: Arc<Outputs>,
+    pub prefix: String,
+    pub steps: Arc<[String]>,
+}
+
+impl Lookup for FlowsLookup {
+    fn value(&self, name: &str) -> Option<Data> {
+        self.outputs.data(&format!("{}{name}", self.prefix))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let is_there = |name: &&String| self.value(name).is_some();
+        self.steps.iter().filter(is_there).cloned().collect()
+    }
+}
+
+/// Outputs as a store keeps them: each as JSON.
+pub(super) fn to_records(values: &Map<String, Json>) -> Vec<OutputRecord> {
+    values
+        .iter()
+        .map(|(name, value)| OutputRecord {
+            name: name.clone(),
+            value: OutputValue::Bytes(value.to_string().into_bytes()),
+        })
+        .collect()
+}
+
+/// Outputs as a store gave them back. What cannot be read is left out.
+#[must_use]
+pub(crate) fn from_records(records: &[OutputRecord]) -> Map<String, Json> {
+    records
+        .iter()
+        .filter_map(|record| match &record.value {
+            OutputValue::Bytes(bytes) => {
+                Some((record.name.clone(), serde_json::from_slice(bytes).ok()?))
+            }
+            OutputValue::File { .. } => None,
+        })
+        .collect()
+}

@@ -1,0 +1,271 @@
+//! [`FlowRunner`]: one attempt at a task of a flow's run, from conditions to outputs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value as Json};
+use tidewheel_core::input::Outcome;
+
+use super::context::Position;
+use super::end::{Success, Trouble};
+use super::means::Means;
+use super::outputs::{Outputs, to_records};
+use super::secrets::Secrets;
+use crate::attempt::Attempt;
+use crate::flow::compile::{Role, Scope, Segment};
+use crate::flow::definition::{Flow, OutputRule, Step, Work};
+use crate::flow::template::Context;
+use crate::store::AttemptRecord;
+
+/// Carries out the attempts of one run of a flow.
+#[derive(Debug)]
+pub struct FlowRunner {
+    pub(super) flow: Arc<Flow>,
+    pub(super) params: BTreeMap<String, Json>,
+    pub(super) secrets: Secrets,
+    pub(super) outputs: Arc<Outputs>,
+    pub(super) means: Arc<Means>,
+    /// The folder that relative paths start at, as an absolute path.
+    pub(super) folder: PathBuf,
+    elements: Mutex<HashMap<Vec<Segment>, Arc<Vec<Json>>>>,
+}
+
+impl FlowRunner {
+    /// A runner for one run.
+    #[must_use]
+    pub fn new(
+        flow: Arc<Flow>,
+        params: BTreeMap<String, Json>,
+        secrets: Secrets,
+        outputs: Arc<Outputs>,
+        means: Arc<Means>,
+    ) -> Self {
+        let folder = std::path::absolute(&flow.folder).unwrap_or_else(|_| flow.folder.clone());
+        let elements = Mutex::default();
+        Self { flow, params, secrets, outputs, means, folder, elements }
+    }
+
+    /// The flow.
+    #[must_use]
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// What tasks have left so far.
+    #[must_use]
+    pub fn outputs(&self) -> &Arc<Outputs> {
+        &self.outputs
+    }
+
+    /// Makes one attempt at a task.
+    pub async fn attempt(&self, attempt: Attempt) -> Outcome {
+        let task = attempt.task_name().unwrap_or_default();
+        match self.carry_out(&task, &attempt).await {
+            Ok((record, outputs)) => {
+                let outputs_kept = to_records(&outputs);
+                self.outputs.insert(&task, outputs);
+                let outcome = record.outcome.clone().unwrap_or_else(|| "succeeded".to_owned());
+                self.keep(&attempt, AttemptRecord {
+                    outcome: Some(outcome),
+                    outputs: outputs_kept,
+                    ..record
+                });
+                Outcome::Succeeded
+            }
+            Err(trouble) => self.conclude(&attempt, trouble),
+        }
+    }
+
+    fn conclude(&self, attempt: &Attempt, trouble: Trouble) -> Outcome {
+        let Trouble { mut outcome, mut record } = trouble;
+        if let Outcome::Failed(failure) = &mut outcome {
+            failure.message = self.secrets.mask(&failure.message).into();
+            record.error = Some(failure.message.to_string());
+            record.outcome = Some("failed".to_owned());
+        }
+        if record != AttemptRecord::default() {
+            self.keep(attempt, record);
+        }
+        outcome
+    }
+
+    fn keep(&self, attempt: &Attempt, record: AttemptRecord) {
+        (self.means.record)(AttemptRecord {
+            task: attempt.id(),
+            attempt: attempt.number(),
+            ..record
+        });
+    }
+
+    async fn carry_out(
+        &self,
+        task: &str,
+        attempt: &Attempt,
+    ) -> Result<(AttemptRecord, Map<String, Json>), Trouble> {
+        let position = self.position(task)?;
+        if !self.has_its_turn(&position, attempt)? {
+            return Err(Trouble::skipped());
+        }
+        let context = self.context(&position, attempt)?;
+        // Gathering nothing is right for elements whose conditions did not hold.
+        let gathers = self.gathers(&position);
+        if !gathers && !holds(&position.step, &context)? {
+            return Err(Trouble::skipped());
+        }
+        if position.name.role == Role::Expand {
+            self.expand(&position, attempt)?;
+            return Ok((AttemptRecord::default(), Map::new()));
+        }
+        if gathers {
+            return Ok((AttemptRecord::default(), self.gather(&position, attempt)?));
+        }
+        let work = self.prepare_cache(&position, &context).await?;
+        if let Some(outputs) = work.as_ref().and_then(|cache| cache.found()) {
+            let record = AttemptRecord { outcome: Some("cached".into()), ..Default::default() };
+            return Ok((record, outputs));
+        }
+        let success = self.work(&position, &context, attempt).await?;
+        let outputs = self.take_outputs(&position.step, &success, &context)?;
+        if let Some(cache) = work {
+            cache.keep(&outputs);
+        }
+        Ok((success.record, outputs))
+    }
+
+    /// Whether a task only gathers what others left.
+    fn gathers(&self, position: &Position) -> bool {
+        let calls_flow = matches!(position.step.work, Work::Flow(_));
+        match position.name.role {
+            Role::Step => calls_flow || position.step.foreach.is_some(),
+            Role::Element(_) => calls_flow,
+            Role::Expand => false,
+        }
+    }
+
+    async fn work(
+        &self,
+        position: &Position,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let step = &*position.step;
+        let input = match &step.input {
+            Some(tree) => Some(tree.render(context)?),
+            None => None,
+        };
+        match &step.work {
+            Work::Process(process) => {
+                self.run_process(position, process, input, context, attempt).await
+            }
+            Work::Http(request) => self.send(request, input, context, attempt).await,
+            Work::Env(names) => {
+                Ok(Success { data: super::context::variables(names), ..Success::default() })
+            }
+            Work::File(file) => self.read_file(file, step, context).await,
+            Work::Wait(wait) => self.wait(wait, step, context, attempt).await,
+            Work::Flow(_) => Ok(Success::default()),
+        }
+    }
+
+    fn take_outputs(
+        &self,
+        step: &Step,
+        success: &Success,
+        context: &Context,
+    ) -> Result<Map<String, Json>, Trouble> {
+        let mut outputs = Map::new();
+        if step.outputs.is_empty() {
+            return Ok(outputs);
+        }
+        let mut extended = None;
+        for output in &step.outputs {
+            let value = match &output.value {
+                OutputRule::Raw => success.data.clone(),
+                OutputRule::Query(query) => query.search(&success.data).map_err(|error| {
+                    Trouble::permanent(format!("output `{}`: {}", output.name, error.message))
+                })?,
+                OutputRule::Template(tree) => {
+                    let context = extended.get_or_insert_with(|| success.names(context.clone()));
+                    tree.render(context)?
+                }
+            };
+            if self.secrets.are_in(&value.to_string()) {
+                let text = format!("output `{}` holds a secret, and outputs are stored", output.name);
+                return Err(Trouble::permanent(text));
+            }
+            outputs.insert(output.name.clone(), value);
+        }
+        Ok(outputs)
+    }
+
+    pub(super) fn known_elements(&self, path: &[Segment]) -> Option<Arc<Vec<Json>>> {
+        let known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(path).cloned()
+    }
+
+    pub(super) fn remember_elements(&self, path: Vec<Segment>, elements: &Arc<Vec<Json>>) {
+        let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(path, Arc::clone(elements));
+    }
+
+    /// The folder a step runs in.
+    pub(super) fn folder_of(&self, step: &Step, context: &Context) -> Result<PathBuf, Trouble> {
+        match &step.surroundings.cwd {
+            Some(tree) => Ok(self.folder.join(Path::new(&tree.render_text(context)?))),
+            None => Ok(self.folder.clone()),
+        }
+    }
+
+    /// Whether the flows around call this one at all: the conditions of the calls.
+    pub(super) fn is_called(&self, scope: &Scope) -> Result<bool, Trouble> {
+        let Some((segment, step)) = scope.calls.last() else { return Ok(true) };
+        let Some(around) = scope.around(&self.flow) else { return Ok(true) };
+        if !self.is_called(&around)? {
+            return Ok(false);
+        }
+        let mut context = self.scope_context(&around)?;
+        if let Some(element) = segment.element {
+            context = self.with_element(context, &around, step, element)?;
+        }
+        holds(step, &context)
+    }
+}
+
+impl Success {
+    /// What templates of outputs may name.
+    fn names(&self, context: Context) -> Context {
+        let part = |name: &str| self.data.get(name).cloned().unwrap_or(Json::Null);
+        let code = self.code.map_or(Json::Null, Json::from);
+        let mut context = context
+            .with("data", self.data.clone())
+            .with("code", code.clone())
+            .with("status", code.clone())
+            .with("returncode", code)
+            .with("headers", Json::Object(self.headers.clone()))
+            .with("stdout", part("stdout"))
+            .with("stderr", part("stderr"));
+        let json = match self.data.get("stdout") {
+            Some(_) => self.data.get("json"),
+            None => Some(&self.data),
+        };
+        if let Some(json) = json {
+            context = context.with("json", json.clone());
+        }
+        context
+    }
+}
+
+/// Whether the condition of a step holds.
+fn holds(step: &Step, context: &Context) -> Result<bool, Trouble> {
+    let Some(when) = &step.when else { return Ok(true) };
+    Ok(match when.render(context)? {
+        Json::Null => false,
+        Json::Bool(value) => value,
+        Json::Number(number) => number.as_f64() != Some(0.0),
+        // What a program printed is text.
+        Json::String(text) => !matches!(text.trim(), "" | "false" | "False" | "0" | "no" | "null"),
+        Json::Array(values) => !values.is_empty(),
+        Json::Object(values) => !values.is_empty(),
+    })
+}

@@ -1,0 +1,85 @@
+//! Steps that wait. Each look is an attempt; between two of them nothing is held.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use tidewheel_core::input::Outcome;
+use tidewheel_core::time::Timestamp;
+
+use super::end::{Success, Trouble};
+use super::runner::FlowRunner;
+use crate::attempt::Attempt;
+use crate::flow::definition::{Step, Wait, WaitFor};
+use crate::flow::instant;
+use crate::flow::template::Context;
+
+/// The longest sleep towards an instant: the wall clock may be moved meanwhile.
+const NAP_MAX: Duration = Duration::from_secs(60);
+
+impl FlowRunner {
+    pub(super) async fn wait(
+        &self,
+        wait: &Wait,
+        step: &Step,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        match &wait.what {
+            // The scheduler has let the time pass before the attempt.
+            WaitFor::Time(_) => Ok(Success::default()),
+            WaitFor::Instant(tree) => {
+                let text = tree.render_text(context)?;
+                let until = instant::parse(&text).ok_or_else(|| {
+                    Trouble::permanent(format!("`{text}` is no instant such as 2030-01-31T08:00:00Z"))
+                })?;
+                let left = until.since(now());
+                match left.is_zero() {
+                    true => Ok(Success::default()),
+                    false => Err(Trouble::postponed(left.min(NAP_MAX))),
+                }
+            }
+            WaitFor::File(tree) => {
+                let path = self.folder_of(step, context)?.join(tree.render_text(context)?);
+                match path.try_exists() {
+                    Ok(true) => Ok(Success { data: json!(path), ..Success::default() }),
+                    Ok(false) => Err(Trouble::postponed(wait.every)),
+                    Err(error) => Err(Trouble::passing(format!("{}: {error}", path.display()))),
+                }
+            }
+            WaitFor::Http(request) => match self.send(request, None, context, attempt).await {
+                // What can never succeed is not waited for.
+                Err(trouble) if !is_hopeless(&trouble.outcome) => {
+                    Err(Trouble::postponed(wait.every))
+                }
+                other => other,
+            },
+            WaitFor::Approval(_) => self.approval(wait, attempt),
+        }
+    }
+
+    fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {
+        let Some(answers) = &self.means.answers else {
+            return Err(Trouble::permanent("nobody can be asked for approval here"));
+        };
+        let Some(answer) = answers.answer(attempt.id()) else {
+            return Err(Trouble::postponed(wait.every));
+        };
+        if answer.is_approved {
+            let data = json!({ "by": answer.by, "note": answer.note });
+            return Ok(Success { data, ..Success::default() });
+        }
+        let note = answer.note.map(|note| format!(": {note}")).unwrap_or_default();
+        Err(Trouble::permanent(format!("rejected by {}{note}", answer.by)))
+    }
+}
+
+/// Whether a request is wrong in itself; that the other side says no may change.
+fn is_hopeless(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if failure.permanent
+        && !failure.message.starts_with("HTTP status"))
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

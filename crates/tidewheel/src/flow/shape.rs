@@ -1,0 +1,226 @@
+//! The shape of flow files as data: which keys there are, what kind of value each takes, and what
+//! it is for.
+//!
+//! One table per mapping serves everybody: the check of a file, the words offered for a misspelt
+//! one, and the JSON Schema for editors. The tables are in `keys`; what the values mean is not
+//! known here.
+
+use super::literal;
+use super::problem::{Problem, Problems, nearest};
+use super::yaml::{Map, Node, Value};
+
+/// A mapping with known keys.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// What the mapping is, for messages and the schema: `a step`.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    pub keys: &'static [Key],
+}
+
+impl Shape {
+    pub fn key(&self, name: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+/// One key of a mapping.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub is_required: bool,
+    /// What it says, for people; the schema shows it in editors.
+    pub about: &'static str,
+}
+
+/// What kind of value is taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// Anything; texts in it are templates, at any depth.
+    Any,
+    /// A text as it stands.
+    Text,
+    /// A text, number or truth value, rendered as a template.
+    Template,
+    /// A condition, with or without braces around it.
+    Expression,
+    Bool,
+    Integer {
+        min: i64,
+        max: i64,
+    },
+    /// Such as `30s`, `1h 30m`, or seconds as a number.
+    Duration,
+    /// Such as `64MiB`, or bytes as a number.
+    Size,
+    /// So many per time, such as `10/1m`.
+    Rate,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    List(&'static Kind),
+    /// One of it, or a list of it.
+    Many(&'static Kind),
+    /// A mapping with names of the author's own.
+    Map(&'static Kind),
+    Object(&'static Shape),
+    /// Several kinds that differ at first sight.
+    Either(&'static [Kind]),
+}
+
+impl Kind {
+    /// Whether a value could be meant as this kind, judged by its outside only.
+    fn could_be(&self, value: &Value) -> bool {
+        let is_text = matches!(value, Value::Text(_));
+        let is_scalar = !matches!(value, Value::List(_) | Value::Map(_));
+        let is_number = matches!(value, Value::Int(_) | Value::Float(_));
+        match self {
+            Self::Any => true,
+            Self::Text | Self::Rate => is_text,
+            Self::Choice(words) => is_text || words.contains(&scalar_word(value)),
+            Self::Template => is_scalar,
+            Self::Expression => is_text || matches!(value, Value::Bool(_)),
+            Self::Bool => matches!(value, Value::Bool(_)),
+            Self::Integer { .. } => matches!(value, Value::Int(_)),
+            Self::Duration | Self::Size => is_text || is_number,
+            Self::List(_) => matches!(value, Value::List(_)),
+            Self::Many(kind) => matches!(value, Value::List(_)) || kind.could_be(value),
+            Self::Map(_) | Self::Object(_) => matches!(value, Value::Map(_)),
+            Self::Either(kinds) => kinds.iter().any(|kind| kind.could_be(value)),
+        }
+    }
+
+    /// The kind in words, to go after "expected".
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Any => "any value".to_owned(),
+            Self::Text => "a text".to_owned(),
+            Self::Template => "a text (templates are rendered)".to_owned(),
+            Self::Expression => "a condition such as `flows.check.ok`".to_owned(),
+            Self::Bool => "true or false".to_owned(),
+            Self::Integer { min, max: i64::MAX } => format!("a whole number from {min}"),
+            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Duration => "a duration such as `30s` or `1h 30m`".to_owned(),
+            Self::Size => "a size such as `64MiB`".to_owned(),
+            Self::Rate => "a rate such as `10/1m`".to_owned(),
+            Self::Choice(words) => format!("one of {}", quoted(words)),
+            Self::List(kind) => format!("a list, each {}", kind.in_words()),
+            Self::Many(kind) => format!("{}, or a list of them", kind.in_words()),
+            Self::Map(kind) => format!("a mapping of names to {}", kind.in_words()),
+            Self::Object(shape) => format!("a mapping ({})", shape.name),
+            Self::Either(kinds) => {
+                let words: Vec<String> = kinds.iter().map(Self::in_words).collect();
+                words.join(", or ")
+            }
+        }
+    }
+}
+
+/// YAML reads some words as something else; as choices they are words.
+fn scalar_word(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Null => "null",
+        _ => "",
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
+}
+
+/// Reports everything about `node` that does not fit `kind`. What was reported here need not be
+/// reported again by whoever reads the value.
+pub(crate) fn check(node: &Node, kind: &Kind, what: &str, problems: &mut Problems) {
+    if !kind.could_be(&node.value) {
+        problems.push(
+            Problem::error("wrong-type", format!("{what} must be {}", kind.in_words()))
+                .at(node.span)
+                .label(format!("this is {}", node.kind())),
+        );
+        return;
+    }
+    match (kind, &node.value) {
+        (Kind::List(kind), Value::List(nodes)) => check_all(nodes, kind, what, problems),
+        (Kind::Many(kind), Value::List(nodes)) => check_all(nodes, kind, what, problems),
+        (Kind::Many(kind), _) => check(node, kind, what, problems),
+        (Kind::Map(kind), Value::Map(map)) => {
+            for entry in map.iter() {
+                check(&entry.value, kind, &format!("`{}` of {what}", entry.key), problems);
+            }
+        }
+        (Kind::Object(shape), Value::Map(map)) => check_object(node, map, shape, problems),
+        (Kind::Either(kinds), value) => {
+            if let Some(kind) = kinds.iter().find(|kind| kind.could_be(value)) {
+                check(node, kind, what, problems);
+            }
+        }
+        (Kind::Integer { min, max }, Value::Int(number)) if number < min || number > max => {
+            let text = format!("{what} must be {}", kind.in_words());
+            problems.push(Problem::error("out-of-range", text).at(node.span));
+        }
+        (Kind::Choice(words), _) => check_choice(node, words, what, problems),
+        (Kind::Duration, _) => say(node, what, literal::duration(node).err(), problems),
+        (Kind::Size, _) => say(node, what, literal::size(node).err(), problems),
+        (Kind::Rate, _) => say(node, what, literal::rate(node).err(), problems),
+        _ => {}
+    }
+}
+
+fn check_all(nodes: &[Node], kind: &Kind, what: &str, problems: &mut Problems) {
+    for node in nodes {
+        check(node, kind, &format!("each of {what}"), problems);
+    }
+}
+
+fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) {
+    for entry in map.iter() {
+        match shape.key(&entry.key) {
+            Some(key) => check(&entry.value, &key.kind, &format!("`{}`", key.name), problems),
+            None => {
+                let text = format!("{} has no key `{}`", shape.name, entry.key);
+                let problem = Problem::error("unknown-key", text).at(entry.key_span);
+                let names = shape.keys.iter().map(|key| key.name);
+                problems.push(match nearest(&entry.key, names.clone()) {
+                    Some(name) => problem.hint(format!("did you mean `{name}`?")),
+                    None => {
+                        problem.hint(format!("known keys: {}", names.collect::<Vec<_>>().join(", ")))
+                    }
+                });
+            }
+        }
+    }
+    for key in shape.keys.iter().filter(|key| key.is_required) {
+        if map.get(key.name).is_none() {
+            let text = format!("{} needs `{}`", shape.name, key.name);
+            problems.push(Problem::error("missing-key", text).at(node.span).hint(key.about));
+        }
+    }
+}
+
+fn check_choice(node: &Node, words: &[&'static str], what: &str, problems: &mut Problems) {
+    let word = match &node.value {
+        // flowtoy takes its words in any case.
+        Value::Text(text) => text.as_str().to_ascii_lowercase(),
+        value => scalar_word(value).to_owned(),
+    };
+    if words.contains(&&*word) {
+        return;
+    }
+    let text = format!("{what} must be one of {}", quoted(words));
+    let problem = Problem::error("unknown-word", text).at(node.span);
+    problems.push(match nearest(&word, words.iter().copied()) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem,
+    });
+}
+
+fn say(node: &Node, what: &str, error: Option<literal::LiteralError>, problems: &mut Problems) {
+    if let Some(error) = error {
+        let text = format!("{what}: {error}");
+        problems.push(Problem::error("bad-value", text).at(node.span));
+    }
+}

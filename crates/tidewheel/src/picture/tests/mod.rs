@@ -1,0 +1,8 @@
+//! What pictures promise, whatever the graph.
+//!
+//! Pictures that are tried with are made in [`samples`].
+
+mod drawing;
+mod formats;
+mod places;
+mod samples;
