@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    again, backup, bench, explain, logs, plan, prune, run, runs, schedule, simulate, steer, torture,
-    validate,
+    again, backup, bench, explain, logs, plan, prune, run, runs, schedule, simulate, steer,
+    torture, validate,
 };
 use crate::error::CommandError;
 use crate::ui::Ui;

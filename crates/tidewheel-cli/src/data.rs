@@ -64,11 +64,7 @@ impl DataArgs {
         Err(CommandError::new(ErrorKind::NotFound, error).hint("say where it is with --data DIR"))
     }
 
-    fn open_with_options(
-        &self,
-        ui: &Ui,
-        mut options: Options,
-    ) -> Result<DataFolder, CommandError> {
+    fn open_with_options(&self, ui: &Ui, mut options: Options) -> Result<DataFolder, CommandError> {
         let path = self.path()?;
         options.allow_network_fs = self.allow_network_fs;
         let folder =
@@ -95,7 +91,9 @@ pub(crate) fn folder_error(error: FolderError, path: &Path) -> CommandError {
             let hint = "--allow-network-fs uses it all the same, for one machine at a time";
             (ErrorKind::Refused, Some(hint.to_owned()))
         }
-        FolderError::Newer { .. } | FolderError::OldSqlite { .. } => (ErrorKind::Refused, None),
+        FolderError::Newer { .. }
+        | FolderError::OldSqlite { .. }
+        | FolderError::LogWithoutDatabase { .. } => (ErrorKind::Refused, None),
         FolderError::UnknownRun { .. } => (
             ErrorKind::NotFound,
             Some(format!("runs of other data folders are not seen from {}", path.display())),

@@ -63,7 +63,14 @@ pub struct CommandError {
 impl CommandError {
     /// An error of this kind, without hints.
     pub fn new(kind: ErrorKind, error: impl Into<anyhow::Error>) -> Self {
-        Self { kind, error: error.into(), excerpt: None, position: None, hints: Vec::new(), details: None }
+        Self {
+            kind,
+            error: error.into(),
+            excerpt: None,
+            position: None,
+            hints: Vec::new(),
+            details: None,
+        }
     }
 
     /// Something is wrong with the input.

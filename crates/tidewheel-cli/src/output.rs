@@ -13,9 +13,8 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandErr
     let write = || -> anyhow::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let name = path.file_name().context("it names no file")?.to_string_lossy();
-        let part = folder
-            .unwrap_or(Path::new("."))
-            .join(format!(".{name}.{}.part", std::process::id()));
+        let part =
+            folder.unwrap_or(Path::new(".")).join(format!(".{name}.{}.part", std::process::id()));
         let written = File::create(&part).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()

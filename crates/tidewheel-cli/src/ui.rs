@@ -64,7 +64,8 @@ impl Ui {
         if error.kind == ErrorKind::BrokenPipe {
             return;
         }
-        let text = if self.format == Some(WideFormat::Json) { as_json(error) } else { as_text(error) };
+        let text =
+            if self.format == Some(WideFormat::Json) { as_json(error) } else { as_text(error) };
         // There is nobody left to tell when standard error is gone.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

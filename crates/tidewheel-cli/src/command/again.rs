@@ -108,11 +108,21 @@ impl Again {
             None => BTreeSet::new(),
         };
         let mut again = Self { run_again: Vec::new(), reused: BTreeMap::new() };
+        let succeeded: BTreeSet<&str> = view
+            .detail
+            .tasks
+            .iter()
+            .filter(|task| task.state == TaskState::Succeeded)
+            .map(|task| task.name.as_str())
+            .collect();
         for task in &view.detail.tasks {
+            // Elements are found out again unless all of them are done.
+            let whole = task.name.strip_suffix("[]").unwrap_or(&task.name);
             // What follows the run follows the new one as well.
             let step = task.name.split(['[', '/']).next().unwrap_or_default();
             let follows = flow.step(step).is_some_and(|step| step.follows_run());
-            if task.state == TaskState::Succeeded && !renewed.contains(step) && !follows {
+            let is_done = succeeded.contains(task.name.as_str()) && succeeded.contains(whole);
+            if is_done && !renewed.contains(step) && !follows {
                 let before = order.reused.get(&task.name).cloned();
                 let outputs = before.unwrap_or_else(|| view.outputs_of(task.index));
                 again.reused.insert(task.name.clone(), outputs);
@@ -177,9 +187,7 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
         return ended(ui, &view);
     }
     if !view.is_abandoned {
-        folder
-            .send(id, RunCommand::Resume)
-            .map_err(|error| folder_error(error, folder.path()))?;
+        folder.send(id, RunCommand::Resume).map_err(|error| folder_error(error, folder.path()))?;
         say(ui, id, "resumed")?;
         return Ok(0);
     }
@@ -267,9 +275,7 @@ fn check_unchanged(order: &FlowOrder) -> Result<(), CommandError> {
 
 fn say(ui: &Ui, id: RunId, what: &str) -> Result<(), CommandError> {
     match ui.format(Format::Human) {
-        Format::Json => {
-            ui.print(&json!({ "run_id": id.to_string(), "state": what }).to_string())
-        }
+        Format::Json => ui.print(&json!({ "run_id": id.to_string(), "state": what }).to_string()),
         _ => ui.print(&format!("{id}: {what}")),
     }
 }

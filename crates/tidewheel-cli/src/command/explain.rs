@@ -80,6 +80,7 @@ fn why(view: &RunResultView, task: &TaskSummary) -> String {
         TaskState::Blocked => {
             let open = open_dependencies(&view.detail, task);
             match open.is_empty() {
+                true if view.detail.summary.is_paused => "the run is paused".to_owned(),
                 true => "it waits to be looked at".to_owned(),
                 false => format!("it waits for {}", open.join(", ")),
             }

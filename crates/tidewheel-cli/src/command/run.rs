@@ -18,8 +18,8 @@ use crate::error::{CommandError, ErrorKind};
 use crate::live::Level;
 use crate::output::write_atomically;
 use crate::session::{
-    Beginning, Ending, RunResultView, Session, SessionOptions, StoredStatus, Takeover, Watch, find_run,
-    load_files, params_of, result_of,
+    Beginning, Ending, RunResultView, Session, SessionOptions, StoredStatus, Takeover, Watch,
+    find_run, load_files, params_of, result_of,
 };
 use crate::status::StatusServer;
 use crate::suggest::nearest;

@@ -72,10 +72,9 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
     };
     let reader = folder.reader().map_err(failed)?;
     let runs = reader.runs(&filter).map_err(failed)?;
-    let abandoned = folder.abandoned().map_err(failed)?;
     let state = |run: &RunSummary| {
-        let is_abandoned = run.shard.as_ref().is_some_and(|shard| abandoned.contains(shard));
-        run_state(run, is_abandoned)
+        let shard = run.shard.as_ref();
+        run_state(run, shard.is_some_and(|shard| folder.is_left(shard).unwrap_or_default()))
     };
     if ui.format(Format::Human) == Format::Json {
         let runs: Vec<Json> = runs.iter().map(|run| summary(run, state(run))).collect();

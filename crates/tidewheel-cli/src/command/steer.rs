@@ -70,7 +70,7 @@ fn send(
     let id = detail.summary.id;
     folder.send(id, command).map_err(failed)?;
     let shard = detail.summary.shard.unwrap_or_default();
-    let is_abandoned = folder.abandoned().map_err(failed)?.contains(&shard);
+    let is_abandoned = folder.is_left(&shard).map_err(failed)?;
     match ui.format(Format::Human) {
         Format::Json => {
             ui.print(&json!({ "run_id": id.to_string(), "asked": what }).to_string())?;

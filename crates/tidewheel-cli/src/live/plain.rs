@@ -13,7 +13,7 @@ use super::text;
 /// How much is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// What went wrong, and how it ended.
+    /// What went wrong.
     Quiet,
     /// What happens to steps as well.
     #[default]
@@ -169,7 +169,11 @@ fn kind(event: &Event) -> (Level, &'static str, Tone) {
         Event::Resumed => (Level::Normal, "resumed", Tone::Plain),
         Event::Draining => (Level::Quiet, "stopping", Tone::Doubtful),
         Event::Killing => (Level::Quiet, "killing", Tone::Bad),
-        Event::RunEnded { state } => (Level::Quiet, state.word(), end_tone(*state)),
+        Event::RunEnded { state } => {
+            let is_well = *state == EndState::Succeeded;
+            let level = if is_well { Level::Normal } else { Level::Quiet };
+            (level, state.word(), end_tone(*state))
+        }
         Event::Note(_) => (Level::Quiet, "warning", Tone::Doubtful),
     }
 }

@@ -21,8 +21,7 @@ pub(crate) fn find_run(
     let failed = |error| folder_error(error, folder.path());
     let ids = match word {
         "last" | "latest" => {
-            let filter =
-                RunFilter { kind: Some(RunKind::Run), limit: 1, ..RunFilter::default() };
+            let filter = RunFilter { kind: Some(RunKind::Run), limit: 1, ..RunFilter::default() };
             reader.runs(&filter).map_err(failed)?.into_iter().map(|run| run.id).collect()
         }
         _ => reader.find(word, CANDIDATES_MAX).map_err(failed)?,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 use tidewheel::TaskState;
+use tidewheel::flow::FlowOrder;
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{OutputRecord, OutputValue, RunDetail, TaskResult};
 
@@ -16,6 +17,8 @@ use crate::error::CommandError;
 pub(crate) struct RunResultView {
     pub detail: RunDetail,
     pub results: BTreeMap<u32, TaskResult>,
+    /// What tasks that were not run again had left before.
+    reused: BTreeMap<String, Map<String, Json>>,
     /// Whether it has not ended and nobody runs it.
     pub is_abandoned: bool,
 }
@@ -29,10 +32,12 @@ pub(crate) fn result_of(
     let failed = |error| folder_error(error, folder.path());
     let results = reader.results(detail.summary.id).map_err(failed)?;
     let is_abandoned = match &detail.summary.shard {
-        Some(shard) => folder.abandoned().map_err(failed)?.contains(shard),
+        Some(shard) => folder.is_left(shard).map_err(failed)?,
         None => false,
     };
-    Ok(RunResultView { detail, results, is_abandoned })
+    let order = FlowOrder::from_payload(detail.payload.as_deref());
+    let reused = order.map(|order| order.reused).unwrap_or_default();
+    Ok(RunResultView { detail, results, reused, is_abandoned })
 }
 
 impl RunResultView {
@@ -72,7 +77,10 @@ impl RunResultView {
     }
 
     pub fn outputs_of(&self, index: u32) -> Map<String, Json> {
-        self.results.get(&index).map(|result| values(&result.outputs)).unwrap_or_default()
+        let own = self.results.get(&index).map(|result| values(&result.outputs));
+        let task = self.detail.tasks.get(index as usize);
+        let before = || task.and_then(|task| self.reused.get(&task.name)).cloned();
+        own.filter(|own| !own.is_empty()).or_else(before).unwrap_or_default()
     }
 
     fn started_at(&self) -> Option<String> {

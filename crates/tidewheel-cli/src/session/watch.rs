@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use tidewheel::flow::{FlowRunner, Outputs};
+use tidewheel::flow::FlowRunner;
 use tidewheel::{Cancel, Fact, Notice, NoticeStream, Run, RunResult, TaskId, TaskState};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -84,7 +84,9 @@ impl<'a> Watch<'a> {
         let display = Display::start(
             Options { started, workers, level: beginning.level },
             // Nobody listens when the run is over.
-            move |key| drop(sender.send(key)),
+            move |key| {
+                let _ = sender.send(key);
+            },
         );
         let mut watch = Self {
             session,
@@ -239,7 +241,14 @@ impl<'a> Watch<'a> {
         };
         let state = end_state(state);
         let error = record.error.filter(|_| state != EndState::Succeeded);
-        self.tell(index, |step| Event::StepEnded { step, state, reason, error, tail, is_tolerated });
+        self.tell(index, |step| Event::StepEnded {
+            step,
+            state,
+            reason,
+            error,
+            tail,
+            is_tolerated,
+        });
     }
 
     fn tell(&self, index: u32, event: impl FnOnce(usize) -> Event) {
@@ -281,8 +290,8 @@ impl<'a> Watch<'a> {
 
     fn press(&mut self, key: Key) {
         match key {
-            Key::Pause => drop(self.run.pause()),
-            Key::Resume => drop(self.run.resume()),
+            Key::Pause => self.follow(Wish::Pause),
+            Key::Resume => self.follow(Wish::Resume),
             Key::Quit => self.follow(Wish::End(2)),
             _ => {}
         }
@@ -290,8 +299,13 @@ impl<'a> Watch<'a> {
 
     fn follow(&mut self, wish: Wish) {
         match wish {
-            Wish::Pause => drop(self.run.pause()),
-            Wish::Resume => drop(self.run.resume()),
+            // A run that has just ended can be neither.
+            Wish::Pause => {
+                self.run.pause();
+            }
+            Wish::Resume => {
+                self.run.resume();
+            }
             Wish::End(number) => {
                 self.urgency += 1;
                 self.ending = Ending::Signal(number);
@@ -307,11 +321,6 @@ impl<'a> Watch<'a> {
             }
         }
     }
-}
-
-/// What tasks of a run have left so far, for whoever shows it.
-pub(crate) fn outputs_of(session: &Session, run: &Run) -> Option<Arc<Outputs>> {
-    session.host.runner(run.id()).map(|runner| Arc::clone(runner.outputs()))
 }
 
 fn tails(session: &Session, task: TaskId, attempt: u32) -> Vec<LogTail> {
@@ -348,8 +357,7 @@ struct Signals {
 
 impl Signals {
     fn new() -> Result<Self, CommandError> {
-        let listen =
-            |kind| signal(kind).map_err(|error| CommandError::internal(anyhow!(error)));
+        let listen = |kind| signal(kind).map_err(|error| CommandError::internal(anyhow!(error)));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

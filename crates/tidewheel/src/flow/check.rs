@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use super::definition::{Dependency, Flow, Place, Step, Work};
 use super::problem::{Problem, Problems, Span, nearest};
-use super::tree::Leaf;
 use super::template::Reference;
 
 /// Adds what templates say to what each step waits for, and reports whatever does not fit.
-pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {
+pub(super) fn connect(flow: &mut Flow, broken: &BTreeSet<String>, problems: &mut Problems) {
     let steps = flow.steps.clone();
-    let names = Names::new(&steps);
+    let names = Names::new(&steps, broken);
     for (place, step) in steps.iter().enumerate() {
         let mut after = Vec::new();
         let mut known = BTreeSet::new();
@@ -27,8 +26,8 @@ pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {
             }
         }
         step.visit(&mut |leaf| {
-            for reference in leaf.template.references() {
-                let Some(found) = names.check_reference(step, leaf, reference, problems) else {
+            for (reference, at) in leaf.references() {
+                let Some(found) = names.check_reference(step, reference, at, problems) else {
                     continue;
                 };
                 if known.insert(found.to_owned()) {
@@ -47,18 +46,23 @@ pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {
 
 struct Names<'a> {
     by_name: BTreeMap<&'a str, &'a Step>,
+    /// Steps that could not be understood, of which nothing more is said.
+    broken: &'a BTreeSet<String>,
 }
 
 impl<'a> Names<'a> {
-    fn new(steps: &'a [Arc<Step>]) -> Self {
-        Self { by_name: steps.iter().map(|step| (step.name.as_str(), &**step)).collect() }
+    fn new(steps: &'a [Arc<Step>], broken: &'a BTreeSet<String>) -> Self {
+        let by_name = steps.iter().map(|step| (step.name.as_str(), &**step)).collect();
+        Self { by_name, broken }
     }
 
     fn check_dependency(&self, step: &Step, wanted: &str, problems: &mut Problems) {
         match self.by_name.get(wanted) {
             Some(found) => check_places(step, found, step.span, problems),
+            None if self.broken.contains(wanted) => {}
             None => {
-                let text = format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
+                let text =
+                    format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
                 let problem = Problem::error("missing-step", text).at(step.span);
                 problems.push(self.with_nearest(problem, wanted));
             }
@@ -69,8 +73,8 @@ impl<'a> Names<'a> {
     fn check_reference(
         &self,
         step: &Step,
-        leaf: &Leaf,
         reference: &Reference,
+        at: Span,
         problems: &mut Problems,
     ) -> Option<&'a str> {
         let mut path = reference.path.iter().map(String::as_str);
@@ -80,22 +84,22 @@ impl<'a> Names<'a> {
         let Some(wanted) = path.next() else {
             if reference.is_dynamic && step.after.is_empty() {
                 let text = "which step this needs is only known when it runs, so it waits for none";
-                let problem = Problem::warning("dynamic-reference", text).at(leaf.span);
+                let problem = Problem::warning("dynamic-reference", text).at(at);
                 problems.push(problem.hint("name the steps in `depends_on`"));
             }
             return None;
         };
         let Some(found) = self.by_name.get(wanted) else {
-            let text = format!(
-                "step `{}` needs an output of `{wanted}`, which does not exist",
-                step.name
-            );
-            problems.push(self.with_nearest(Problem::error("missing-step", text).at(leaf.span), wanted));
+            if !self.broken.contains(wanted) {
+                let text = format!("there is no step `{wanted}`");
+                let problem = Problem::error("missing-step", text).at(at);
+                problems.push(self.with_nearest(problem, wanted));
+            }
             return None;
         };
-        check_places(step, found, leaf.span, problems);
-        if let Some(output) = path.next() {
-            check_output(found, output, leaf.span, problems);
+        check_places(step, found, at, problems);
+        if let Some(output) = path.next().filter(|_| !reference.has_default) {
+            check_output(found, output, at, problems);
         }
         Some(&found.name)
     }
@@ -144,7 +148,8 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
     for (name, units) in &step.treatment.limits {
         match flow.limits.get(name) {
             None => {
-                let text = format!("step `{}` names the limit `{name}`, which is not defined", step.name);
+                let text =
+                    format!("step `{}` names the limit `{name}`, which is not defined", step.name);
                 let problem = Problem::error("unknown-limit", text).at(step.span);
                 problems.push(match nearest(name, flow.limits.keys().map(String::as_str)) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
@@ -152,7 +157,8 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
                 });
             }
             Some(LimitSpec::Units(most)) if units > most => {
-                let text = format!("step `{}` takes {units} of `{name}`, there are {most}", step.name);
+                let text =
+                    format!("step `{}` takes {units} of `{name}`, there are {most}", step.name);
                 problems.push(Problem::error("never-fits", text).at(step.span));
             }
             Some(_) => {}
@@ -176,7 +182,8 @@ fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
     for (name, tree) in &flow.env {
         tree.visit(&mut |leaf| {
             if leaf.template.references().iter().any(|it| super::tree::starts_with(it, "flows")) {
-                let text = format!("`env.{name}` is for all steps and cannot need an output of one");
+                let text =
+                    format!("`env.{name}` is for all steps and cannot need an output of one");
                 let problem = Problem::error("wrong-place", text).at(leaf.span);
                 problems.push(problem.hint("put it into the `env` of the steps that need it"));
             }
@@ -191,7 +198,9 @@ fn report_circles(flow: &Flow, problems: &mut Problems) {
     let after: Vec<Vec<usize>> = flow
         .steps
         .iter()
-        .map(|step| step.after.iter().filter_map(|it| index.get(it.step.as_str()).copied()).collect())
+        .map(|step| {
+            step.after.iter().filter_map(|it| index.get(it.step.as_str()).copied()).collect()
+        })
         .collect();
     for circle in circles(&after) {
         let name = |place: &usize| format!("`{}`", flow.steps[*place].name);

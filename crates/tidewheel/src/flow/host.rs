@@ -2,11 +2,12 @@
 //!
 //! It knows which run needs which runner, and nothing about when anything is started.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json};
+use tidewheel_core::graph::Graph;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Failure, Outcome, Rejection};
 use tidewheel_core::spec::LimitSpec;
@@ -109,6 +110,12 @@ impl FlowHost {
                 async move { runner.attempt(attempt).await }
             }
         };
+        let chosen = chosen_tasks(&blueprint.graph, order);
+        let is_there = |task: &&String| match &chosen {
+            Some(chosen) => chosen.contains(*task),
+            None => blueprint.graph.index_of(task).is_some(),
+        };
+        let done: Vec<&String> = order.reused.keys().filter(is_there).collect();
         let mut builder = wheel
             .run(blueprint.graph, code)
             .name(&flow.name)
@@ -118,13 +125,13 @@ impl FlowHost {
             .on_stop(flow.runner.on_stop)
             .order(flow.runner.order)
             .configure_by_index(blueprint.options)
-            .already_done(order.reused.keys())
+            .already_done(done)
             .payload(order.to_payload());
         if let Some(timeout) = flow.runner.timeout {
             builder = builder.run_timeout(timeout);
         }
-        if let Some(only) = &order.only {
-            builder = builder.only(only);
+        if let Some(chosen) = &chosen {
+            builder = builder.only(chosen);
         }
         let run = builder.start()?;
         self.runners().insert(run.id(), Ok(runner));
@@ -176,9 +183,22 @@ impl FlowHost {
         Ok(Arc::new(FlowRunner::new(flow, order.params, secrets, outputs, means)))
     }
 
-    fn runners(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Result<Arc<FlowRunner>, Arc<str>>>> {
+    fn runners(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<RunId, Result<Arc<FlowRunner>, Arc<str>>>> {
         self.shared.runners.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The tasks of the chosen steps, if not all are: elements and called flows come with their step.
+fn chosen_tasks(graph: &Graph, order: &FlowOrder) -> Option<BTreeSet<String>> {
+    let only = order.only.as_ref()?;
+    let is_chosen = |name: &String| {
+        let step = name.split(['[', '/']).next().unwrap_or_default();
+        only.iter().any(|chosen| chosen == step)
+    };
+    let names = (0..graph.len()).map(|index| graph.name(index).into_owned());
+    Some(names.filter(is_chosen).collect())
 }
 
 impl fmt::Debug for FlowHost {

@@ -37,11 +37,7 @@ pub(crate) static FLOW: Shape = Shape {
             "Values that are fetched when a run starts, never stored, and masked in all output.",
         ),
         key("env", VARIABLES, "Variables for the processes of all steps."),
-        key(
-            "sources",
-            Kind::Map(&Kind::Object(&SOURCE)),
-            "Work that several steps do, by name.",
-        ),
+        key("sources", Kind::Map(&Kind::Object(&SOURCE)), "Work that several steps do, by name."),
         key("flow", STEPS, "The steps. Their order in the file does not matter."),
         key("runner", Kind::Object(&RUNNER), "How the flow as a whole is run."),
         key(
@@ -71,13 +67,25 @@ pub(crate) static STEP: Shape = Shape {
     name: "a step",
     about: "One thing to be done. It says what with exactly one of run, argv, http, source, wait and flow.",
     keys: &[
-        required("name", Kind::Either(&[Kind::Template]), "The name of the step; unique in the flow."),
+        required(
+            "name",
+            Kind::Either(&[Kind::Template]),
+            "The name of the step; unique in the flow.",
+        ),
         key("description", Kind::Text, "What the step is for."),
         key("tags", Kind::List(&Kind::Text), "Words to find it by."),
-        key("run", Kind::Text, "A text for the shell. Values come in through `env:`, never as text."),
+        key(
+            "run",
+            Kind::Text,
+            "A text for the shell. Values come in through `env:`, never as text.",
+        ),
         key("argv", WORDS, "A program and its arguments, started without a shell."),
         key("shell", Kind::List(&Kind::Text), "The shell for `run:`, such as [bash, -euc]."),
-        key("http", Kind::Either(&[Kind::Text, Kind::Object(&HTTP)]), "A request; a bare text is its URL."),
+        key(
+            "http",
+            Kind::Either(&[Kind::Text, Kind::Object(&HTTP)]),
+            "A request; a bare text is its URL.",
+        ),
         key(
             "source",
             Kind::Either(&[Kind::Text, Kind::Object(&SOURCE)]),
@@ -88,7 +96,11 @@ pub(crate) static STEP: Shape = Shape {
             Kind::Either(&[Kind::Duration, Kind::Object(&WAIT)]),
             "Waits: for a time, an instant, a file, an address that answers, or somebody's approval.",
         ),
-        key("flow", Kind::Text, "The file of another flow, whose steps are run as part of this one."),
+        key(
+            "flow",
+            Kind::Text,
+            "The file of another flow, whose steps are run as part of this one.",
+        ),
         key("with", Kind::Map(&Kind::Any), "The params of the flow that is called."),
         key("input", Kind::Any, "What the source is given. Templates are rendered at any depth."),
         key(
@@ -103,7 +115,11 @@ pub(crate) static STEP: Shape = Shape {
         ),
         key("depends_on", Kind::Many(&Kind::Template), "Steps that must have ended before."),
         key("env", VARIABLES, "Variables for its process."),
-        key("inherit", Kind::List(&Kind::Text), "Variables its process gets from ours, such as `AWS_*`."),
+        key(
+            "inherit",
+            Kind::List(&Kind::Text),
+            "Variables its process gets from ours, such as `AWS_*`.",
+        ),
         key("cwd", Kind::Template, "The folder it runs in. That of the flow's file unless given."),
         key("stdin", Kind::Any, "What its process reads. Lists and mappings are given as JSON."),
         key("when", Kind::Expression, "Runs only if this holds; steps after it go on either way."),
@@ -142,8 +158,16 @@ pub(crate) static STEP: Shape = Shape {
             "Named limits it counts against, with units if more than one.",
         ),
         key("resources", Kind::Map(&COUNT), "How much it takes of each resource while it runs."),
-        key("deadline", Kind::Duration, "When it should have ended, from the start of the run; the earliest goes first."),
-        key("estimate", Kind::Duration, "How long it is expected to take, until past runs say better."),
+        key(
+            "deadline",
+            Kind::Duration,
+            "When it should have ended, from the start of the run; the earliest goes first.",
+        ),
+        key(
+            "estimate",
+            Kind::Duration,
+            "How long it is expected to take, until past runs say better.",
+        ),
         key(
             "cache",
             Kind::Either(&[Kind::Bool, Kind::Object(&CACHE)]),
@@ -152,7 +176,11 @@ pub(crate) static STEP: Shape = Shape {
         key("on_error", ON_ERROR, "What its failure means, and the failure of what it needs."),
         key("on_dependency_error", ON_ERROR, "What the failure of something it needs means."),
         key("always", Kind::Bool, "Runs whatever became of the others (clean-up)."),
-        key("at_most_once", Kind::Bool, "Is never tried again when nobody knows whether it took effect."),
+        key(
+            "at_most_once",
+            Kind::Bool,
+            "Is never tried again when nobody knows whether it took effect.",
+        ),
         key("key", Kind::Text, "Steps of one key run one at a time, in order."),
         key("grace", Kind::Duration, "Time to stop by itself before it is killed."),
         key("output_max", Kind::Size, "How much of what it writes is kept."),
@@ -172,9 +200,21 @@ pub(crate) static PARAM: Shape = Shape {
         key("default", Kind::Any, "Its value when nothing is said. Without it, it must be said."),
         key("choices", Kind::List(&Kind::Any), "The only values it may have."),
         key("description", Kind::Text, "What it is for."),
-        key("min", Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]), "The least a number may be."),
-        key("max", Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]), "The most a number may be."),
-        key("pattern", Kind::Text, "A text must match this whole, with * and ? standing for anything."),
+        key(
+            "min",
+            Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]),
+            "The least a number may be.",
+        ),
+        key(
+            "max",
+            Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]),
+            "The most a number may be.",
+        ),
+        key(
+            "pattern",
+            Kind::Text,
+            "A text must match this whole, with * and ? standing for anything.",
+        ),
     ],
 };
 
@@ -209,13 +249,33 @@ pub(crate) static PROCESS: Shape = Shape {
     name: "a process source",
     about: "A program that is started without a shell.",
     keys: &[
-        required("command", Kind::Either(&[Kind::Text, WORDS]), "The program and its arguments; a text is split as a shell would, and no shell runs it."),
-        key("pass_to", Kind::Choice(&["arg", "stdin", "template"]), "How it gets the step's input. `arg` unless given."),
+        required(
+            "command",
+            Kind::Either(&[Kind::Text, WORDS]),
+            "The program and its arguments; a text is split as a shell would, and no shell runs it.",
+        ),
+        key(
+            "pass_to",
+            Kind::Choice(&["arg", "stdin", "template"]),
+            "How it gets the step's input. `arg` unless given.",
+        ),
         key("timeout", Kind::Duration, "Time for one attempt."),
-        key("template_strict", Kind::Bool, "Whether a name that is not there is an error. It is unless given."),
+        key(
+            "template_strict",
+            Kind::Bool,
+            "Whether a name that is not there is an error. It is unless given.",
+        ),
         key("log_full_command", Kind::Bool, "Whether the whole command may be shown."),
-        key("redact_args", Kind::List(&Kind::Integer { min: 0, max: 100_000 }), "Arguments that are never shown, by position."),
-        key("redact_patterns", Kind::List(&Kind::Text), "Arguments that hold one of these are never shown."),
+        key(
+            "redact_args",
+            Kind::List(&Kind::Integer { min: 0, max: 100_000 }),
+            "Arguments that are never shown, by position.",
+        ),
+        key(
+            "redact_patterns",
+            Kind::List(&Kind::Text),
+            "Arguments that hold one of these are never shown.",
+        ),
         key("cwd", Kind::Template, "The folder it runs in."),
         key("env", VARIABLES, "Variables for its process."),
         key("inherit", Kind::List(&Kind::Text), "Variables it gets from ours."),
@@ -234,14 +294,26 @@ pub(crate) static HTTP: Shape = Shape {
         key("json", Kind::Any, "A body as JSON."),
         key("body", Kind::Template, "A body as text."),
         key("content_type", Kind::Template, "The type of that text."),
-        key("input_mode", Kind::Choice(&["none", "parameter", "body"]), "How it gets the step's input."),
+        key(
+            "input_mode",
+            Kind::Choice(&["none", "parameter", "body"]),
+            "How it gets the step's input.",
+        ),
         key("param_name", Kind::Text, "The name of the parameter. `id` unless given."),
         key("timeout", Kind::Duration, "Time for the whole exchange."),
         key("read_timeout", Kind::Duration, "The longest silence."),
-        key("accept_status", Kind::Many(&Kind::Either(&[Kind::Integer { min: 100, max: 599 }, Kind::Text])), "Statuses that count as success: 404, or 200-299."),
+        key(
+            "accept_status",
+            Kind::Many(&Kind::Either(&[Kind::Integer { min: 100, max: 599 }, Kind::Text])),
+            "Statuses that count as success: 404, or 200-299.",
+        ),
         key("redirects", Kind::Integer { min: 0, max: 50 }, "Redirects followed at most."),
         key("max_bytes", Kind::Size, "The largest answer."),
-        key("idempotency", Kind::Choice(&["attempt", "step", "none"]), "What the Idempotency-Key stands for."),
+        key(
+            "idempotency",
+            Kind::Choice(&["attempt", "step", "none"]),
+            "What the Idempotency-Key stands for.",
+        ),
         key("insecure_tls", Kind::Bool, "Takes any certificate."),
     ],
 };
@@ -258,8 +330,16 @@ pub(crate) static FILE: Shape = Shape {
     name: "a file source",
     about: "What a file holds.",
     keys: &[
-        required("path", Kind::Template, "The file; relative paths start at the folder of the step."),
-        key("format", Kind::Choice(&["text", "json", "yaml", "lines"]), "How it is read. By its ending unless given."),
+        required(
+            "path",
+            Kind::Template,
+            "The file; relative paths start at the folder of the step.",
+        ),
+        key(
+            "format",
+            Kind::Choice(&["text", "json", "yaml", "lines"]),
+            "How it is read. By its ending unless given.",
+        ),
         key("max_bytes", Kind::Size, "The largest file. 1 MiB unless given."),
         key("optional", Kind::Bool, "Whether it may be missing; the data is null then."),
     ],
@@ -270,7 +350,11 @@ pub(crate) static OUTPUT: Shape = Shape {
     about: "A value that a step leaves for others.",
     keys: &[
         required("name", Kind::Either(&[Kind::Template]), "Its name."),
-        key("type", Kind::Choice(&["raw", "json", "jmespath"]), "How it is taken from the data. `raw`, which is all of it, unless given."),
+        key(
+            "type",
+            Kind::Choice(&["raw", "json", "jmespath"]),
+            "How it is taken from the data. `raw`, which is all of it, unless given.",
+        ),
         key("value", Kind::Text, "The JMESPath expression."),
         key("description", Kind::Text, "What it is."),
     ],
@@ -283,8 +367,16 @@ pub(crate) static WAIT: Shape = Shape {
         key("duration", Kind::Duration, "So long."),
         key("until", Kind::Template, "Until this instant, such as 2030-01-31T08:00:00Z."),
         key("file", Kind::Template, "Until this file is there."),
-        key("http", Kind::Either(&[Kind::Text, Kind::Object(&HTTP)]), "Until this request succeeds."),
-        key("approval", Kind::Either(&[Kind::Bool, Kind::Text]), "Until somebody says `tidewheel approve`; a text is the question."),
+        key(
+            "http",
+            Kind::Either(&[Kind::Text, Kind::Object(&HTTP)]),
+            "Until this request succeeds.",
+        ),
+        key(
+            "approval",
+            Kind::Either(&[Kind::Bool, Kind::Text]),
+            "Until somebody says `tidewheel approve`; a text is the question.",
+        ),
         key("every", Kind::Duration, "How often it is looked. Every second unless given."),
     ],
 };
@@ -293,10 +385,18 @@ pub(crate) static FOREACH: Shape = Shape {
     name: "a foreach",
     about: "A list, and how its elements are run.",
     keys: &[
-        required("in", Kind::Either(&[Kind::Text, Kind::List(&Kind::Any)]), "The list, or a template that gives one."),
+        required(
+            "in",
+            Kind::Either(&[Kind::Text, Kind::List(&Kind::Any)]),
+            "The list, or a template that gives one.",
+        ),
         key("as", Kind::Text, "The name of the element in templates. `item` unless given."),
         key("parallel", COUNT, "How many at once. As many as the run allows unless given."),
-        key("max", Kind::Integer { min: 1, max: 100_000 }, "How long the list may be. 10,000 unless given."),
+        key(
+            "max",
+            Kind::Integer { min: 1, max: 100_000 },
+            "How long the list may be. 10,000 unless given.",
+        ),
     ],
 };
 
@@ -308,10 +408,26 @@ pub(crate) static RETRY: Shape = Shape {
         key("retries", Kind::Integer { min: 0, max: 1_000_000 }, "Attempts beyond the first."),
         key("delay", Kind::Duration, "The first wait. 1s unless given."),
         key("max_delay", Kind::Duration, "The longest wait. 60s unless given."),
-        key("backoff", Kind::Choice(&["fixed", "linear", "exponential", "decorrelated"]), "How waits grow. `exponential` unless given."),
-        key("factor", Kind::Either(&[Kind::Integer { min: 1, max: 1000 }, Kind::Any]), "What each wait is multiplied by. 2 unless given."),
-        key("jitter", Kind::Choice(&["none", "full", "equal", "additive"]), "How waits are spread by chance. `full` unless given."),
-        key("on", Kind::List(&Kind::Choice(&["failed", "timed-out", "permanent"])), "Which ends are worth another attempt. `failed` and `timed-out` unless given."),
+        key(
+            "backoff",
+            Kind::Choice(&["fixed", "linear", "exponential", "decorrelated"]),
+            "How waits grow. `exponential` unless given.",
+        ),
+        key(
+            "factor",
+            Kind::Either(&[Kind::Integer { min: 1, max: 1000 }, Kind::Any]),
+            "What each wait is multiplied by. 2 unless given.",
+        ),
+        key(
+            "jitter",
+            Kind::Choice(&["none", "full", "equal", "additive"]),
+            "How waits are spread by chance. `full` unless given.",
+        ),
+        key(
+            "on",
+            Kind::List(&Kind::Choice(&["failed", "timed-out", "permanent"])),
+            "Which ends are worth another attempt. `failed` and `timed-out` unless given.",
+        ),
     ],
 };
 
@@ -338,11 +454,27 @@ pub(crate) static RUNNER: Shape = Shape {
     name: "a runner",
     about: "How a flow as a whole is run.",
     keys: &[
-        key("max_workers", Kind::Integer { min: 1, max: 100_000 }, "Steps at once. 4 unless given."),
-        key("on_error", ON_ERROR, "What a failure means where no step has a word. `fail` unless given."),
-        key("on_stop", Kind::Choice(&["finish", "cancel"]), "What becomes of running steps when a failure stops the run. `finish` unless given."),
+        key(
+            "max_workers",
+            Kind::Integer { min: 1, max: 100_000 },
+            "Steps at once. 4 unless given.",
+        ),
+        key(
+            "on_error",
+            ON_ERROR,
+            "What a failure means where no step has a word. `fail` unless given.",
+        ),
+        key(
+            "on_stop",
+            Kind::Choice(&["finish", "cancel"]),
+            "What becomes of running steps when a failure stops the run. `finish` unless given.",
+        ),
         key("timeout", Kind::Duration, "Time for the whole run."),
-        key("order", Kind::Choice(&["critical-path", "deadline", "fifo"]), "Which of the steps that could start goes first."),
+        key(
+            "order",
+            Kind::Choice(&["critical-path", "deadline", "fifo"]),
+            "Which of the steps that could start goes first.",
+        ),
     ],
 };
 
@@ -381,12 +513,24 @@ pub(crate) static SCHEDULE: Shape = Shape {
     about: "When the flow is run: exactly one of cron, every, after and at.",
     keys: &[
         key("cron", Kind::Text, "A cron expression."),
-        key("zone", Kind::Text, "Where its times of day are read, such as Europe/Zurich. UTC unless given."),
+        key(
+            "zone",
+            Kind::Text,
+            "Where its times of day are read, such as Europe/Zurich. UTC unless given.",
+        ),
         key("every", Kind::Duration, "At a fixed rate."),
         key("after", Kind::Duration, "So long after the end of the run before."),
         key("at", Kind::Text, "Once, at this instant."),
-        key("overlap", Kind::Choice(&["skip", "queue-one", "queue-all", "cancel", "allow"]), "What happens while the run before still runs. `skip` unless given."),
-        key("misfire", Kind::Choice(&["skip", "latest", "all"]), "What happens to instants that were missed. `latest` unless given."),
+        key(
+            "overlap",
+            Kind::Choice(&["skip", "queue-one", "queue-all", "cancel", "allow"]),
+            "What happens while the run before still runs. `skip` unless given.",
+        ),
+        key(
+            "misfire",
+            Kind::Choice(&["skip", "latest", "all"]),
+            "What happens to instants that were missed. `latest` unless given.",
+        ),
         key("jitter", Kind::Duration, "Spreads the start by up to this much."),
         key("params", Kind::Map(&Kind::Any), "The params of these runs."),
     ],

@@ -52,9 +52,8 @@ pub struct LiteralError(String);
 ///
 /// When the text is nothing of the kind, or longer than a hundred years.
 pub fn parse_duration(text: &str) -> Result<Duration, LiteralError> {
-    let wrong = || {
-        LiteralError(format!("`{}` is no duration; write it like 30s, 5m, 1h 30m", short(text)))
-    };
+    let wrong =
+        || LiteralError(format!("`{}` is no duration; write it like 30s, 5m, 1h 30m", short(text)));
     let mut rest = text.trim();
     if let Ok(seconds) = rest.parse::<f64>() {
         return from_seconds(seconds, text);
@@ -187,7 +186,8 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "s", "-1s", "5 fortnights", "1h 30", "nan", "inf", "1e300", "101y", "5m-"] {
+        for text in ["", "s", "-1s", "5 fortnights", "1h 30", "nan", "inf", "1e300", "101y", "5m-"]
+        {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }

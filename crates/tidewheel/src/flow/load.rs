@@ -127,8 +127,8 @@ impl Loader<'_> {
         };
         let engine = self.engine.clone();
         let name = stem.unwrap_or_else(|| "flow".to_owned());
-        let mut flow = decode(&node, &name, &folder, &engine, self, problems)?;
-        connect(&mut flow, problems);
+        let (mut flow, broken) = decode(&node, &name, &folder, &engine, self, problems)?;
+        connect(&mut flow, &broken, problems);
         Some(flow)
     }
 

@@ -28,10 +28,10 @@ mod visit;
 mod words;
 mod yaml;
 
+pub use crate::store::Answer;
 pub use definition::{
     Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
 };
-pub use crate::store::Answer;
 pub use execute::{Answers, FlowRunner, Means, Outputs, SecretError, Secrets};
 pub use host::{FlowHost, StartError};
 pub use literal::{LiteralError, parse_duration, parse_rate, parse_size};

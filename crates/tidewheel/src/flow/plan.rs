@@ -89,9 +89,9 @@ impl FlowPlan {
         for (place, index) in order.iter().enumerate() {
             places[*index as usize] = place;
             let name = graph.name(*index).into_owned();
-            let after = graph.dependencies(*index);
-            let after = after.into_iter().map(|it| graph.name(it).into_owned()).collect();
             let known = steps[*index as usize].as_ref();
+            let after = shown_dependencies(graph, *index, &steps);
+            let after = after.into_iter().map(|it| graph.name(it).into_owned()).collect();
             tasks.push(PlannedTask {
                 kind: known.map_or("task", |(step, name)| kind(step, name)),
                 level: levels[*index as usize],
@@ -108,7 +108,8 @@ impl FlowPlan {
         tasks.sort_by_key(|task| task.level);
         let critical_path: Vec<String> =
             path.iter().map(|index| graph.name(*index).into_owned()).collect();
-        let known: Option<Vec<Duration>> = path.iter().map(|index| times[*index as usize]).collect();
+        let known: Option<Vec<Duration>> =
+            path.iter().map(|index| times[*index as usize]).collect();
         let mut plan = Self {
             flow: flow.name.clone(),
             tasks,
@@ -192,6 +193,20 @@ impl FlowPlan {
     }
 }
 
+/// What a task waits for. What follows the run waits for all of it, of which only the ends matter.
+fn shown_dependencies(
+    graph: &Graph,
+    index: u32,
+    steps: &[Option<(Arc<Step>, TaskName)>],
+) -> Vec<u32> {
+    let follows = |it: u32| steps[it as usize].as_ref().is_some_and(|(step, _)| step.follows_run());
+    let mut after = graph.dependencies(index);
+    if follows(index) {
+        after.retain(|it| follows(*it) || graph.successors(*it).iter().all(|next| follows(*next)));
+    }
+    after
+}
+
 fn find(flow: &Arc<Flow>, name: &str) -> Option<(Arc<Step>, TaskName)> {
     let name = TaskName::parse(name)?;
     let scope = Scope::find(flow, &name.scope)?;
@@ -245,9 +260,14 @@ fn limits(steps: &[Option<(Arc<Step>, TaskName)>]) -> BTreeMap<String, Vec<Strin
     limits
 }
 
-/// The tasks on the longest path, first to last.
+/// The tasks on the longest path, first to last. What is not known counts like the rest on average.
 fn longest_path(graph: &Graph, times: &[Option<Duration>]) -> Vec<u32> {
-    let time = |index: u32| times[index as usize].unwrap_or(UNKNOWN);
+    let known: Vec<Duration> = times.iter().flatten().copied().collect();
+    let usual = match known.len() {
+        0 => UNKNOWN,
+        count => known.iter().sum::<Duration>() / count as u32,
+    };
+    let time = |index: u32| times[index as usize].unwrap_or(usual);
     let mut best: Vec<(Duration, Option<u32>)> = vec![(Duration::ZERO, None); graph.len() as usize];
     let order = graph.topological_order();
     for index in order.iter().rev() {

@@ -186,9 +186,8 @@ fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) 
                 let names = shape.keys.iter().map(|key| key.name);
                 problems.push(match nearest(&entry.key, names.clone()) {
                     Some(name) => problem.hint(format!("did you mean `{name}`?")),
-                    None => {
-                        problem.hint(format!("known keys: {}", names.collect::<Vec<_>>().join(", ")))
-                    }
+                    None => problem
+                        .hint(format!("known keys: {}", names.collect::<Vec<_>>().join(", "))),
                 });
             }
         }

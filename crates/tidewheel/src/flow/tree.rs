@@ -24,6 +24,8 @@ pub(crate) enum Tree {
 pub(crate) struct Leaf {
     pub template: Template,
     pub span: Span,
+    /// Where each of the names it uses stands, in the order of its references.
+    pub names: Arc<[Span]>,
     /// Where it is used, in the words of the file: `env.NAME`.
     pub place: Arc<str>,
 }
@@ -38,6 +40,11 @@ pub(crate) struct RenderError {
 }
 
 impl Leaf {
+    /// The names it uses, each with its place.
+    pub fn references(&self) -> impl Iterator<Item = (&Reference, Span)> {
+        self.template.references().iter().zip(self.names.iter().copied())
+    }
+
     pub fn render(&self, context: &Context) -> Result<Json, RenderError> {
         self.template.render(context).map_err(|error| self.wrong(error))
     }
@@ -99,7 +106,8 @@ impl Tree {
     pub fn uses(&self, root: &str) -> bool {
         let mut found = false;
         self.visit(&mut |leaf| {
-            found |= leaf.template.references().iter().any(|reference| starts_with(reference, root));
+            found |=
+                leaf.template.references().iter().any(|reference| starts_with(reference, root));
         });
         found
     }

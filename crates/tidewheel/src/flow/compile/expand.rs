@@ -245,13 +245,12 @@ pub(crate) fn elements_of(
         other => Err(wrong(format!("{what} must be a list, this is {}", kind(&other)))),
     };
     let elements = match &foreach.list {
-        ForeachList::Elements(tree) => {
-            list(tree.render(context).map_err(render)?, "`foreach`")?
-        }
+        ForeachList::Elements(tree) => list(tree.render(context).map_err(render)?, "`foreach`")?,
         ForeachList::Product(axes) => {
             let mut combinations = vec![serde_json::Map::new()];
             for (name, tree) in axes {
-                let values = list(tree.render(context).map_err(render)?, &format!("`matrix.{name}`"))?;
+                let values =
+                    list(tree.render(context).map_err(render)?, &format!("`matrix.{name}`"))?;
                 if combinations.len().saturating_mul(values.len()) > foreach.count_max {
                     return Err(wrong(format!("more than {} combinations", foreach.count_max)));
                 }

@@ -1,6 +1,6 @@
 //! The file as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,8 @@ use super::{Decoder, FindFlow, fields};
 /// Time for running steps to stop by themselves when a failure ends the run.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Makes a flow of a tree. With problems that are errors, the flow must not be run.
+/// Makes a flow of a tree, and names the steps that could not be understood. With problems that are
+/// errors, the flow must not be run.
 pub(in super::super) fn decode(
     node: &Node,
     name: &str,
@@ -29,14 +30,14 @@ pub(in super::super) fn decode(
     engine: &Engine,
     finder: &mut dyn FindFlow,
     problems: &mut Problems,
-) -> Option<Flow> {
+) -> Option<(Flow, BTreeSet<String>)> {
     check(node, &Kind::Object(&FLOW), "a flow file", problems);
     let map = fields::as_mapping(node)?;
     let mut decoder = Decoder::new(engine, problems, finder, folder);
     let sources: BTreeMap<String, Node> = fields::mapping(map, "sources")
         .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect())
         .unwrap_or_default();
-    let mut steps = Vec::new();
+    let (mut steps, mut broken) = (Vec::new(), BTreeSet::new());
     for (key, place) in [
         ("flow", Place::Flow),
         ("on_success", Place::OnSuccess),
@@ -44,7 +45,10 @@ pub(in super::super) fn decode(
         ("finally", Place::Finally),
     ] {
         for node in fields::list(map, key) {
-            steps.extend(decoder.step(node, place, &sources).map(Arc::new));
+            match decoder.step(node, place, &sources) {
+                Some(step) => steps.push(Arc::new(step)),
+                None => broken.extend(name_of(node)),
+            }
         }
     }
     decoder.check_duplicates(&steps);
@@ -53,7 +57,7 @@ pub(in super::super) fn decode(
         let units = fields::counts(resources).into_iter();
         limits.extend(units.map(|(name, units)| (name, LimitSpec::Units(units))));
     }
-    Some(Flow {
+    let flow = Flow {
         name: fields::owned(map, "name").unwrap_or_else(|| name.to_owned()),
         description: fields::owned(map, "description"),
         tags: fields::texts(map, "tags"),
@@ -67,7 +71,12 @@ pub(in super::super) fn decode(
         schedules: decoder.schedules(map),
         sources: sources.iter().map(|(name, node)| (name.clone(), view(node))).collect(),
         folder: folder.to_owned(),
-    })
+    };
+    Some((flow, broken))
+}
+
+fn name_of(step: &Node) -> Option<String> {
+    fields::name(fields::as_mapping(step)?.get("name")?)
 }
 
 impl Decoder<'_> {
@@ -77,7 +86,9 @@ impl Decoder<'_> {
             if let Some(first) = seen.insert(&step.name, step) {
                 let text = format!("there are two steps called `{}`", step.name);
                 self.problems.push(
-                    Problem::error("duplicate-step", text).at(step.span).see(first.span, "the first"),
+                    Problem::error("duplicate-step", text)
+                        .at(step.span)
+                        .see(first.span, "the first"),
                 );
             }
         }

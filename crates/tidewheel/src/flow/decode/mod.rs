@@ -140,7 +140,9 @@ impl<'a> Decoder<'a> {
                 return None;
             }
         };
-        for reference in template.references() {
+        let names: Arc<[_]> =
+            template.references().iter().map(|it| span_of(Some(it.range.clone()))).collect();
+        for (reference, at) in template.references().iter().zip(names.iter()) {
             let Some(root) = reference.path.first() else { continue };
             let is_known = ROOTS.contains(&root.as_str()) || self.names.contains(root);
             if is_known || reference.has_default {
@@ -148,14 +150,14 @@ impl<'a> Decoder<'a> {
             }
             let known: Vec<&str> =
                 self.names.iter().map(String::as_str).chain(ROOTS.iter().copied()).collect();
-            let problem = Problem::error("unknown-name", format!("there is no `{root}` here"))
-                .at(span_of(Some(reference.range.clone())));
+            let text = format!("there is no `{root}` here");
+            let problem = Problem::error("unknown-name", text).at(*at);
             self.problems.push(match nearest(root, known.iter().copied()) {
                 Some(near) => problem.hint(format!("did you mean `{near}`?")),
                 None => problem.hint(format!("known here: {}", known.join(", "))),
             });
         }
         let span = node.span;
-        Some(Leaf { template, span, place: Arc::from(place) })
+        Some(Leaf { template, span, names, place: Arc::from(place) })
     }
 }

@@ -76,7 +76,8 @@ impl Decoder<'_> {
             return None;
         }
         if script_place(&words).is_some_and(|place| is_template(&words[place])) {
-            let text = "values are put into shell text here: whoever controls them can run anything";
+            let text =
+                "values are put into shell text here: whoever controls them can run anything";
             self.problems.push(
                 Problem::warning("template-in-shell", text)
                     .at(node.span)
@@ -90,7 +91,9 @@ impl Decoder<'_> {
             shown: Shown {
                 is_full: fields::boolean(map, "log_full_command").unwrap_or_default(),
                 hidden_places: map.get("redact_args").map(|_| places(map)),
-                hidden_words: map.get("redact_patterns").map(|_| fields::texts(map, "redact_patterns")),
+                hidden_words: map
+                    .get("redact_patterns")
+                    .map(|_| fields::texts(map, "redact_patterns")),
             },
         };
         let surroundings = Surroundings {

@@ -102,7 +102,16 @@ impl Decoder<'_> {
         match text.parse::<Cron>() {
             Ok(cron) => Some(Trigger::Calendar { cron, zone }),
             Err(error) => {
-                self.problems.push(Problem::error("bad-cron", error.to_string()).at(node.span));
+                let from = error.position();
+                let at = match &node.value {
+                    Value::Text(text) => text.span_of(from..from + error.length()),
+                    _ => node.span,
+                };
+                let problem = Problem::error("bad-cron", error.message()).at(at);
+                self.problems.push(match error.hint() {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                });
                 None
             }
         }

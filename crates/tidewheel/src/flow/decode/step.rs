@@ -164,9 +164,8 @@ impl Decoder<'_> {
         if let Some(map) = fields::mapping(map, "outputs") {
             for entry in map.iter() {
                 let place = format!("outputs.{}", entry.key);
-                let tree = self.with_names(&RESULT_NAMES, |decoder| {
-                    decoder.tree(&entry.value, &place)
-                });
+                let tree =
+                    self.with_names(&RESULT_NAMES, |decoder| decoder.tree(&entry.value, &place));
                 outputs.push(StepOutput {
                     name: entry.key.clone(),
                     value: OutputRule::Template(tree),

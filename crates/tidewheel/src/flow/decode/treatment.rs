@@ -94,7 +94,11 @@ fn retried_faults(map: &Map) -> RetryOn {
     }
     let words = fields::texts(map, "on");
     let has = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-    RetryOn { failed: has("failed"), timed_out: has("timed-out"), failed_for_good: has("permanent") }
+    RetryOn {
+        failed: has("failed"),
+        timed_out: has("timed-out"),
+        failed_for_good: has("permanent"),
+    }
 }
 
 fn timeouts(map: &Map) -> (Option<Duration>, Option<Duration>) {
@@ -118,9 +122,11 @@ fn priority(node: &Node) -> Option<Priority> {
 fn limits(map: &Map) -> BTreeMap<String, u32> {
     match map.get("limits").map(|node| &node.value) {
         Some(Value::Map(map)) => fields::counts(map),
-        Some(_) => {
-            fields::many(map, "limits").iter().filter_map(fields::name).map(|name| (name, 1)).collect()
-        }
+        Some(_) => fields::many(map, "limits")
+            .iter()
+            .filter_map(fields::name)
+            .map(|name| (name, 1))
+            .collect(),
         None => BTreeMap::new(),
     }
 }

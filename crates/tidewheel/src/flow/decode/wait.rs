@@ -22,8 +22,7 @@ impl Decoder<'_> {
             }
         };
         let kinds = ["duration", "until", "file", "http", "approval"];
-        let said: Vec<&str> =
-            kinds.into_iter().filter(|kind| map.get(kind).is_some()).collect();
+        let said: Vec<&str> = kinds.into_iter().filter(|kind| map.get(kind).is_some()).collect();
         let [kind] = said[..] else {
             let text = "`wait` needs exactly one of duration, until, file, http, approval";
             self.problems.push(Problem::error("contradiction", text).at(node.span));

@@ -63,13 +63,9 @@ impl FlowRunner {
 
     /// What the templates of every step of a flow are given.
     pub(super) fn scope_context(&self, scope: &Scope) -> Result<Context, Trouble> {
-        let steps: Arc<[String]> =
-            scope.flow.steps.iter().map(|step| step.name.clone()).collect();
-        let lookup = FlowsLookup {
-            outputs: Arc::clone(&self.outputs),
-            prefix: scope.prefix(),
-            steps,
-        };
+        let steps: Arc<[String]> = scope.flow.steps.iter().map(|step| step.name.clone()).collect();
+        let lookup =
+            FlowsLookup { outputs: Arc::clone(&self.outputs), prefix: scope.prefix(), steps };
         Ok(Context::new()
             .with_lookup("flows", Arc::new(lookup))
             .with("params", Json::Object(self.params_of(scope)?.into_iter().collect()))
@@ -81,9 +77,9 @@ impl FlowRunner {
     fn params_of(&self, scope: &Scope) -> Result<BTreeMap<String, Json>, Trouble> {
         let Some((segment, step)) = scope.calls.last() else { return Ok(self.params.clone()) };
         let Work::Flow(child) = &step.work else { return Ok(BTreeMap::new()) };
-        let around = scope.around(&self.flow).ok_or_else(|| {
-            Trouble::permanent("the flow that calls this one cannot be found")
-        })?;
+        let around = scope
+            .around(&self.flow)
+            .ok_or_else(|| Trouble::permanent("the flow that calls this one cannot be found"))?;
         let mut context = self.scope_context(&around)?;
         if let Some(element) = segment.element {
             context = self.with_element(context, &around, step, element)?;

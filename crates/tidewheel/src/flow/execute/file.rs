@@ -52,7 +52,9 @@ fn read(
     Ok(match format.unwrap_or_else(|| format_of(&path)) {
         FileFormat::Text => Json::String(text),
         FileFormat::Lines => text.lines().collect(),
-        FileFormat::Json => serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?,
+        FileFormat::Json => {
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
+        }
         FileFormat::Yaml => from_yaml(&path, text).map_err(wrong)?,
     })
 }

@@ -65,7 +65,9 @@ impl FlowRunner {
                 self.check_all(&tasks, "elements", attempt)?;
                 Ok(self.gather_elements(step, &tasks))
             }
-            (Role::Element(element), _) => self.collect(step, &format!("{name}[{element}]"), attempt),
+            (Role::Element(element), _) => {
+                self.collect(step, &format!("{name}[{element}]"), attempt)
+            }
             _ => self.collect(step, &name, attempt),
         }
     }

@@ -67,9 +67,9 @@ fn request(
             InputMode::Body => request.json(input),
             InputMode::Parameter(name) => match &input {
                 // A mapping brings its own names.
-                Json::Object(map) => map.iter().fold(request, |it, (name, value)| {
-                    with_query(it, name, value)
-                }),
+                Json::Object(map) => {
+                    map.iter().fold(request, |it, (name, value)| with_query(it, name, value))
+                }
                 input => with_query(request, name, input),
             },
         };

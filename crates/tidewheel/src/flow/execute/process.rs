@@ -34,7 +34,8 @@ impl FlowRunner {
     ) -> Result<Success, Trouble> {
         let step = &*position.step;
         let command = self.command(position, work, input, context, attempt)?;
-        let processes = self.means.processes().await.map_err(|error| Trouble::of(error.into_outcome()))?;
+        let processes =
+            self.means.processes().await.map_err(|error| Trouble::of(error.into_outcome()))?;
         let end = processes
             .run_attempt(attempt, &command)
             .await

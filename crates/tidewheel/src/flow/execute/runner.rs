@@ -66,11 +66,10 @@ impl FlowRunner {
                 let outputs_kept = to_records(&outputs);
                 self.outputs.insert(&task, outputs);
                 let outcome = record.outcome.clone().unwrap_or_else(|| "succeeded".to_owned());
-                self.keep(&attempt, AttemptRecord {
-                    outcome: Some(outcome),
-                    outputs: outputs_kept,
-                    ..record
-                });
+                self.keep(
+                    &attempt,
+                    AttemptRecord { outcome: Some(outcome), outputs: outputs_kept, ..record },
+                );
                 Outcome::Succeeded
             }
             Err(trouble) => self.conclude(&attempt, trouble),
@@ -191,7 +190,8 @@ impl FlowRunner {
                 }
             };
             if self.secrets.are_in(&value.to_string()) {
-                let text = format!("output `{}` holds a secret, and outputs are stored", output.name);
+                let text =
+                    format!("output `{}` holds a secret, and outputs are stored", output.name);
                 return Err(Trouble::permanent(text));
             }
             outputs.insert(output.name.clone(), value);

@@ -78,8 +78,9 @@ impl Secrets {
         let texts: Vec<&String> = values.values().filter(|value| !value.is_empty()).collect();
         let masker = match texts.is_empty() {
             true => None,
-            false => Some(Arc::new(Masker::new(texts).map_err(|error| {
-                SecretError::Unusable { secret: "?".to_owned(), why: error.to_string() }
+            false => Some(Arc::new(Masker::new(texts).map_err(|error| SecretError::Unusable {
+                secret: "?".to_owned(),
+                why: error.to_string(),
             })?)),
         };
         Ok(Self { values, masker })
@@ -90,7 +91,9 @@ impl Secrets {
     }
 
     pub(super) fn to_json(&self) -> Json {
-        Json::Object(self.values.iter().map(|(name, it)| (name.clone(), it.clone().into())).collect())
+        Json::Object(
+            self.values.iter().map(|(name, it)| (name.clone(), it.clone().into())).collect(),
+        )
     }
 
     /// The text without secrets.
@@ -150,7 +153,11 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
 
 fn by_command(secret: String, words: &[String]) -> Result<String, SecretError> {
     let program = words.first().cloned().unwrap_or_default();
-    let wrong = |why: String| SecretError::Command { secret: secret.clone(), program: program.clone(), why };
+    let wrong = |why: String| SecretError::Command {
+        secret: secret.clone(),
+        program: program.clone(),
+        why,
+    };
     let output = Command::new(&program)
         .args(words.iter().skip(1))
         .stdin(Stdio::null())

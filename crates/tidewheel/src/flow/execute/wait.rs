@@ -30,7 +30,9 @@ impl FlowRunner {
             WaitFor::Instant(tree) => {
                 let text = tree.render_text(context)?;
                 let until = instant::parse(&text).ok_or_else(|| {
-                    Trouble::permanent(format!("`{text}` is no instant such as 2030-01-31T08:00:00Z"))
+                    Trouble::permanent(format!(
+                        "`{text}` is no instant such as 2030-01-31T08:00:00Z"
+                    ))
                 })?;
                 let left = until.since(now());
                 match left.is_zero() {

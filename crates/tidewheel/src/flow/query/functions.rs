@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 use super::QueryError;
-use super::parser::{Kind, Node};
+use super::parser::{Kind, Part};
 use super::search::{self, Budget, equal, float, integer, order};
 
 type Found<'a> = Result<Cow<'a, Value>, QueryError>;
@@ -111,7 +111,7 @@ impl Function {
     pub(super) fn call<'a>(
         &self,
         budget: &mut Budget,
-        arguments: &'a [Node],
+        arguments: &'a [Part],
         value: &'a Value,
     ) -> Found<'a> {
         let result = match (self.work, arguments) {
@@ -172,10 +172,10 @@ fn object(value: &Value) -> Result<&Map<String, Value>, QueryError> {
     value.as_object().ok_or_else(|| wanted("an object", value))
 }
 
-fn query_of(node: &Node) -> Result<&Node, QueryError> {
-    match &node.kind {
+fn query_of(part: &Part) -> Result<&Part, QueryError> {
+    match &part.kind {
         Kind::Expression(query) => Ok(query),
-        _ => Err(QueryError::new("a query with `&` before it is needed").at(node.offset)),
+        _ => Err(QueryError::new("a query with `&` before it is needed").at(part.offset)),
     }
 }
 
@@ -277,7 +277,10 @@ fn keys(budget: &mut Budget, given: &[Cow<'_, Value>]) -> Result<Value, QueryErr
 
 fn values(budget: &mut Budget, given: &[Cow<'_, Value>]) -> Result<Value, QueryError> {
     let values = object(&given[0])?.values();
-    values.map(|value| budget.owned(Cow::Borrowed(value))).collect::<Result<_, _>>().map(Value::Array)
+    values
+        .map(|value| budget.owned(Cow::Borrowed(value)))
+        .collect::<Result<_, _>>()
+        .map(Value::Array)
 }
 
 fn length(_: &mut Budget, given: &[Cow<'_, Value>]) -> Result<Value, QueryError> {
@@ -291,9 +294,7 @@ fn length(_: &mut Budget, given: &[Cow<'_, Value>]) -> Result<Value, QueryError>
 
 fn reverse(budget: &mut Budget, given: &[Cow<'_, Value>]) -> Result<Value, QueryError> {
     match &*given[0] {
-        Value::String(text) => {
-            budget.text(text.chars().rev().collect()).map(Cow::into_owned)
-        }
+        Value::String(text) => budget.text(text.chars().rev().collect()).map(Cow::into_owned),
         Value::Array(values) => {
             let values = values.iter().rev().map(|value| budget.owned(Cow::Borrowed(value)));
             values.collect::<Result<_, _>>().map(Value::Array)
@@ -335,7 +336,7 @@ fn to_string(budget: &mut Budget, given: &[Cow<'_, Value>]) -> Result<Value, Que
     }
 }
 
-fn mapped(budget: &mut Budget, query: &Node, values: &[Value]) -> Result<Value, QueryError> {
+fn mapped(budget: &mut Budget, query: &Part, values: &[Value]) -> Result<Value, QueryError> {
     let mut mapped = Vec::new();
     for value in values {
         let found = search::find(budget, query, value)?;
@@ -417,7 +418,7 @@ fn sorted_by(
     budget: &mut Budget,
     by: By,
     values: &[Value],
-    query: &Node,
+    query: &Part,
 ) -> Result<Value, QueryError> {
     let mut keyed = Vec::new();
     for value in values {

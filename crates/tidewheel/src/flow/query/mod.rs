@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use parser::Node;
+use parser::Part;
 
 /// How long a query may be.
 const QUERY_BYTES_MAX: usize = 16 * 1024;
@@ -26,7 +26,7 @@ const QUERY_BYTES_MAX: usize = 16 * 1024;
 /// A query that was read. Cheap to clone.
 #[derive(Clone)]
 pub struct Query {
-    read: Arc<(String, Node)>,
+    read: Arc<(String, Part)>,
 }
 
 impl Query {
@@ -37,8 +37,8 @@ impl Query {
             let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
             return Err(QueryError { message, offset: None });
         }
-        let node = parser::parse(text)?;
-        Ok(Self { read: Arc::new((text.to_owned(), node)) })
+        let part = parser::parse(text)?;
+        Ok(Self { read: Arc::new((text.to_owned(), part)) })
     }
 
     /// The text it was read from.

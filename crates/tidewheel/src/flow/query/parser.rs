@@ -15,7 +15,7 @@ const LENGTH_MAX: u32 = 100;
 
 /// A part of a query.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct Part {
     pub(super) kind: Kind,
     pub(super) offset: usize,
     depth: u32,
@@ -29,30 +29,30 @@ pub(super) enum Kind {
     Index(i64),
     Slice([Option<i64>; 3]),
     /// The second of what the first finds; also `a | b`.
-    Chain(Box<[Node; 2]>),
+    Chain(Box<[Part; 2]>),
     /// The second of each value of a list.
-    Each(Box<[Node; 2]>),
+    Each(Box<[Part; 2]>),
     /// The second of each value of a map.
-    EachValue(Box<[Node; 2]>),
+    EachValue(Box<[Part; 2]>),
     /// The third of each value of a list for which the second holds.
-    Filter(Box<[Node; 3]>),
-    Flatten(Box<Node>),
-    Or(Box<[Node; 2]>),
-    And(Box<[Node; 2]>),
-    Not(Box<Node>),
-    Compare(&'static str, Box<[Node; 2]>),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
-    Call(Function, Vec<Node>),
+    Filter(Box<[Part; 3]>),
+    Flatten(Box<Part>),
+    Or(Box<[Part; 2]>),
+    And(Box<[Part; 2]>),
+    Not(Box<Part>),
+    Compare(&'static str, Box<[Part; 2]>),
+    List(Vec<Part>),
+    Map(Vec<(String, Part)>),
+    Call(Function, Vec<Part>),
     /// `&query`: handed to a function that uses it.
-    Expression(Box<Node>),
+    Expression(Box<Part>),
 }
 
-pub(super) fn parse(text: &str) -> Result<Node, QueryError> {
+pub(super) fn parse(text: &str) -> Result<Part, QueryError> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
-    let node = parser.query(0)?;
+    let part = parser.query(0)?;
     match parser.peek() {
-        Token::End => Ok(node),
+        Token::End => Ok(part),
         _ => Err(parser.unexpected("an operator or the end")),
     }
 }
@@ -134,7 +134,7 @@ impl Parser {
         QueryError::new(format!("{wanted} is wanted here{found}")).at(self.offset())
     }
 
-    fn made(&self, kind: Kind, offset: usize) -> Result<Node, QueryError> {
+    fn made(&self, kind: Kind, offset: usize) -> Result<Part, QueryError> {
         let depth = 1 + match &kind {
             Kind::Chain(parts) | Kind::Each(parts) | Kind::EachValue(parts) => deepest(&parts[..]),
             Kind::Or(parts) | Kind::And(parts) | Kind::Compare(_, parts) => deepest(&parts[..]),
@@ -147,10 +147,10 @@ impl Parser {
         if depth > LENGTH_MAX {
             return Err(too_deep(offset));
         }
-        Ok(Node { kind, offset, depth })
+        Ok(Part { kind, offset, depth })
     }
 
-    fn query(&mut self, binds: u8) -> Result<Node, QueryError> {
+    fn query(&mut self, binds: u8) -> Result<Part, QueryError> {
         self.depth += 1;
         if self.depth > NESTING_MAX {
             return Err(too_deep(self.offset()));
@@ -163,12 +163,12 @@ impl Parser {
         Ok(left)
     }
 
-    fn current(&self) -> Result<Node, QueryError> {
+    fn current(&self) -> Result<Part, QueryError> {
         self.made(Kind::Current, self.offset())
     }
 
     /// What can stand at the beginning.
-    fn first(&mut self) -> Result<Node, QueryError> {
+    fn first(&mut self) -> Result<Part, QueryError> {
         let offset = self.offset();
         let kind = match self.next() {
             Token::Name(name) => Kind::Field(name),
@@ -205,7 +205,7 @@ impl Parser {
         self.made(kind, offset)
     }
 
-    fn bracket_first(&mut self, offset: usize) -> Result<Node, QueryError> {
+    fn bracket_first(&mut self, offset: usize) -> Result<Part, QueryError> {
         if matches!(self.peek(), Token::Number(_)) || self.is_sign(":") {
             let current = self.current()?;
             return self.index(current, offset);
@@ -221,7 +221,7 @@ impl Parser {
     }
 
     /// What can follow another part.
-    fn then(&mut self, left: Node) -> Result<Node, QueryError> {
+    fn then(&mut self, left: Part) -> Result<Part, QueryError> {
         let offset = self.offset();
         let token = self.next();
         let binds = binding(&token);
@@ -252,7 +252,7 @@ impl Parser {
     }
 
     /// What is done with each value of a list or a map.
-    fn each(&mut self, binds: u8) -> Result<Node, QueryError> {
+    fn each(&mut self, binds: u8) -> Result<Part, QueryError> {
         if binding(self.peek()) < EACH_END {
             return self.current();
         }
@@ -265,7 +265,7 @@ impl Parser {
         Err(self.unexpected("`.`, `[` or the end"))
     }
 
-    fn behind_dot(&mut self, binds: u8) -> Result<Node, QueryError> {
+    fn behind_dot(&mut self, binds: u8) -> Result<Part, QueryError> {
         let offset = self.offset();
         match self.peek() {
             Token::Name(_) | Token::QuotedName(_) | Token::Sign("*") => self.query(binds),
@@ -281,21 +281,21 @@ impl Parser {
         }
     }
 
-    fn filter(&mut self, of: Node, offset: usize) -> Result<Node, QueryError> {
+    fn filter(&mut self, of: Part, offset: usize) -> Result<Part, QueryError> {
         let condition = self.query(0)?;
         self.expect("]")?;
         let each = if self.is_sign("[]") { self.current()? } else { self.each(FILTER)? };
         self.made(Kind::Filter(Box::new([of, condition, each])), offset)
     }
 
-    fn flatten(&mut self, of: Node, offset: usize) -> Result<Node, QueryError> {
+    fn flatten(&mut self, of: Part, offset: usize) -> Result<Part, QueryError> {
         let flat = self.made(Kind::Flatten(Box::new(of)), offset)?;
         let each = self.each(FLATTEN)?;
         self.made(Kind::Each(Box::new([flat, each])), offset)
     }
 
     /// `[1]` and `[1:2]`, behind the bracket.
-    fn index(&mut self, of: Node, offset: usize) -> Result<Node, QueryError> {
+    fn index(&mut self, of: Part, offset: usize) -> Result<Part, QueryError> {
         let mut bounds = [None; 3];
         let mut place = 0;
         loop {
@@ -326,7 +326,7 @@ impl Parser {
         self.made(Kind::Each(Box::new([sliced, each])), offset)
     }
 
-    fn list(&mut self, offset: usize) -> Result<Node, QueryError> {
+    fn list(&mut self, offset: usize) -> Result<Part, QueryError> {
         let mut parts = vec![self.query(0)?];
         while self.take(",") {
             parts.push(self.query(0)?);
@@ -335,7 +335,7 @@ impl Parser {
         self.made(Kind::List(parts), offset)
     }
 
-    fn map(&mut self, offset: usize) -> Result<Node, QueryError> {
+    fn map(&mut self, offset: usize) -> Result<Part, QueryError> {
         let mut entries = Vec::new();
         loop {
             let (Token::Name(key) | Token::QuotedName(key)) = self.peek().clone() else {
@@ -352,7 +352,7 @@ impl Parser {
         self.made(Kind::Map(entries), offset)
     }
 
-    fn call(&mut self, left: Node) -> Result<Node, QueryError> {
+    fn call(&mut self, left: Part) -> Result<Part, QueryError> {
         let offset = left.offset;
         let Kind::Field(name) = left.kind else {
             return Err(QueryError::new("only functions can be called").at(offset));
@@ -376,7 +376,7 @@ impl Parser {
     }
 }
 
-fn deepest(parts: &[Node]) -> u32 {
+fn deepest(parts: &[Part]) -> u32 {
     parts.iter().map(|part| part.depth).max().unwrap_or(0)
 }
 

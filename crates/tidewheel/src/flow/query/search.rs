@@ -7,18 +7,18 @@ use std::borrow::Cow;
 use serde_json::{Map, Number, Value};
 
 use super::QueryError;
-use super::parser::{Kind, Node};
+use super::parser::{Kind, Part};
 
-/// How many values a search may look at: some tens of milliseconds.
+/// How many values a search may look at.
 const OPERATIONS_MAX: usize = 1_000_000;
 /// How much a search may build, counting what it drops again.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How deep what is found may nest; JSON is read up to 128.
 const NESTING_MAX: usize = 140;
 
-pub(super) fn search(node: &Node, value: &Value) -> Result<Value, QueryError> {
+pub(super) fn search(part: &Part, value: &Value) -> Result<Value, QueryError> {
     let mut budget = Budget { operations_left: OPERATIONS_MAX, bytes_left: BYTES_MAX };
-    let found = find(&mut budget, node, value)?;
+    let found = find(&mut budget, part, value)?;
     budget.owned(found)
 }
 
@@ -56,7 +56,9 @@ impl Budget {
         self.allocate(size_of::<Value>())?;
         match value {
             Value::String(text) => self.allocate(text.len()),
-            Value::Array(values) => values.iter().try_for_each(|value| self.pay(value, nesting + 1)),
+            Value::Array(values) => {
+                values.iter().try_for_each(|value| self.pay(value, nesting + 1))
+            }
             Value::Object(entries) => entries.iter().try_for_each(|(key, value)| {
                 self.allocate(key.len() + size_of::<Value>())?;
                 self.pay(value, nesting + 1)
@@ -80,11 +82,11 @@ impl Budget {
 /// What a query finds in a value.
 pub(super) fn find<'a>(
     budget: &mut Budget,
-    node: &'a Node,
+    part: &'a Part,
     value: &'a Value,
 ) -> Result<Cow<'a, Value>, QueryError> {
     budget.spend(1)?;
-    let found = match &node.kind {
+    let found = match &part.kind {
         Kind::Current => Cow::Borrowed(value),
         Kind::Field(name) => value.get(name).map_or(NULL, Cow::Borrowed),
         Kind::Literal(literal) => Cow::Borrowed(literal),
@@ -141,12 +143,12 @@ pub(super) fn find<'a>(
             }
             Cow::Owned(Value::Object(map))
         }
-        Kind::Call(function, arguments) => function
-            .call(budget, arguments, value)
-            .map_err(|error| error.at(node.offset))?,
+        Kind::Call(function, arguments) => {
+            function.call(budget, arguments, value).map_err(|error| error.at(part.offset))?
+        }
         Kind::Expression(_) => {
             let message = "`&` makes sense only as an argument of a function that takes a query";
-            return Err(QueryError::new(message).at(node.offset));
+            return Err(QueryError::new(message).at(part.offset));
         }
     };
     Ok(found)
@@ -157,13 +159,13 @@ const NULL: Cow<'static, Value> = Cow::Owned(Value::Null);
 /// What a query finds in what another has found.
 fn find_in<'a>(
     budget: &mut Budget,
-    node: &'a Node,
+    part: &'a Part,
     value: Cow<'a, Value>,
 ) -> Result<Cow<'a, Value>, QueryError> {
     match value {
-        Cow::Borrowed(value) => find(budget, node, value),
+        Cow::Borrowed(value) => find(budget, part, value),
         Cow::Owned(value) => {
-            let found = find(budget, node, &value)?;
+            let found = find(budget, part, &value)?;
             budget.owned(found).map(Cow::Owned)
         }
     }
@@ -173,8 +175,8 @@ fn find_in<'a>(
 fn each<'a, 'v>(
     budget: &mut Budget,
     values: impl Iterator<Item = &'v Value>,
-    node: &Node,
-    condition: Option<&Node>,
+    part: &Part,
+    condition: Option<&Part>,
 ) -> Result<Cow<'a, Value>, QueryError> {
     let mut found = Vec::new();
     for value in values {
@@ -183,7 +185,7 @@ fn each<'a, 'v>(
         {
             continue;
         }
-        let part = find(budget, node, value)?;
+        let part = find(budget, part, value)?;
         if !part.is_null() {
             found.push(budget.owned(part)?);
         }
@@ -193,7 +195,7 @@ fn each<'a, 'v>(
 
 fn flatten<'a>(
     budget: &mut Budget,
-    part: &'a Node,
+    part: &'a Part,
     value: &'a Value,
 ) -> Result<Cow<'a, Value>, QueryError> {
     let list = find(budget, part, value)?;

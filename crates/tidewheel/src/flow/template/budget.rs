@@ -17,7 +17,7 @@ pub struct Limits {
     pub output_bytes_max: usize,
     /// How much a rendering may build on its way, counting what it drops again. 8 MiB.
     pub memory_bytes_max: usize,
-    /// How many operations a rendering may take. 500,000: some ten milliseconds.
+    /// How many operations a rendering may take; reading 64 bytes is one. 500,000.
     pub operations_max: u64,
 }
 
@@ -122,6 +122,16 @@ impl Budget {
     /// Pays for so many places in a list.
     pub(super) fn allocate_values(&mut self, count: usize) -> Result<(), TemplateError> {
         self.allocate(count.saturating_mul(VALUE_BYTES))
+    }
+
+    /// How many members a value has, paid for where they have to be listed to be counted.
+    pub(super) fn length(&mut self, value: &Value) -> Result<usize, TemplateError> {
+        let length = value.length()?;
+        match value {
+            Value::Lookup(_) => self.spend(length as u64)?,
+            value => self.read(value.weight())?,
+        }
+        Ok(length)
     }
 
     /// The members of a value, paid for.

@@ -2,12 +2,13 @@
 //!
 //! The values themselves are in [`super::value`].
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::value::{Data, Lookup, Value};
 
 /// The names a template can use, with their values; cheap to build for every rendering.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Context {
     names: Vec<(Arc<str>, Value)>,
 }
@@ -38,5 +39,12 @@ impl Context {
 
     pub(super) fn names(&self) -> Vec<Arc<str>> {
         self.names.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// Without the values, which may be secrets.
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.names()).finish()
     }
 }

@@ -77,7 +77,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn truth(&mut self, expression: &Expression) -> Result<bool, TemplateError> {
         let value = self.value(expression)?;
         if matches!(value, Value::Lookup(_)) {
-            self.budget.spend(value.length()? as u64)?;
+            self.budget.length(&value)?;
         }
         Ok(value.is_true())
     }

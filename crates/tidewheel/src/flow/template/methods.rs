@@ -92,7 +92,6 @@ fn of_text(
     if let Some(filter) = filters::find(filter) {
         return filter.run_bare(budget, value, given).map(Some);
     }
-    let all = |test: fn(char) -> bool| Value::Bool(!text.is_empty() && text.chars().all(test));
     Ok(Some(match name {
         "strip" | "lstrip" | "rstrip" => {
             let [letters] = given.bind(["chars"])?;
@@ -144,18 +143,23 @@ fn of_text(
             let zeros = width.saturating_sub(text.chars().count());
             budget.text(format!("{sign}{}{digits}", "0".repeat(zeros)))?
         }
+        _ => return Ok(letters(text, name).map(Value::Bool)),
+    }))
+}
+
+/// What kind of letters a text has; never any where it is empty.
+fn letters(text: &str, name: &str) -> Option<bool> {
+    let all = |test: fn(char) -> bool| !text.is_empty() && text.chars().all(test);
+    let any = |test: fn(char) -> bool| text.chars().any(test);
+    Some(match name {
         "isdigit" => all(|letter| letter.is_ascii_digit()),
         "isalpha" => all(char::is_alphabetic),
         "isalnum" => all(char::is_alphanumeric),
         "isspace" => all(char::is_whitespace),
-        "islower" => Value::Bool(
-            text.chars().any(char::is_lowercase) && !text.chars().any(char::is_uppercase),
-        ),
-        "isupper" => Value::Bool(
-            text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase),
-        ),
-        _ => return Ok(None),
-    }))
+        "islower" => any(char::is_lowercase) && !any(char::is_uppercase),
+        "isupper" => any(char::is_uppercase) && !any(char::is_lowercase),
+        _ => return None,
+    })
 }
 
 fn join(budget: &mut Budget, values: &Value, given: Given) -> Result<Value, TemplateError> {

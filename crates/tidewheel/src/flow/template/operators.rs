@@ -222,8 +222,7 @@ pub(super) fn equal(
             true
         }
         (Value::Map(_) | Value::Lookup(_), Value::Map(_) | Value::Lookup(_)) => {
-            budget.read(left.weight().saturating_add(right.weight()))?;
-            if left.length()? != right.length()? {
+            if budget.length(left)? != budget.length(right)? {
                 return Ok(false);
             }
             for (key, value) in left.entries()? {

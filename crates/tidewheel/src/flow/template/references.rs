@@ -36,15 +36,20 @@ pub(super) struct Findings {
 }
 
 pub(super) fn find(body: &[Statement]) -> Findings {
-    let mut search = Search { findings: Findings::default(), scopes: vec![Vec::new()] };
+    let mut search =
+        Search { findings: Findings::default(), scopes: vec![Vec::new()], macros: Vec::new() };
     search.body(body);
-    search.findings
+    let Search { mut findings, macros, .. } = search;
+    // A macro may call one that is defined behind it.
+    findings.calls.retain(|(name, _)| !macros.contains(name));
+    findings
 }
 
 struct Search {
     findings: Findings,
     /// Names that statements gave a meaning to, and whether they surely did.
     scopes: Vec<Vec<(Arc<str>, bool)>>,
+    macros: Vec<Arc<str>>,
 }
 
 impl Search {
@@ -110,6 +115,7 @@ impl Search {
             }
             Statement::Macro(definition) => {
                 self.bind(&definition.name);
+                self.macros.push(definition.name.clone());
                 self.definition(definition, true);
             }
             Statement::CallBody { name, arguments, range, body } => {

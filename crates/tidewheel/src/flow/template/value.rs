@@ -23,8 +23,15 @@ pub trait Lookup: Send + Sync {
 }
 
 /// A JSON value in the form templates read it; cheap to clone, and shared by all that read it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Data(pub(super) Value);
+
+/// Without what is in it, which may be a secret.
+impl fmt::Debug for Data {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Data").field(&self.0.kind()).finish()
+    }
+}
 
 impl From<serde_json::Value> for Data {
     fn from(json: serde_json::Value) -> Self {

@@ -70,6 +70,11 @@ impl FileLock {
         }
     }
 
+    /// Who took the lock last, as far as its file says.
+    pub(super) fn holder(path: &Path) -> Holder {
+        File::open(path).map(|mut file| read_holder(&mut file)).unwrap_or_default()
+    }
+
     /// Waits for the lock, but not for ever; then says who has it.
     pub(super) fn wait(
         path: &Path,

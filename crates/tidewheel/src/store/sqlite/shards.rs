@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{process, thread};
@@ -99,6 +100,20 @@ impl DataFolder {
             }
         });
         fault.map_or(Ok(names), Err)
+    }
+
+    /// Whether the holder of a shard has died, whether or not the last of its processes has: then
+    /// the shard is free, or will be as soon as they are gone.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn is_left(&self, name: &str) -> Result<bool, FolderError> {
+        if self.is_free(name)? {
+            return Ok(true);
+        }
+        let pid = FileLock::holder(&self.lock_path(name)).pid;
+        Ok(pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()))
     }
 
     /// Removes fresh shards that ended with nothing to do but could not tidy up themselves.

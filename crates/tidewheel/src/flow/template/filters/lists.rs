@@ -17,9 +17,7 @@ type Outcome = Result<Value, TemplateError>;
 
 pub(super) fn length(budget: &mut Budget, value: &Value, given: Given) -> Outcome {
     let [] = given.bind([])?;
-    let length = value.length()?;
-    budget.read(length)?;
-    Ok(Value::count(length))
+    budget.length(value).map(Value::count)
 }
 
 pub(super) fn list(budget: &mut Budget, value: &Value, given: Given) -> Outcome {

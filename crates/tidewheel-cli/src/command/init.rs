@@ -1,0 +1,70 @@
+//! `tidewheel init`: a first flow file to run and to change.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use serde_json::json;
+
+use crate::cli::Format;
+use crate::error::{CommandError, ErrorKind};
+use crate::new_file::write_new;
+use crate::output::write_atomically;
+use crate::ui::Ui;
+
+/// What is written.
+const STARTER: &str = include_str!("starter.yaml");
+
+/// Write a flow file to start from
+///
+/// It runs as it is, needs nothing but a shell, and explains itself in comments.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel init
+  tidewheel init flows/nightly.yaml
+
+With --format json it prints { \"file\": FILE }.")]
+pub(crate) struct Args {
+    /// The file to make
+    #[arg(default_value = "flow.yaml")]
+    file: PathBuf,
+
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
+    let shown = args.file.display();
+    if args.force {
+        write_atomically(&args.file, STARTER)?;
+    } else if !write_new(&args.file, STARTER)? {
+        let error = anyhow!("{shown} is already there");
+        return Err(CommandError::new(ErrorKind::Conflict, error)
+            .hint("name another file, or say --force to replace it"));
+    }
+    match ui.format(Format::Human) {
+        Format::Json => ui.print(&json!({ "file": shown.to_string() }).to_string())?,
+        Format::Human => {
+            ui.print(&format!("{shown} is ready: tidewheel run {shown}"))?;
+        }
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_starter_has_no_problems() {
+        let path = PathBuf::from("flow.yaml");
+        let texts = BTreeMap::from([(path.clone(), Arc::from(STARTER))]);
+        let loaded = tidewheel::flow::load(&[path], &texts);
+        assert!(loaded.runnable().is_some() && loaded.problems.is_empty(), "{:?}", loaded.problems);
+        assert!(STARTER.lines().all(|line| line.chars().count() <= 100));
+    }
+}

@@ -1,0 +1,587 @@
+//! `tidewheel run`: real flows, real processes.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::{Scratch, is_alive, states, stderr, stdout, wait_until};
+use serde_json::json;
+
+#[test]
+fn values_pass_from_step_to_step_and_keep_their_types() {
+    let scratch = Scratch::new("run-values");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+name: values
+params: { who: world, count: 2 }
+flow:
+  - name: greet
+    run: printf 'hello %s' "$WHO"
+    env: { WHO: "{{ params.who }}" }
+    outputs: { text: "{{ stdout }}" }
+  - name: data
+    run: echo '{"items":[1,2,3],"ok":true}'
+    output:
+      - { name: all, type: raw }
+      - { name: items, type: jmespath, value: "json.items" }
+  - name: sum
+    argv: [sh, -c, 'echo "$1 $2"', sh, "{{ flows.greet.text | upper }}", "{{ flows.data.items | length }}"]
+    outputs:
+      line: "{{ stdout | trim }}"
+      items: "{{ flows.data.items }}"
+      count: "{{ params.count + 1 }}"
+"#,
+    );
+    let result = scratch.json(&["run", &file, "--param", "who=moon", "--param", "count=4"]);
+    assert_eq!(result["state"], "succeeded");
+    assert_eq!(
+        result["outputs"]["sum"],
+        json!({ "line": "HELLO MOON 3", "items": [1, 2, 3], "count": 5 })
+    );
+    assert_eq!(result["outputs"]["data"]["all"]["json"]["ok"], true);
+    let step = &result["steps"]["greet"];
+    assert_eq!((&step["attempts"], &step["code"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn a_value_never_becomes_shell_text() {
+    let scratch = Scratch::new("run-injection");
+    let payload = "$(touch pwned); `touch pwned` && touch pwned | '\"; touch pwned";
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+params: { text: "" }
+flow:
+  - name: say
+    run: printf '%s' "$TEXT"
+    env: { TEXT: "{{ params.text }}" }
+    outputs: { text: "{{ stdout }}" }
+  - name: pass
+    argv: [printf, "%s", "{{ flows.say.text }}"]
+    outputs: { text: "{{ stdout }}" }
+  - name: feed
+    run: cat
+    stdin: "{{ flows.pass.text }}"
+    outputs: { text: "{{ stdout }}" }
+"#,
+    );
+    let result = scratch.json(&["run", &file, "--param", &format!("text={payload}")]);
+    assert_eq!(result["outputs"]["feed"]["text"], payload);
+    assert!(!scratch.path("pwned").exists());
+    let output = scratch.run(&[
+        "validate",
+        &scratch.file("bad.yaml", "flow: [{ name: a, run: 'echo {{ params.x }}' }]"),
+    ]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("env: { VALUE:"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_failed_step_is_tried_again_and_then_fails_the_run() {
+    let scratch = Scratch::new("run-retry");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: flaky
+    run: test "$TIDEWHEEL_ATTEMPT" -eq 3
+    retry: { attempts: 3, delay: 10ms }
+  - name: broken
+    depends_on: flaky
+    run: echo out; echo why >&2; exit 7
+    retry: { attempts: 2, delay: 10ms }
+  - name: after
+    depends_on: [broken]
+    run: touch never
+"#,
+    );
+    let output = scratch.run(&["run", &file, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["state"], "failed");
+    assert_eq!(result["steps"]["flaky"]["attempts"], 3);
+    let broken = &result["steps"]["broken"];
+    assert_eq!((&broken["attempts"], &broken["code"]), (&json!(2), &json!(7)));
+    assert_eq!(broken["error"], "exit code 7: why");
+    assert_eq!(result["steps"]["after"]["state"], "skipped");
+    assert!(!scratch.path("never").exists());
+    let logs = scratch.run(&["logs", "last", "broken"]);
+    assert_eq!((stdout(&logs), stderr(&logs)), ("out\n".to_owned(), "why\n".to_owned()));
+}
+
+#[test]
+fn a_tolerated_failure_leaves_the_run_well() {
+    let scratch = Scratch::new("run-tolerated");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: optional, run: exit 1, on_error: continue }
+  - { name: after, depends_on: [optional], run: 'true' }
+",
+    );
+    let result = scratch.json(&["run", &file]);
+    assert_eq!(result["state"], "succeeded");
+    let expected = [("after", "succeeded"), ("optional", "failed")];
+    assert_eq!(states(&result), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+#[test]
+fn conditions_skip_a_step_and_let_others_go_on() {
+    let scratch = Scratch::new("run-when");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+params: { deploy: false }
+flow:
+  - name: check
+    run: echo 3
+    outputs: { n: "{{ json }}" }
+  - { name: deploy, when: params.deploy, run: touch deployed }
+  - { name: small, when: "{{ flows.check.n < 5 }}", run: touch small }
+  - name: notify
+    depends_on: [deploy]
+    run: 'true'
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    assert_eq!(result["steps"]["deploy"]["state"], "skipped");
+    assert_eq!(result["steps"]["deploy"]["reason"], "condition");
+    assert_eq!(result["steps"]["notify"]["state"], "succeeded");
+    assert!(scratch.path("small").exists() && !scratch.path("deployed").exists());
+    let result = scratch.json(&["run", &file, "--param", "deploy=yes"]);
+    assert_eq!(result["steps"]["deploy"]["state"], "succeeded");
+}
+
+#[test]
+fn a_step_runs_for_each_element_and_gathers_what_they_leave() {
+    let scratch = Scratch::new("run-foreach");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: list
+    run: echo '["a","b","c"]'
+    outputs: { names: "{{ json }}" }
+  - name: each
+    foreach: { in: "{{ flows.list.names }}", as: name, parallel: 2 }
+    run: echo "$NAME$INDEX"
+    env: { NAME: "{{ name }}", INDEX: "{{ index }}" }
+    outputs: { text: "{{ stdout | trim }}" }
+  - name: grid
+    matrix: { os: [linux, mac], version: [1, 2] }
+    run: echo "$OS-$V"
+    env: { OS: "{{ matrix.os }}", V: "{{ matrix.version }}" }
+    outputs: { text: "{{ stdout | trim }}" }
+  - name: none
+    foreach: []
+    run: touch never
+    outputs: { text: "{{ stdout }}" }
+  - name: join
+    run: echo "$ALL"
+    env: { ALL: "{{ flows.each.text | join(',') }} {{ flows.grid.text | join(',') }} {{ flows.none.text }}" }
+    outputs: { text: "{{ stdout | trim }}" }
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    assert_eq!(result["outputs"]["each"]["text"], json!(["a0", "b1", "c2"]));
+    assert_eq!(result["outputs"]["join"]["text"], "a0,b1,c2 linux-1,linux-2,mac-1,mac-2 []");
+    assert!(!scratch.path("never").exists());
+}
+
+#[test]
+fn an_element_that_fails_fails_its_step() {
+    let scratch = Scratch::new("run-element");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: each
+    foreach: [1, 2, 3]
+    on_error: skip
+    run: test "$N" != 2
+    env: { N: "{{ item }}" }
+  - { name: after, depends_on: [each], run: 'true' }
+  - { name: other, run: 'true' }
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    let state = |step: &str| result["steps"][step]["state"].as_str().unwrap().to_owned();
+    assert_eq!((state("each[0]"), state("each[1]")), ("succeeded".into(), "failed".into()));
+    assert_eq!((state("each"), state("after")), ("failed".into(), "skipped".into()));
+    assert_eq!(result["steps"]["each"]["error"], "1 of 3 elements failed: each[1]");
+    assert_eq!(state("other"), "succeeded");
+}
+
+#[test]
+fn a_flow_can_call_another_for_each_element() {
+    let scratch = Scratch::new("run-child");
+    scratch.file(
+        "child.yaml",
+        r#"
+name: child
+params: { n: { type: int } }
+flow:
+  - name: double
+    run: echo $((N * 2))
+    env: { N: "{{ params.n }}" }
+    outputs: { n: "{{ json }}" }
+  - name: again
+    run: echo $((N + 1))
+    env: { N: "{{ flows.double.n }}" }
+    outputs: { n: "{{ json }}" }
+"#,
+    );
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: one
+    flow: child.yaml
+    with: { n: 5 }
+  - name: many
+    foreach: "{{ [flows.one.again.n, 20] }}"
+    flow: child.yaml
+    with: { n: "{{ item }}" }
+  - name: end
+    argv: [echo, "{{ flows.many.again }}"]
+    outputs: { text: "{{ stdout | trim }}" }
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    assert_eq!(result["outputs"]["one"]["again"]["n"], 11);
+    assert_eq!(result["outputs"]["end"]["text"], r#"[{"n": 23}, {"n": 41}]"#);
+    assert_eq!(result["steps"]["many[1]/double"]["state"], "succeeded");
+}
+
+#[test]
+fn steps_follow_the_run_as_it_ended() {
+    let scratch = Scratch::new("run-hooks");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+params: { fail: false }
+flow:
+  - { name: work, run: 'test \"$FAIL\" = false', env: { FAIL: '{{ params.fail }}' } }
+on_success: [{ name: cheer, run: echo >> cheer }]
+on_failure: [{ name: alarm, run: echo >> alarm }]
+finally: [{ name: tidy, run: echo >> tidy }]
+",
+    );
+    assert_eq!(scratch.run(&["run", &file, "-q"]).status.code(), Some(0));
+    assert_eq!((scratch.path("cheer").exists(), scratch.path("alarm").exists()), (true, false));
+    assert_eq!(scratch.run(&["run", &file, "-q", "-p", "fail=yes"]).status.code(), Some(1));
+    assert!(scratch.path("alarm").exists());
+    assert_eq!((scratch.read("cheer"), scratch.read("tidy")), ("\n".into(), "\n\n".into()));
+}
+
+#[test]
+fn a_step_with_unchanged_inputs_is_not_done_again() {
+    let scratch = Scratch::new("run-cache");
+    scratch.file("in.txt", "1");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: build
+    run: echo run >> count; cat in.txt > out.txt; cat in.txt
+    cache: { inputs: ["*.txt"], outputs: [made] }
+    outputs: { text: "{{ stdout }}" }
+  - name: compile
+    run: echo run >> compiled; touch made; cat in.txt
+    cache: { inputs: [in.txt], outputs: [made] }
+    outputs: { text: "{{ stdout }}" }
+"#,
+    );
+    scratch.json(&["run", &file, "--only", "compile"]);
+    let again = scratch.json(&["run", &file, "--only", "compile"]);
+    assert_eq!(again["steps"]["compile"]["reason"], "cached");
+    assert_eq!(again["outputs"]["compile"]["text"], "1");
+    assert_eq!(scratch.read("compiled"), "run\n");
+    scratch.file("in.txt", "2");
+    let changed = scratch.json(&["run", &file, "--only", "compile"]);
+    assert_eq!(changed["outputs"]["compile"]["text"], "2");
+    std::fs::remove_file(scratch.path("made")).unwrap();
+    scratch.json(&["run", &file, "--only", "compile"]);
+    assert_eq!(scratch.read("compiled"), "run\nrun\nrun\n");
+}
+
+#[test]
+fn secrets_reach_processes_and_nothing_else() {
+    let scratch = Scratch::new("run-secrets");
+    scratch.file("token", "s3cr3t-value\n");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+secrets: { token: { file: token } }
+flow:
+  - name: use
+    run: echo "token is $TOKEN"; test "${#TOKEN}" -eq 12
+    env: { TOKEN: "{{ secrets.token }}" }
+  - name: leak
+    run: echo "$TOKEN"
+    env: { TOKEN: "{{ secrets.token }}" }
+    outputs: { text: "{{ stdout }}" }
+    on_error: continue
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    assert_eq!(result["steps"]["use"]["state"], "succeeded");
+    assert!(result["steps"]["leak"]["error"].as_str().unwrap().contains("holds a secret"));
+    let logs = stdout(&scratch.run(&["logs", "last", "use"]));
+    assert!(logs.starts_with("token is ") && !logs.contains("s3cr3t"), "{logs}");
+    let mut grep = std::process::Command::new("grep");
+    grep.args(["-rla", "s3cr3t"]).arg(scratch.data());
+    assert_eq!(stdout(&grep.output().unwrap()), "");
+}
+
+#[test]
+fn ctrl_c_lets_running_steps_finish_and_a_second_one_ends_them() {
+    let scratch = Scratch::new("run-signal");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - name: work
+    run: touch started; while [ ! -e go ]; do sleep 0.02; done; touch finished
+  - { name: next, depends_on: [work], run: touch never }
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("INT");
+    let state = || scratch.json(&["show", "last"])["steps"]["next"]["state"].clone();
+    wait_until("the next step is cancelled", || state() == "cancelled");
+    scratch.file("go", "");
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(scratch.path("finished").exists() && !scratch.path("never").exists());
+    assert_eq!(scratch.json(&["show", "last"])["state"], "cancelled");
+
+    std::fs::remove_file(scratch.path("go")).unwrap();
+    std::fs::remove_file(scratch.path("started")).unwrap();
+    std::fs::remove_file(scratch.path("finished")).unwrap();
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("INT");
+    running.signal("INT");
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(!scratch.path("finished").exists());
+}
+
+#[test]
+fn a_killed_run_is_resumed_without_doing_again_what_was_done() {
+    let scratch = Scratch::new("run-resume");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: first
+    run: echo first >> ledger; echo 41
+    outputs: { n: "{{ json }}" }
+  - name: second
+    run: echo $$ > pid; echo "second $N" >> ledger; touch started; while [ ! -e go ]; do sleep 0.02; done
+    env: { N: "{{ flows.first.n + 1 }}" }
+  - name: third
+    depends_on: [second]
+    run: echo third >> ledger
+"#,
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    assert_eq!(scratch.json(&["show", "last"])["state"], "interrupted");
+    let pid = scratch.read("pid");
+    scratch.file("go", "");
+    let result = scratch.json(&["resume", "last"]);
+    assert!(!is_alive(&pid), "the step of the killed run is gone");
+    assert_eq!(result["state"], "succeeded");
+    assert_eq!(scratch.read("ledger"), "first\nsecond 42\nsecond 42\nthird\n");
+    let again = scratch.json(&["resume", "last"]);
+    assert_eq!(again["state"], "succeeded");
+    assert_eq!(scratch.read("ledger").lines().count(), 4);
+}
+
+#[test]
+fn a_changed_flow_is_not_resumed() {
+    let scratch = Scratch::new("run-changed");
+    let text = "flow: [{ name: a, run: 'touch started; while [ ! -e go ]; do sleep 0.02; done' }]";
+    let file = scratch.file("flow.yaml", text);
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    scratch.file("flow.yaml", "flow: [{ name: a, run: 'true' }]");
+    let output = scratch.run(&["resume", "last"]);
+    assert_eq!(output.status.code(), Some(6));
+    let error = stderr(&output);
+    assert!(
+        error.contains("- flow: [{ name: a, run: 'touch") && error.contains("+ flow:"),
+        "{error}"
+    );
+    scratch.file("go", "");
+    assert_eq!(scratch.json(&["resume", "last", "--as-started"])["state"], "succeeded");
+}
+
+#[test]
+fn a_failed_run_is_retried_with_what_succeeded_reused() {
+    let scratch = Scratch::new("run-again");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: first
+    run: echo first >> ledger; echo 1
+    outputs: { n: "{{ json }}" }
+  - name: each
+    foreach: "{{ [flows.first.n, 2] }}"
+    run: 'echo "each $N" >> ledger; test "$N" = 1 || test -e fixed'
+    env: { N: "{{ item }}" }
+    outputs: { n: "{{ index }}" }
+  - name: last
+    run: echo "last $N" >> ledger
+    env: { N: "{{ flows.each.n }} {{ flows.first.n }}" }
+"#,
+    );
+    assert_eq!(scratch.run(&["run", &file, "-q"]).status.code(), Some(1));
+    let preview = scratch.json(&["retry", "last", "--dry-run"]);
+    assert!(preview["reused"].as_array().unwrap().contains(&json!("first")));
+    assert!(preview["run_again"].as_array().unwrap().contains(&json!("last")));
+    scratch.file("fixed", "");
+    let result = scratch.json(&["retry", "last"]);
+    assert_eq!(result["state"], "succeeded");
+    assert_eq!(result["outputs"]["first"]["n"], 1);
+    assert_eq!(result["steps"]["first"]["reason"], "reused");
+    let mut lines: Vec<String> = scratch.read("ledger").lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["each 1", "each 2", "each 2", "first", "last [0, 1] 1"]);
+    let result = scratch.json(&["retry", "last", "--from", "last"]);
+    assert_eq!(result["state"], "succeeded");
+    assert_eq!(scratch.read("ledger").lines().count(), 6);
+}
+
+#[test]
+fn a_run_is_paused_resumed_and_cancelled_from_another_process() {
+    let scratch = Scratch::new("run-steer");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: a, run: 'touch started; while [ ! -e go ]; do sleep 0.02; done' }
+  - { name: b, depends_on: [a], run: 'touch b; while [ ! -e never ]; do sleep 0.02; done' }
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    scratch.json(&["pause", "last"]);
+    let state = || scratch.json(&["runs"])["runs"][0]["state"].clone();
+    wait_until("it is paused", || state() == "paused");
+    scratch.file("go", "");
+    let ended = || scratch.json(&["show", "last"])["steps"]["a"]["state"].clone();
+    wait_until("the first step has ended", || ended() == "succeeded");
+    assert!(!scratch.path("b").exists());
+    let why = scratch.json(&["explain", "last", "b"]);
+    assert_eq!(why["steps"][0]["why"], "the run is paused");
+    scratch.json(&["resume", "last"]);
+    scratch.wait_for("b");
+    scratch.json(&["cancel", "last", "--grace", "0s"]);
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["b"]["state"], "cancelled");
+}
+
+#[test]
+fn a_step_waits_for_a_file_and_for_somebody() {
+    let scratch = Scratch::new("run-wait");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+runner: { max_workers: 1 }
+flow:
+  - { name: file, wait: { file: ready, every: 50ms } }
+  - { name: ask, wait: { approval: "go?", every: 50ms }, output: [{ name: answer }] }
+  - { name: short, wait: 10ms }
+  - { name: other, run: touch other }
+  - { name: end, depends_on: [file, ask, short], run: 'true' }
+"#,
+    );
+    let running = scratch.start(&["run", &file, "--format", "json"]);
+    // Waiting holds no slot, so the only one is free.
+    scratch.wait_for("other");
+    assert_eq!(scratch.run(&["approve", "last", "other"]).status.code(), Some(2));
+    scratch.json(&["approve", "last", "ask", "--by", "ann", "--note", "fine"]);
+    assert_eq!(scratch.run(&["approve", "last", "ask"]).status.code(), Some(5));
+    scratch.file("ready", "");
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["outputs"]["ask"]["answer"], json!({ "by": "ann", "note": "fine" }));
+}
+
+#[test]
+fn results_are_written_whole_and_only_outputs_on_request() {
+    let scratch = Scratch::new("run-output");
+    let file = scratch.file(
+        "flow.yaml",
+        "flow: [{ name: a, run: echo hi, outputs: { t: '{{ stdout }}' } }, { name: b, run: 'true' }]",
+    );
+    let target = scratch.path("out.json");
+    let output = scratch.run(&["run", &file, "-q", "--outputs", "-o", target.to_str().unwrap()]);
+    assert_eq!(
+        (output.status.code(), stdout(&output), stderr(&output)),
+        (Some(0), "".into(), "".into())
+    );
+    let written: serde_json::Value = serde_json::from_str(&scratch.read("out.json")).unwrap();
+    assert_eq!(written, json!({ "a": { "t": "hi\n" }, "b": {} }));
+}
+
+#[test]
+fn only_a_part_runs_with_what_others_left_before() {
+    let scratch = Scratch::new("run-only");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: a, run: echo a >> ledger; echo 1, outputs: { n: "{{ json }}" } }
+  - { name: b, run: echo "b $N" >> ledger, env: { N: "{{ flows.a.n }}" } }
+  - { name: c, depends_on: [b], run: echo c >> ledger }
+"#,
+    );
+    scratch.json(&["run", &file]);
+    scratch.json(&["run", &file, "--only", "b"]);
+    assert_eq!(scratch.read("ledger"), "a\nb 1\nc\nb 1\n");
+    scratch.json(&["run", &file, "--from", "b"]);
+    assert_eq!(scratch.read("ledger"), "a\nb 1\nc\nb 1\nb 1\nc\n");
+    let output = scratch.run(&["run", &file, "--only", "bb"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `b`?"));
+}
+
+#[test]
+fn runs_share_a_data_folder_and_ctrl_c_ends_only_its_own() {
+    let scratch = Scratch::new("run-many");
+    let flow = |name: &str| {
+        let text = format!(
+            "flow: [{{ name: a, run: 'touch {name}-started; while [ ! -e go ]; do sleep 0.02; done' }}]"
+        );
+        scratch.file(&format!("{name}.yaml"), &text)
+    };
+    let files: Vec<String> = (0..4).map(|number| flow(&format!("f{number}"))).collect();
+    let runs: Vec<_> = files.iter().map(|file| scratch.start(&["run", file])).collect();
+    for number in 0..4 {
+        scratch.wait_for(&format!("f{number}-started"));
+    }
+    let mut runs = runs.into_iter();
+    let first = runs.next().unwrap();
+    first.signal("INT");
+    first.signal("INT");
+    assert_eq!(first.output().status.code(), Some(130));
+    scratch.file("go", "");
+    for run in runs {
+        let output = run.output();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    assert_eq!(scratch.json(&["runs"])["runs"].as_array().unwrap().len(), 4);
+}
