@@ -10,11 +10,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    again, backup, bench, explain, logs, plan, prune, run, runs, schedule, simulate, steer,
-    torture, validate,
+    again, backup, bench, completions, config, explain, import, init, logs, man, plan, prune, run,
+    runs, schedule, simulate, steer, torture, validate,
 };
+use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
-use crate::ui::Ui;
+use crate::ui::{Ui, warn};
 
 /// One scheduler for work that waits: on other work, on time, on capacity, and on failure
 #[derive(Debug, Parser)]
@@ -97,7 +98,12 @@ enum Command {
     Pause(steer::PauseArgs),
     Cancel(steer::CancelArgs),
     Approve(steer::ApproveArgs),
+    Init(init::Args),
+    Import(import::Args),
     Schema(validate::SchemaArgs),
+    Config(config::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     Simulate(simulate::Args),
     Schedule(schedule::Args),
     Backup(backup::BackupArgs),
@@ -121,7 +127,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) ->
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let ui = Ui::new(cli.format);
+    let ui = Ui::new(cli.format, settings(cli.format));
     let result = catch_unwind(AssertUnwindSafe(|| run(&ui, cli.command)));
     match result.unwrap_or_else(|_| Err(CommandError::panicked())) {
         Ok(code) => ExitCode::from(code),
@@ -132,12 +138,29 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) ->
     }
 }
 
+/// The settings, with what the command line says about all commands on top.
+fn settings(format: Option<WideFormat>) -> Result<Config, CommandError> {
+    let (mut config, warnings) = Config::load()?;
+    for warning in warnings {
+        warn(&warning);
+    }
+    config.set_flag(Setting::Format, format.and_then(format_value));
+    Ok(config)
+}
+
+fn format_value(format: WideFormat) -> Option<Value> {
+    matches!(format, WideFormat::Human | WideFormat::Json).then(|| Value::word(&format))
+}
+
 fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
     let Some(command) = command else {
         return ui.print(&Cli::command().render_long_help().to_string()).map(|()| 0);
     };
     if !matches!(command, Command::Graph(_)) {
         ui.check_format()?;
+    }
+    if !matches!(command, Command::Config(_) | Command::TortureVictim(_)) {
+        ui.check_config()?;
     }
     let done = |()| 0;
     match command {
@@ -154,7 +177,12 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Pause(args) => steer::pause(ui, &args),
         Command::Cancel(args) => steer::cancel(ui, &args),
         Command::Approve(args) => steer::approve(ui, &args),
+        Command::Init(args) => init::run(ui, &args),
+        Command::Import(args) => import::run(ui, &args),
         Command::Schema(args) => validate::print_schema(ui, &args),
+        Command::Config(args) => config::run(ui, &args),
+        Command::Completions(args) => completions::run(ui, &args, Cli::command()),
+        Command::Man(args) => man::run(ui, &args, Cli::command()),
         Command::Simulate(args) => simulate::run(ui, &args).map(done),
         Command::Schedule(args) => schedule::run(ui, &args).map(done),
         Command::Backup(args) => backup::backup(ui, &args).map(done),

@@ -25,12 +25,9 @@ pub(crate) struct DataArgs {
 
 impl DataArgs {
     /// Where the folder is, whether it exists or not.
-    pub fn path(&self) -> Result<PathBuf, CommandError> {
-        if let Some(path) = &self.data {
-            return Ok(path.clone());
-        }
-        if let Some(path) = std::env::var_os("TIDEWHEEL_DATA").filter(|path| !path.is_empty()) {
-            return Ok(PathBuf::from(path));
+    pub fn path(&self, ui: &Ui) -> Result<PathBuf, CommandError> {
+        if let Some(path) = self.data.clone().or_else(|| ui.config().data()) {
+            return Ok(path);
         }
         DataFolder::default_path().ok_or_else(|| {
             let error = anyhow!("there is no home folder to keep data in");
@@ -40,13 +37,13 @@ impl DataArgs {
 
     /// Opens a folder that must be there.
     pub fn open_existing(&self, ui: &Ui) -> Result<DataFolder, CommandError> {
-        self.check_existing()?;
+        self.check_existing(ui)?;
         self.open_with_options(ui, Options::default())
     }
 
     /// Opens a folder that must be there, to write to it.
     pub fn open_with(&self, ui: &Ui, durability: Durability) -> Result<DataFolder, CommandError> {
-        self.check_existing()?;
+        self.check_existing(ui)?;
         self.open(ui, durability)
     }
 
@@ -55,8 +52,8 @@ impl DataArgs {
         self.open_with_options(ui, Options::default().durability(durability))
     }
 
-    fn check_existing(&self) -> Result<(), CommandError> {
-        let path = self.path()?;
+    fn check_existing(&self, ui: &Ui) -> Result<(), CommandError> {
+        let path = self.path(ui)?;
         if path.join("tidewheel.db").exists() {
             return Ok(());
         }
@@ -65,7 +62,7 @@ impl DataArgs {
     }
 
     fn open_with_options(&self, ui: &Ui, mut options: Options) -> Result<DataFolder, CommandError> {
-        let path = self.path()?;
+        let path = self.path(ui)?;
         options.allow_network_fs = self.allow_network_fs;
         let folder =
             DataFolder::open(&path, options).map_err(|error| folder_error(error, &path))?;

@@ -57,7 +57,7 @@ pub struct CommandError {
     /// What the user can do.
     pub hints: Vec<String>,
     /// More about it for programs, under a name of its own.
-    pub details: Option<(&'static str, serde_json::Value)>,
+    pub details: Option<Box<(&'static str, serde_json::Value)>>,
 }
 
 impl CommandError {
@@ -110,7 +110,7 @@ impl CommandError {
     /// Adds what programs want to know about it.
     #[must_use]
     pub fn details(mut self, name: &'static str, value: serde_json::Value) -> Self {
-        self.details = Some((name, value));
+        self.details = Some(Box::new((name, value)));
         self
     }
 

@@ -9,8 +9,10 @@
 
 mod cli;
 mod command;
+mod config;
 mod data;
 pub mod error;
+mod import;
 mod live;
 mod output;
 mod session;

@@ -3,24 +3,44 @@
 //! Nothing else in this crate touches the standard streams.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
 
+use clap::ColorChoice;
+
 use crate::cli::{Format, WideFormat};
+use crate::config::Config;
 use crate::error::{CommandError, ErrorKind};
 
 /// The two streams, and how to write to them.
 #[derive(Debug)]
 pub(crate) struct Ui {
     format: Option<WideFormat>,
+    config: Result<Config, Mutex<Option<CommandError>>>,
+    defaults: Config,
 }
 
 /// Columns where nobody says how many there are.
 const WIDTH_DEFAULT: usize = 80;
 
 impl Ui {
-    pub fn new(format: Option<WideFormat>) -> Self {
-        Self { format }
+    pub fn new(format: Option<WideFormat>, config: Result<Config, CommandError>) -> Self {
+        let said = config.as_ref().ok().and_then(Config::format);
+        let config = config.map_err(|error| Mutex::new(Some(error)));
+        Self { format: format.or(said), config, defaults: Config::default() }
+    }
+
+    /// The settings; those that hold by default if they could not be read.
+    pub fn config(&self) -> &Config {
+        self.config.as_ref().unwrap_or(&self.defaults)
+    }
+
+    /// Fails if the settings could not be read.
+    pub fn check_config(&self) -> Result<(), CommandError> {
+        let Err(error) = &self.config else { return Ok(()) };
+        let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        error.map_or(Ok(()), Err)
     }
 
     /// The format asked for, or else the command's own: text for people or JSON.
@@ -87,8 +107,7 @@ impl Ui {
 
     /// Writes what people should know although the command goes on.
     pub fn warn(&self, text: &str) {
-        // There is nobody left to tell when standard error is gone.
-        let _ = writeln!(io::stderr().lock(), "warning: {text}");
+        warn(text);
     }
 
     /// Writes a longer text that explains what is wrong.
@@ -100,20 +119,33 @@ impl Ui {
 
     /// Whether what is said about errors may be coloured.
     pub fn is_colourful_for_errors(&self) -> bool {
-        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        !is_refused && io::stderr().is_terminal()
+        may_be_colourful(self.config().color(), io::stderr().is_terminal())
     }
 
     /// Whether results may be coloured.
     pub fn is_colourful(&self) -> bool {
-        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        !is_refused && io::stdout().is_terminal()
+        may_be_colourful(self.config().color(), io::stdout().is_terminal())
     }
 
     /// Columns of the terminal.
     pub fn width(&self) -> usize {
         let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         asked.or_else(terminal_width).unwrap_or(WIDTH_DEFAULT).clamp(40, 400)
+    }
+}
+
+/// Writes what people should know although the command goes on.
+pub(crate) fn warn(text: &str) {
+    // There is nobody left to tell when standard error is gone.
+    let _ = writeln!(io::stderr().lock(), "warning: {text}");
+}
+
+fn may_be_colourful(choice: ColorChoice, is_terminal: bool) -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => !is_refused && is_terminal,
     }
 }
 
@@ -147,7 +179,8 @@ fn as_json(error: &CommandError) -> String {
     if let Some(position) = error.position {
         object["position"] = position.into();
     }
-    if let Some((name, value)) = &error.details {
+    if let Some(details) = &error.details {
+        let (name, value) = &**details;
         object[*name] = value.clone();
     }
     format!("{}\n", json!({ "error": object }))

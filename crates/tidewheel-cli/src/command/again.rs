@@ -57,7 +57,8 @@ pub(crate) struct RetryArgs {
 }
 
 pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
-    let folder = args.data.open_with(ui, args.how.durability.into())?;
+    let how = args.how.settled(ui);
+    let folder = args.data.open_with(ui, how.durability())?;
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
     let detail = find_run(&folder, &reader, &args.run)?;
     let view = result_of(&folder, &reader, detail)?;
@@ -72,7 +73,7 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
     let plan = Again::new(&view, &order, &flow, args.from.as_deref())?;
-    if ui.format(Format::Human) == Format::Human && !args.how.quiet || args.dry_run {
+    if ui.format(Format::Human) == Format::Human && !how.quiet || args.dry_run {
         plan.show(ui, &view)?;
     }
     if args.dry_run {
@@ -81,10 +82,10 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     order.again = Some(view.detail.summary.id.to_string());
     order.reused = plan.reused;
     order.only = None;
-    if let Some(workers) = args.how.max_workers {
+    if let Some(workers) = how.max_workers {
         order.max_workers = workers;
     }
-    start(ui, &folder, &flow, &order, &args.how)
+    start(ui, &folder, &flow, &order, &how)
 }
 
 /// What is run again, and what is used as it was left.
@@ -178,7 +179,8 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
-    let folder = args.data.open_with(ui, args.how.durability.into())?;
+    let how = args.how.settled(ui);
+    let folder = args.data.open_with(ui, how.durability())?;
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
     let detail = find_run(&folder, &reader, &args.run)?;
     let view = result_of(&folder, &reader, detail)?;
@@ -196,7 +198,7 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
         check_unchanged(&order)?;
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
-    take_over(ui, &folder, &view.detail, &flow, &order, &args.how)
+    take_over(ui, &folder, &view.detail, &flow, &order, &how)
 }
 
 fn ended(ui: &Ui, view: &RunResultView) -> Result<u8, CommandError> {
@@ -224,7 +226,7 @@ fn take_over(
     let shard = detail.summary.shard.clone().unwrap_or_default();
     let workers = how.max_workers.unwrap_or(order.max_workers);
     let expected = expectations(folder, &flow.name)?;
-    let options = SessionOptions { workers, ..SessionOptions::default() };
+    let options = SessionOptions::new(ui, workers);
     let session = Session::open(folder.clone(), &Takeover::Shard(shard), options)?;
     let notices = session.wheel.notices();
     let ending = match session.wheel.find_run(id) {

@@ -68,7 +68,7 @@ pub(crate) struct RestoreArgs {
 }
 
 pub(crate) fn restore(ui: &Ui, args: &RestoreArgs) -> Result<(), CommandError> {
-    let path = args.data.path()?;
+    let path = args.data.path(ui)?;
     restore_backup(&args.from, &path, args.overwrite).map_err(|error| {
         let exists = matches!(&error, tidewheel::store::sqlite::FolderError::Exists { .. });
         let error = folder_error(error, &path);

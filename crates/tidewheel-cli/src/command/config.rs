@@ -59,14 +59,13 @@ With --format json it prints { \"files\": [ { role, path, exists } ] }. The role
 or named for the file that TIDEWHEEL_CONFIG names.")]
 struct PathArgs {}
 
-/// Runs it. A configuration that could not be read is an error only of what needs one.
-pub(crate) fn run(
-    ui: &Ui,
-    config: Result<Config, CommandError>,
-    args: &Args,
-) -> Result<u8, CommandError> {
+/// Runs it. Settings that could not be read are an error only of what needs them.
+pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     match &args.command {
-        Command::Show(args) => show(ui, &config?, args)?,
+        Command::Show(args) => {
+            ui.check_config()?;
+            show(ui, ui.config(), args)?;
+        }
         Command::Path(PathArgs {}) => path(ui, &places(&Surroundings::of_this_process()))?,
     }
     Ok(0)

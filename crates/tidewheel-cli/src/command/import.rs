@@ -15,8 +15,8 @@ use crate::cli::Format;
 use crate::error::{CommandError, ErrorKind};
 use crate::import::crontab::{self, ImportedFlow, Surroundings};
 use crate::import::{Warning, flowtoy, machine};
-use crate::new_file::write_new;
 use crate::output::write_atomically;
+use crate::output::write_new;
 use crate::ui::Ui;
 
 /// Larger files are not read.

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::cli::Format;
 use crate::error::{CommandError, ErrorKind};
-use crate::new_file::write_new;
 use crate::output::write_atomically;
+use crate::output::write_new;
 use crate::ui::Ui;
 
 /// What is written.

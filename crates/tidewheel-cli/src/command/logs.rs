@@ -62,13 +62,14 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     }
     let mut shown = Shown { folder: &folder, wanted, attempt: args.attempt, tails: Vec::new() };
     shown.show(&detail)?;
-    while args.follow {
-        let Some(now) = newer(&reader, detail.summary.id, &folder)? else { break };
-        shown.show(&now)?;
-        if !now.summary.is_live {
-            break;
+    if args.follow {
+        while let Some(now) = newer(&reader, detail.summary.id, &folder)? {
+            shown.show(&now)?;
+            if !now.summary.is_live {
+                break;
+            }
+            std::thread::sleep(LOOK);
         }
-        std::thread::sleep(LOOK);
     }
     shown.finish()?;
     Ok(0)

@@ -3,8 +3,13 @@
 pub(crate) mod again;
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod explain;
+pub(crate) mod import;
+pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod prune;
 pub(crate) mod run;

@@ -42,13 +42,17 @@ pub(crate) struct PruneArgs {
 }
 
 pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Result<(), CommandError> {
-    if args.older_than.is_none() && args.keep.is_none() && args.bytes.is_none() {
+    let config = ui.config();
+    let retention = Retention {
+        older_than: args.older_than.or_else(|| config.retention_age()),
+        count_max: args.keep.or_else(|| config.retention_runs()),
+        bytes_max: args.bytes.or_else(|| config.retention_bytes()),
+    };
+    if retention == Retention::default() {
         return Err(CommandError::usage(anyhow!("nothing is said about what to remove"))
-            .hint("use --older-than, --keep or --bytes"));
+            .hint("use --older-than, --keep or --bytes, or set retention.age and so on"));
     }
     let folder = args.data.open_existing(ui)?;
-    let retention =
-        Retention { older_than: args.older_than, count_max: args.keep, bytes_max: args.bytes };
     let pruned = folder.prune(retention).map_err(|error| folder_error(error, folder.path()))?;
     let (runs, files, bytes) = (pruned.runs, pruned.files, pruned.bytes);
     match ui.format(Format::Human) {

@@ -93,9 +93,27 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
 
-    /// What a stored decision survives
-    #[arg(long, value_name = "WHAT", default_value = "process")]
-    pub durability: DurabilityWord,
+    /// What a stored decision survives [default: process]
+    #[arg(long, value_name = "WHAT")]
+    pub durability: Option<DurabilityWord>,
+}
+
+impl RunArgs {
+    /// With what the configuration says where the command line says nothing.
+    pub fn settled(&self, ui: &Ui) -> Self {
+        let config = ui.config();
+        Self {
+            max_workers: self.max_workers.or_else(|| config.run_max_workers()),
+            quiet: self.quiet || config.run_quiet(),
+            log_level: self.log_level.or_else(|| config.run_log_level()),
+            durability: self.durability.or_else(|| config.run_durability()),
+            ..self.clone()
+        }
+    }
+
+    pub fn durability(&self) -> Durability {
+        self.durability.unwrap_or(DurabilityWord::Process).into()
+    }
 }
 
 /// How much is said.
@@ -148,17 +166,18 @@ command line is wrong, 3 the flow is, 130 after Ctrl-C, 143 after SIGTERM.
 With --format json it prints { run_id, flow, state, started_at, ended_at, steps, outputs }.";
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
+    let how = args.how.settled(ui);
     let loaded = load_files(ui, &args.files)?;
     let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
     let params = params_of(flow, &args.params)?;
-    let workers = workers_of(args.how.max_workers, flow);
+    let workers = workers_of(how.max_workers, flow);
     let mut order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
     if args.dry_run {
         return plan::show(ui, flow, &order).map(|()| 0);
     }
-    let folder = args.data.open(ui, args.how.durability.into())?;
+    let folder = args.data.open(ui, how.durability())?;
     select(&mut order, flow, args, &folder)?;
-    start(ui, &folder, flow, &order, &args.how)
+    start(ui, &folder, flow, &order, &how)
 }
 
 /// Starts a run and watches it to its end.
@@ -170,7 +189,7 @@ pub(crate) fn start(
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
     let expected = expectations(folder, &flow.name)?;
-    let options = SessionOptions { workers: order.max_workers, ..SessionOptions::default() };
+    let options = SessionOptions::new(ui, order.max_workers);
     let session = Session::open(folder.clone(), &Takeover::Fresh, options)?;
     // Asked for first, so that nothing is missed.
     let notices = session.wheel.notices();

@@ -34,7 +34,8 @@ pub(crate) struct ValidateArgs {
 
 pub(crate) fn validate(ui: &Ui, args: &ValidateArgs) -> Result<u8, CommandError> {
     let loaded = load(&args.files, &Disk);
-    let is_valid = loaded.runnable().is_some() && !(args.strict && !loaded.problems.is_empty());
+    let is_strict_enough = !args.strict || loaded.problems.is_empty();
+    let is_valid = loaded.runnable().is_some() && is_strict_enough;
     let steps = loaded.flow.as_ref().map_or(0, |flow| flow.steps.len());
     let name = loaded.flow.as_ref().map(|flow| flow.name.clone());
     if ui.format(Format::Human) == Format::Json {

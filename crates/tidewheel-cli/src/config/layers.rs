@@ -12,7 +12,7 @@ use super::places::{Surroundings, places};
 use super::setting::{Definition, Otherwise, SETTINGS, Setting};
 use super::value::Value;
 use super::{environment, file};
-use crate::cli::Format;
+use crate::cli::WideFormat;
 use crate::error::CommandError;
 use crate::text::harmless;
 
@@ -76,6 +76,13 @@ impl fmt::Display for Origin {
     }
 }
 
+/// What holds when nobody says anything.
+impl Default for Config {
+    fn default() -> Self {
+        Self { laid: SETTINGS.iter().map(default).collect() }
+    }
+}
+
 impl Config {
     /// The settings of this process, and what people should know about its variables.
     pub fn load() -> Result<(Self, Vec<String>), CommandError> {
@@ -84,7 +91,7 @@ impl Config {
 
     /// The settings in these surroundings. Reads files, and nothing else of the process.
     pub fn load_from(around: &Surroundings) -> Result<(Self, Vec<String>), CommandError> {
-        let mut config = Self { laid: SETTINGS.iter().map(default).collect() };
+        let mut config = Self::default();
         let places = places(around);
         for place in places.iter().rev().filter(|place| place.must_be_read()) {
             for entry in file::read(place, around.home.as_deref())? {
@@ -162,7 +169,7 @@ impl Config {
     }
 
     /// How results are written; without it, as the command does by itself.
-    pub fn format(&self) -> Option<Format> {
+    pub fn format(&self) -> Option<WideFormat> {
         self.choice(Setting::Format)
     }
 

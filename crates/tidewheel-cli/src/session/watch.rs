@@ -278,8 +278,15 @@ impl<'a> Watch<'a> {
         what.unwrap_or_else(|| "waits".to_owned())
     }
 
-    /// Shows new lines of what running steps write.
+    /// Shows commands that were started, and new lines of what running steps write.
     fn show_output(&mut self) {
+        let told = {
+            let commands = &self.session.commands;
+            std::mem::take(&mut *commands.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        for (task, command) in told.into_iter().filter(|(task, _)| task.run == self.run.id()) {
+            self.tell(task.index, |step| Event::StepOutput { step, line: format!("$ {command}") });
+        }
         for (task, tails) in &mut self.tails {
             let Some(step) = self.places.get(&task.index).copied() else { continue };
             for line in tails.iter_mut().flat_map(LogTail::lines) {

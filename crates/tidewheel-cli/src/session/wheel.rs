@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use tidewheel::executor::http::AddressPolicy;
 use tidewheel::executor::process::{Processes, ProcessesBuilder};
 use tidewheel::flow::{Answer, Answers, FlowHost, Means};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
@@ -14,21 +15,41 @@ use tokio::runtime::Runtime;
 
 use crate::data::folder_error;
 use crate::error::{CommandError, ErrorKind};
+use crate::ui::Ui;
 
+/// Commands kept for the view.
+const COMMANDS_MAX: usize = 10_000;
 /// Notices kept for the view, which is never far behind.
 const NOTICES: usize = 1 << 16;
 
 /// How a wheel is set up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct SessionOptions {
-    pub workers: u32,
-    /// The time in which waiting work gains 60 points of priority.
-    pub starvation_timeout: Option<Duration>,
+    slots: u32,
+    starvation_timeout: Option<Duration>,
+    grace: Duration,
+    output_max: u64,
+    policy: AddressPolicy,
 }
 
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self { workers: 1, starvation_timeout: Some(Duration::from_secs(30)) }
+impl SessionOptions {
+    /// For so many steps at once, as far as the configuration allows.
+    pub fn new(ui: &Ui, workers: u32) -> Self {
+        let config = ui.config();
+        // Switched off, the scheduler has no bound and no ageing of its own; steps are processes,
+        // and as many as the run allows are all there can be.
+        let is_enabled = config.scheduler_enabled();
+        let most = config.scheduler_max_concurrency().filter(|_| is_enabled);
+        Self {
+            slots: workers.min(most.unwrap_or(u32::MAX)),
+            starvation_timeout: config.scheduler_starvation_timeout().filter(|_| is_enabled),
+            grace: config.process_grace(),
+            output_max: config.process_output_max(),
+            policy: match config.http_allow_private() {
+                true => AddressPolicy::open(),
+                false => AddressPolicy::public_only(),
+            },
+        }
     }
 }
 
@@ -41,6 +62,9 @@ pub(crate) enum Takeover {
     Shard(String),
 }
 
+/// Commands that tasks start, as far as they may be shown, for the view.
+pub(crate) type Commands = Arc<Mutex<Vec<(TaskId, String)>>>;
+
 /// What executors said of the newest attempts, for the view.
 pub(crate) type Records = Arc<Mutex<HashMap<TaskId, AttemptRecord>>>;
 
@@ -50,6 +74,7 @@ pub(crate) struct Session {
     pub wheel: Tidewheel,
     pub host: FlowHost,
     pub records: Records,
+    pub commands: Commands,
     /// Last, so that everything that needs it is gone before.
     pub runtime: Runtime,
 }
@@ -67,14 +92,25 @@ impl Session {
             .build()
             .map_err(|error| CommandError::internal(anyhow!(error)))?;
         let store = take_shard(&folder, takeover)?;
-        let records = Records::default();
-        let processes = Processes::builder().of_shard(&store)?;
+        let (records, commands) = (Records::default(), Commands::default());
+        let processes = Processes::builder()
+            .grace(options.grace)
+            .output_max(options.output_max)
+            .of_shard(&store)?;
         let reclaim = processes.reclaim();
-        let means = Arc::new(means(&folder, &store, &records, processes)?);
+        let means = means(&folder, &store, &records, processes)?.policy(options.policy);
+        let told = Arc::clone(&commands);
+        let means = Arc::new(means.told(move |task, command| {
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody may look for long.
+            if told.len() < COMMANDS_MAX {
+                told.push((task, command.to_owned()));
+            }
+        }));
         let host = FlowHost::new(means, recall(&folder));
         let adopted = host.clone();
         let builder = Tidewheel::builder()
-            .slots(options.workers)
+            .slots(options.slots)
             .starvation_timeout(options.starvation_timeout)
             .notices(NOTICES)
             .runtime(runtime.handle().clone())
@@ -85,7 +121,7 @@ impl Session {
             })
             .store(store);
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
-        Ok(Self { folder, wheel, host, records, runtime })
+        Ok(Self { folder, wheel, host, records, commands, runtime })
     }
 
     /// Ends the wheel when nothing runs any more.

@@ -260,7 +260,7 @@ pub(crate) enum Work {
     /// Starts a process.
     Process(ProcessWork),
     /// Sends a request.
-    Http(HttpWork),
+    Http(Box<HttpWork>),
     /// Reads variables of our own environment.
     Env(Vec<String>),
     /// Reads a file.

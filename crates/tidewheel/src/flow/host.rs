@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use tidewheel_core::graph::Graph;
@@ -47,6 +47,9 @@ impl From<CompileError> for StartError {
 /// What tasks of a stored run left, by name.
 type Recall = dyn Fn(RunId) -> Vec<(String, Map<String, Json>)> + Send + Sync;
 
+/// The runner of each run, or why there can be none.
+type Runners = HashMap<RunId, Result<Arc<FlowRunner>, Arc<str>>>;
+
 /// Runs flows on a wheel. Clones share everything.
 #[derive(Clone)]
 pub struct FlowHost {
@@ -56,7 +59,7 @@ pub struct FlowHost {
 struct Shared {
     means: Arc<Means>,
     recall: Box<Recall>,
-    runners: Mutex<HashMap<RunId, Result<Arc<FlowRunner>, Arc<str>>>>,
+    runners: Mutex<Runners>,
 }
 
 impl FlowHost {
@@ -183,9 +186,7 @@ impl FlowHost {
         Ok(Arc::new(FlowRunner::new(flow, order.params, secrets, outputs, means)))
     }
 
-    fn runners(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<RunId, Result<Arc<FlowRunner>, Arc<str>>>> {
+    fn runners(&self) -> MutexGuard<'_, Runners> {
         self.shared.runners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,10 +8,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use super::check::connect;
 use super::decode::{FindFlow, decode};
 use super::definition::Flow;
-use super::problem::{Problem, Problems, SourceFiles};
+use super::problem::{Problem, Problems, Severity, SourceFiles};
+use super::query::Query;
 use super::template::{self, Engine};
 use super::yaml::{self, Map, Node, Value, merge};
 
@@ -79,7 +82,7 @@ impl ReadText for BTreeMap<PathBuf, Arc<str>> {
 pub fn load(paths: &[PathBuf], reader: &dyn ReadText) -> Loaded {
     let mut loader = Loader {
         reader,
-        engine: Engine::new(template::Limits::default()),
+        engine: Engine::new(template::Limits::default()).with_function("jmespath", jmespath),
         files: SourceFiles::default(),
         texts: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -88,6 +91,41 @@ pub fn load(paths: &[PathBuf], reader: &dyn ReadText) -> Loaded {
     let mut problems = Problems::default();
     let flow = loader.load(paths, &mut problems).map(Arc::new);
     Loaded { flow, problems, files: loader.files, texts: loader.texts }
+}
+
+/// Reads a YAML document within the limits of flow files, keys in their order.
+///
+/// ```
+/// let value = tidewheel::flow::parse_yaml("a: [1, x]")?;
+/// assert_eq!(value["a"][0], 1);
+/// # Ok::<(), String>(())
+/// ```
+///
+/// # Errors
+///
+/// The first thing that is wrong with it, with its line.
+pub fn parse_yaml(text: &str) -> Result<Json, String> {
+    let mut files = SourceFiles::default();
+    let mut problems = Problems::default();
+    let file = files.push("", text.into());
+    let node = yaml::parse(file, text, &yaml::Limits::default(), &mut problems);
+    match (node, problems.iter().find(|problem| problem.severity == Severity::Error)) {
+        (_, Some(problem)) => Err(match problem.span {
+            Some(span) => format!("line {}: {}", files.line_column(span).0, problem.message),
+            None => problem.message.clone(),
+        }),
+        (Some(node), None) => Ok(node.to_json()),
+        (None, None) => Ok(Json::Null),
+    }
+}
+
+/// `jmespath(expression, value)` in templates.
+fn jmespath(arguments: &[Json]) -> Result<Json, String> {
+    let [Json::String(expression), value] = arguments else {
+        return Err("`jmespath` takes an expression and a value".to_owned());
+    };
+    let query = Query::parse(expression).map_err(|error| error.message)?;
+    query.search(value).map_err(|error| error.message)
 }
 
 struct Loader<'a> {

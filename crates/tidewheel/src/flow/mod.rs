@@ -35,7 +35,7 @@ pub use definition::{
 pub use execute::{Answers, FlowRunner, Means, Outputs, SecretError, Secrets};
 pub use host::{FlowHost, StartError};
 pub use literal::{LiteralError, parse_duration, parse_rate, parse_size};
-pub use load::{Disk, Loaded, ReadText, load};
+pub use load::{Disk, Loaded, ReadText, load, parse_yaml};
 pub use order::{FlowOrder, OrderError};
 pub use params::{ParamError, parse_param, resolve_params};
 pub use plan::{FlowPlan, PlanError, PlannedTask};

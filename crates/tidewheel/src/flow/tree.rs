@@ -36,7 +36,7 @@ pub(crate) struct Leaf {
 pub(crate) struct RenderError {
     pub place: Arc<str>,
     #[source]
-    pub error: TemplateError,
+    pub error: Box<TemplateError>,
 }
 
 impl Leaf {
@@ -53,8 +53,19 @@ impl Leaf {
         self.template.render_text(context).map_err(|error| self.wrong(error))
     }
 
+    /// Whether a condition holds. What a program printed is text, and its `false` is meant so.
+    pub fn is_true(&self, context: &Context) -> Result<bool, RenderError> {
+        match self.render(context)? {
+            Json::String(text) => {
+                let word = text.trim().to_ascii_lowercase();
+                Ok(!matches!(word.as_str(), "" | "false" | "0" | "no" | "off" | "null"))
+            }
+            _ => self.template.is_true(context).map_err(|error| self.wrong(error)),
+        }
+    }
+
     fn wrong(&self, error: TemplateError) -> RenderError {
-        RenderError { place: Arc::clone(&self.place), error }
+        RenderError { place: Arc::clone(&self.place), error: Box::new(error) }
     }
 }
 

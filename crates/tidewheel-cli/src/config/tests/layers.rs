@@ -7,7 +7,7 @@ use clap::{ColorChoice, ValueEnum};
 use serde_json::json;
 
 use super::scene::{PROJECT, Scene, USER};
-use crate::cli::Format;
+use crate::cli::WideFormat;
 use crate::config::setting::SETTINGS;
 use crate::config::{Config, Setting, Value, as_json, as_text};
 
@@ -73,7 +73,7 @@ fn every_value_knows_where_it_came_from() {
         .project("\n\nprocess = { output_max = 5 }\n")
         .variable("TIDEWHEEL_COLOR", "never");
     let mut config = scene.load();
-    config.set_flag(Setting::Format, Value::word(&Format::Json));
+    config.set_flag(Setting::Format, Value::word(&WideFormat::Json));
     let place = |file: &str, line| format!("{}:{line}", scene.root.join(file).display());
     assert_eq!(origin(&config, "process.grace"), place(USER, 3));
     assert_eq!(origin(&config, "process.output_max"), place(PROJECT, 3));
@@ -125,7 +125,7 @@ fn every_setting_can_be_said_in_a_file_and_in_the_environment() {
     for config in [by_file.load(), by_variables.load()] {
         assert!(config.settings().all(|(_, _, origin)| origin.kind() != "default"));
         assert_eq!(config.data(), Some(PathBuf::from("/srv")));
-        assert_eq!(config.format(), Some(Format::Json));
+        assert_eq!(config.format(), Some(WideFormat::Json));
         assert_eq!(config.color(), ColorChoice::Always);
         assert_eq!(config.run_max_workers(), Some(7));
         assert_eq!(config.run_durability(), Some(Durability::Power));

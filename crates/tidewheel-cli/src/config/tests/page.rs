@@ -40,9 +40,7 @@ const HEAD: &str = "
 
 /// The table of settings as the page has it.
 fn table() -> String {
-    let mut text =
-        "\n| Setting | Value | Default | Variable | Flag | Means |\n|---|---|---|---|---|---|\n"
-            .to_owned();
+    let mut text = HEAD.to_owned();
     for definition in &SETTINGS {
         let value = match (definition.kind, definition.off) {
             (Kind::Choice(words), _) => format!("`{}`", words.join("`, `")),

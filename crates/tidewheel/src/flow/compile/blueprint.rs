@@ -48,7 +48,8 @@ impl Blueprint {
             }
             options.push(task.options);
         }
-        Ok(Self { graph: graph.build()?, options, limits: draft.limits })
+        let graph = graph.build().map_err(|error| CompileError::Graph(Box::new(error)))?;
+        Ok(Self { graph, options, limits: draft.limits })
     }
 }
 
@@ -65,7 +66,7 @@ pub(crate) enum CompileError {
     #[error("step `{step}`: {why}")]
     Elements { step: String, why: String },
     #[error(transparent)]
-    Graph(#[from] GraphError),
+    Graph(Box<GraphError>),
 }
 
 /// How the task of a step is treated.

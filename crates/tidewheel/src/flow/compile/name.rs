@@ -57,11 +57,6 @@ impl TaskName {
         };
         Some(Self { scope, step, role })
     }
-
-    /// What stands before the names of tasks in the scope of this one.
-    pub fn prefix(&self) -> String {
-        prefix(&self.scope)
-    }
 }
 
 /// `step[3]` in its two parts.
@@ -70,10 +65,6 @@ fn bracketed(part: &str) -> Option<(String, Option<&str>)> {
         Some((step, rest)) => Some((step.to_owned(), Some(rest.strip_suffix(']')?))),
         None => Some((part.to_owned(), None)),
     }
-}
-
-pub(crate) fn prefix(scope: &[Segment]) -> String {
-    scope.iter().map(|segment| format!("{segment}/")).collect()
 }
 
 impl fmt::Display for Segment {
@@ -111,7 +102,6 @@ mod tests {
         for name in ["a[x]", "a[1", "a[]/b"] {
             assert_eq!(TaskName::parse(name), None, "{name}");
         }
-        let name = TaskName::parse("a[1]/b[2]").unwrap();
-        assert_eq!((name.prefix().as_str(), name.role), ("a[1]/", Role::Element(2)));
+        assert_eq!(TaskName::parse("a[1]/b[2]").unwrap().role, Role::Element(2));
     }
 }

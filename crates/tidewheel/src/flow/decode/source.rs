@@ -47,7 +47,7 @@ impl Decoder<'_> {
             "process" => self.process_source(configuration),
             "rest" | "http" => {
                 let work = self.request(configuration, "configuration")?;
-                Some((Work::Http(work), Surroundings::default()))
+                Some((Work::Http(Box::new(work)), Surroundings::default()))
             }
             "env" => {
                 let names = fields::texts(configuration, "vars");

@@ -101,7 +101,7 @@ impl Decoder<'_> {
         let work = match kind {
             "run" => self.shell(value, map.get("shell").map(|_| fields::texts(map, "shell")))?,
             "argv" => self.argv(fields::list(map, "argv"), value)?,
-            "http" => Work::Http(self.http(value)?),
+            "http" => Work::Http(Box::new(self.http(value)?)),
             "source" => return self.source_work(value, sources),
             "wait" => Work::Wait(self.wait(value)?),
             _ => Work::Flow(self.child(value, map)?),

@@ -28,7 +28,7 @@ pub(super) struct Success {
 #[derive(Debug)]
 pub(super) struct Trouble {
     pub outcome: Outcome,
-    pub record: AttemptRecord,
+    pub record: Box<AttemptRecord>,
 }
 
 impl Trouble {
@@ -49,7 +49,7 @@ impl Trouble {
     }
 
     pub fn of(outcome: Outcome) -> Self {
-        Self { outcome, record: AttemptRecord::default() }
+        Self { outcome, record: Box::default() }
     }
 
     /// It is not time yet.
@@ -63,7 +63,7 @@ impl Trouble {
     }
 
     pub fn with_record(mut self, record: AttemptRecord) -> Self {
-        self.record = record;
+        *self.record = record;
         self
     }
 }

@@ -9,9 +9,8 @@ use serde_json::Value as Json;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
 use crate::flow::definition::{FileFormat, FileWork, Step};
-use crate::flow::problem::{Problems, SourceFiles};
+use crate::flow::load::parse_yaml;
 use crate::flow::template::Context;
-use crate::flow::yaml;
 
 impl FlowRunner {
     pub(super) async fn read_file(
@@ -55,20 +54,8 @@ fn read(
         FileFormat::Json => {
             serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
         }
-        FileFormat::Yaml => from_yaml(&path, text).map_err(wrong)?,
+        FileFormat::Yaml => parse_yaml(&text).map_err(wrong)?,
     })
-}
-
-fn from_yaml(path: &Path, text: String) -> Result<Json, String> {
-    let mut files = SourceFiles::default();
-    let mut problems = Problems::default();
-    let file = files.push(&path.display().to_string(), text.as_str().into());
-    let node = yaml::parse(file, &text, &yaml::Limits::default(), &mut problems);
-    match (node, problems.iter().next()) {
-        (Some(node), None) => Ok(node.to_json()),
-        (_, Some(problem)) => Err(problem.message.clone()),
-        (None, None) => Ok(Json::Null),
-    }
 }
 
 fn format_of(path: &Path) -> FileFormat {

@@ -118,7 +118,7 @@ impl FlowRunner {
         let wheel = attempt.wheel();
         let mut bad = Vec::new();
         for task in tasks {
-            let Ok(explained) = wheel.explain(&run.task(task)) else { continue };
+            let Ok(explained) = wheel.explain(run.task(task)) else { continue };
             let is_bad = matches!(
                 explained.facts.state,
                 TaskState::Failed | TaskState::Unknown | TaskState::Cancelled

@@ -20,9 +20,13 @@ pub struct Means {
     http: OnceCell<HttpClient>,
     policy: AddressPolicy,
     pub(super) record: Box<dyn Fn(AttemptRecord) + Send + Sync>,
+    pub(super) told: Box<Told>,
     pub(super) cache: Option<PathBuf>,
     pub(super) answers: Option<Arc<dyn Answers>>,
 }
+
+/// Hears which command a task starts.
+type Told = dyn Fn(TaskId, &str) + Send + Sync;
 
 /// What people said to steps that wait for them.
 pub trait Answers: Send + Sync {
@@ -40,6 +44,7 @@ impl Means {
             http: OnceCell::new(),
             policy: AddressPolicy::open(),
             record: Box::new(|_| ()),
+            told: Box::new(|_, _| ()),
             cache: None,
             answers: None,
         }
@@ -56,6 +61,13 @@ impl Means {
     #[must_use]
     pub fn record(mut self, record: impl Fn(AttemptRecord) + Send + Sync + 'static) -> Self {
         self.record = Box::new(record);
+        self
+    }
+
+    /// Who is told which command a task starts, as far as it may be shown.
+    #[must_use]
+    pub fn told(mut self, told: impl Fn(TaskId, &str) + Send + Sync + 'static) -> Self {
+        self.told = Box::new(told);
         self
     }
 

@@ -72,17 +72,3 @@ pub(super) fn to_records(values: &Map<String, Json>) -> Vec<OutputRecord> {
         })
         .collect()
 }
-
-/// Outputs as a store gave them back. What cannot be read is left out.
-#[must_use]
-pub(crate) fn from_records(records: &[OutputRecord]) -> Map<String, Json> {
-    records
-        .iter()
-        .filter_map(|record| match &record.value {
-            OutputValue::Bytes(bytes) => {
-                Some((record.name.clone(), serde_json::from_slice(bytes).ok()?))
-            }
-            OutputValue::File { .. } => None,
-        })
-        .collect()
-}

@@ -1,6 +1,5 @@
 //! Steps that start a process.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -14,7 +13,7 @@ use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
 use crate::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
-use crate::flow::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits, Step};
+use crate::flow::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits};
 use crate::flow::template::Context;
 use crate::flow::tree::text_of;
 
@@ -67,6 +66,7 @@ impl FlowRunner {
         };
         let mut command = match &work.command {
             CommandLine::Shell { text, shell } => {
+                (self.means.told)(attempt.id(), text.lines().next().unwrap_or_default());
                 let command = ProcessCommand::shell(text.clone());
                 match shell {
                     Some(words) => command.shell_argv(words.clone()),
@@ -80,13 +80,20 @@ impl FlowRunner {
                 };
                 let mut words = Vec::with_capacity(trees.len() + 1);
                 for tree in trees {
-                    words.push(OsString::from(tree.render_text(&context)?));
+                    words.push(match tree.render_text(&context) {
+                        // Names that are not there may be empty where the source says so.
+                        Err(error) if !work.is_strict && error.error.undefined.is_some() => {
+                            String::new()
+                        }
+                        rendered => rendered?,
+                    });
                 }
                 match (work.pass_to, &input) {
-                    (PassTo::Argument, Some(input)) => words.push(text_of(input).into()),
+                    (PassTo::Argument, Some(input)) => words.push(text_of(input)),
                     (PassTo::Stdin, Some(input)) => stdin = Some(text_of(input)),
                     _ => {}
                 }
+                (self.means.told)(attempt.id(), &shown_command(work, &words).join(" "));
                 ProcessCommand::argv(words)
             }
         };
@@ -204,8 +211,7 @@ fn read_start(path: &Path) -> String {
 
 /// What may be shown of a command, as flowtoy has it: the program and how many arguments, unless
 /// more is allowed.
-pub(crate) fn shown_command(step: &Step, words: &[String]) -> Vec<String> {
-    let crate::flow::definition::Work::Process(work) = &step.work else { return Vec::new() };
+fn shown_command(work: &ProcessWork, words: &[String]) -> Vec<String> {
     let shown = &work.shown;
     if shown.is_full || words.len() < 2 {
         return words.to_vec();
@@ -224,4 +230,34 @@ pub(crate) fn shown_command(step: &Step, words: &[String]) -> Vec<String> {
         false => word.clone(),
     };
     words.iter().enumerate().map(show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::definition::Shown;
+
+    #[test]
+    fn commands_are_shown_as_far_as_is_allowed() {
+        let work = |shown: Shown| ProcessWork {
+            command: CommandLine::Argv(Vec::new()),
+            pass_to: PassTo::Argument,
+            is_strict: true,
+            shown,
+        };
+        let words = ["curl", "--token", "abc", "url"].map(str::to_owned);
+        let show = |shown: Shown, words: &[String]| shown_command(&work(shown), words).join(" ");
+        assert_eq!(show(Shown::default(), &words), "curl <3 args>");
+        assert_eq!(show(Shown::default(), &words[..1]), "curl");
+        assert_eq!(show(Shown::default(), &[]), "");
+        let places = Shown { hidden_places: Some(vec![2]), ..Shown::default() };
+        assert_eq!(show(places.clone(), &words), "curl --token [REDACTED] url");
+        let patterns = Shown { hidden_words: Some(vec!["ab".into()]), ..Shown::default() };
+        assert_eq!(show(patterns, &words), "curl --token [REDACTED] url");
+        let other_case = Shown { hidden_words: Some(vec!["AB".into()]), ..Shown::default() };
+        assert_eq!(show(other_case, &words), "curl --token abc url");
+        let both = Shown { hidden_words: Some(vec!["ur".into()]), ..places.clone() };
+        assert_eq!(show(both, &words), "[REDACTED] --token [REDACTED] [REDACTED]");
+        assert_eq!(show(Shown { is_full: true, ..places }, &words), "curl --token abc url");
+    }
 }

@@ -61,6 +61,12 @@ impl FlowRunner {
     /// Makes one attempt at a task.
     pub async fn attempt(&self, attempt: Attempt) -> Outcome {
         let task = attempt.task_name().unwrap_or_default();
+        // What another run left is used as it is.
+        if let Some(outputs) = self.outputs.of(&task) {
+            let (outcome, outputs) = (Some("reused".to_owned()), to_records(&outputs));
+            self.keep(&attempt, AttemptRecord { outcome, outputs, ..AttemptRecord::default() });
+            return Outcome::Succeeded;
+        }
         match self.carry_out(&task, &attempt).await {
             Ok((record, outputs)) => {
                 let outputs_kept = to_records(&outputs);
@@ -83,8 +89,8 @@ impl FlowRunner {
             record.error = Some(failure.message.to_string());
             record.outcome = Some("failed".to_owned());
         }
-        if record != AttemptRecord::default() {
-            self.keep(attempt, record);
+        if *record != AttemptRecord::default() {
+            self.keep(attempt, *record);
         }
         outcome
     }
@@ -258,14 +264,8 @@ impl Success {
 
 /// Whether the condition of a step holds.
 fn holds(step: &Step, context: &Context) -> Result<bool, Trouble> {
-    let Some(when) = &step.when else { return Ok(true) };
-    Ok(match when.render(context)? {
-        Json::Null => false,
-        Json::Bool(value) => value,
-        Json::Number(number) => number.as_f64() != Some(0.0),
-        // What a program printed is text.
-        Json::String(text) => !matches!(text.trim(), "" | "false" | "False" | "0" | "no" | "null"),
-        Json::Array(values) => !values.is_empty(),
-        Json::Object(values) => !values.is_empty(),
-    })
+    match &step.when {
+        Some(when) => Ok(when.is_true(context)?),
+        None => Ok(true),
+    }
 }

@@ -17,7 +17,7 @@ mod source;
 mod tests;
 
 pub use clean::quote;
-pub use list::{KEPT_MAX, Problems};
+pub use list::Problems;
 pub use nearest::nearest;
 pub use render::Style;
 pub use report::{Problem, Severity};

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::list::KEPT_MAX;
 use super::*;
 
 fn one(text: &str, range: std::ops::Range<usize>) -> (SourceFiles, Problem) {

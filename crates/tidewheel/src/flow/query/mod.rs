@@ -41,11 +41,6 @@ impl Query {
         Ok(Self { read: Arc::new((text.to_owned(), part)) })
     }
 
-    /// The text it was read from.
-    pub fn text(&self) -> &str {
-        &self.read.0
-    }
-
     /// What the query finds in a value: null where there is nothing.
     pub fn search(&self, value: &Value) -> Result<Value, QueryError> {
         search::search(&self.read.1, value)

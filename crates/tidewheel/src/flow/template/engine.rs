@@ -133,11 +133,6 @@ struct Compiled {
 }
 
 impl Template {
-    /// The text it was read from.
-    pub fn text(&self) -> &str {
-        &self.compiled.text
-    }
-
     /// Whether there is nothing to fill in: it comes out as it was written.
     pub fn is_literal(&self) -> bool {
         self.compiled.is_literal

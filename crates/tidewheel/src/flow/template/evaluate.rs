@@ -331,7 +331,11 @@ impl<'a> Evaluator<'a> {
                 Err(TemplateError::new(message))
             }
             None => {
-                let given = self.given(arguments)?;
+                let mut given = self.given(arguments)?;
+                // A query that names no value is about the input, as flowtoy has it.
+                if &**name == "jmespath" && given.positional.len() == 1 {
+                    given.positional.extend(self.context.get("json").cloned());
+                }
                 functions::call(&mut self.budget, self.functions, name, given)
                     .map(|value| placed(value, expression))
             }

@@ -32,7 +32,7 @@ mod tests;
 
 pub use budget::Limits;
 pub use context::Context;
-pub use engine::{Engine, Function, Template};
+pub use engine::{Engine, Template};
 pub use error::TemplateError;
 pub use references::Reference;
 pub use value::{Data, Lookup};

@@ -22,8 +22,7 @@ mod tests;
 
 pub use decode::decode;
 pub use limits::Limits;
-pub use map::{Entry, Map};
+pub use map::Map;
 pub use merge::merge;
 pub use node::{Node, Value};
 pub use parse::parse;
-pub use text::Text;

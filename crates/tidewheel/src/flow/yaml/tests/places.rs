@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::flow::problem::Span;
+use crate::flow::yaml::text::Text;
 
 /// The source of a value, found by keys and indexes.
 fn written<'a>(text: &'a str, root: &Node, path: &[&str]) -> &'a str {
