@@ -202,8 +202,8 @@ mod tests {
         );
         assert_eq!(
             as_json(&error),
-            "{\"error\":{\"exit_code\":3,\"hints\":[\"minutes go from 0 to 59\"],\"kind\":\"input\",\
-             \"message\":\"minute 61 is out of range\",\"position\":0}}\n"
+            "{\"error\":{\"kind\":\"input\",\"exit_code\":3,\"message\":\"minute 61 is out of range\",\
+             \"hints\":[\"minutes go from 0 to 59\"],\"position\":0}}\n"
         );
     }
 }

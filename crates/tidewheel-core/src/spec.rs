@@ -33,7 +33,7 @@ pub struct Profile {
     pub on_dependency_error: Option<OnError>,
     /// Runs whatever became of its dependencies and of the run (clean-up).
     pub always: bool,
-    /// Never tried again when an attempt was lost and may have taken effect.
+    /// Never tried a second time, whatever the retries say; unknown when its attempt was lost.
     pub at_most_once: bool,
     /// Named limits and the units taken of each while an attempt runs.
     pub limits: Vec<(Arc<str>, u32)>,

@@ -128,10 +128,7 @@ pub fn profile(random: &mut Random) -> Profile {
         profile.on_dependency_error = Some(word(random));
     }
     profile.always = random.percent(6);
-    if random.percent(8) {
-        profile.at_most_once = true;
-        profile.retry = Retry::none();
-    }
+    profile.at_most_once = random.percent(8);
     for name in UNIT_LIMITS {
         if random.percent(15) {
             profile.limits.push((name.into(), random.between(1, u64::from(UNITS)) as u32));

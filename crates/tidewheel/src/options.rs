@@ -62,7 +62,8 @@ macro_rules! option_methods {
             self
         }
 
-        /// Never tries again when an attempt was lost and may have taken effect.
+        /// Never starts a second attempt, whatever is said about retries. When the first was lost
+        /// and may have taken effect, the task ends as unknown.
         pub fn at_most_once(mut self) -> Self {
             self.$($options).+.set_at_most_once();
             self

@@ -69,7 +69,8 @@ impl Scheduler {
         extra.error = Some(cut(&failure.message));
         let failed_attempt = attempts.saturating_sub(extra.uncounted).saturating_sub(1);
         let profile = self.profile_spec(key).clone();
-        let gives_up = stopped && !profile.always;
+        // Whoever says "at most once" means it, whatever else was said about retries.
+        let gives_up = profile.at_most_once || (stopped && !profile.always);
         if gives_up
             || self.shutdown == Some(ShutdownMode::Reject)
             || !profile.retry.allows(fault, failed_attempt)
