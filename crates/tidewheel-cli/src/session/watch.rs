@@ -234,7 +234,9 @@ impl<'a> Watch<'a> {
         let record = record.unwrap_or_default();
         let name = self.names.get(&index).map(String::as_str).unwrap_or_default();
         let is_tolerated = self.runner.as_ref().is_some_and(|it| it.is_tolerated(name));
-        let tail = record.tail.unwrap_or_default().lines().map(str::to_owned).collect();
+        // What a step wrote matters here only where it went wrong.
+        let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
+        let tail = tail.lines().map(str::to_owned).collect();
         let reason = match record.outcome.as_deref() {
             Some("cached") => Some("cached".to_owned()),
             _ => reason,

@@ -3,7 +3,7 @@
 //! Plain data. It is made by `decode`, turned into a run by `compile`, and carried out by
 //! `execute`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,14 +46,27 @@ pub struct Flow {
     /// What templates know as `sources`: for env sources the names of variables, for others the
     /// definition as it stands.
     pub(crate) sources: BTreeMap<String, SourceView>,
+    /// The place of each step by its name, of the first where there are several.
+    pub(crate) places: HashMap<String, usize>,
+    /// The names of all steps.
+    pub(crate) names: Arc<[String]>,
 }
 
 impl Flow {
     /// The step called `name`.
     #[must_use]
     pub fn step(&self, name: &str) -> Option<&Arc<Step>> {
-        self.steps.iter().find(|step| step.name == name)
+        self.steps.get(*self.places.get(name)?)
     }
+}
+
+/// The place of each step by its name.
+pub(crate) fn places_of(steps: &[Arc<Step>]) -> HashMap<String, usize> {
+    let mut places = HashMap::with_capacity(steps.len());
+    for (place, step) in steps.iter().enumerate() {
+        places.entry(step.name.clone()).or_insert(place);
+    }
+    places
 }
 
 #[derive(Debug, Clone)]

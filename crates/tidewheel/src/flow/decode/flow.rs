@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidewheel_core::policy::{BreakerSpec, Rate};
 use tidewheel_core::spec::{LimitSpec, OnStop, QueueSpec, RunOrder};
 
-use super::super::definition::{Flow, Place, Runner, Step};
+use super::super::definition::{Flow, Place, Runner, Step, places_of};
 use super::super::keys::FLOW;
 use super::super::literal;
 use super::super::problem::{Problem, Problems};
@@ -64,6 +64,8 @@ pub(in super::super) fn decode(
         params: decoder.params(map),
         secrets: decoder.secrets(map),
         env: decoder.variables(map, "env"),
+        places: places_of(&steps),
+        names: steps.iter().map(|step| step.name.clone()).collect(),
         steps,
         runner: runner(map),
         limits,

@@ -61,16 +61,25 @@ impl FlowRunner {
         })
     }
 
-    /// What the templates of every step of a flow are given.
+    /// What the templates of every step of a flow are given. It is put together once for each place
+    /// of a flow: what it depends on does not change.
     pub(super) fn scope_context(&self, scope: &Scope) -> Result<Context, Trouble> {
-        let steps: Arc<[String]> = scope.flow.steps.iter().map(|step| step.name.clone()).collect();
-        let lookup =
-            FlowsLookup { outputs: Arc::clone(&self.outputs), prefix: scope.prefix(), steps };
-        Ok(Context::new()
+        let path = scope.path();
+        if let Some(known) = self.known_context(&path) {
+            return Ok(known);
+        }
+        let lookup = FlowsLookup {
+            outputs: Arc::clone(&self.outputs),
+            prefix: scope.prefix(),
+            steps: Arc::clone(&scope.flow.names),
+        };
+        let context = Context::new()
             .with_lookup("flows", Arc::new(lookup))
             .with("params", Json::Object(self.params_of(scope)?.into_iter().collect()))
             .with("sources", sources(&scope.flow))
-            .with("secrets", self.secrets.to_json()))
+            .with("secrets", self.secrets.to_json());
+        self.remember_context(path, &context);
+        Ok(context)
     }
 
     /// The params of a flow: those of the run, or what the call says.

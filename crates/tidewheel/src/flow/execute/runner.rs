@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use tidewheel_core::input::Outcome;
@@ -28,7 +28,14 @@ pub struct FlowRunner {
     pub(super) means: Arc<Means>,
     /// The folder that relative paths start at, as an absolute path.
     pub(super) folder: PathBuf,
-    elements: Mutex<HashMap<Vec<Segment>, Arc<Vec<Json>>>>,
+    known: Mutex<Known>,
+}
+
+/// What was rendered before, by the place of a flow or step in the run.
+#[derive(Debug, Default)]
+struct Known {
+    contexts: HashMap<Vec<Segment>, Context>,
+    elements: HashMap<Vec<Segment>, Arc<Vec<Json>>>,
 }
 
 impl FlowRunner {
@@ -42,8 +49,7 @@ impl FlowRunner {
         means: Arc<Means>,
     ) -> Self {
         let folder = std::path::absolute(&flow.folder).unwrap_or_else(|_| flow.folder.clone());
-        let elements = Mutex::default();
-        Self { flow, params, secrets, outputs, means, folder, elements }
+        Self { flow, params, secrets, outputs, means, folder, known: Mutex::default() }
     }
 
     /// The flow.
@@ -205,14 +211,24 @@ impl FlowRunner {
         Ok(outputs)
     }
 
+    pub(super) fn known_context(&self, path: &[Segment]) -> Option<Context> {
+        self.known().contexts.get(path).cloned()
+    }
+
+    pub(super) fn remember_context(&self, path: Vec<Segment>, context: &Context) {
+        self.known().contexts.insert(path, context.clone());
+    }
+
     pub(super) fn known_elements(&self, path: &[Segment]) -> Option<Arc<Vec<Json>>> {
-        let known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(path).cloned()
+        self.known().elements.get(path).cloned()
     }
 
     pub(super) fn remember_elements(&self, path: Vec<Segment>, elements: &Arc<Vec<Json>>) {
-        let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(path, Arc::clone(elements));
+        self.known().elements.insert(path, Arc::clone(elements));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder a step runs in.

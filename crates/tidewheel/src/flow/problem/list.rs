@@ -9,7 +9,7 @@ pub const KEPT_MAX: usize = 200;
 
 /// Problems of any number of files, sorted by place; those without a place come first.
 ///
-/// At most [`KEPT_MAX`] are kept, errors before warnings. The same problem at the same place
+/// At most 200 are kept, errors before warnings. The same problem at the same place
 /// counts once: what an alias repeats is wrong only where it is written.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
