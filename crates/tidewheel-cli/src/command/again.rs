@@ -225,9 +225,10 @@ fn take_over(
     let id = detail.summary.id;
     let shard = detail.summary.shard.clone().unwrap_or_default();
     let workers = how.max_workers.unwrap_or(order.max_workers);
-    let expected = expectations(folder, &flow.name)?;
     let options = SessionOptions::new(ui, workers);
     let session = Session::open(folder.clone(), &Takeover::Shard(shard), options)?;
+    session.prepare(flow);
+    let expected = expectations(folder, &flow.name)?;
     let notices = session.wheel.notices();
     let ending = match session.wheel.find_run(id) {
         Some(run) => {

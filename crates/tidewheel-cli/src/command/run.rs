@@ -188,9 +188,10 @@ pub(crate) fn start(
     order: &FlowOrder,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
-    let expected = expectations(folder, &flow.name)?;
     let options = SessionOptions::new(ui, order.max_workers);
     let session = Session::open(folder.clone(), &Takeover::Fresh, options)?;
+    session.prepare(flow);
+    let expected = expectations(folder, &flow.name)?;
     // Asked for first, so that nothing is missed.
     let notices = session.wheel.notices();
     let started = session.host.start(&session.wheel, flow, order, &expected);
@@ -257,13 +258,13 @@ pub(crate) fn finish(
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
     let detail = find_run(folder, &reader, id)?;
     let view = result_of(folder, &reader, detail)?;
-    let value = if how.outputs { view.outputs() } else { view.to_json() };
+    let value = || if how.outputs { view.outputs() } else { view.to_json() };
     if let Some(path) = &how.output {
-        write_atomically(path, &format!("{value:#}\n"))?;
+        write_atomically(path, &format!("{:#}\n", value()))?;
     } else if ui.format(Format::Human) == Format::Json {
-        ui.print(&value.to_string())?;
+        ui.print(&value().to_string())?;
     } else if how.outputs {
-        ui.print(&format!("{value:#}"))?;
+        ui.print(&format!("{:#}", value()))?;
     }
     if view.state() != "succeeded" && ui.format(Format::Human) == Format::Human && !how.quiet {
         advise(ui, &view);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use tidewheel::executor::http::AddressPolicy;
 use tidewheel::executor::process::{Processes, ProcessesBuilder};
-use tidewheel::flow::{Answer, Answers, FlowHost, Means};
+use tidewheel::flow::{Answer, Answers, Flow, FlowHost, Means};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{AttemptRecord, StoreError};
 use tidewheel::{BuildError, RunId, Shutdown, TaskId, TaskState, Tidewheel};
@@ -75,6 +75,7 @@ pub(crate) struct Session {
     pub host: FlowHost,
     pub records: Records,
     pub commands: Commands,
+    means: Arc<Means>,
     /// Last, so that everything that needs it is gone before.
     pub runtime: Runtime,
 }
@@ -107,7 +108,7 @@ impl Session {
                 told.push((task, command.to_owned()));
             }
         }));
-        let host = FlowHost::new(means, recall(&folder));
+        let host = FlowHost::new(Arc::clone(&means), recall(&folder));
         let adopted = host.clone();
         let builder = Tidewheel::builder()
             .slots(options.slots)
@@ -121,7 +122,16 @@ impl Session {
             })
             .store(store);
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
-        Ok(Self { folder, wheel, host, records, commands, runtime })
+        Ok(Self { folder, wheel, host, records, commands, means, runtime })
+    }
+
+    /// Sets up what a flow's steps will need while other things are done. If that fails, the first
+    /// step that needs it says so.
+    pub fn prepare(&self, flow: &Flow) {
+        if flow.has_processes() {
+            let means = Arc::clone(&self.means);
+            self.runtime.spawn(async move { means.processes().await.is_ok() });
+        }
     }
 
     /// Ends the wheel when nothing runs any more.

@@ -12,33 +12,14 @@ use super::template::Reference;
 
 /// Adds what templates say to what each step waits for, and reports whatever does not fit.
 pub(super) fn connect(flow: &mut Flow, broken: &BTreeSet<String>, problems: &mut Problems) {
-    let steps = flow.steps.clone();
-    let names = Names::new(&steps, broken);
-    for (place, step) in steps.iter().enumerate() {
-        let mut after = Vec::new();
-        let mut known = BTreeSet::new();
-        for dependency in &step.after {
-            names.check_dependency(step, &dependency.step, problems);
-            if names.by_name.contains_key(dependency.step.as_str())
-                && known.insert(dependency.step.clone())
-            {
-                after.push(dependency.clone());
-            }
-        }
-        step.visit(&mut |leaf| {
-            for (reference, at) in leaf.references() {
-                let Some(found) = names.check_reference(step, reference, at, problems) else {
-                    continue;
-                };
-                if known.insert(found.to_owned()) {
-                    after.push(Dependency { step: found.to_owned(), is_inferred: true });
-                }
-            }
-        });
+    let names = Names::new(&flow.steps, broken);
+    let mut found = Vec::with_capacity(flow.steps.len());
+    for step in &flow.steps {
+        found.push(names.dependencies(step, problems));
         check_capacity(flow, step, problems);
-        if after != step.after {
-            flow.steps[place] = Arc::new(Step { after, ..Step::clone(step) });
-        }
+    }
+    for (step, after) in flow.steps.iter_mut().zip(found) {
+        Arc::make_mut(step).after = after;
     }
     check_shared_variables(flow, problems);
     report_circles(flow, problems);
@@ -54,6 +35,29 @@ impl<'a> Names<'a> {
     fn new(steps: &'a [Arc<Step>], broken: &'a BTreeSet<String>) -> Self {
         let by_name = steps.iter().map(|step| (step.name.as_str(), &**step)).collect();
         Self { by_name, broken }
+    }
+
+    /// What a step waits for, written down or found in its templates.
+    fn dependencies(&self, step: &Step, problems: &mut Problems) -> Vec<Dependency> {
+        let mut after = Vec::new();
+        let mut known = BTreeSet::new();
+        for dependency in &step.after {
+            self.check_dependency(step, &dependency.step, problems);
+            if self.by_name.contains_key(dependency.step.as_str())
+                && known.insert(dependency.step.as_str())
+            {
+                after.push(dependency.clone());
+            }
+        }
+        step.visit(&mut |leaf| {
+            for (reference, at) in leaf.references() {
+                let needed = self.check_reference(step, reference, at, problems);
+                if let Some(needed) = needed.filter(|needed| known.insert(needed)) {
+                    after.push(Dependency { step: needed.to_owned(), is_inferred: true });
+                }
+            }
+        });
+        after
     }
 
     fn check_dependency(&self, step: &Step, wanted: &str, problems: &mut Problems) {

@@ -13,6 +13,16 @@ use super::definition::{Flow, FlowSchedule, Place, Step, WaitFor, Work};
 use super::execute::FlowRunner;
 
 impl Flow {
+    /// Whether some step, of a called flow too, starts a process.
+    #[must_use]
+    pub fn has_processes(&self) -> bool {
+        self.steps.iter().any(|step| match &step.work {
+            Work::Process(_) => true,
+            Work::Flow(child) => child.flow.has_processes(),
+            _ => false,
+        })
+    }
+
     /// A step and everything that comes after it.
     #[must_use]
     pub fn descendants(&self, name: &str) -> BTreeSet<String> {

@@ -35,19 +35,25 @@ pub(super) fn check_version() -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Makes the database if there is none, and brings it up to date.
+/// Makes the database if there is none, brings it up to date, and opens it.
 ///
 /// The caller holds the lock on opening the folder.
-pub(super) fn prepare(path: &Path, durability: Durability) -> Result<(), FolderError> {
-    if !path.exists() {
-        return create(path);
+pub(super) fn prepare(path: &Path, durability: Durability) -> Result<Connection, FolderError> {
+    let is_new = !path.exists();
+    if is_new {
+        create(path)?;
+    } else {
+        check_ours(path)?;
     }
-    check_ours(path)?;
     let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
     let connection = open(path, durability).map_err(database)?;
-    schema::migrate(&connection, schema::MIGRATIONS).map_err(database)?;
-    // A restored copy comes without.
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(database)
+    if !is_new {
+        schema::migrate(&connection, schema::MIGRATIONS).map_err(database)?;
+        // A restored copy comes without.
+        let set = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+        set.map_err(database)?;
+    }
+    Ok(connection)
 }
 
 /// A connection that may write.

@@ -51,6 +51,9 @@ pub(super) struct Inner {
     mark: String,
     /// The locks on shards that this process holds through this folder.
     locks: Mutex<HashMap<String, Weak<ShardLock>>>,
+    /// Open as long as the folder is, for small questions; and so that connections that come and go
+    /// beside it are never the last, which would have to put the log away.
+    keeper: Mutex<Connection>,
 }
 
 /// How a folder is used.
@@ -107,12 +110,13 @@ impl DataFolder {
         }
         let database = path.join("tidewheel.db");
         let opening = lock_opening(&path, OPENING_WAIT)?;
-        connection::prepare(&database, options.durability)?;
+        let keeper = connection::prepare(&database, options.durability)?;
         drop(opening);
-        let mark = read_mark(&database, options.durability)
+        let mark = read_mark(&keeper)
             .map_err(|error| FolderError::Store(store_error(error, Stage::Before, &database)))?;
         let locks = Mutex::new(HashMap::new());
-        Ok(Self { inner: Arc::new(Inner { path, database, options, mark, locks }) })
+        let keeper = Mutex::new(keeper);
+        Ok(Self { inner: Arc::new(Inner { path, database, options, mark, locks, keeper }) })
     }
 
     /// Where people expect it: `$XDG_DATA_HOME/tidewheel`, `~/.local/share/tidewheel` or, on a Mac,
@@ -171,6 +175,15 @@ impl DataFolder {
     }
 
     /// A connection that writes.
+    /// Asks a small question.
+    pub(super) fn ask<T>(
+        &self,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, FolderError> {
+        let keeper = self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        question(&keeper).map_err(|error| self.failed(error))
+    }
+
     pub(super) fn connect(&self) -> Result<Connection, FolderError> {
         connection::open(&self.inner.database, self.inner.options.durability)
             .map_err(|error| self.failed(error))
@@ -203,8 +216,7 @@ pub(super) fn lock_opening(folder: &Path, patience: Duration) -> Result<FileLock
     })
 }
 
-fn read_mark(database: &Path, durability: Durability) -> rusqlite::Result<String> {
-    let connection = connection::open(database, durability)?;
+fn read_mark(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT value FROM meta WHERE key = 'mark'", [], |row| row.get(0))
 }
 

@@ -129,7 +129,6 @@ impl DataFolder {
     ///
     /// When the database cannot be written.
     pub fn answer(&self, task: TaskId, answer: &Answer) -> Result<bool, FolderError> {
-        let connection = self.connect()?;
         let sql = "INSERT OR IGNORE INTO answers (run_id, idx, approved, who, note, at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let values = params![
@@ -140,7 +139,6 @@ impl DataFolder {
             answer.note,
             now().as_micros(),
         ];
-        let written = connection.execute(sql, values).map_err(|error| self.failed(error))?;
-        Ok(written > 0)
+        Ok(self.ask(|connection| connection.execute(sql, values))? > 0)
     }
 }

@@ -73,9 +73,8 @@ impl DataFolder {
     /// When the database cannot be read.
     pub fn fresh_shard(&self) -> Result<String, FolderError> {
         let sql = "SELECT lower(hex(randomblob(8)))";
-        let connection = self.connect()?;
         let random: String =
-            connection.query_row(sql, [], |row| row.get(0)).map_err(|error| self.failed(error))?;
+            self.ask(|connection| connection.query_row(sql, [], |row| row.get(0)))?;
         Ok(format!("{FRESH}{random}"))
     }
 
@@ -89,8 +88,7 @@ impl DataFolder {
         let sql = "SELECT name FROM shards WHERE id IN
             (SELECT shard FROM live_runs UNION SELECT shard FROM live_submissions
                 UNION SELECT shard FROM schedules WHERE NOT ended) ORDER BY id";
-        let connection = self.connect()?;
-        let mut names = self.shard_names(&connection, sql)?;
+        let mut names = self.shard_names(sql)?;
         let mut fault = None;
         names.retain(|name| match self.is_free(name) {
             Ok(is_free) => is_free,
@@ -123,8 +121,7 @@ impl DataFolder {
     /// When the folder cannot be read.
     pub fn sweep(&self) -> Result<u32, FolderError> {
         let sql = "SELECT name FROM shards WHERE substr(name, 1, 6) = 'fresh-'";
-        let mut names: BTreeSet<String> =
-            self.shard_names(&self.connect()?, sql)?.into_iter().collect();
+        let mut names: BTreeSet<String> = self.shard_names(sql)?.into_iter().collect();
         names.extend(self.left_over_locks()?);
         let mut count = 0;
         for name in names {
@@ -157,11 +154,8 @@ impl DataFolder {
         Ok(entries.flatten().filter(is_old).filter_map(name).collect())
     }
 
-    fn shard_names(&self, connection: &Connection, sql: &str) -> Result<Vec<String>, FolderError> {
-        let names = connection.prepare(sql).and_then(|mut statement| {
-            statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
-        });
-        names.map_err(|error| self.failed(error))
+    fn shard_names(&self, sql: &str) -> Result<Vec<String>, FolderError> {
+        self.ask(|connection| connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect())
     }
 
     fn is_held_here(&self, name: &str) -> bool {
