@@ -8,9 +8,15 @@ use anyhow::Context as _;
 
 use crate::error::{CommandError, ErrorKind};
 
-/// Writes a file so that nobody ever sees a part of it.
+/// Writes a file so that nobody ever sees a part of it. Links are followed; what is no file, such as
+/// a device or a pipe, is written to as it is.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandError> {
     let write = || -> anyhow::Result<()> {
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
+            let mut file = fs::OpenOptions::new().write(true).open(path)?;
+            return Ok(file.write_all(text.as_bytes())?);
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let name = path.file_name().context("it names no file")?.to_string_lossy();
         let part =
@@ -49,4 +55,27 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<bool, CommandError> {
 fn unwritten(path: &Path, error: std::io::Error) -> CommandError {
     let error = anyhow::Error::new(error).context(format!("{} cannot be written", path.display()));
     CommandError::new(ErrorKind::Failed, error)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use super::*;
+
+    #[test]
+    fn devices_stay_devices_and_links_stay_links() {
+        write_atomically(Path::new("/dev/null"), "x").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let folder = std::env::temp_dir().join(format!("tidewheel-output-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_atomically(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(!write_new(&file, "other").unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

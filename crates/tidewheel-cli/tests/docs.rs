@@ -1,12 +1,32 @@
-//! The commands shown in the documentation print what stands there.
+//! The commands shown in the documentation print what stands there, and the flows in it run.
 //!
 //! In a `console` block a line that begins with `$ ` is a command, and what follows is all it prints, on
 //! both streams. Blocks whose output is never twice the same are marked `text`.
+//!
+//! A `yaml` block with `flow:` is a flow. A comment before it may say `file: NAME` and `exits CODE`, such
+//! as `<!-- file: hello.yaml, exits 1 -->`. On a page with named files, commands run in a folder that has
+//! them, and those of `text` blocks are run as well.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod common;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use common::{Scratch, stderr};
+use serde_json::{Value as Json, json};
+use tidewheel::flow::{Loaded, ParamKind, load, parse_yaml};
+
+/// The pages whose flows are run.
+const GUIDES: [&str; 2] = ["docs/guide/flows.md", "docs/guide/from-flowtoy.md"];
+/// The secret of the guide.
+const SECRET: (&str, &str) = ("API_TOKEN", "correct-horse-battery");
+/// A value that does something wherever it is taken for program text.
+const HOSTILE: &str = "$(touch pwned)`touch pwned`; touch pwned & touch pwned | touch pwned #'\"\n\
+                       touch pwned\n' ; touch pwned ; \" ; touch pwned ; \"{{ 1 }}";
 
 /// The folder of the whole workspace.
 fn root() -> PathBuf {
@@ -18,46 +38,92 @@ fn pages() -> Vec<PathBuf> {
     let root = root();
     let mut pages = Vec::new();
     for folder in ["", "docs/guide", "docs/reference", "docs/design"] {
-        for entry in fs::read_dir(root.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "md") {
-                pages.push(path);
-            }
-        }
+        pages.extend(files_in(&root.join(folder), "md"));
     }
     pages.sort();
     pages
 }
 
-/// The commands of a page, each with what should follow it.
-fn sessions(text: &str) -> Vec<(String, String)> {
-    let mut sessions: Vec<(String, String)> = Vec::new();
-    let mut is_console = false;
-    for line in text.lines() {
-        if let Some(language) = line.strip_prefix("```") {
-            is_console = language == "console";
-        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| is_console) {
-            sessions.push((command.to_owned(), String::new()));
-        } else if let Some((_, output)) = sessions.last_mut().filter(|_| is_console) {
-            output.push_str(line);
-            output.push('\n');
-        }
+fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
+}
+
+/// A fenced block of a page.
+struct Block {
+    language: String,
+    text: String,
+    /// The comment on the line before it.
+    comment: String,
+}
+
+impl Block {
+    /// What the comment says under a name.
+    fn said(&self, name: &str) -> Option<&str> {
+        self.comment.split(',').find_map(|part| part.trim().strip_prefix(name)).map(str::trim)
     }
-    sessions
+
+    fn is_flow(&self) -> bool {
+        self.language == "yaml" && self.text.lines().any(|line| line.starts_with("flow:"))
+    }
+
+    fn exit_code(&self) -> i32 {
+        self.said("exits ").map_or(0, |code| code.parse().unwrap())
+    }
+
+    /// The commands in it, each with what should follow it.
+    fn commands(&self) -> Vec<(String, String)> {
+        let mut commands: Vec<(String, String)> = Vec::new();
+        for line in self.text.lines() {
+            if let Some(command) = line.strip_prefix("$ ") {
+                commands.push((command.to_owned(), String::new()));
+            } else if let Some((_, output)) = commands.last_mut() {
+                output.push_str(line);
+                output.push('\n');
+            }
+        }
+        commands
+    }
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    let mut before = "";
+    for line in text.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(language), None) => {
+                let comment = before.strip_prefix("<!-- ").and_then(|it| it.strip_suffix(" -->"));
+                let comment = comment.unwrap_or_default().to_owned();
+                open = Some(Block { language: language.to_owned(), text: String::new(), comment });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some(block)) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) => {}
+        }
+        before = line;
+    }
+    blocks
 }
 
 /// What the command prints, on both streams, in a terminal of 80 columns without colours.
-fn printed(command: &str) -> String {
+fn printed(command: &str, folder: &Path, data: &Path) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_tidewheel"));
     let command = command.replace("cargo run --release -- ", "tidewheel ");
-    assert!(command.starts_with("tidewheel "), "only our own commands can be checked: {command}");
+    let mut words = command.split(' ').skip_while(|word| word.contains('='));
+    assert_eq!(words.next(), Some("tidewheel"), "only our own commands are checked: {command}");
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1; {command}")])
-        .current_dir(root())
+        .current_dir(folder)
         .env("PATH", format!("{}:{path}", binary.parent().unwrap().display()))
         .env("COLUMNS", "80")
         .env("NO_COLOR", "1")
+        .env("TIDEWHEEL_CONFIG", "/dev/null")
+        .env("TIDEWHEEL_DATA", data)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -69,15 +135,225 @@ fn commands_print_what_the_pages_show() {
     let mut count = 0;
     let mut wrong = Vec::new();
     for page in pages() {
-        for (command, shown) in sessions(&fs::read_to_string(&page).unwrap()) {
-            count += 1;
-            let printed = printed(&command);
-            if printed.trim_end() != shown.trim_end() {
-                let page = page.display();
-                wrong.push(format!("{page}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"));
+        let scratch = Scratch::new("docs-commands");
+        let blocks = blocks(&fs::read_to_string(&page).unwrap());
+        let mut folder = root();
+        for block in &blocks {
+            if let Some(name) = block.said("file:") {
+                scratch.file(name, &block.text);
+                folder = scratch.path("");
+            }
+        }
+        let has_files = folder != root();
+        for block in &blocks {
+            let is_compared = block.language == "console";
+            let is_tried = has_files && block.language == "text";
+            if !is_compared && !is_tried {
+                continue;
+            }
+            for (command, shown) in block.commands() {
+                let printed = printed(&command, &folder, &scratch.data());
+                if !is_compared {
+                    continue;
+                }
+                count += 1;
+                if printed.trim_end() != shown.trim_end() {
+                    let page = page.display();
+                    wrong
+                        .push(format!("{page}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"));
+                }
             }
         }
     }
-    assert!(count >= 10, "only {count} commands were found");
+    assert!(count >= 20, "only {count} commands were found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A flow of the documentation, with the files that are there beside it.
+struct Snippet {
+    /// Where it is written, for messages.
+    place: String,
+    name: PathBuf,
+    files: BTreeMap<PathBuf, Arc<str>>,
+    exit_code: i32,
+    /// Whether its page is a guide, whose flows are run.
+    is_run: bool,
+}
+
+impl Snippet {
+    fn text(&self) -> &str {
+        &self.files[&self.name]
+    }
+
+    fn load(&self) -> Loaded {
+        load(std::slice::from_ref(&self.name), &self.files)
+    }
+
+    /// The same flow with another text.
+    fn load_as(&self, text: &str) -> Loaded {
+        let mut files = self.files.clone();
+        files.insert(self.name.clone(), Arc::from(text));
+        load(std::slice::from_ref(&self.name), &files)
+    }
+
+    /// Writes it and its neighbours into a folder, and gives its path.
+    fn put(&self, scratch: &Scratch) -> String {
+        for (name, text) in &self.files {
+            scratch.file(name.to_str().unwrap(), text);
+        }
+        scratch.path(self.name.to_str().unwrap()).to_str().unwrap().to_owned()
+    }
+}
+
+/// Every flow in the pages and below `examples/`.
+fn snippets() -> Vec<Snippet> {
+    let root = root();
+    let mut snippets = Vec::new();
+    for page in pages() {
+        let place = page.strip_prefix(&root).unwrap().display().to_string();
+        let flows: Vec<(PathBuf, Block)> = blocks(&fs::read_to_string(&page).unwrap())
+            .into_iter()
+            .filter(Block::is_flow)
+            .zip(1..)
+            .map(|(block, number)| {
+                let name = block.said("file:").map(str::to_owned);
+                (name.unwrap_or_else(|| format!("flow-{number}.yaml")).into(), block)
+            })
+            .collect();
+        let files: BTreeMap<PathBuf, Arc<str>> =
+            flows.iter().map(|(name, block)| (name.clone(), Arc::from(&*block.text))).collect();
+        assert_eq!(files.len(), flows.len(), "{place}: two files of one name");
+        snippets.extend(flows.into_iter().map(|(name, block)| Snippet {
+            place: format!("{place}, {}", name.display()),
+            exit_code: block.exit_code(),
+            is_run: GUIDES.contains(&place.as_str()),
+            files: files.clone(),
+            name,
+        }));
+    }
+    for path in files_in(&root.join("examples/flows"), "yaml") {
+        let name = PathBuf::from(path.file_name().unwrap());
+        let text: Arc<str> = Arc::from(fs::read_to_string(&path).unwrap());
+        snippets.push(Snippet {
+            place: format!("examples/flows/{}", name.display()),
+            files: BTreeMap::from([(name.clone(), text)]),
+            name,
+            exit_code: 0,
+            is_run: true,
+        });
+    }
+    assert!(snippets.len() >= 20, "only {} flows were found", snippets.len());
+    snippets
+}
+
+#[test]
+fn flows_in_the_pages_are_valid() {
+    for snippet in snippets() {
+        let loaded = snippet.load();
+        // A page may show what a wrong file looks like.
+        let is_wrong = snippet.exit_code == 3;
+        let place = &snippet.place;
+        assert_eq!(loaded.runnable().is_none(), is_wrong, "{place}: {:?}", loaded.problems);
+        assert!(is_wrong || loaded.problems.is_empty(), "{place}: {:?}", loaded.problems);
+    }
+}
+
+#[test]
+fn flows_in_the_guide_end_as_it_says() {
+    for snippet in snippets().into_iter().filter(|snippet| snippet.is_run) {
+        let scratch = Scratch::new("docs-run");
+        let path = snippet.put(&scratch);
+        let mut command = scratch.command(&["run", &path]);
+        let output = command.env(SECRET.0, SECRET.1).env("HOME", "/tmp").output().unwrap();
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(snippet.exit_code), "{}: {error}", snippet.place);
+    }
+}
+
+/// Where steps with a shell text are in a flow.
+fn shell_steps(flow: &Json) -> Vec<(&'static str, usize)> {
+    let mut found = Vec::new();
+    for key in ["flow", "on_success", "on_failure", "finally"] {
+        let steps = flow[key].as_array().into_iter().flatten().enumerate();
+        found.extend(steps.filter(|(_, step)| step["run"].is_string()).map(|(at, _)| (key, at)));
+    }
+    found
+}
+
+fn has_code(loaded: &Loaded, code: &str) -> bool {
+    loaded.problems.iter().any(|problem| problem.code == code)
+}
+
+#[test]
+fn a_value_put_into_shell_text_is_refused_in_every_flow() {
+    let mut attacks = 0;
+    for snippet in snippets().iter().filter(|snippet| snippet.exit_code != 3) {
+        let mut flow = parse_yaml(snippet.text()).unwrap();
+        let place = &snippet.place;
+        flow["params"]["x"] = json!("");
+        // JSON is YAML.
+        let unchanged = snippet.load_as(&flow.to_string());
+        assert!(unchanged.runnable().is_some(), "{place}: {:?}", unchanged.problems);
+        for (key, at) in shell_steps(&flow) {
+            let text = flow[key][at]["run"].as_str().unwrap().to_owned();
+            for changed in [
+                format!("{text} {{{{ params.x }}}}"),
+                format!("{{{{ params.x }}}}{text}"),
+                format!("{{% if true %}}{text}{{% endif %}}"),
+            ] {
+                let mut attacked = flow.clone();
+                attacked[key][at]["run"] = json!(changed);
+                let loaded = snippet.load_as(&attacked.to_string());
+                let is_refused = loaded.runnable().is_none();
+                assert!(is_refused && has_code(&loaded, "template-in-shell"), "{place}: {changed}");
+                attacks += 1;
+            }
+            let mut attacked = flow.clone();
+            let step = attacked[key][at].as_object_mut().unwrap();
+            step.remove("run");
+            step.remove("shell");
+            step.insert(
+                "argv".to_owned(),
+                json!(["sh", "-c", format!("{text} {{{{ params.x }}}}")]),
+            );
+            let loaded = snippet.load_as(&attacked.to_string());
+            assert!(has_code(&loaded, "template-in-shell"), "{place}: argv of a shell");
+            attacks += 1;
+        }
+    }
+    assert!(attacks > 50, "only {attacks} attacks were made");
+}
+
+#[test]
+fn hostile_params_do_nothing_in_any_flow() {
+    let mut attacks = 0;
+    for snippet in snippets().iter().filter(|snippet| snippet.exit_code != 3) {
+        let loaded = snippet.load();
+        let flow = loaded.runnable().unwrap();
+        let texts = flow.params.iter().filter(|param| {
+            matches!(param.kind, ParamKind::Text | ParamKind::Any) && param.choices.is_empty()
+        });
+        for param in texts {
+            let scratch = Scratch::new("docs-attack");
+            let path = snippet.put(&scratch);
+            // A pattern is kept to, so that the value gets in.
+            let value = match param.pattern.as_deref() {
+                Some(pattern) => pattern.replace('*', HOSTILE),
+                None => HOSTILE.to_owned(),
+            };
+            let said = format!("{}={value}", param.name);
+            let place = &snippet.place;
+            let planned = scratch.run(&["plan", &path, "--param", &said]);
+            assert_eq!(planned.status.code(), Some(0), "{place}: {}", stderr(&planned));
+            if snippet.is_run {
+                let mut command = scratch.command(&["run", &path, "--param", &said]);
+                let output = command.env(SECRET.0, SECRET.1).output().unwrap();
+                let error = stderr(&output);
+                assert_eq!(output.status.code(), Some(snippet.exit_code), "{place}: {error}");
+            }
+            assert!(!scratch.path("pwned").exists(), "{place}: `{}` was run", param.name);
+            attacks += 1;
+        }
+    }
+    assert!(attacks >= 5, "only {attacks} attacks were made");
 }

@@ -364,6 +364,8 @@ flow:
     let running = scratch.start(&["run", &file]);
     scratch.wait_for("started");
     running.signal("INT");
+    // Two signals that come at once are one.
+    wait_until("the next step is cancelled", || state() == "cancelled");
     running.signal("INT");
     let output = running.output();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
@@ -564,7 +566,11 @@ fn runs_share_a_data_folder_and_ctrl_c_ends_only_its_own() {
     let scratch = Scratch::new("run-many");
     let flow = |name: &str| {
         let text = format!(
-            "flow: [{{ name: a, run: 'touch {name}-started; while [ ! -e go ]; do sleep 0.02; done' }}]"
+            "
+flow:
+  - {{ name: a, run: 'touch {name}-started; while [ ! -e go ]; do sleep 0.02; done' }}
+  - {{ name: b, depends_on: [a], run: 'true' }}
+"
         );
         scratch.file(&format!("{name}.yaml"), &text)
     };
@@ -576,6 +582,10 @@ fn runs_share_a_data_folder_and_ctrl_c_ends_only_its_own() {
     let mut runs = runs.into_iter();
     let first = runs.next().unwrap();
     first.signal("INT");
+    // Two signals that come at once are one.
+    let id = scratch.json(&["runs", "--flow", "f0"])["runs"][0]["run_id"].clone();
+    let state = || scratch.json(&["show", id.as_str().unwrap()])["steps"]["b"]["state"].clone();
+    wait_until("the next step is cancelled", || state() == "cancelled");
     first.signal("INT");
     assert_eq!(first.output().status.code(), Some(130));
     scratch.file("go", "");
@@ -584,4 +594,369 @@ fn runs_share_a_data_folder_and_ctrl_c_ends_only_its_own() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
     assert_eq!(scratch.json(&["runs"])["runs"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn the_view_tells_every_step_by_its_name_once_and_the_end_last() {
+    let scratch = Scratch::new("run-view");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+name: quick
+flow:
+  - { name: l, source: { type: env, configuration: { vars: [PATH] } }, output: [{ name: r }] }
+  - name: e
+    foreach: "{{ [flows.l.r.PATH, 'b', 'c'] }}"
+    source: { type: env, configuration: { vars: [PATH] } }
+  - { name: never, when: "false", run: "true" }
+"#,
+    );
+    let names = ["l", "e[]", "e[0]", "e[1]", "e[2]", "e", "never"];
+    for _ in 0..20 {
+        let output = scratch.run(&["run", &file]);
+        assert_eq!(output.status.code(), Some(0));
+        let text = stderr(&output);
+        let words: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().skip(1).collect()).collect();
+        for name in names {
+            let of_step = words.iter().filter(|line| line.get(1) == Some(&name));
+            let ends = of_step.filter(|line| ["succeeded", "skipped"].contains(&line[0])).count();
+            assert_eq!(ends, 1, "{name}: {text}");
+        }
+        assert!(!text.contains("before"), "{text}");
+        assert_eq!(words.last().unwrap()[1], "quick", "{text}");
+    }
+}
+
+#[test]
+fn what_steps_write_is_shown_under_their_names() {
+    let scratch = Scratch::new("run-labels");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: l, source: { type: env, configuration: { vars: [PATH] } }, output: [{ name: r }] }
+  - name: e
+    foreach: "{{ [flows.l.r.PATH, 'b', 'c'] }}"
+    run: echo "element $N"; printf 'end %s' "$N"
+    env: { N: "{{ index }}" }
+"#,
+    );
+    let output = scratch.run(&["run", &file, "--log-level", "debug"]);
+    let text = stderr(&output);
+    for number in 0..3 {
+        for word in ["element", "end"] {
+            let said = format!("{word} {number}");
+            let line = text.lines().find(|line| line.ends_with(&said));
+            let line = line.unwrap_or_else(|| panic!("{said}: {text}"));
+            assert!(line.contains(&format!("e[{number}]")), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_port_in_use_starts_nothing() {
+    let scratch = Scratch::new("run-port");
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, run: touch started }]");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = scratch.run(&["run", &file, "--status-port", &port]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert_eq!(scratch.json(&["runs"])["runs"], json!([]));
+    assert!(!scratch.path("started").exists());
+}
+
+#[test]
+fn a_part_is_retried_as_a_part() {
+    let scratch = Scratch::new("run-part");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: a, run: echo a >> ledger; echo 1, outputs: { n: "{{ json }}" } }
+  - { name: b, run: echo "b $N" >> ledger; test -e fixed, env: { N: "{{ flows.a.n }}" } }
+  - { name: c, depends_on: [b], run: echo c >> ledger }
+"#,
+    );
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    assert_eq!(scratch.run(&["run", &file, "--only", "b"]).status.code(), Some(1));
+    let preview = scratch.json(&["retry", "last", "--dry-run"]);
+    assert_eq!((&preview["run_again"], &preview["reused"]), (&json!(["b"]), &json!(["a"])));
+    assert_eq!(scratch.run(&["retry", "last", "--from", "c"]).status.code(), Some(2));
+    assert_eq!(scratch.run(&["retry", "last"]).status.code(), Some(1));
+    scratch.file("fixed", "");
+    let result = scratch.json(&["retry", "last"]);
+    assert_eq!(states(&result), [("b".to_owned(), "succeeded".to_owned())]);
+    assert_eq!(scratch.read("ledger"), "a\nb 1\nb 1\nb 1\nb 1\n");
+}
+
+#[test]
+fn outputs_are_not_taken_from_another_flow_of_the_same_name() {
+    let scratch = Scratch::new("run-same-name");
+    let flow = |file: &str, number: u32| {
+        let text = format!(
+            "
+name: same
+flow:
+  - {{ name: a, run: echo {number}, outputs: {{ n: '{{{{ json }}}}' }} }}
+  - {{ name: b, run: 'echo \"b $N\" >> ledger', env: {{ N: '{{{{ flows.a.n }}}}' }} }}
+"
+        );
+        scratch.file(file, &text)
+    };
+    let (one, two) = (flow("one.yaml", 1), flow("two.yaml", 2));
+    scratch.json(&["run", &one, "--only", "a"]);
+    assert_eq!(scratch.run(&["run", &two, "--only", "b"]).status.code(), Some(1));
+    scratch.json(&["run", &two, "--only", "a"]);
+    scratch.json(&["run", &one, "--only", "b"]);
+    // The same file by another path.
+    scratch.json(&["run", "./two.yaml", "--only", "b"]);
+    assert_eq!(scratch.read("ledger"), "b 1\nb 2\n");
+
+    let plan = scratch.json(&["run", &one, "--from", "b", "--dry-run"]);
+    assert_eq!(plan["steps"].as_array().unwrap().len(), 1, "{plan}");
+    assert_eq!(plan["steps"][0]["step"], "b");
+    let output = scratch.run(&["run", &one, "--only", "bb", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `b`?"));
+}
+
+#[test]
+fn long_logs_are_shown_to_their_end_and_followed_to_the_end_of_the_process() {
+    let scratch = Scratch::new("run-long-logs");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: many, run: 'seq 200000' }
+  - { name: hang, depends_on: [many], run: 'touch started; while [ ! -e go ]; do sleep 0.02; done' }
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    // It would go on for ever if the run were thought to be alive.
+    let output = scratch.run(&["logs", "last", "-f"]);
+    let text = stdout(&output);
+    assert_eq!(text.lines().filter(|line| line.starts_with("many | ")).count(), 200_000);
+    assert!(text.contains("\nmany | 200000\n"));
+    scratch.file("go", "");
+    let output = scratch.run(&["resume", "last"]);
+    assert!(stderr(&output).contains("many"), "{}", stderr(&output));
+    // The view reads to the end as well.
+    let file = scratch.file("one.yaml", "flow: [{ name: many, run: 'seq 200000' }]");
+    let output = scratch.run(&["run", &file, "--log-level", "debug"]);
+    assert!(stderr(&output).lines().any(|line| line.ends_with(" 200000")));
+}
+
+#[test]
+fn steps_of_called_flows_and_elements_are_approved_one_by_one() {
+    let scratch = Scratch::new("run-approve");
+    scratch.file("child.yaml", "flow: [{ name: ok, wait: { approval: 'go?', every: 50ms } }]");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: call, flow: child.yaml }
+  - { name: each, foreach: [a, b], wait: { approval: 'go?', every: 50ms } }
+  - { name: file, wait: { file: ready, every: 20ms } }
+",
+    );
+    let running = scratch.start(&["run", &file, "--format", "json"]);
+    let is_there = || scratch.run(&["show", "last"]).status.code() == Some(0);
+    wait_until("the run is there", is_there);
+    let output = scratch.run(&["approve", "last", "each"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("each[0], each[1]"), "{}", stderr(&output));
+    for step in ["call/ok", "each[0]", "each[1]"] {
+        scratch.json(&["approve", "last", step]);
+    }
+    // Looks are not attempts.
+    let looks = || {
+        let explained = scratch.json(&["show", "last"]);
+        explained["steps"]["file"]["attempts"] == 1
+    };
+    wait_until("it was looked for the file", looks);
+    scratch.file("ready", "");
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["steps"]["each[1]"]["attempts"], 1);
+}
+
+#[test]
+fn looks_of_a_step_that_waits_are_not_attempts() {
+    let scratch = Scratch::new("run-looks");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: file, wait: { file: ready, every: 5ms } }
+  - { name: make, run: 'sleep 0.1; touch ready' }
+",
+    );
+    let output = scratch.run(&["run", &file]);
+    assert!(!stderr(&output).contains("attempt"), "{}", stderr(&output));
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["file"]["attempts"], 1);
+}
+
+#[test]
+fn what_follows_a_called_flow_follows_it_again() {
+    let scratch = Scratch::new("run-nested-hooks");
+    scratch.file(
+        "child.yaml",
+        "
+flow: [{ name: work, run: 'echo work >> ledger; test -e fixed' }]
+on_failure: [{ name: note, run: echo note >> ledger }]
+finally: [{ name: clean, run: echo clean >> ledger }]
+",
+    );
+    scratch.file(
+        "good.yaml",
+        "
+flow: [{ name: work, run: echo good >> good }]
+finally: [{ name: clean, run: echo clean >> good }]
+",
+    );
+    let file = scratch.file(
+        "flow.yaml",
+        "flow: [{ name: g, flow: good.yaml }, { name: c, depends_on: [g], flow: child.yaml }]",
+    );
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    assert_eq!(scratch.run(&["retry", "last"]).status.code(), Some(1));
+    let mut lines: Vec<String> = scratch.read("ledger").lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["clean", "clean", "note", "note", "work", "work"]);
+    scratch.file("fixed", "");
+    scratch.json(&["retry", "last"]);
+    assert_eq!(scratch.read("ledger").lines().skip(6).collect::<Vec<_>>(), ["work", "clean"]);
+    // What went well is not called again, so nothing follows it again.
+    assert_eq!(scratch.read("good"), "good\nclean\n");
+}
+
+#[test]
+fn an_interrupted_run_is_resumed_after_a_pause_and_never_retried() {
+    let scratch = Scratch::new("run-interrupted");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: a, run: 'echo a >> ledger; touch started; while [ ! -e go ]; do sleep 0.02; done' }
+  - { name: b, depends_on: [a], run: echo b >> ledger }
+",
+    );
+    let running = scratch.start(&["run", &file, "--max-workers", "1"]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    let output = scratch.run(&["retry", "last"]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(stderr(&output).contains("resume it, or cancel it first"), "{}", stderr(&output));
+    scratch.json(&["pause", "last"]);
+    scratch.file("go", "");
+    let output = scratch.run(&["resume", "last", "--max-workers", "4"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("started with --max-workers 1"), "{}", stderr(&output));
+    assert_eq!(scratch.read("ledger"), "a\na\nb\n");
+}
+
+#[test]
+fn a_failed_run_fails_even_if_nobody_reads_its_result() {
+    let scratch = Scratch::new("run-closed");
+    let file = scratch.file(
+        "flow.yaml",
+        "flow: [{ name: a, run: 'while [ ! -e go ]; do sleep 0.02; done; exit 1' }]",
+    );
+    let mut command = scratch.command(&["run", &file, "--format", "json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    scratch.file("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn changed_steps_and_what_follows_them_are_not_reused() {
+    let scratch = Scratch::new("run-new-files");
+    let flow = |b: &str, last: &str| {
+        let text = format!(
+            r#"
+params: {{ suffix: x }}
+flow:
+  - {{ name: a, run: echo a >> ledger; echo 1, outputs: {{ n: "{{{{ json }}}}" }} }}
+  - name: b
+    run: echo b >> ledger; echo '{b}'
+    outputs: {{ list: "{{{{ json }}}}" }}
+  - name: each
+    foreach: "{{{{ flows.b.list }}}}"
+    run: echo "each $N" >> ledger
+    env: {{ N: "{{{{ item }}}}" }}
+  - name: last
+    depends_on: [each, a]
+    run: echo last >> ledger; {last}
+"#
+        );
+        scratch.file("flow.yaml", &text)
+    };
+    flow("[1,2]", "exit 1");
+    assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1));
+    let lines = |from: usize| {
+        let mut lines: Vec<String> =
+            scratch.read("ledger").lines().skip(from).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(0), ["a", "b", "each 1", "each 2", "last"]);
+    flow("[3]", "exit 1");
+    // From wherever it is said.
+    let elsewhere = scratch.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let retry = |arguments: &[&str]| {
+        let mut command = scratch.command(&["retry", "last", "--new-files"]);
+        command.args(arguments).current_dir(&elsewhere).output().unwrap()
+    };
+    let output = retry(&["--dry-run", "--format", "json"]);
+    let preview: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(preview["reused"], json!(["a"]), "{}", stderr(&output));
+    assert_eq!(retry(&[]).status.code(), Some(1));
+    assert_eq!(lines(5), ["b", "each 3", "last"]);
+    flow("[3]", "true");
+    let output = retry(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(lines(8), ["last"]);
+}
+
+#[test]
+fn a_step_that_could_start_is_explained_by_what_holds_it() {
+    let scratch = Scratch::new("run-explain");
+    let wait = "while [ ! -e go ]; do sleep 0.02; done";
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "
+limits: {{ db: 1 }}
+runner: {{ max_workers: 3 }}
+flow:
+  - {{ name: x, limits: [db], priority: 90, run: 'touch x; {wait}' }}
+  - {{ name: y, limits: [db], run: 'true' }}
+  - {{ name: each, foreach: {{ in: [1, 2], parallel: 1 }}, run: 'touch each; {wait}' }}
+  - {{ name: z, run: 'touch z; {wait}' }}
+  - {{ name: late, priority: 10, run: 'true' }}
+"
+        ),
+    );
+    let running = scratch.start(&["run", &file]);
+    for name in ["x", "each", "z"] {
+        scratch.wait_for(name);
+    }
+    let why = |step: &str| {
+        let explained = scratch.json(&["explain", "last", step]);
+        explained["steps"][0]["why"].as_str().unwrap().to_owned()
+    };
+    wait_until("three run", || why("late").contains("slots"));
+    assert_eq!(why("late"), "it waits for one of 3 slots: x, each[0], z run");
+    assert_eq!(why("y"), "it waits for limit `db`, held by x");
+    assert_eq!(why("each[1]"), "of `each` 1 run at once: each[0] runs");
+    scratch.file("go", "");
+    assert_eq!(running.output().status.code(), Some(0));
 }

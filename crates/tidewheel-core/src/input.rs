@@ -156,8 +156,13 @@ pub enum Dependents {
 pub enum CancelMode {
     /// They finish.
     Drain,
-    /// They are told to stop, and ended after the grace.
+    /// They are told to stop, and ended after the grace. Tasks that run always still do.
     Stop {
+        /// Time to stop by themselves.
+        grace: Duration,
+    },
+    /// As [`CancelMode::Stop`], and tasks that run always are treated as all others.
+    End {
         /// Time to stop by themselves.
         grace: Duration,
     },

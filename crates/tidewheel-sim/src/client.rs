@@ -38,6 +38,8 @@ pub enum Asked {
     PauseQueue(Arc<str>),
     /// End a run or submission.
     Cancel(RunId),
+    /// End a run or submission, clean-up too.
+    End(RunId),
     /// End a task.
     CancelTask(TaskId),
     /// Come to an end.
@@ -204,7 +206,11 @@ impl World {
     }
 
     fn mode(&mut self) -> CancelMode {
-        self.grace().map_or(CancelMode::Drain, |grace| CancelMode::Stop { grace })
+        match self.grace() {
+            Some(grace) if self.random.percent(30) => CancelMode::End { grace },
+            Some(grace) => CancelMode::Stop { grace },
+            None => CancelMode::Drain,
+        }
     }
 
     fn remove_task(&mut self) -> Option<(Command, Asked)> {
@@ -223,14 +229,18 @@ impl World {
     fn cancel_run(&mut self) -> Option<(Command, Asked)> {
         let (run, id) = self.some_work()?;
         let mode = self.mode();
-        Some((Command::CancelRun { run, mode }, Asked::Cancel(id)))
+        let asked = match mode {
+            CancelMode::End { .. } => Asked::End(id),
+            _ => Asked::Cancel(id),
+        };
+        Some((Command::CancelRun { run, mode }, asked))
     }
 
     fn cancel_task(&mut self) -> Option<(Command, Asked)> {
         let (task, id) = self.some_task()?;
         let mode = self.mode();
         let asked = match mode {
-            CancelMode::Stop { .. } => Asked::CancelTask(id),
+            CancelMode::Stop { .. } | CancelMode::End { .. } => Asked::CancelTask(id),
             CancelMode::Drain => Asked::Other,
         };
         Some((Command::CancelTask { task, mode }, asked))
@@ -371,6 +381,13 @@ impl World {
                 self.promises.cancelled.insert(id);
                 self.promises.paused_runs.remove(&id);
             }
+            Asked::End(id) => {
+                if self.promises.ended.insert(id) && self.has_clean_up(id) {
+                    self.coverage.hit("cancelled: clean-up too");
+                }
+                self.promises.cancelled.insert(id);
+                self.promises.paused_runs.remove(&id);
+            }
             Asked::CancelTask(id) if reply == Reply::Done => {
                 self.promises.cancelled_tasks.insert(id);
             }
@@ -385,6 +402,15 @@ impl World {
             Asked::AddBefore => self.coverage.hit("added: before others"),
             Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Other => {}
         }
+    }
+
+    /// Whether a run has tasks that run always.
+    fn has_clean_up(&self, id: RunId) -> bool {
+        let rows = self.store.rows();
+        rows.runs.get(&id).is_some_and(|run| {
+            let mut profiles = run.row.spec.profiles.iter();
+            profiles.any(|profile| profile.always)
+        })
     }
 
     /// Asks a few tasks why they wait.

@@ -152,6 +152,7 @@ pub const REQUIRED: &[&str] = &[
     "refused: gone",
     "refused: too late",
     "refused: circular",
+    "cancelled: clean-up too",
     "added: before others",
     "added: a dependent waited for what was put before it",
     "key: given back by a postponed task",

@@ -38,6 +38,8 @@ pub struct Promises {
     pub paused_queues: BTreeSet<Arc<str>>,
     /// Runs and single submissions that were cancelled.
     pub cancelled: BTreeSet<RunId>,
+    /// Those of them of which nothing may start, clean-up neither.
+    pub ended: BTreeSet<RunId>,
     /// Tasks that were cancelled or removed.
     pub cancelled_tasks: BTreeSet<TaskId>,
     /// Tasks that were removed; also when the answer never came.
@@ -279,6 +281,9 @@ fn check_promises(
     }
     if promises.cancelled.contains(&id.run) && !treatment.profile.always {
         broken("nothing starts after a cancel", "the run".into());
+    }
+    if promises.ended.contains(&id.run) {
+        broken("nothing starts after an end", "the run".into());
     }
     if promises.cancelled_tasks.contains(&id) {
         broken("nothing starts after a cancel", "the task".into());

@@ -2,20 +2,26 @@
 //! process died.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Disk, Flow, FlowOrder, load};
-use tidewheel::store::sqlite::DataFolder;
+use tidewheel::flow::{Disk, Flow, FlowOrder, ReadText, load};
+use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
 use tidewheel::{RunId, TaskState};
 
 use crate::cli::Format;
-use crate::command::run::{RunArgs, attempts_max, expectations, finish, level, start, watch};
+use crate::command::run::{
+    RunArgs, attempts_max, expectations, finish, level, start, status_port, watch,
+};
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
 use crate::session::{
-    Beginning, RunResultView, Session, SessionOptions, Takeover, find_run, flow_of, result_of,
+    Beginning, RunResultView, Session, SessionOptions, Takeover, find_run, flow_of, params_again,
+    report_problems, result_of,
 };
 use crate::text::{difference, harmless};
 use crate::ui::Ui;
@@ -23,7 +29,9 @@ use crate::ui::Ui;
 /// Run again what did not succeed in a run
 ///
 /// Makes a new run of the same flow, as its files were then and with the same params, in which steps
-/// that succeeded are not run again: what they left is used.
+/// that succeeded are not run again: what they left is used. Of a run of a part of a flow it is the
+/// same part. With --new-files, steps whose definition has changed are run again, and so is what comes
+/// after them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -62,17 +70,27 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
     let detail = find_run(&folder, &reader, &args.run)?;
     let view = result_of(&folder, &reader, detail)?;
-    if view.detail.summary.is_live && !view.is_abandoned {
-        let error = anyhow!("run {} has not ended", view.detail.summary.id);
-        return Err(CommandError::new(ErrorKind::Conflict, error)
-            .hint("cancel it first, or wait until it has ended"));
-    }
+    check_ended(&view)?;
     let mut order = flow_of(&view.detail)?;
+    let before = args.new_files.then(|| order.definitions());
     if args.new_files {
-        order.texts = load(&order.paths, &Disk).texts;
+        let loaded = load(&order.paths, &DiskAt(order.base.clone()));
+        report_problems(ui, &loaded)?;
+        order.texts = loaded.texts;
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
-    let plan = Again::new(&view, &order, &flow, args.from.as_deref())?;
+    let mut first = Vec::new();
+    if let Some(before) = before {
+        order.params = params_again(&flow, &order.params)?;
+        let now = order.definitions();
+        let is_new = |step: &String| before.get(step) != now.get(step);
+        first = flow.steps.iter().map(|step| step.name.clone()).filter(is_new).collect();
+    }
+    if let Some(step) = &args.from {
+        check_part(&flow, &order, step)?;
+        first.push(step.clone());
+    }
+    let plan = Again::new(&view, &order, &flow, &first);
     if ui.format(Format::Human) == Format::Human && !how.quiet || args.dry_run {
         plan.show(ui, &view)?;
     }
@@ -81,11 +99,47 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     }
     order.again = Some(view.detail.summary.id.to_string());
     order.reused = plan.reused;
-    order.only = None;
     if let Some(workers) = how.max_workers {
         order.max_workers = workers;
     }
     start(ui, &folder, &flow, &order, &how)
+}
+
+/// Files, by paths from a folder.
+struct DiskAt(PathBuf);
+
+impl ReadText for DiskAt {
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        Disk.read(&self.0.join(path), bytes_max)
+    }
+}
+
+/// Refuses runs that may still do something.
+fn check_ended(view: &RunResultView) -> Result<(), CommandError> {
+    let summary = &view.detail.summary;
+    if !summary.is_live {
+        return Ok(());
+    }
+    let id = summary.id.to_string();
+    let error = CommandError::new(ErrorKind::Conflict, anyhow!("run {id} has not ended"));
+    Err(match view.is_abandoned {
+        true => error
+            .hint(format!("resume it, or cancel it first: tidewheel resume {}", &id[..8]))
+            .hint("an interrupted run is cancelled when it is resumed"),
+        false => error.hint("cancel it first, or wait until it has ended"),
+    })
+}
+
+/// Refuses steps that were not run.
+fn check_part(flow: &Flow, order: &FlowOrder, step: &str) -> Result<(), CommandError> {
+    if flow.step(step).is_none() {
+        return Err(CommandError::usage(anyhow!("the flow has no step `{step}`")));
+    }
+    if order.is_chosen(step) {
+        return Ok(());
+    }
+    let error = anyhow!("step `{step}` is not in the part of the flow that was run");
+    Err(CommandError::usage(error).hint(format!("tidewheel run --from '{step}' makes a new run")))
 }
 
 /// What is run again, and what is used as it was left.
@@ -95,18 +149,11 @@ struct Again {
 }
 
 impl Again {
-    fn new(
-        view: &RunResultView,
-        order: &FlowOrder,
-        flow: &Flow,
-        from: Option<&str>,
-    ) -> Result<Self, CommandError> {
-        let renewed: BTreeSet<String> = match from {
-            Some(step) if flow.step(step).is_none() => {
-                return Err(CommandError::usage(anyhow!("the flow has no step `{step}`")));
-            }
-            Some(step) => flow.descendants(step),
-            None => BTreeSet::new(),
+    /// `first` and what comes after are run again in any case.
+    fn new(view: &RunResultView, order: &FlowOrder, flow: &Arc<Flow>, first: &[String]) -> Self {
+        let renewed: BTreeSet<String> = match first {
+            [] => BTreeSet::new(),
+            first => flow.descendants_of(first.iter().map(String::as_str)),
         };
         let mut again = Self { run_again: Vec::new(), reused: BTreeMap::new() };
         let succeeded: BTreeSet<&str> = view
@@ -116,14 +163,21 @@ impl Again {
             .filter(|task| task.state == TaskState::Succeeded)
             .map(|task| task.name.as_str())
             .collect();
+        // What follows a flow that is run again follows it again.
+        let follows = |task: &str| {
+            let followed = flow.followed_by(task);
+            followed.iter().any(|call| call.is_empty() || !succeeded.contains(call.as_str()))
+        };
+        let step_of = |task: &str| task.split(['[', '/']).next().unwrap_or_default().to_owned();
         for task in &view.detail.tasks {
+            let step = step_of(&task.name);
+            if flow.step(&step).is_none() {
+                continue;
+            }
             // Elements are found out again unless all of them are done.
             let whole = task.name.strip_suffix("[]").unwrap_or(&task.name);
-            // What follows the run follows the new one as well.
-            let step = task.name.split(['[', '/']).next().unwrap_or_default();
-            let follows = flow.step(step).is_some_and(|step| step.follows_run());
             let is_done = succeeded.contains(task.name.as_str()) && succeeded.contains(whole);
-            if is_done && !renewed.contains(step) && !follows {
+            if is_done && !renewed.contains(&step) && !follows(&task.name) {
                 let before = order.reused.get(&task.name).cloned();
                 let outputs = before.unwrap_or_else(|| view.outputs_of(task.index));
                 again.reused.insert(task.name.clone(), outputs);
@@ -131,7 +185,16 @@ impl Again {
                 again.run_again.push(task.name.clone());
             }
         }
-        Ok(again)
+        // What the run was given from outside of its part, or had not come to yet.
+        let known: BTreeSet<&str> = view.detail.tasks.iter().map(|task| &*task.name).collect();
+        for (task, outputs) in &order.reused {
+            let is_outside = !order.is_chosen(task);
+            let is_same = || !renewed.contains(&step_of(task)) && !follows(task);
+            if !known.contains(task.as_str()) && (is_outside || is_same()) {
+                again.reused.insert(task.clone(), outputs.clone());
+            }
+        }
+        again
     }
 
     fn show(&self, ui: &Ui, view: &RunResultView) -> Result<(), CommandError> {
@@ -162,7 +225,8 @@ Examples:
 
 The flow goes on as its files were when it was started. If they have changed since, nothing is done
 and the difference is shown: --as-started goes on all the same, `tidewheel retry --new-files` makes a
-new run of the new files. Exit codes and the result are those of `tidewheel run`.")]
+new run of the new files. A run never has more steps at once than when it was started: --max-workers
+can only lower their number. Exit codes and the result are those of `tidewheel run`.")]
 pub(crate) struct ResumeArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -198,6 +262,10 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
         check_unchanged(&order)?;
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
+    let most = order.max_workers;
+    if args.how.max_workers.is_some_and(|workers| workers > most) && !how.quiet {
+        ui.note(&format!("the run was started with --max-workers {most}, which stays its most"));
+    }
     take_over(ui, &folder, &view.detail, &flow, &order, &how)
 }
 
@@ -224,24 +292,32 @@ fn take_over(
 ) -> Result<u8, CommandError> {
     let id = detail.summary.id;
     let shard = detail.summary.shard.clone().unwrap_or_default();
-    let workers = how.max_workers.unwrap_or(order.max_workers);
+    let workers = how.max_workers.unwrap_or(u32::MAX).min(order.max_workers);
     let options = SessionOptions::new(ui, workers);
+    let port = status_port(how)?;
+    // Whoever paused it wants it to go on now. Commands are followed in their order, so that one to
+    // pause it that nobody has followed yet does not win.
+    match folder.send(id, RunCommand::Resume) {
+        Ok(()) | Err(FolderError::AlreadyEnded { .. }) => {}
+        Err(error) => return Err(folder_error(error, folder.path())),
+    }
     let session = Session::open(folder.clone(), &Takeover::Shard(shard), options)?;
     session.prepare(flow);
     let expected = expectations(folder, &flow.name)?;
     let notices = session.wheel.notices();
     let ending = match session.wheel.find_run(id) {
         Some(run) => {
-            // Whoever paused it wants it to go on now.
             run.resume();
+            let ended = detail.tasks.iter().filter(|task| task.state.is_terminal());
             let beginning = Beginning {
                 level: level(how, ui),
                 workers,
                 flow: flow.name.clone(),
                 expected,
                 attempts_max: attempts_max(flow),
+                ended: ended.map(|task| task.index).collect(),
             };
-            watch(&session, &run, notices, beginning, how)?
+            watch(&session, &run, notices, beginning, port)?
         }
         // It ended between reading and taking over.
         None => crate::session::Ending::Own,

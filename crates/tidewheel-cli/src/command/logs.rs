@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", requires = "step")]
     attempt: Option<u32>,
 
-    /// Go on until the run has ended
+    /// Go on until the run has ended, or its process has
     #[arg(long, short = 'f')]
     follow: bool,
 
@@ -64,8 +64,10 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     shown.show(&detail)?;
     if args.follow {
         while let Some(now) = newer(&reader, detail.summary.id, &folder)? {
+            // Nobody writes any more when it has ended, nor when its process is gone.
+            let is_over = !now.summary.is_live || is_left(&folder, &now)?;
             shown.show(&now)?;
-            if !now.summary.is_live {
+            if is_over {
                 break;
             }
             std::thread::sleep(LOOK);
@@ -81,6 +83,11 @@ fn newer(
     folder: &DataFolder,
 ) -> Result<Option<RunDetail>, CommandError> {
     reader.run(id).map_err(|error| folder_error(error, folder.path()))
+}
+
+fn is_left(folder: &DataFolder, detail: &RunDetail) -> Result<bool, CommandError> {
+    let Some(shard) = &detail.summary.shard else { return Ok(false) };
+    folder.is_left(shard).map_err(|error| folder_error(error, folder.path()))
 }
 
 /// Files that are being shown.
@@ -106,8 +113,10 @@ impl Shown<'_> {
                 write_bytes(stream, tail)?;
                 continue;
             }
-            for line in tail.lines() {
-                write_line(stream, name, &line)?;
+            while let Some(lines) = tail.lines() {
+                for line in lines {
+                    write_line(stream, name, &line)?;
+                }
             }
         }
         Ok(())

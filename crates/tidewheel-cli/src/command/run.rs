@@ -21,7 +21,7 @@ use crate::session::{
     Beginning, Ending, RunResultView, Session, SessionOptions, StoredStatus, Takeover, Watch,
     find_run, load_files, params_of, result_of,
 };
-use crate::status::StatusServer;
+use crate::status::{StatusPort, StatusServer};
 use crate::suggest::nearest;
 use crate::ui::Ui;
 
@@ -29,8 +29,10 @@ use crate::ui::Ui;
 const WORKERS_DEFAULT: u32 = 4;
 /// Past runs that say how long steps take.
 pub(crate) const PAST_RUNS: u32 = 3;
-/// How far back it is looked for outputs of steps that are not run.
-const REUSED_RUNS: u32 = 20;
+/// How many runs it is looked through for outputs of steps that are not run.
+const REUSED_RUNS: usize = 20;
+/// How far back for runs of the same files.
+const REUSED_RUNS_SEEN: u32 = 200;
 
 /// Run a flow
 ///
@@ -47,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
     params: Vec<String>,
 
-    /// Only these steps; outputs of others come from the newest run that has them
+    /// Only these steps; outputs of others come from the newest run of the same files that has them
     #[arg(long, value_name = "STEP", conflicts_with = "from")]
     only: Vec<String>,
 
@@ -172,11 +174,14 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let params = params_of(flow, &args.params)?;
     let workers = workers_of(how.max_workers, flow);
     let mut order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
+    let chosen = select(&mut order, flow, args)?;
     if args.dry_run {
         return plan::show(ui, flow, &order).map(|()| 0);
     }
     let folder = args.data.open(ui, how.durability())?;
-    select(&mut order, flow, args, &folder)?;
+    if let Some(chosen) = chosen {
+        order.reused = newest_outputs(&folder, flow, &order, &chosen)?;
+    }
     start(ui, &folder, flow, &order, &how)
 }
 
@@ -188,6 +193,7 @@ pub(crate) fn start(
     order: &FlowOrder,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
+    let port = status_port(how)?;
     let options = SessionOptions::new(ui, order.max_workers);
     let session = Session::open(folder.clone(), &Takeover::Fresh, options)?;
     session.prepare(flow);
@@ -202,8 +208,9 @@ pub(crate) fn start(
         flow: flow.name.clone(),
         expected,
         attempts_max: attempts_max(flow),
+        ended: BTreeSet::new(),
     };
-    let ending = watch(&session, &run, notices, beginning, how)?;
+    let ending = watch(&session, &run, notices, beginning, port)?;
     let id = run.id();
     drop(run);
     session.close();
@@ -216,11 +223,15 @@ pub(crate) fn watch(
     run: &Run,
     notices: tidewheel::NoticeStream,
     beginning: Beginning,
-    how: &RunArgs,
+    port: Option<StatusPort>,
 ) -> Result<Ending, CommandError> {
     session.runtime.block_on(async {
-        let status = match how.status_port {
-            Some(port) => Some(serve_status(port, session, run).await?),
+        let status = match port {
+            Some(port) => {
+                let source = Arc::new(StoredStatus::new(session.folder.clone(), run.id()));
+                let served = StatusServer::start(port, source).await;
+                Some(served.map_err(|error| CommandError::internal(anyhow!(error)))?)
+            }
             None => None,
         };
         let watch = Watch::new(session, run.clone(), notices, beginning);
@@ -235,13 +246,10 @@ pub(crate) fn watch(
     })
 }
 
-async fn serve_status(
-    port: u16,
-    session: &Session,
-    run: &Run,
-) -> Result<StatusServer, CommandError> {
-    let source = Arc::new(StoredStatus::new(session.folder.clone(), run.id()));
-    StatusServer::start(port, source).await.map_err(|error| {
+/// Takes the port that was asked for, before anything is started.
+pub(crate) fn status_port(how: &RunArgs) -> Result<Option<StatusPort>, CommandError> {
+    let Some(port) = how.status_port else { return Ok(None) };
+    StatusPort::take(port).map(Some).map_err(|error| {
         let error = anyhow!(error).context(format!("port {port} cannot be used"));
         CommandError::new(ErrorKind::Conflict, error).hint("choose another, or 0 for any")
     })
@@ -262,14 +270,22 @@ pub(crate) fn finish(
     if let Some(path) = &how.output {
         write_atomically(path, &format!("{:#}\n", value()))?;
     } else if ui.format(Format::Human) == Format::Json {
-        ui.print(&value().to_string())?;
+        unless_left(ui.print(&value().to_string()))?;
     } else if how.outputs {
-        ui.print(&format!("{:#}", value()))?;
+        unless_left(ui.print(&format!("{:#}", value())))?;
     }
     if view.state() != "succeeded" && ui.format(Format::Human) == Format::Human && !how.quiet {
         advise(ui, &view);
     }
     Ok(ending.exit_code(view.exit_code()))
+}
+
+/// Whoever reads the result may have left; how the run ended counts all the same.
+fn unless_left(printed: Result<(), CommandError>) -> Result<(), CommandError> {
+    printed.or_else(|error| match error.kind {
+        ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// What people can do about a run that did not go well.
@@ -317,19 +333,18 @@ pub(crate) fn attempts_max(flow: &Flow) -> HashMap<String, u32> {
     steps.filter_map(|step| Some((step.name.clone(), retries(step)?))).collect()
 }
 
-/// Leaves only what was asked for, with what the others left before.
+/// Leaves only what was asked for, if not everything was.
 fn select(
     order: &mut FlowOrder,
     flow: &Flow,
     args: &Args,
-    folder: &DataFolder,
-) -> Result<(), CommandError> {
+) -> Result<Option<BTreeSet<String>>, CommandError> {
     let chosen: BTreeSet<String> = match &args.from {
         Some(from) => {
             check_step(flow, from)?;
             flow.descendants(from)
         }
-        None if args.only.is_empty() => return Ok(()),
+        None if args.only.is_empty() => return Ok(None),
         None => {
             for step in &args.only {
                 check_step(flow, step)?;
@@ -338,8 +353,7 @@ fn select(
         }
     };
     order.only = Some(chosen.iter().cloned().collect());
-    order.reused = newest_outputs(folder, flow, &chosen)?;
-    Ok(())
+    Ok(Some(chosen))
 }
 
 fn check_step(flow: &Flow, name: &str) -> Result<(), CommandError> {
@@ -353,10 +367,11 @@ fn check_step(flow: &Flow, name: &str) -> Result<(), CommandError> {
     })
 }
 
-/// What steps that are not chosen left in the newest run in which they succeeded.
+/// What steps that are not chosen left in the newest run of the same files in which they succeeded.
 fn newest_outputs(
     folder: &DataFolder,
     flow: &Flow,
+    order: &FlowOrder,
     chosen: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Map<String, Json>>, CommandError> {
     let failed = |error| folder_error(error, folder.path());
@@ -364,12 +379,18 @@ fn newest_outputs(
     let filter = RunFilter {
         name: Some(flow.name.clone()),
         kind: Some(RunKind::Run),
-        limit: REUSED_RUNS,
+        limit: REUSED_RUNS_SEEN,
         ..RunFilter::default()
     };
     let mut left = BTreeMap::new();
+    let mut runs_seen = 0;
     for summary in reader.runs(&filter).map_err(failed)? {
         let Some(detail) = reader.run(summary.id).map_err(failed)? else { continue };
+        let known = FlowOrder::from_payload(detail.payload.as_deref());
+        if runs_seen == REUSED_RUNS || !known.is_ok_and(|known| known.is_of_same_files(order)) {
+            continue;
+        }
+        runs_seen += 1;
         let view = result_of(folder, &reader, detail)?;
         for task in &view.detail.tasks {
             let is_wanted = task.state == TaskState::Succeeded

@@ -160,7 +160,7 @@ fn text(view: &RunResultView) -> String {
     lines.push(format!("started {}{}", ago(summary.accepted_at), took.unwrap_or_default()));
     lines.push(String::new());
     let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);
-    for task in &view.detail.tasks {
+    for (task, attempts) in view.detail.tasks.iter().zip(view.attempts()) {
         let took = match (task.started_at, task.at) {
             (Some(from), Some(to)) if task.state.is_terminal() => span(to.since(from)),
             _ => "-".to_owned(),
@@ -174,7 +174,7 @@ fn text(view: &RunResultView) -> String {
             harmless(&task.name),
             task_state(task.state).to_owned(),
             took,
-            task.attempts.to_string(),
+            attempts.to_string(),
             why,
         ]);
     }

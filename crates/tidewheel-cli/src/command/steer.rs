@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use serde_json::json;
 use tidewheel::TaskId;
 use tidewheel::flow::Answer;
-use tidewheel::store::RunCommand;
+use tidewheel::store::{RunCommand, TaskSummary};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
@@ -14,6 +14,9 @@ use crate::error::{CommandError, ErrorKind};
 use crate::session::{find_run, flow_of, task_of};
 use crate::ui::Ui;
 use crate::value;
+
+/// Longer lists of steps help nobody.
+const HINTS_MAX: usize = 5;
 
 /// Start nothing more of a run until it is resumed; what runs goes on
 #[derive(Debug, clap::Args)]
@@ -124,9 +127,16 @@ pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {
     let task = task_of(&detail, &args.step)?;
     let flow = flow_of(&detail)?.flow();
     let flow = flow.map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
-    if !flow.step(&task.name).is_some_and(|step| step.waits_for_approval()) {
+    if !flow.asks(&task.name) {
         let error = anyhow!("step `{}` does not wait for approval", task.name);
-        return Err(CommandError::usage(error));
+        let error = CommandError::usage(error);
+        let asks = |task: &&TaskSummary| !task.state.is_terminal() && flow.asks(&task.name);
+        let asking: Vec<&str> =
+            detail.tasks.iter().filter(asks).map(|task| &*task.name).take(HINTS_MAX).collect();
+        return Err(match asking.is_empty() {
+            true => error,
+            false => error.hint(format!("these do: {}", asking.join(", "))),
+        });
     }
     if task.state.is_terminal() {
         let error = anyhow!("step `{}` has ended: {}", task.name, task.state);

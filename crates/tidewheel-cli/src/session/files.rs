@@ -24,7 +24,8 @@ pub(crate) fn report_problems(ui: &Ui, loaded: &Loaded) -> Result<(), CommandErr
         return Ok(());
     }
     let is_json = ui.format(Format::Human) == Format::Json;
-    if !is_json {
+    // Warnings of a flow that runs are told beside the result.
+    if !is_json || loaded.runnable().is_some() {
         let style = if ui.is_colourful_for_errors() { Style::Colour } else { Style::Plain };
         let text = loaded.problems.render(&loaded.files, style, ui.width());
         ui.explain(&text);
@@ -59,6 +60,16 @@ pub(crate) fn params_of(
         values.insert(name.to_owned(), value);
     }
     resolve_params(flow, values).map_err(|error| wrong(flow, error))
+}
+
+/// The params of a run for a flow whose files have changed: those it has no longer are left out.
+pub(crate) fn params_again(
+    flow: &Flow,
+    before: &BTreeMap<String, Json>,
+) -> Result<BTreeMap<String, Json>, CommandError> {
+    let kept = flow.params.iter().filter_map(|param| before.get_key_value(&param.name));
+    let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    resolve_params(flow, kept).map_err(|error| wrong(flow, error))
 }
 
 fn wrong(flow: &Flow, error: ParamError) -> CommandError {

@@ -48,15 +48,19 @@ impl LogTail {
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
     }
 
-    /// The lines that came since the last call.
-    pub fn lines(&mut self) -> Vec<String> {
+    /// Some of the lines that came since the last call, `None` if nothing came.
+    pub fn lines(&mut self) -> Option<Vec<String>> {
+        let new = self.bytes();
+        if new.is_empty() {
+            return None;
+        }
         let mut bytes = std::mem::take(&mut self.rest);
-        bytes.extend(self.bytes());
+        bytes.extend(new);
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
         self.rest = bytes.split_off(end);
         if self.rest.len() as u64 > PIECE_MAX {
             bytes.append(&mut self.rest);
         }
-        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+        Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 }

@@ -12,7 +12,7 @@ mod status;
 mod watch;
 mod wheel;
 
-pub(crate) use files::{load_files, params_of, report_problems};
+pub(crate) use files::{load_files, params_again, params_of, report_problems};
 pub(crate) use find::{find_run, flow_of, task_of};
 pub(crate) use logs::{LogTail, log_path};
 pub(crate) use result::{RunResultView, result_of};

@@ -17,8 +17,8 @@ use crate::error::CommandError;
 pub(crate) struct RunResultView {
     pub detail: RunDetail,
     pub results: BTreeMap<u32, TaskResult>,
-    /// What tasks that were not run again had left before.
-    reused: BTreeMap<String, Map<String, Json>>,
+    /// What was asked for, if it was a run of a flow.
+    pub order: Option<FlowOrder>,
     /// Whether it has not ended and nobody runs it.
     pub is_abandoned: bool,
 }
@@ -35,9 +35,8 @@ pub(crate) fn result_of(
         Some(shard) => folder.is_left(shard).map_err(failed)?,
         None => false,
     };
-    let order = FlowOrder::from_payload(detail.payload.as_deref());
-    let reused = order.map(|order| order.reused).unwrap_or_default();
-    Ok(RunResultView { detail, results, reused, is_abandoned })
+    let order = FlowOrder::from_payload(detail.payload.as_deref()).ok();
+    Ok(RunResultView { detail, results, order, is_abandoned })
 }
 
 impl RunResultView {
@@ -79,8 +78,21 @@ impl RunResultView {
     pub fn outputs_of(&self, index: u32) -> Map<String, Json> {
         let own = self.results.get(&index).map(|result| values(&result.outputs));
         let task = self.detail.tasks.get(index as usize);
-        let before = || task.and_then(|task| self.reused.get(&task.name)).cloned();
+        let before = || self.order.as_ref()?.reused.get(&task?.name).cloned();
         own.filter(|own| !own.is_empty()).or_else(before).unwrap_or_default()
+    }
+
+    /// How often each task was tried, by index. The looks of one that waits are one attempt.
+    pub fn attempts(&self) -> Vec<u32> {
+        let tasks = &self.detail.tasks;
+        let are_many = tasks.iter().any(|task| task.attempts > 1);
+        let flow = self.order.as_ref().filter(|_| are_many).and_then(|order| order.flow().ok());
+        let is_wait = |name: &str| flow.as_ref().is_some_and(|flow| flow.is_wait(name));
+        let counted = tasks.iter().map(|task| match task.attempts > 1 && is_wait(&task.name) {
+            true => 1,
+            false => task.attempts,
+        });
+        counted.collect()
     }
 
     fn started_at(&self) -> Option<String> {
@@ -90,7 +102,7 @@ impl RunResultView {
 
     fn steps(&self) -> Json {
         let mut steps = Map::new();
-        for task in &self.detail.tasks {
+        for (task, attempts) in self.detail.tasks.iter().zip(self.attempts()) {
             let result = self.results.get(&task.index);
             let newest = result.and_then(|result| result.newest.as_ref());
             let is_over = task.state.is_terminal();
@@ -104,7 +116,7 @@ impl RunResultView {
                 json!({
                     "state": task_state(task.state),
                     "reason": reason,
-                    "attempts": task.attempts,
+                    "attempts": attempts,
                     "started_at": task.started_at.map(|at| at.to_string()),
                     "ended_at": task.at.filter(|_| is_over).map(|at| at.to_string()),
                     "code": newest.and_then(|record| record.code),

@@ -2,13 +2,13 @@
 //!
 //! What a wish does to the run is decided by the scheduler.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use tidewheel::flow::FlowRunner;
-use tidewheel::{Cancel, Fact, Notice, NoticeStream, Run, RunResult, TaskId, TaskState};
+use tidewheel::{Cancel, Fact, Notice, NoticeStream, Run, RunReport, RunResult, TaskId, TaskState};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -21,6 +21,8 @@ use crate::live::{Display, EndState, Event, Key, Level, Options, StepInfo};
 const LOOK: Duration = Duration::from_millis(200);
 /// Time for steps to end by themselves when the run is killed by a second wish.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the last notices may come after the report.
+const LATE: Duration = Duration::from_secs(2);
 
 /// How a run that was watched ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,10 @@ pub(crate) struct Watch<'a> {
     /// The view's number of each task.
     places: HashMap<u32, usize>,
     names: HashMap<u32, String>,
+    /// Tasks whose end was told.
+    ended: HashSet<u32>,
+    /// Looks of tasks that wait, which are no attempts for people.
+    looks: HashMap<u32, u32>,
     tails: HashMap<TaskId, Vec<LogTail>>,
     /// Wishes to end the run so far.
     urgency: u8,
@@ -68,6 +74,8 @@ pub(crate) struct Beginning {
     pub expected: std::collections::BTreeMap<String, Duration>,
     /// Attempts at most, by name, where there may be more than one.
     pub attempts_max: HashMap<String, u32>,
+    /// Tasks of a run that was taken over that had ended before.
+    pub ended: BTreeSet<u32>,
 }
 
 impl<'a> Watch<'a> {
@@ -98,6 +106,8 @@ impl<'a> Watch<'a> {
             started,
             places: HashMap::new(),
             names: HashMap::new(),
+            ended: HashSet::new(),
+            looks: HashMap::new(),
             tails: HashMap::new(),
             urgency: 0,
             ending: Ending::Own,
@@ -108,12 +118,13 @@ impl<'a> Watch<'a> {
 
     fn begin(&mut self, beginning: Beginning) {
         let graph = Arc::clone(self.run.graph());
-        let steps: Vec<StepInfo> = (0..graph.len())
-            .map(|index| {
+        let steps: Vec<StepInfo> = (0..)
+            .zip(graph.all_dependencies())
+            .map(|(index, after)| {
                 let name = graph.name(index).into_owned();
                 StepInfo {
                     expected: beginning.expected.get(&name).copied(),
-                    after: graph.dependencies(index).into_iter().map(|it| it as usize).collect(),
+                    after: after.into_iter().map(|it| it as usize).collect(),
                     attempts_max: beginning.attempts_max.get(&name).copied(),
                     name,
                 }
@@ -125,14 +136,15 @@ impl<'a> Watch<'a> {
         }
         let (run_id, flow) = (self.run.id().to_string(), beginning.flow);
         self.display.tell(Event::RunStarted { run_id, flow, steps });
-        // A run that was taken over may have come some way already.
-        for index in 0.. {
-            if index >= graph.len() {
-                if self.run.task_name(index).is_none() {
-                    break;
-                }
-                self.add(index);
+        // A run that was taken over may have come some way already. What has happened since is told
+        // by notices.
+        for index in graph.len().. {
+            if self.run.task_name(index).is_none() {
+                break;
             }
+            self.add(index);
+        }
+        for index in beginning.ended {
             let state = self.run.task_state(index);
             if let Some(state) = state.filter(|state| state.is_terminal()) {
                 self.end(index, state, Some("before".to_owned()));
@@ -152,31 +164,63 @@ impl<'a> Watch<'a> {
         let run = self.run.clone();
         let report = run.report();
         tokio::pin!(report);
-        let mut is_over = false;
-        loop {
+        let mut reported = None;
+        let mut deadline = None;
+        let result = loop {
             tokio::select! {
                 notice = self.notices.recv() => match notice {
-                    Some(Ok(notice)) => if self.notice(&notice) { break },
-                    // The view catches up with what is told next.
+                    Some(Ok(notice)) => if let Some(result) = self.notice(&notice) {
+                        break Some(result);
+                    },
+                    // What was missed is caught up with at the end.
                     Some(Err(_)) => {}
-                    None => break,
+                    None => break None,
                 },
                 wish = signals.next() => self.follow(wish),
                 Some(key) = self.keys.recv() => self.press(key),
                 _ = look.tick() => {
                     // The last notice comes with the report, or soon after.
-                    if is_over { break }
+                    if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                        break None;
+                    }
                     self.show_output();
                 },
-                _ = &mut report, if !is_over => is_over = true,
+                report = &mut report, if reported.is_none() => {
+                    reported = Some(report);
+                    deadline = Some(Instant::now() + LATE);
+                }
             }
+        };
+        if reported.is_none() {
+            reported = tokio::time::timeout(LATE, report).await.ok();
         }
-        self.show_output();
+        let report = reported.and_then(Result::ok);
+        self.finish(result, report.as_ref());
         Ok(self.ending)
     }
 
-    /// Shows what happened. Whether the run has ended.
-    fn notice(&mut self, notice: &Notice) -> bool {
+    /// Tells what no notice has told, and the end.
+    fn finish(&mut self, result: Option<RunResult>, report: Option<&RunReport>) {
+        self.show_output();
+        for task in report.iter().flat_map(|report| report.tasks()) {
+            let index = task.index();
+            if !self.ended.contains(&index) {
+                self.add(index);
+                let words = self.reason(task.state(), task.reason());
+                self.end(index, task.state(), words);
+            }
+        }
+        let state = match result.or(report.map(RunReport::result)) {
+            Some(RunResult::Succeeded) => EndState::Succeeded,
+            Some(RunResult::Failed) => EndState::Failed,
+            Some(RunResult::Cancelled) => EndState::Cancelled,
+            None => return,
+        };
+        self.display.tell(Event::RunEnded { state });
+    }
+
+    /// Shows what happened. How the run ended, if it has.
+    fn notice(&mut self, notice: &Notice) -> Option<RunResult> {
         let id = self.run.id();
         match &notice.fact {
             Fact::RunPaused(run) if *run == id => self.display.tell(Event::Paused),
@@ -184,15 +228,17 @@ impl<'a> Watch<'a> {
             Fact::TaskAdded(task) if task.run == id => self.add(task.index),
             Fact::AttemptStarted(task, attempt) if task.run == id => {
                 self.tails.insert(*task, tails(self.session, *task, *attempt));
-                self.tell(task.index, |step| Event::StepStarted { step, attempt: *attempt });
+                let attempt = self.counted(task.index, *attempt);
+                self.tell(task.index, |step| Event::StepStarted { step, attempt });
             }
             Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
                 let at = self.started.elapsed() + *delay;
                 let error = error.as_deref().unwrap_or("failed").to_owned();
-                let attempt = *attempt;
+                let attempt = self.counted(task.index, *attempt);
                 self.tell(task.index, |step| Event::StepRetrying { step, attempt, at, error });
             }
             Fact::AttemptPostponed { task, .. } if task.run == id => {
+                *self.looks.entry(task.index).or_default() += 1;
                 let why = self.waits_for(task.index);
                 self.tell(task.index, |step| Event::StepWaiting { step, why });
             }
@@ -200,22 +246,21 @@ impl<'a> Watch<'a> {
                 let words = self.reason(*state, *reason);
                 self.end(task.index, *state, words);
             }
-            Fact::RunEnded(run, result) if *run == id => {
-                let state = match result {
-                    RunResult::Succeeded => EndState::Succeeded,
-                    RunResult::Failed => EndState::Failed,
-                    RunResult::Cancelled => EndState::Cancelled,
-                };
-                self.show_output();
-                self.display.tell(Event::RunEnded { state });
-                return true;
-            }
+            Fact::RunEnded(run, result) if *run == id => return Some(*result),
             _ => {}
         }
-        false
+        None
+    }
+
+    /// The number of an attempt without the looks of a task that waits.
+    fn counted(&self, index: u32, attempt: u32) -> u32 {
+        attempt.saturating_sub(self.looks.get(&index).copied().unwrap_or_default()).max(1)
     }
 
     fn add(&mut self, index: u32) {
+        if self.places.contains_key(&index) {
+            return;
+        }
         let Some(name) = self.run.task_name(index) else { return };
         let place = self.places.len();
         self.places.insert(index, place);
@@ -224,9 +269,17 @@ impl<'a> Watch<'a> {
     }
 
     fn end(&mut self, index: u32, state: TaskState, reason: Option<String>) {
+        if !self.ended.insert(index) {
+            return;
+        }
         let task = TaskId { run: self.run.id(), index };
         self.show_output();
-        self.tails.remove(&task);
+        for mut tail in self.tails.remove(&task).unwrap_or_default() {
+            while let Some(lines) = tail.lines() {
+                self.tell_lines(index, lines);
+            }
+            self.tell_lines(index, tail.rest());
+        }
         let record = {
             let records = &self.session.records;
             records.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
@@ -256,6 +309,12 @@ impl<'a> Watch<'a> {
     fn tell(&self, index: u32, event: impl FnOnce(usize) -> Event) {
         if let Some(step) = self.places.get(&index) {
             self.display.tell(event(*step));
+        }
+    }
+
+    fn tell_lines(&self, index: u32, lines: impl IntoIterator<Item = String>) {
+        for line in lines {
+            self.tell(index, |step| Event::StepOutput { step, line });
         }
     }
 
@@ -291,7 +350,7 @@ impl<'a> Watch<'a> {
         }
         for (task, tails) in &mut self.tails {
             let Some(step) = self.places.get(&task.index).copied() else { continue };
-            for line in tails.iter_mut().flat_map(LogTail::lines) {
+            for line in tails.iter_mut().filter_map(LogTail::lines).flatten() {
                 self.display.tell(Event::StepOutput { step, line });
             }
         }
@@ -316,8 +375,10 @@ impl<'a> Watch<'a> {
                 self.run.resume();
             }
             Wish::End(number) => {
-                self.urgency += 1;
+                self.urgency = self.urgency.saturating_add(1);
                 self.ending = Ending::Signal(number);
+                // Clean-up is spared until somebody insists.
+                let ends_all = self.urgency > 2 || (self.urgency == 2 && self.run.is_cleaning_up());
                 // SIGTERM and SIGHUP come from somebody who will not ask twice.
                 if self.urgency == 1 && number == 2 {
                     self.display.tell(Event::Draining);
@@ -325,7 +386,10 @@ impl<'a> Watch<'a> {
                 } else {
                     self.display.tell(Event::Killing);
                     let grace = if self.urgency > 2 { Duration::ZERO } else { GRACE };
-                    self.run.cancel(Cancel::after(grace));
+                    self.run.cancel(match ends_all {
+                        true => Cancel::everything(grace),
+                        false => Cancel::after(grace),
+                    });
                 }
             }
         }

@@ -12,5 +12,5 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use server::StatusServer;
+pub(crate) use server::{StatusPort, StatusServer};
 pub(crate) use source::{RunStatus, StatusSource, StepStatus};

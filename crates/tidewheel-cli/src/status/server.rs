@@ -46,11 +46,28 @@ pub(crate) struct StatusServer {
     serving: JoinHandle<()>,
 }
 
-impl StatusServer {
-    /// Starts to serve; port 0 is any free one.
-    pub async fn start(port: u16, source: Arc<dyn StatusSource>) -> Result<Self, Error> {
+/// A port that is ours, before there is anything to be served: nobody has to start a run to learn
+/// that the port is taken.
+#[derive(Debug)]
+pub(crate) struct StatusPort {
+    listener: std::net::TcpListener,
+}
+
+impl StatusPort {
+    /// Takes a port; 0 is any free one.
+    pub fn take(port: u16) -> Result<Self, Error> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let listener = TcpListener::bind(address).await.map_err(|error| refused(address, error))?;
+        let listener =
+            std::net::TcpListener::bind(address).map_err(|error| refused(address, error))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener })
+    }
+}
+
+impl StatusServer {
+    /// Starts to serve.
+    pub async fn start(port: StatusPort, source: Arc<dyn StatusSource>) -> Result<Self, Error> {
+        let listener = TcpListener::from_std(port.listener)?;
         let address = listener.local_addr()?;
         let site = Arc::new(Site::new(address.port(), source));
         let (stop, stopped) = oneshot::channel();

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::server::CONNECTIONS_MAX;
 use super::site::is_loopback_host;
-use super::{RunStatus, StatusServer, StatusSource, StepStatus};
+use super::{RunStatus, StatusPort, StatusServer, StatusSource, StepStatus};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -90,7 +90,8 @@ struct Stage {
 impl Stage {
     fn new(source: Arc<dyn StatusSource>) -> Self {
         let runtime = runtime();
-        let server = runtime.block_on(StatusServer::start(0, source)).unwrap();
+        let port = StatusPort::take(0).unwrap();
+        let server = runtime.block_on(StatusServer::start(port, source)).unwrap();
         Self { runtime, server }
     }
 
@@ -351,8 +352,7 @@ fn more_readers_than_connections_wait_for_their_turn() {
 fn a_port_in_use_is_said_to_be() {
     let stage = Stage::new(fixed(Vec::new(), json!({})));
     let port = stage.server.address().port();
-    let second = StatusServer::start(port, fixed(Vec::new(), json!({})));
-    let error = stage.runtime.block_on(second).err().unwrap();
+    let error = StatusPort::take(port).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::AddrInUse);
     let start = format!("cannot listen on 127.0.0.1:{port}: the port is in use;");
     assert!(error.to_string().starts_with(&start), "{error}");

@@ -182,6 +182,27 @@ impl Graph {
             .collect()
     }
 
+    /// The tasks that each task waits for, in index order, in O(tasks + edges) for all of them.
+    ///
+    /// ```
+    /// # use tidewheel_core::graph::Graph;
+    /// let graph = Graph::from_edges([("build", "test"), ("lint", "test")])?;
+    /// assert_eq!(graph.all_dependencies(), [vec![], vec![0, 2], vec![]]);
+    /// # Ok::<(), tidewheel_core::graph::GraphError>(())
+    /// ```
+    #[must_use]
+    pub fn all_dependencies(&self) -> Vec<Vec<u32>> {
+        let counts = self.dependency_counts.iter();
+        let mut all: Vec<Vec<u32>> =
+            counts.map(|&count| Vec::with_capacity(count as usize)).collect();
+        for before in 0..self.len() {
+            for &after in self.successors(before) {
+                all[after as usize].push(before);
+            }
+        }
+        all
+    }
+
     /// How long a task is expected to take, zero when nothing is known.
     #[must_use]
     pub fn estimate(&self, index: u32) -> Duration {

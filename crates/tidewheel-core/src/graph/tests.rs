@@ -290,3 +290,14 @@ fn check_order(graph: &Graph, edges: &[(u32, u32)]) {
         assert_eq!(graph.dependencies(task).len(), graph.dependency_count(task) as usize);
     }
 }
+
+#[test]
+fn all_dependencies_are_those_of_each_task() {
+    let graph = Graph::numbered(5, [(4, 0), (0, 2), (1, 2), (0, 2), (2, 3), (4, 3)]).unwrap();
+    let each: Vec<Vec<u32>> = (0..graph.len()).map(|index| graph.dependencies(index)).collect();
+    assert_eq!(graph.all_dependencies(), each);
+    // One by one this would take minutes.
+    let count = 200_000;
+    let chain = Graph::numbered(count, (1..count).map(|index| (index - 1, index))).unwrap();
+    assert_eq!(chain.all_dependencies()[count as usize - 1], [count - 2]);
+}

@@ -138,13 +138,24 @@ impl Scheduler {
                 TaskState::Running | TaskState::Cancelling => {
                     self.cancel_running(key, reason, mode, now, decision);
                 }
-                TaskState::Blocked | TaskState::Ready | TaskState::Delayed => {
-                    self.drop_unstarted(key, TaskState::Cancelled, reason, now, decision);
-                }
+                TaskState::Blocked | TaskState::Ready | TaskState::Delayed => match mode {
+                    CancelMode::End { .. } => {
+                        self.transition(key, TaskState::Cancelled, reason, now, decision);
+                    }
+                    _ => self.drop_unstarted(key, TaskState::Cancelled, reason, now, decision),
+                },
                 _ => {}
             }
         }
         self.finish_run_if_ended(RunKey(work), now, decision);
+    }
+
+    /// Whether nothing of a live run is left but tasks that run always.
+    #[must_use]
+    pub fn is_cleaning_up(&self, key: RunKey) -> bool {
+        let is_left = |key: &TaskKey| self.member(*key).is_some_and(|it| !it.state.is_terminal());
+        self.run(key.0).is_some_and(|run| run.result.is_none() && run.unended > 0)
+            && self.task_keys(key.0).filter(is_left).all(|key| self.profile_spec(key).always)
     }
 
     fn cancel_running(
@@ -157,6 +168,7 @@ impl Scheduler {
     ) {
         let is_single = matches!(self.work(key), Work::Single(_));
         match mode {
+            CancelMode::End { grace } => self.stop_attempt(key, reason, grace, now, decision),
             CancelMode::Stop { grace } if is_single || !self.profile_spec(key).always => {
                 self.stop_attempt(key, reason, grace, now, decision);
             }
@@ -180,7 +192,7 @@ impl Scheduler {
                 CancelMode::Drain => {
                     self.forbid_retry(key, Reason::Requested, now, decision);
                 }
-                CancelMode::Stop { grace } => {
+                CancelMode::Stop { grace } | CancelMode::End { grace } => {
                     self.stop_attempt(key, Reason::Requested, grace, now, decision);
                 }
             },

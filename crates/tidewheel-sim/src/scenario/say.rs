@@ -284,7 +284,7 @@ impl Player {
         self.command(if pause { Command::Pause } else { Command::Resume })
     }
 
-    /// `cancel run|schedule NAME [stop 1s]`, `cancel TASK [stop 1s]`; without `stop` it drains.
+    /// `cancel run|schedule NAME [stop|end 1s]`, `cancel TASK [stop|end 1s]`; without it drains.
     fn cancel(&mut self, words: &mut Words) -> Result<()> {
         if words.accept("schedule") {
             let key = self.schedule_key(&words.word("a schedule")?)?;
@@ -294,6 +294,8 @@ impl Player {
         let name = words.word("a name")?;
         let mode = if words.accept("stop") {
             CancelMode::Stop { grace: words.duration()? }
+        } else if words.accept("end") {
+            CancelMode::End { grace: words.duration()? }
         } else {
             CancelMode::Drain
         };

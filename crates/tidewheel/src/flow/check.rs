@@ -6,13 +6,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::definition::{Dependency, Flow, Place, Step, Work};
-use super::problem::{Problem, Problems, Span, nearest};
+use super::definition::{ChildFlow, Dependency, Flow, Place, Step, Work};
+use super::problem::{Problem, Problems, Span};
 use super::template::Reference;
+
+/// How many tasks a flow may come to before anything is found out.
+const TASKS_MAX: usize = 100_000;
 
 /// Adds what templates say to what each step waits for, and reports whatever does not fit.
 pub(super) fn connect(flow: &mut Flow, broken: &BTreeSet<String>, problems: &mut Problems) {
-    let names = Names::new(&flow.steps, broken);
+    take_over_capacity(flow, problems);
+    if flow.tasks > TASKS_MAX {
+        let text =
+            format!("with the flows it calls it has {} tasks, more than {TASKS_MAX}", flow.tasks);
+        problems.push(Problem::error("too-large", text));
+    }
+    let names = Names::new(flow, broken);
     let mut found = Vec::with_capacity(flow.steps.len());
     for step in &flow.steps {
         found.push(names.dependencies(step, problems));
@@ -25,16 +34,47 @@ pub(super) fn connect(flow: &mut Flow, broken: &BTreeSet<String>, problems: &mut
     report_circles(flow, problems);
 }
 
+/// Limits and queues of called flows are those of the run: the same name is the same thing.
+fn take_over_capacity(flow: &mut Flow, problems: &mut Problems) {
+    for step in flow.steps.clone() {
+        let Work::Flow(child) = &step.work else { continue };
+        for (name, limit) in &child.flow.limits {
+            if flow.limits.entry(name.clone()).or_insert_with(|| limit.clone()) != limit {
+                differs("limit", name, child, &step, problems);
+            }
+        }
+        for (name, queue) in &child.flow.queues {
+            if flow.queues.entry(name.clone()).or_insert_with(|| queue.clone()) != queue {
+                differs("queue", name, child, &step, problems);
+            }
+        }
+    }
+}
+
+fn differs(what: &str, name: &str, child: &ChildFlow, step: &Step, problems: &mut Problems) {
+    let text = format!("flow `{}` defines the {what} `{name}` differently", child.flow.name);
+    let problem = Problem::error("contradiction", text).at(step.span);
+    problems.push(problem.hint("give one of them another name, or both the same value"));
+}
+
 struct Names<'a> {
     by_name: BTreeMap<&'a str, &'a Step>,
     /// Steps that could not be understood, of which nothing more is said.
     broken: &'a BTreeSet<String>,
+    params: BTreeSet<&'a str>,
+    secrets: BTreeSet<&'a str>,
+    sources: BTreeSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
-    fn new(steps: &'a [Arc<Step>], broken: &'a BTreeSet<String>) -> Self {
-        let by_name = steps.iter().map(|step| (step.name.as_str(), &**step)).collect();
-        Self { by_name, broken }
+    fn new(flow: &'a Flow, broken: &'a BTreeSet<String>) -> Self {
+        Self {
+            by_name: flow.steps.iter().map(|step| (step.name.as_str(), &**step)).collect(),
+            broken,
+            params: flow.params.iter().map(|param| param.name.as_str()).collect(),
+            secrets: flow.secrets.iter().map(|secret| secret.name.as_str()).collect(),
+            sources: flow.sources.keys().map(String::as_str).collect(),
+        }
     }
 
     /// What a step waits for, written down or found in its templates.
@@ -68,7 +108,8 @@ impl<'a> Names<'a> {
                 let text =
                     format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
                 let problem = Problem::error("missing-step", text).at(step.span);
-                problems.push(self.with_nearest(problem, wanted));
+                let problem = self.with_nearest(problem, wanted, problems);
+                problems.push(problem);
             }
         }
     }
@@ -82,7 +123,11 @@ impl<'a> Names<'a> {
         problems: &mut Problems,
     ) -> Option<&'a str> {
         let mut path = reference.path.iter().map(String::as_str);
-        if path.next() != Some("flows") {
+        let root = path.next()?;
+        if root != "flows" {
+            if let Some(name) = path.next().filter(|_| !reference.has_default) {
+                self.check_declared(root, name, at, problems);
+            }
             return None;
         }
         let Some(wanted) = path.next() else {
@@ -97,7 +142,8 @@ impl<'a> Names<'a> {
             if !self.broken.contains(wanted) {
                 let text = format!("there is no step `{wanted}`");
                 let problem = Problem::error("missing-step", text).at(at);
-                problems.push(self.with_nearest(problem, wanted));
+                let problem = self.with_nearest(problem, wanted, problems);
+                problems.push(problem);
             }
             return None;
         };
@@ -108,8 +154,27 @@ impl<'a> Names<'a> {
         Some(&found.name)
     }
 
-    fn with_nearest(&self, problem: Problem, wanted: &str) -> Problem {
-        match nearest(wanted, self.by_name.keys().copied()) {
+    /// Params, secrets and sources must be declared.
+    fn check_declared(&self, root: &str, name: &str, at: Span, problems: &mut Problems) {
+        let (what, known) = match root {
+            "params" => ("param", &self.params),
+            "secrets" => ("secret", &self.secrets),
+            "sources" => ("source", &self.sources),
+            _ => return,
+        };
+        if known.contains(name) {
+            return;
+        }
+        let text = format!("the flow has no {what} `{name}`");
+        let problem = Problem::error("unknown-name", text).at(at);
+        problems.push(match problems.nearest(name, known.iter().copied()) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem.hint(format!("declare it:  {root}: {{ {name}: … }}")),
+        });
+    }
+
+    fn with_nearest(&self, problem: Problem, wanted: &str, problems: &Problems) -> Problem {
+        match problems.nearest(wanted, self.by_name.keys().copied()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem,
         }
@@ -137,7 +202,7 @@ fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
     }
     let text = format!("step `{}` has no output `{wanted}`", step.name);
     let problem = Problem::error("missing-output", text).at(at).see(step.span, "this step");
-    problems.push(match nearest(wanted, names.iter().copied()) {
+    problems.push(match problems.nearest(wanted, names.iter().copied()) {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None if names.is_empty() => {
             problem.hint(format!("give it one:  outputs: {{ {wanted}: \"{{{{ stdout }}}}\" }}"))
@@ -155,10 +220,12 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
                 let text =
                     format!("step `{}` names the limit `{name}`, which is not defined", step.name);
                 let problem = Problem::error("unknown-limit", text).at(step.span);
-                problems.push(match nearest(name, flow.limits.keys().map(String::as_str)) {
-                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None => problem.hint(format!("define it:  limits: {{ {name}: 4 }}")),
-                });
+                problems.push(
+                    match problems.nearest(name, flow.limits.keys().map(String::as_str)) {
+                        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                        None => problem.hint(format!("define it:  limits: {{ {name}: 4 }}")),
+                    },
+                );
             }
             Some(LimitSpec::Units(most)) if units > most => {
                 let text =
@@ -174,7 +241,7 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
     {
         let text = format!("step `{}` names the queue `{queue}`, which is not defined", step.name);
         let problem = Problem::error("unknown-queue", text).at(step.span);
-        problems.push(match nearest(queue, flow.queues.keys().map(String::as_str)) {
+        problems.push(match problems.nearest(queue, flow.queues.keys().map(String::as_str)) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint(format!("define it:  queues: {{ {queue}: {{ weight: 1 }} }}")),
         });

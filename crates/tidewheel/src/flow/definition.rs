@@ -41,6 +41,8 @@ pub struct Flow {
     pub schedules: Vec<FlowSchedule>,
     /// The folder that relative paths start at.
     pub folder: PathBuf,
+    /// The file it was read from, the first of several: which flow it is.
+    pub(crate) file: PathBuf,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) env: Vec<(String, Tree)>,
     /// What templates know as `sources`: for env sources the names of variables, for others the
@@ -50,6 +52,8 @@ pub struct Flow {
     pub(crate) places: HashMap<String, usize>,
     /// The names of all steps.
     pub(crate) names: Arc<[String]>,
+    /// How many tasks it comes to, called flows included, without elements.
+    pub(crate) tasks: usize,
 }
 
 impl Flow {
@@ -285,6 +289,14 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// How many tasks it comes to.
+    pub fn tasks(&self) -> usize {
+        match self {
+            Self::Flow(child) => child.flow.tasks.saturating_add(1),
+            _ => 1,
+        }
+    }
+
     /// The word for it in plans and pictures.
     pub const fn word(&self) -> &'static str {
         match self {
@@ -302,8 +314,6 @@ impl Work {
 pub(crate) struct ProcessWork {
     pub command: CommandLine,
     pub pass_to: PassTo,
-    /// Whether undefined names in `pass_to: template` are errors.
-    pub is_strict: bool,
     pub shown: Shown,
 }
 

@@ -276,6 +276,7 @@ pub(crate) static PROCESS: Shape = Shape {
             Kind::List(&Kind::Text),
             "Arguments that hold one of these are never shown.",
         ),
+        key("shell", Kind::Bool, "Has no effect: no shell runs the command."),
         key("cwd", Kind::Template, "The folder it runs in."),
         key("env", VARIABLES, "Variables for its process."),
         key("inherit", Kind::List(&Kind::Text), "Variables it gets from ours."),

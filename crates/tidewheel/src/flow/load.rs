@@ -158,14 +158,12 @@ impl Loader<'_> {
         }
         let node = whole?;
         let first = paths.first()?;
-        let stem = first.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let folder = match first.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
         let engine = self.engine.clone();
-        let name = stem.unwrap_or_else(|| "flow".to_owned());
-        let (mut flow, broken) = decode(&node, &name, &folder, &engine, self, problems)?;
+        let (mut flow, broken) = decode(&node, first, &folder, &engine, self, problems)?;
         connect(&mut flow, &broken, problems);
         Some(flow)
     }

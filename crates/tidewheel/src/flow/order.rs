@@ -4,7 +4,7 @@
 //! whatever becomes of the files. Secrets are not: they are fetched again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,8 @@ use serde_json::{Map, Value as Json};
 
 use super::definition::Flow;
 use super::load::{Loaded, load};
+use super::problem::{Problems, SourceFiles};
+use super::yaml::{self, Node, merge};
 
 /// One run of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +41,9 @@ pub struct FlowOrder {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
 }
+
+/// How deep flows can be inside each other, and more.
+const CALLS_MAX: usize = 16;
 
 /// The form that this program writes.
 const VERSION: u32 = 1;
@@ -80,6 +85,69 @@ impl FlowOrder {
         }
     }
 
+    /// Whether a task is one of those that are run: elements and called flows come with their step.
+    #[must_use]
+    pub fn is_chosen(&self, task: &str) -> bool {
+        let step = task.split(['[', '/']).next().unwrap_or_default();
+        self.only.as_ref().is_none_or(|only| only.iter().any(|chosen| chosen == step))
+    }
+
+    /// Whether it is a run of the same files as another, whatever they said then.
+    #[must_use]
+    pub fn is_of_same_files(&self, other: &Self) -> bool {
+        let place = |base: &Path, path: &PathBuf| {
+            let path = base.join(path);
+            path.canonicalize().unwrap_or(path)
+        };
+        let own = self.paths.iter().map(|path| place(&self.base, path));
+        own.eq(other.paths.iter().map(|path| place(&other.base, path)))
+    }
+
+    /// What the files say of each step, with what they say for all of them and the flows that are
+    /// called: as long as that is the same, so is what the step does.
+    #[must_use]
+    pub fn definitions(&self) -> BTreeMap<String, Json> {
+        let (Some(whole), Some(file)) = (self.document(&self.paths), self.paths.first()) else {
+            return BTreeMap::new();
+        };
+        let common = ["env", "secrets", "sources"].map(|key| whole.get(key));
+        let steps = steps_of(&whole).filter_map(|step| {
+            let name = match step.get("name")? {
+                Json::String(name) => name.clone(),
+                other => other.to_string(),
+            };
+            let called = self.called(step, file, CALLS_MAX);
+            Some((name, serde_json::json!([common, step, called])))
+        });
+        steps.collect()
+    }
+
+    /// The flows that a step calls, and those that these call.
+    fn called(&self, step: &Json, file: &Path, depth: usize) -> Vec<Json> {
+        let (Some(Json::String(path)), 1..) = (step.get("flow"), depth) else { return Vec::new() };
+        let path = file.parent().unwrap_or(Path::new("")).join(path);
+        let Some(whole) = self.document(std::slice::from_ref(&path)) else { return Vec::new() };
+        let mut called: Vec<Json> =
+            steps_of(&whole).flat_map(|step| self.called(step, &path, depth - 1)).collect();
+        called.push(whole);
+        called
+    }
+
+    fn document(&self, paths: &[PathBuf]) -> Option<Json> {
+        let (mut files, mut problems) = (SourceFiles::default(), Problems::default());
+        let mut whole: Option<Node> = None;
+        for path in paths {
+            let text = self.texts.get(path)?;
+            let file = files.push("", Arc::clone(text));
+            let node = yaml::parse(file, text, &yaml::Limits::default(), &mut problems)?;
+            whole = Some(match whole {
+                Some(before) => merge(before, node),
+                None => node,
+            });
+        }
+        Some(whole?.to_json())
+    }
+
     /// What is kept with the run.
     #[must_use]
     pub fn to_payload(&self) -> Vec<u8> {
@@ -110,17 +178,23 @@ impl FlowOrder {
     ///
     /// When they can no longer be read, such as after a change of this program.
     pub fn flow(&self) -> Result<Arc<Flow>, OrderError> {
-        let loaded = load(&self.paths, &self.texts);
+        // With whole paths, so that it does not matter from where the run is taken up.
+        let paths: Vec<PathBuf> = self.paths.iter().map(|path| self.base.join(path)).collect();
+        let texts = self.texts.iter().map(|(path, text)| (self.base.join(path), Arc::clone(text)));
+        let texts: BTreeMap<PathBuf, Arc<str>> = texts.collect();
+        let loaded = load(&paths, &texts);
         match loaded.runnable() {
-            Some(flow) => {
-                let mut flow = Flow::clone(flow);
-                flow.folder = self.base.join(&flow.folder);
-                Ok(Arc::new(flow))
-            }
+            Some(flow) => Ok(Arc::clone(flow)),
             None => {
                 let first = loaded.problems.iter().next().map(|it| it.message.clone());
                 Err(OrderError::Unreadable(first.unwrap_or_default()))
             }
         }
     }
+}
+
+/// The steps of a document, those that follow it included.
+fn steps_of(whole: &Json) -> impl Iterator<Item = &Json> {
+    let lists = ["flow", "on_success", "on_failure", "finally"].into_iter();
+    lists.filter_map(|key| whole.get(key)?.as_array()).flatten()
 }

@@ -71,7 +71,14 @@ impl FlowPlan {
     ) -> Result<Self, PlanError> {
         let blueprint = Blueprint::new(flow, &order.params, expected)
             .map_err(|error| PlanError(error.to_string()))?;
-        let graph = &blueprint.graph;
+        let graph = match &order.only {
+            Some(_) => {
+                let whole = &blueprint.graph;
+                whole.subset(|index| order.is_chosen(&whole.name(index))).0
+            }
+            None => blueprint.graph,
+        };
+        let graph = &graph;
         let steps: Vec<Option<(Arc<Step>, TaskName)>> =
             (0..graph.len()).map(|index| find(flow, &graph.name(index))).collect();
         let times: Vec<Option<Duration>> = (0..graph.len())
@@ -82,6 +89,8 @@ impl FlowPlan {
             })
             .collect();
         let path = longest_path(graph, &times);
+        let on_path: BTreeSet<u32> = path.iter().copied().collect();
+        let dependencies = graph.all_dependencies();
         let levels = graph.levels();
         let order: Vec<u32> = graph.topological_order();
         let mut places = vec![0; order.len()];
@@ -90,14 +99,14 @@ impl FlowPlan {
             places[*index as usize] = place;
             let name = graph.name(*index).into_owned();
             let known = steps[*index as usize].as_ref();
-            let after = shown_dependencies(graph, *index, &steps);
-            let after = after.into_iter().map(|it| graph.name(it).into_owned()).collect();
+            let after = shown_dependencies(graph, *index, &dependencies[*index as usize], &steps);
+            let after = after.map(|it| graph.name(it).into_owned()).collect();
             tasks.push(PlannedTask {
                 kind: known.map_or("task", |(step, name)| kind(step, name)),
                 level: levels[*index as usize],
                 after,
                 expected: times[*index as usize],
-                is_critical: path.contains(index),
+                is_critical: on_path.contains(index),
                 shape: known.map_or(Shape::Step, |(step, name)| shape(step, name)),
                 detail: known.map_or_else(String::new, |(step, name)| {
                     detail(step, name, times[*index as usize])
@@ -153,22 +162,19 @@ impl FlowPlan {
             }
             picture.add(vertex);
         }
+        let path = self.critical_path.windows(2);
+        let path: BTreeSet<(&str, &str)> = path.map(|two| (&*two[0], &*two[1])).collect();
         for (from, to, is_inferred) in &self.edges {
             let mut edge = Edge::new(*from, *to);
             if *is_inferred {
                 edge = edge.inferred();
             }
-            if self.is_on_path(*from, *to) {
+            if path.contains(&(&*self.tasks[*from].name, &*self.tasks[*to].name)) {
                 edge = edge.critical();
             }
             picture.add_edge(edge);
         }
         picture
-    }
-
-    fn is_on_path(&self, from: usize, to: usize) -> bool {
-        let pair = [&self.tasks[from].name, &self.tasks[to].name];
-        self.critical_path.windows(2).any(|two| [&two[0], &two[1]] == pair)
     }
 
     fn edges_of(&self, steps: &[Option<(Arc<Step>, TaskName)>]) -> Vec<(usize, usize, bool)> {
@@ -197,14 +203,13 @@ impl FlowPlan {
 fn shown_dependencies(
     graph: &Graph,
     index: u32,
+    after: &[u32],
     steps: &[Option<(Arc<Step>, TaskName)>],
-) -> Vec<u32> {
+) -> impl Iterator<Item = u32> {
     let follows = |it: u32| steps[it as usize].as_ref().is_some_and(|(step, _)| step.follows_run());
-    let mut after = graph.dependencies(index);
-    if follows(index) {
-        after.retain(|it| follows(*it) || graph.successors(*it).iter().all(|next| follows(*next)));
-    }
-    after
+    let is_end = move |it: u32| graph.successors(it).iter().all(|next| follows(*next));
+    let shows_all = !follows(index);
+    after.iter().copied().filter(move |it| shows_all || follows(*it) || is_end(*it))
 }
 
 fn find(flow: &Arc<Flow>, name: &str) -> Option<(Arc<Step>, TaskName)> {

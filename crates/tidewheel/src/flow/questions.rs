@@ -2,13 +2,15 @@
 //!
 //! Answers only; nothing is decided by them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tidewheel_core::policy::OnError;
 use tidewheel_core::schedule::{Anchor, Trigger};
 use tidewheel_core::time::Timestamp;
 
+use super::compile::{Role, Scope, TaskName};
 use super::definition::{Flow, FlowSchedule, Place, Step, WaitFor, Work};
 use super::execute::FlowRunner;
 
@@ -26,23 +28,107 @@ impl Flow {
     /// A step and everything that comes after it.
     #[must_use]
     pub fn descendants(&self, name: &str) -> BTreeSet<String> {
-        let mut found = BTreeSet::from([name.to_owned()]);
-        loop {
-            let next: Vec<String> = self
-                .steps
-                .iter()
-                .filter(|step| !found.contains(&step.name))
-                .filter(|step| step.after.iter().any(|needed| found.contains(&needed.step)))
-                .map(|step| step.name.clone())
-                .collect();
-            if next.is_empty() {
-                break;
+        self.descendants_of([name])
+    }
+
+    /// Several steps and everything that comes after one of them.
+    #[must_use]
+    pub fn descendants_of<'a>(
+        &'a self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> BTreeSet<String> {
+        let mut after: HashMap<&str, Vec<&str>> = HashMap::new();
+        for step in &self.steps {
+            for needed in &step.after {
+                after.entry(&needed.step).or_default().push(&step.name);
             }
-            found.extend(next);
+        }
+        let mut found = BTreeSet::new();
+        let mut open: Vec<&str> = names.into_iter().collect();
+        while let Some(name) = open.pop() {
+            if found.insert(name.to_owned()) {
+                open.extend(after.get(name).into_iter().flatten());
+            }
         }
         let following = self.steps.iter().filter(|step| step.follows_run());
         found.extend(following.map(|step| step.name.clone()));
         found
+    }
+
+    /// The step that a task of a run belongs to, of a called flow too.
+    #[must_use]
+    pub fn step_of_task(self: &Arc<Self>, task: &str) -> Option<Arc<Step>> {
+        self.place_of_task(task).map(|(_, step)| step)
+    }
+
+    /// Whether a task waits for something itself, and does not only gather what others leave.
+    #[must_use]
+    pub fn is_wait(self: &Arc<Self>, task: &str) -> bool {
+        let place = self.worker(task);
+        place.is_some_and(|(_, step)| matches!(step.work, Work::Wait(_)))
+    }
+
+    /// Whether a task waits for somebody's approval.
+    #[must_use]
+    pub fn asks(self: &Arc<Self>, task: &str) -> bool {
+        self.worker(task).is_some_and(|(_, step)| step.waits_for_approval())
+    }
+
+    /// The tasks that call the flows which a task follows instead of being part of them. The flow of
+    /// the run itself is called by none: its name is empty.
+    #[must_use]
+    pub fn followed_by(self: &Arc<Self>, task: &str) -> Vec<String> {
+        let Some((name, step)) = self.place_of_task(task) else { return Vec::new() };
+        let mut followed = Vec::new();
+        for length in 0..=name.scope.len() {
+            let around = &name.scope[..length];
+            let inner = match name.scope.get(length) {
+                Some(segment) => {
+                    let scope = Scope::find(self, around);
+                    scope.and_then(|scope| scope.flow.step(&segment.step).cloned())
+                }
+                None => Some(Arc::clone(&step)),
+            };
+            if inner.is_some_and(|inner| inner.follows_run()) {
+                let path: Vec<String> = around.iter().map(ToString::to_string).collect();
+                followed.push(path.join("/"));
+            }
+        }
+        followed
+    }
+
+    /// The limits that a task counts against, with units.
+    #[must_use]
+    pub fn limits_of_task(self: &Arc<Self>, task: &str) -> BTreeMap<String, u32> {
+        let place = self.worker(task);
+        place.map(|(_, step)| step.treatment.limits.clone()).unwrap_or_default()
+    }
+
+    /// If a task is one of several elements of which only so many run at once: the task that gathers
+    /// them, and how many.
+    #[must_use]
+    pub fn parallel_of_task(self: &Arc<Self>, task: &str) -> Option<(String, u32)> {
+        let (name, step) = self.worker(task)?;
+        let Role::Element(_) = name.role else { return None };
+        let most = step.foreach.as_ref()?.parallel?;
+        Some((TaskName { role: Role::Step, ..name }.to_string(), most))
+    }
+
+    fn place_of_task(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {
+        let name = TaskName::parse(task)?;
+        let scope = Scope::find(self, &name.scope)?;
+        let step = Arc::clone(scope.flow.step(&name.step)?);
+        Some((name, step))
+    }
+
+    /// The same of a task that does what its step says.
+    fn worker(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {
+        let (name, step) = self.place_of_task(task)?;
+        match name.role {
+            Role::Step => step.foreach.is_none().then_some((name, step)),
+            Role::Element(_) => Some((name, step)),
+            Role::Expand => None,
+        }
     }
 }
 

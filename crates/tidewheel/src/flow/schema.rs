@@ -87,3 +87,7 @@ fn reference(shape: &Shape, definitions: &mut Map<String, Json>) -> Json {
     }
     json!({ "$ref": format!("#/$defs/{name}") })
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@
 //! known here.
 
 use super::literal;
-use super::problem::{Problem, Problems, nearest};
+use super::problem::{Problem, Problems};
 use super::yaml::{Map, Node, Value};
 
 /// A mapping with known keys.
@@ -179,12 +179,14 @@ fn check_all(nodes: &[Node], kind: &Kind, what: &str, problems: &mut Problems) {
 fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) {
     for entry in map.iter() {
         match shape.key(&entry.key) {
+            // A key without a value is as good as absent.
+            Some(key) if entry.value.is_null() && !key.is_required => {}
             Some(key) => check(&entry.value, &key.kind, &format!("`{}`", key.name), problems),
             None => {
                 let text = format!("{} has no key `{}`", shape.name, entry.key);
                 let problem = Problem::error("unknown-key", text).at(entry.key_span);
                 let names = shape.keys.iter().map(|key| key.name);
-                problems.push(match nearest(&entry.key, names.clone()) {
+                problems.push(match problems.nearest(&entry.key, names.clone()) {
                     Some(name) => problem.hint(format!("did you mean `{name}`?")),
                     None => problem
                         .hint(format!("known keys: {}", names.collect::<Vec<_>>().join(", "))),
@@ -211,7 +213,7 @@ fn check_choice(node: &Node, words: &[&'static str], what: &str, problems: &mut 
     }
     let text = format!("{what} must be one of {}", quoted(words));
     let problem = Problem::error("unknown-word", text).at(node.span);
-    problems.push(match nearest(&word, words.iter().copied()) {
+    problems.push(match problems.nearest(&word, words.iter().copied()) {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None => problem,
     });

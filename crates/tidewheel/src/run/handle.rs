@@ -188,6 +188,12 @@ impl Run {
         self.steer(Command::CloseRun(self.cell.key))
     }
 
+    /// Whether nothing is left of it but tasks marked `always`.
+    #[must_use]
+    pub fn is_cleaning_up(&self) -> bool {
+        self.cell.shared.lock().engine.scheduler().is_cleaning_up(self.cell.key)
+    }
+
     /// How many tasks are in each state, now or at the end.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -291,8 +297,10 @@ impl Explain for RunTask {
 pub enum Cancel {
     /// They finish.
     Drain,
-    /// They are told to stop, and dropped after this time.
+    /// They are told to stop, and dropped after this time. Tasks marked `always` still run.
     After(Duration),
+    /// As [`Cancel::After`], and tasks marked `always` are treated as all others.
+    Everything(Duration),
 }
 
 impl Cancel {
@@ -300,6 +308,12 @@ impl Cancel {
     #[must_use]
     pub const fn after(grace: Duration) -> Self {
         Self::After(grace)
+    }
+
+    /// All are told to stop, tasks marked `always` too, and dropped after `grace`.
+    #[must_use]
+    pub const fn everything(grace: Duration) -> Self {
+        Self::Everything(grace)
     }
 
     /// They are dropped at once.
@@ -314,6 +328,7 @@ impl From<Cancel> for CancelMode {
         match cancel {
             Cancel::Drain => Self::Drain,
             Cancel::After(grace) => Self::Stop { grace },
+            Cancel::Everything(grace) => Self::End { grace },
         }
     }
 }

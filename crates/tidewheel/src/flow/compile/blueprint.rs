@@ -37,8 +37,8 @@ impl Blueprint {
         params: &BTreeMap<String, Json>,
         estimates: &Estimates,
     ) -> Result<Self, CompileError> {
-        let mut draft = Draft::new(params, estimates);
-        draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[])?;
+        let mut draft = Draft::new(params, estimates, flow.runner.on_error);
+        draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[], &Words::default())?;
         let mut graph = Graph::builder();
         let mut options = Vec::with_capacity(draft.tasks.len());
         for task in draft.tasks {
@@ -70,7 +70,7 @@ pub(crate) enum CompileError {
 }
 
 /// How the task of a step is treated.
-pub(super) fn options_of(step: &Step) -> TaskOptions {
+pub(super) fn options_of(step: &Step, words: &Words) -> TaskOptions {
     let said = &step.treatment;
     let mut options = TaskOptions::new();
     if let Some(priority) = said.priority {
@@ -111,27 +111,72 @@ pub(super) fn options_of(step: &Step) -> TaskOptions {
     if said.at_most_once {
         options = options.at_most_once();
     }
-    with_words(options, step)
+    words.said_of(options, step)
 }
 
-/// The words about failure.
-fn with_words(mut options: TaskOptions, step: &Step) -> TaskOptions {
-    let said = &step.treatment;
-    if let Some(word) = said.on_error {
-        options = options.on_error(word);
+/// What is said about failure around a step: in a called flow, and in what follows a run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Words {
+    /// The word of steps of a called flow that have none. A failure there fails the call, and what
+    /// that means for the run is for the word of the step that calls.
+    pub inside: Option<OnError>,
+    /// The word of its first steps for the failure of what the call waits for.
+    pub entry: Option<OnError>,
+    /// Whether the flow is called by a step that follows the run.
+    pub follows: bool,
+}
+
+impl Words {
+    /// For the steps of a flow at its place in a run.
+    pub fn of_scope(outermost: &Arc<Flow>, scope: &Scope) -> Self {
+        let mut words = Self::default();
+        let path = scope.path();
+        for (length, (_, step)) in scope.calls.iter().enumerate() {
+            let inside = Scope::find(outermost, &path[..=length]);
+            let Some(inside) = inside else { continue };
+            words = words.of_call(step, &inside.flow, outermost.runner.on_error);
+        }
+        words
     }
-    if let Some(word) = said.on_dependency_error {
-        options = options.on_dependency_error(word);
+
+    /// For the flow that a step calls.
+    pub fn of_call(&self, step: &Step, child: &Flow, waited_for: OnError) -> Self {
+        let said = &step.treatment;
+        let own = said.on_dependency_error.or(said.on_error);
+        Self {
+            inside: Some(child.runner.on_error.min(OnError::Skip)),
+            entry: own.or(Some(waited_for)),
+            follows: self.follows || step.place != Place::Flow,
+        }
     }
-    if said.always || step.place != Place::Flow {
-        options = options.always();
+
+    pub fn said_of(&self, mut options: TaskOptions, step: &Step) -> TaskOptions {
+        let said = &step.treatment;
+        if let Some(word) = said.on_error.or(self.inside) {
+            options = options.on_error(word);
+        }
+        let dependency = match (self.inside, step.after.is_empty()) {
+            (None, _) => said.on_dependency_error,
+            // What its first steps wait for is outside, and so is the word about it.
+            (Some(_), true) => self.entry,
+            // A task that is skipped by the scheduler would skip the one that collects, and with it
+            // whatever needs the call. So inside a call each task sees for itself whether it has
+            // what it needs.
+            (Some(_), false) => Some(OnError::Continue),
+        };
+        if let Some(word) = dependency {
+            options = options.on_dependency_error(word);
+        }
+        if said.always || step.place != Place::Flow || self.follows {
+            options = options.always();
+        }
+        options
     }
-    options
 }
 
 /// How the task is treated that gathers what others left: whatever became of them, and without
 /// what the work itself needs.
-pub(super) fn gathering_options(step: &Step) -> TaskOptions {
-    let options = with_words(TaskOptions::new(), step);
+pub(super) fn gathering_options(step: &Step, words: &Words) -> TaskOptions {
+    let options = words.said_of(TaskOptions::new(), step);
     options.on_dependency_error(OnError::Continue).attempt_timeout(None)
 }

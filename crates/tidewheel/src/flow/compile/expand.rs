@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use tidewheel_core::policy::OnError;
 
-use super::blueprint::{CompileError, Estimates, gathering_options, options_of};
+use super::blueprint::{CompileError, Estimates, Words, gathering_options, options_of};
 use super::scope::Scope;
 use crate::flow::definition::{ChildFlow, Flow, Foreach, ForeachList, Place, Step, Work};
 use crate::flow::template::Context;
@@ -16,7 +17,7 @@ use crate::flow::tree::RenderError;
 use crate::options::TaskOptions;
 
 /// How deep elements and flows may be in each other.
-const TASKS_MAX: usize = 1_000_000;
+const TASKS_MAX: usize = 200_000;
 
 /// Tasks to be added to a run.
 pub(crate) type NewTasks = Vec<DraftTask>;
@@ -36,15 +37,26 @@ pub(crate) struct Draft<'a> {
     pub limits: BTreeMap<String, u32>,
     params: &'a BTreeMap<String, Json>,
     estimates: &'a Estimates,
+    /// The word of the run for failures.
+    run_word: OnError,
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(params: &'a BTreeMap<String, Json>, estimates: &'a Estimates) -> Self {
-        Self { tasks: Vec::new(), limits: BTreeMap::new(), params, estimates }
+    pub fn new(
+        params: &'a BTreeMap<String, Json>,
+        estimates: &'a Estimates,
+        run_word: OnError,
+    ) -> Self {
+        Self { tasks: Vec::new(), limits: BTreeMap::new(), params, estimates, run_word }
     }
 
     /// Adds the tasks of a flow. Its first steps wait for `entry`.
-    pub fn add_scope(&mut self, scope: &Scope, entry: &[String]) -> Result<(), CompileError> {
+    pub fn add_scope(
+        &mut self,
+        scope: &Scope,
+        entry: &[String],
+        words: &Words,
+    ) -> Result<(), CompileError> {
         let prefix = scope.prefix();
         let first = self.tasks.len();
         // What follows the run waits for all of it, elements and called flows included: when a
@@ -62,7 +74,7 @@ impl<'a> Draft<'a> {
             if after.is_empty() {
                 after = entry.to_vec();
             }
-            self.add_step(scope, step, &prefix, after)?;
+            self.add_step(scope, step, &prefix, after, words)?;
         }
         Ok(())
     }
@@ -73,13 +85,14 @@ impl<'a> Draft<'a> {
         step: &Arc<Step>,
         prefix: &str,
         after: Vec<String>,
+        words: &Words,
     ) -> Result<(), CompileError> {
         let name = format!("{prefix}{}", step.name);
         let Some(foreach) = &step.foreach else {
             return match &step.work {
-                Work::Flow(_) => self.add_call(scope, step, name, None, after),
+                Work::Flow(_) => self.add_call(scope, step, name, None, after, words),
                 _ => {
-                    self.add(name, step, after, options_of(step));
+                    self.add(name, step, after, options_of(step, words));
                     Ok(())
                 }
             };
@@ -90,14 +103,15 @@ impl<'a> Draft<'a> {
         match self.known_elements(scope, step, foreach)? {
             Some(elements) => {
                 let count = elements.len() as u32;
-                let children = self.add_elements(scope, step, 0..count, &after)?;
+                let children = self.add_elements(scope, step, 0..count, &after, words)?;
                 let gathered = if children.is_empty() { after } else { children };
-                self.add(name, step, gathered, gathering_options(step));
+                self.add(name, step, gathered, gathering_options(step, words));
             }
             None => {
                 let expander = format!("{name}[]");
-                self.add_plain(expander.clone(), after, gathering_options_of_expander(step));
-                self.add(name, step, vec![expander], gathering_options(step));
+                let options = words.said_of(TaskOptions::new().attempt_timeout(None), step);
+                self.add_plain(expander.clone(), after, options);
+                self.add(name, step, vec![expander], gathering_options(step, words));
             }
         }
         Ok(())
@@ -110,6 +124,7 @@ impl<'a> Draft<'a> {
         step: &Arc<Step>,
         elements: std::ops::Range<u32>,
         after: &[String],
+        words: &Words,
     ) -> Result<Vec<String>, CompileError> {
         let prefix = scope.prefix();
         let limit = step.foreach.as_ref().and_then(|it| it.parallel).map(|_| limit_of(scope, step));
@@ -119,10 +134,10 @@ impl<'a> Draft<'a> {
             names.push(name.clone());
             match &step.work {
                 Work::Flow(_) => {
-                    self.add_call(scope, step, name, Some(element), after.to_vec())?;
+                    self.add_call(scope, step, name, Some(element), after.to_vec(), words)?;
                 }
                 _ => {
-                    let mut options = options_of(step);
+                    let mut options = options_of(step, words);
                     if let Some(limit) = &limit {
                         options = options.units(limit, 1);
                     }
@@ -145,17 +160,26 @@ impl<'a> Draft<'a> {
         name: String,
         element: Option<u32>,
         after: Vec<String>,
+        words: &Words,
     ) -> Result<(), CompileError> {
         let Some(inside) = scope.inside(step, element) else { return Ok(()) };
         let first = self.tasks.len();
-        self.add_scope(&inside, &after)?;
+        let within = words.of_call(step, &inside.flow, self.word_of_needed(scope, step));
+        self.add_scope(&inside, &after, &within)?;
         let mut inner: Vec<String> =
             self.tasks[first..].iter().map(|task| task.name.clone()).collect();
         if inner.is_empty() {
             inner = after;
         }
-        self.add(name, step, inner, gathering_options(step));
+        self.add(name, step, inner, gathering_options(step, words));
         Ok(())
+    }
+
+    /// The strictest word of what a step waits for.
+    fn word_of_needed(&self, scope: &Scope, step: &Step) -> OnError {
+        let needed = step.after.iter().filter_map(|needed| scope.flow.step(&needed.step));
+        let words = needed.map(|needed| needed.treatment.on_error.unwrap_or(self.run_word));
+        words.max().unwrap_or(self.run_word)
     }
 
     /// The elements, if they do not depend on what steps leave.
@@ -191,45 +215,39 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The tasks that must wait for elements that are found out late: the one that gathers them, and
-/// those that follow the flows around.
+/// The tasks that must wait for elements that are found out late: the one that gathers them, which
+/// comes first, and those of all steps that follow the flows around.
 pub(crate) fn waiting_for_elements(
     outermost: &Arc<Flow>,
     scope: &Scope,
     step: &Step,
+    tasks: impl Iterator<Item = String>,
 ) -> Vec<String> {
-    let mut waiting = vec![format!("{}{}", scope.prefix(), step.name)];
     let path = scope.path();
+    let mut following = Vec::new();
     for length in 0..=path.len() {
         let Some(around) = Scope::find(outermost, &path[..length]) else { continue };
         let prefix = around.prefix();
-        let following = around.flow.steps.iter().filter(|step| step.place != Place::Flow);
-        waiting.extend(following.map(|step| match step.foreach.is_some() {
-            true => format!("{prefix}{}[]", step.name),
-            false => format!("{prefix}{}", step.name),
-        }));
+        let steps = around.flow.steps.iter().filter(|step| step.place != Place::Flow);
+        following.extend(steps.map(|step| format!("{prefix}{}", step.name)));
     }
+    let mut waiting = vec![format!("{}{}", scope.prefix(), step.name)];
+    if following.is_empty() {
+        return waiting;
+    }
+    let belongs = |task: &str| {
+        following.iter().any(|step| {
+            let rest = task.strip_prefix(step.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '/']))
+        })
+    };
+    waiting.extend(tasks.filter(|task| belongs(task)));
     waiting
 }
 
 /// The limit that bounds the elements of a step.
 fn limit_of(scope: &Scope, step: &Step) -> String {
-    format!("foreach {}/{}", scope.flow.name, step.name)
-}
-
-/// Finding out which elements there are needs what the step needs, and fails as it would.
-fn gathering_options_of_expander(step: &Step) -> TaskOptions {
-    let mut options = TaskOptions::new().attempt_timeout(None);
-    if let Some(word) = step.treatment.on_error {
-        options = options.on_error(word);
-    }
-    if let Some(word) = step.treatment.on_dependency_error {
-        options = options.on_dependency_error(word);
-    }
-    if step.treatment.always || step.place != Place::Flow {
-        options = options.always();
-    }
-    options
+    format!("foreach {}/{}{}", scope.flow.name, scope.prefix(), step.name)
 }
 
 /// What a step is done for.

@@ -13,7 +13,7 @@ mod expand;
 mod name;
 mod scope;
 
-pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
+pub(crate) use blueprint::{Blueprint, CompileError, Estimates, Words};
 pub(crate) use expand::{Draft, elements_of, waiting_for_elements};
 pub(crate) use name::{Role, Segment, TaskName};
 pub(crate) use scope::Scope;

@@ -91,6 +91,7 @@ pub(super) fn many<'a>(map: &'a Map, key: &str) -> &'a [Node] {
     match map.get(key) {
         Some(node) => match &node.value {
             Value::List(nodes) => nodes,
+            Value::Null => &[],
             _ => std::slice::from_ref(node),
         },
         None => &[],

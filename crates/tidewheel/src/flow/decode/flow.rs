@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// errors, the flow must not be run.
 pub(in super::super) fn decode(
     node: &Node,
-    name: &str,
+    file: &Path,
     folder: &Path,
     engine: &Engine,
     finder: &mut dyn FindFlow,
@@ -52,19 +52,21 @@ pub(in super::super) fn decode(
         }
     }
     decoder.check_duplicates(&steps);
+    decoder.check_unused(&sources);
     let mut limits = decoder.limits(map);
     if let Some(resources) = fields::mapping(map, "resources") {
         let units = fields::counts(resources).into_iter();
         limits.extend(units.map(|(name, units)| (name, LimitSpec::Units(units))));
     }
     let flow = Flow {
-        name: fields::owned(map, "name").unwrap_or_else(|| name.to_owned()),
+        name: fields::owned(map, "name").unwrap_or_else(|| name_of_file(file)),
         description: fields::owned(map, "description"),
         tags: fields::texts(map, "tags"),
         params: decoder.params(map),
         secrets: decoder.secrets(map),
         env: decoder.variables(map, "env"),
         places: places_of(&steps),
+        tasks: steps.iter().map(|step| step.work.tasks()).fold(0, usize::saturating_add),
         names: steps.iter().map(|step| step.name.clone()).collect(),
         steps,
         runner: runner(map),
@@ -73,8 +75,14 @@ pub(in super::super) fn decode(
         schedules: decoder.schedules(map),
         sources: sources.iter().map(|(name, node)| (name.clone(), view(node))).collect(),
         folder: folder.to_owned(),
+        file: file.to_owned(),
     };
     Some((flow, broken))
+}
+
+fn name_of_file(file: &Path) -> String {
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    stem.unwrap_or_else(|| "flow".to_owned())
 }
 
 fn name_of(step: &Node) -> Option<String> {

@@ -10,7 +10,8 @@ const COUNT_MAX_DEFAULT: usize = 10_000;
 impl Decoder<'_> {
     /// What the step is done for. Its variable is known to templates of the step only.
     pub(super) fn foreach(&mut self, map: &Map) -> Option<Foreach> {
-        match (map.get("foreach"), map.get("matrix")) {
+        let said = |key| map.get(key).filter(|node| !node.is_null());
+        match (said("foreach"), said("matrix")) {
             (Some(_), Some(node)) => {
                 let text = "a step has either `foreach` or `matrix`";
                 self.problems.push(Problem::error("contradiction", text).at(node.span));

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::definition::Flow;
-use super::problem::{Problem, Problems, nearest};
+use super::problem::{Problem, Problems};
 use super::template::Engine;
 use super::tree::{Leaf, Tree};
 use super::yaml::{Node, Value};
@@ -45,6 +45,10 @@ pub(super) struct Decoder<'a> {
     pub folder: &'a Path,
     /// Names that templates may use here beside those that they may use everywhere.
     names: BTreeSet<String>,
+    /// Whether names that are not there are nothing here.
+    is_lenient: bool,
+    /// Sources that some step uses.
+    used_sources: BTreeSet<String>,
 }
 
 impl<'a> Decoder<'a> {
@@ -54,7 +58,15 @@ impl<'a> Decoder<'a> {
         finder: &'a mut dyn FindFlow,
         folder: &'a Path,
     ) -> Self {
-        Self { engine, problems, finder, folder, names: BTreeSet::new() }
+        Self {
+            engine,
+            problems,
+            finder,
+            folder,
+            names: BTreeSet::new(),
+            is_lenient: false,
+            used_sources: BTreeSet::new(),
+        }
     }
 
     /// Does something with more names for templates.
@@ -122,8 +134,11 @@ impl<'a> Decoder<'a> {
             }
             _ => return None,
         };
-        let made =
-            if is_expression { self.engine.expression(text) } else { self.engine.template(text) };
+        let made = match (is_expression, self.is_lenient) {
+            (true, _) => self.engine.expression(text),
+            (false, true) => self.engine.lenient().template(text),
+            (false, false) => self.engine.template(text),
+        };
         let span_of = |range: Option<std::ops::Range<usize>>| match (range, scalar) {
             (Some(range), Some(scalar)) => scalar.span_of(range),
             _ => node.span,
@@ -145,14 +160,14 @@ impl<'a> Decoder<'a> {
         for (reference, at) in template.references().iter().zip(names.iter()) {
             let Some(root) = reference.path.first() else { continue };
             let is_known = ROOTS.contains(&root.as_str()) || self.names.contains(root);
-            if is_known || reference.has_default {
+            if is_known || reference.has_default || self.is_lenient {
                 continue;
             }
             let known: Vec<&str> =
                 self.names.iter().map(String::as_str).chain(ROOTS.iter().copied()).collect();
             let text = format!("there is no `{root}` here");
             let problem = Problem::error("unknown-name", text).at(*at);
-            self.problems.push(match nearest(root, known.iter().copied()) {
+            self.problems.push(match self.problems.nearest(root, known.iter().copied()) {
                 Some(near) => problem.hint(format!("did you mean `{near}`?")),
                 None => problem.hint(format!("known here: {}", known.join(", "))),
             });

@@ -9,25 +9,37 @@ use super::super::words::split_words;
 use super::super::yaml::{Map, Node, Value};
 use super::{Decoder, fields};
 
-/// Programs that take their next argument but one as program text.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"];
+/// Programs that run a text, and the letter of the option before it.
+const INTERPRETERS: [(&str, char); 14] = [
+    ("sh", 'c'),
+    ("bash", 'c'),
+    ("dash", 'c'),
+    ("zsh", 'c'),
+    ("ksh", 'c'),
+    ("ash", 'c'),
+    ("fish", 'c'),
+    ("busybox", 'c'),
+    ("python", 'c'),
+    ("python3", 'c'),
+    ("perl", 'e'),
+    ("ruby", 'e'),
+    ("node", 'e'),
+    ("php", 'r'),
+];
 
 impl Decoder<'_> {
     /// `run:`: a text for the shell, in which templates have no place.
     pub(super) fn shell(&mut self, node: &Node, shell: Option<Vec<String>>) -> Option<Work> {
         let Value::Text(text) = &node.value else { return None };
         let script = text.as_str();
-        for opening in ["{{", "{%", "{#"] {
+        for (opening, closing) in [("{{", "}}"), ("{%", "%}")] {
             let Some(start) = script.find(opening) else { continue };
-            // `${#array[@]}` and the like are the shell's own.
-            if script[..start].ends_with('$') || opening == "{#" {
-                continue;
-            }
-            let end = script[start..].find(['}', '\n']).map_or(script.len(), |end| start + end + 2);
-            let inner = script[start + 2..end.min(script.len())].trim_matches(['}', ' ', '%']);
+            let rest = &script[start..];
+            let end = rest.find(closing).map(|end| end + closing.len()).or_else(|| rest.find('\n'));
+            let range = start..end.map_or(script.len(), |end| start + end);
+            let inner = script[range.clone()].trim_matches(['{', '}', '%', ' ']);
             let text = "a value cannot be put into shell text: it would be read as program text";
-            let problem = Problem::error("template-in-shell", text)
-                .at(text_span(node, start..end.min(script.len())));
+            let problem = Problem::error("template-in-shell", text).at(text_span(node, range));
             self.problems.push(problem.hint(format!(
                 "pass it as a variable:  env: {{ VALUE: \"{{{{ {inner} }}}}\" }}  and write \"$VALUE\" here"
             )));
@@ -44,7 +56,9 @@ impl Decoder<'_> {
             return None;
         }
         let words = self.words(nodes, "argv");
-        if let Some(place) = script_place(&words).filter(|place| is_template(&words[*place])) {
+        if let Some(Script::Word(place)) = script_of(&words)
+            && is_template(&words[place])
+        {
             let text = "a value cannot be put into shell text: it would be read as program text";
             self.problems.push(
                 Problem::error("template-in-shell", text).at(nodes[place].span).hint(
@@ -53,6 +67,36 @@ impl Decoder<'_> {
             );
         }
         Some(process(CommandLine::Argv(words)))
+    }
+
+    /// A shell that gets its program text as input must not get values in it either.
+    pub(super) fn check_program_text(
+        &mut self,
+        map: &Map,
+        work: &Work,
+        stdin: Option<&Tree>,
+        input: Option<&Tree>,
+    ) {
+        let Work::Process(work) = work else { return };
+        let CommandLine::Argv(words) = &work.command else { return };
+        let input = |wanted| input.filter(|_| work.pass_to == wanted);
+        let (text, key) = match script_of(words) {
+            Some(Script::Stdin) => match (input(PassTo::Stdin), stdin) {
+                (Some(input), _) => (Some(input), "input"),
+                (None, stdin) => (stdin, "stdin"),
+            },
+            Some(Script::Next) => (input(PassTo::Argument), "input"),
+            _ => return,
+        };
+        let (Some(_), Some(node)) = (text.filter(|text| is_template(text)), map.get(key)) else {
+            return;
+        };
+        let text = "values are put into program text here: whoever controls them can run anything";
+        let problem = match map.get("source") {
+            Some(_) => Problem::warning("template-in-shell", text),
+            None => Problem::error("template-in-shell", text),
+        };
+        self.problems.push(problem.at(node.span).hint("pass values by `env:` or as arguments"));
     }
 
     fn words(&mut self, nodes: &[Node], place: &str) -> Vec<Tree> {
@@ -69,13 +113,24 @@ impl Decoder<'_> {
         };
         let node = map.get("command")?;
         let names: &[&str] = if pass_to == PassTo::Template { &["input", "json"] } else { &[] };
+        let is_strict = fields::boolean(map, "template_strict").unwrap_or(true);
+        self.is_lenient = pass_to == PassTo::Template && !is_strict;
         let words = self.with_names(names, |decoder| decoder.command_words(node));
+        self.is_lenient = false;
+        if fields::boolean(map, "shell") == Some(true) {
+            let text = "`shell` has no effect: no shell runs the command";
+            let at = map.get("shell").map_or(node.span, |node| node.span);
+            let problem = Problem::warning("no-effect", text).at(at);
+            self.problems.push(problem.hint("use `run:` for a text that a shell should run"));
+        }
         if words.is_empty() {
             let text = "`command` must name a program";
             self.problems.push(Problem::error("missing-key", text).at(node.span));
             return None;
         }
-        if script_place(&words).is_some_and(|place| is_template(&words[place])) {
+        if let Some(Script::Word(place)) = script_of(&words)
+            && is_template(&words[place])
+        {
             let text =
                 "values are put into shell text here: whoever controls them can run anything";
             self.problems.push(
@@ -87,7 +142,6 @@ impl Decoder<'_> {
         let work = ProcessWork {
             command: CommandLine::Argv(words),
             pass_to,
-            is_strict: fields::boolean(map, "template_strict").unwrap_or(true),
             shown: Shown {
                 is_full: fields::boolean(map, "log_full_command").unwrap_or_default(),
                 hidden_places: map.get("redact_args").map(|_| places(map)),
@@ -154,10 +208,10 @@ impl Decoder<'_> {
                 let hint = "letters, digits and _, not starting with a digit";
                 let problem = Problem::error("bad-name", text).at(entry.key_span);
                 self.problems.push(problem.hint(hint));
-            } else if FORBIDDEN.iter().any(|name| entry.key.starts_with(name))
-                && matches!(&entry.value.value, Value::Text(text) if text.as_str().contains("{{"))
+            } else if loads_code(&entry.key)
+                && matches!(&entry.value.value, Value::Text(text) if text.as_str().contains("{{") || text.as_str().contains("{%"))
             {
-                let text = format!("`{}` decides what code is loaded; a value cannot", entry.key);
+                let text = format!("`{}` decides what code runs; a value cannot set it", entry.key);
                 self.problems.push(Problem::error("bad-name", text).at(entry.key_span));
             }
             let tree = self.tree(&entry.value, &format!("{key}.{}", entry.key));
@@ -167,9 +221,31 @@ impl Decoder<'_> {
     }
 }
 
-/// Variables by which whoever sets them runs code of his own.
-const FORBIDDEN: [&str; 8] =
-    ["LD_", "DYLD_", "BASH_ENV", "ENV", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT"];
+/// Whether whoever sets this variable can have other code run, or read what is sent.
+fn loads_code(name: &str) -> bool {
+    let starts = ["LD_", "DYLD_", "GIT_"];
+    let whole = [
+        "BASH_ENV",
+        "ENV",
+        "HOME",
+        "IFS",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "PATH",
+        "PERL5LIB",
+        "PERL5OPT",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "RUBYLIB",
+        "RUBYOPT",
+        "SHELLOPTS",
+    ];
+    let upper = name.to_ascii_uppercase();
+    starts.iter().any(|start| name.starts_with(start))
+        || whole.contains(&name)
+        || upper.ends_with("_PROXY")
+}
 
 fn is_variable(name: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -186,28 +262,51 @@ fn places(map: &Map) -> Vec<usize> {
 }
 
 fn process(command: CommandLine) -> Work {
-    Work::Process(ProcessWork {
-        command,
-        pass_to: PassTo::Argument,
-        is_strict: true,
-        shown: Shown::default(),
-    })
+    Work::Process(ProcessWork { command, pass_to: PassTo::Argument, shown: Shown::default() })
 }
 
-/// Where the program text of a shell is among the words of a command.
-fn script_place(words: &[Tree]) -> Option<usize> {
-    let word = |tree: &Tree| tree.as_value().and_then(|value| value.as_str().map(str::to_owned));
-    let program = word(words.first()?)?;
-    let program = program.rsplit('/').next().unwrap_or_default();
-    if !SHELLS.contains(&program) {
-        return None;
+/// How a command runs a program text, if it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    /// The text is the word at this place.
+    Word(usize),
+    /// The text is the word after the last.
+    Next,
+    /// The text is what it reads.
+    Stdin,
+}
+
+/// Finds the program text of a shell or the like. It need not come first: programs start programs.
+pub(super) fn script_of(words: &[Tree]) -> Option<Script> {
+    let word = |tree: &Tree| match tree {
+        Tree::Value(value) => value.as_str().map(str::to_owned),
+        // The start of a template may be an option.
+        Tree::Text(leaf) => Some(leaf.template.literal_start().to_owned()),
+        _ => None,
+    };
+    let letter_of = |tree: &Tree| {
+        let program = word(tree).filter(|_| tree.as_value().is_some())?;
+        let name = program.rsplit('/').next()?.to_owned();
+        INTERPRETERS.iter().find(|(known, _)| *known == name).map(|(_, letter)| *letter)
+    };
+    let (place, letter) =
+        words.iter().enumerate().find_map(|(place, tree)| Some((place, letter_of(tree)?)))?;
+    let is_option = |tree: &Tree| word(tree).is_some_and(|word| word.starts_with('-'));
+    let takes_text = |tree: &Tree| {
+        let option = word(tree).unwrap_or_default();
+        option.starts_with('-') && !option.starts_with("--") && option[1..].contains(letter)
+    };
+    let rest = || words.iter().enumerate().skip(place + 1);
+    if let Some((option, tree)) = rest().find(|(_, tree)| takes_text(tree)) {
+        // `-c{{ … }}`: the option and the text are one word.
+        if tree.as_value().is_none() {
+            return Some(Script::Word(option));
+        }
+        let text = words.iter().enumerate().skip(option + 1).find(|(_, tree)| !is_option(tree));
+        return Some(text.map_or(Script::Next, |(place, _)| Script::Word(place)));
     }
-    let option = words.iter().position(|tree| {
-        word(tree).is_some_and(|word| {
-            word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')
-        })
-    })?;
-    (option + 1 < words.len()).then_some(option + 1)
+    let has_file = rest().any(|(_, tree)| !is_option(tree));
+    (!has_file).then_some(Script::Stdin)
 }
 
 fn is_template(tree: &Tree) -> bool {

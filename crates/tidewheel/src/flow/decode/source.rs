@@ -1,10 +1,11 @@
 //! Sources: work by name, of its own, or another with changes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::super::definition::{FileFormat, FileWork, SourceView, Surroundings, Work};
 use super::super::keys;
-use super::super::problem::{Problem, nearest};
+use super::super::problem::Problem;
 use super::super::shape::{Kind, check};
 use super::super::yaml::{Map, Node, Value, merge};
 use super::{Decoder, fields};
@@ -16,13 +17,30 @@ const DEPTH_MAX: usize = 16;
 /// How much of a file is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// What a source comes to.
+pub(super) struct SourceWork {
+    pub work: Work,
+    /// What it says about its process.
+    pub surroundings: Surroundings,
+    /// Time for one attempt.
+    pub timeout: Option<Duration>,
+}
+
 impl Decoder<'_> {
+    /// Checks the sources that no step uses.
+    pub(super) fn check_unused(&mut self, sources: &BTreeMap<String, Node>) {
+        let used = self.used_sources.clone();
+        for (_, node) in sources.iter().filter(|(name, _)| !used.contains(*name)) {
+            self.source_work(node, sources);
+        }
+    }
+
     /// What a step with this source does, and what the source says about its process.
     pub(super) fn source_work(
         &mut self,
         node: &Node,
         sources: &BTreeMap<String, Node>,
-    ) -> Option<(Work, Surroundings)> {
+    ) -> Option<SourceWork> {
         let source = self.resolve(node, sources, 0)?;
         let map = fields::as_mapping(&source)?;
         let Some(kind) = fields::word(map, "type") else {
@@ -43,18 +61,19 @@ impl Decoder<'_> {
         let at = map.get("configuration").unwrap_or(&source);
         let checked = Node { value: Value::Map(configuration.clone()), span: at.span };
         check(&checked, &Kind::Object(shape), "`configuration`", self.problems);
-        match kind.as_str() {
-            "process" => self.process_source(configuration),
-            "rest" | "http" => {
-                let work = self.request(configuration, "configuration")?;
-                Some((Work::Http(Box::new(work)), Surroundings::default()))
+        let mut surroundings = Surroundings::default();
+        let mut timeout = None;
+        let work = match kind.as_str() {
+            "process" => {
+                let (work, around) = self.process_source(configuration)?;
+                (surroundings, timeout) = (around, fields::duration(configuration, "timeout"));
+                work
             }
-            "env" => {
-                let names = fields::texts(configuration, "vars");
-                Some((Work::Env(names), Surroundings::default()))
-            }
-            _ => Some((Work::File(self.file(configuration)?), Surroundings::default())),
-        }
+            "rest" | "http" => Work::Http(Box::new(self.request(configuration, "configuration")?)),
+            "env" => Work::Env(fields::texts(configuration, "vars")),
+            _ => Work::File(self.file(configuration)?),
+        };
+        Some(SourceWork { work, surroundings, timeout })
     }
 
     /// The definition of a source, with what it is based on merged in.
@@ -71,7 +90,10 @@ impl Decoder<'_> {
         }
         match &node.value {
             Value::Text(name) => match sources.get(name.as_str()) {
-                Some(found) => self.resolve(found, sources, depth + 1),
+                Some(found) => {
+                    self.used_sources.insert(name.as_str().to_owned());
+                    self.resolve(found, sources, depth + 1)
+                }
                 None if TYPES.contains(&name.as_str()) => Some(plain(node)),
                 None => {
                     self.unknown_source(node, name.as_str(), sources);
@@ -94,7 +116,7 @@ impl Decoder<'_> {
         let text = format!("there is no source `{name}`");
         let problem = Problem::error("unknown-source", text).at(node.span);
         let known = || sources.keys().map(String::as_str).chain(TYPES);
-        self.problems.push(match nearest(name, known()) {
+        self.problems.push(match self.problems.nearest(name, known()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint(format!("known: {}", known().collect::<Vec<_>>().join(", "))),
         });

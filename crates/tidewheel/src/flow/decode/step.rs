@@ -1,13 +1,16 @@
 //! One step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::super::definition::{
-    Cache, ChildFlow, Dependency, OutputRule, Place, Step, StepOutput, Surroundings, Work,
+    Cache, ChildFlow, Dependency, Foreach, OutputRule, Place, Step, StepOutput, Surroundings,
+    Treatment, Work,
 };
 use super::super::problem::Problem;
 use super::super::query::Query;
 use super::super::yaml::{Map, Node, Value};
+use super::source::SourceWork;
 use super::{Decoder, fields};
 
 /// What a step can do; exactly one of them.
@@ -35,18 +38,22 @@ impl Decoder<'_> {
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         self.with_names(&names, |decoder| {
-            let (work, from_source) = decoder.work(node, map, &name, sources)?;
+            let SourceWork { work, surroundings: from_source, timeout } =
+                decoder.work(node, map, &name, sources)?;
+            decoder.check_parallel(map, foreach.as_ref(), &work);
             let own = decoder.surroundings(map);
             let surroundings = laid_over(own, from_source);
+            let input = map.get("input").map(|node| decoder.tree(node, "input"));
+            decoder.check_program_text(map, &work, surroundings.stdin.as_ref(), input.as_ref());
             Some(Step {
                 description: fields::owned(map, "description"),
                 tags: fields::texts(map, "tags"),
                 place,
                 after: decoder.explicit(map),
-                treatment: decoder.step_treatment(map, &work, sources),
+                treatment: decoder.step_treatment(map, timeout),
                 span: name_node.span,
                 surroundings,
-                input: map.get("input").map(|node| decoder.tree(node, "input")),
+                input,
                 outputs: decoder.outputs(map),
                 when: map.get("when").and_then(|node| decoder.expression(node, "when")),
                 foreach,
@@ -55,6 +62,16 @@ impl Decoder<'_> {
                 work,
             })
         })
+    }
+
+    /// The tasks of called flows cannot be counted together yet.
+    fn check_parallel(&mut self, map: &Map, foreach: Option<&Foreach>, work: &Work) {
+        let is_bounded = foreach.is_some_and(|foreach| foreach.parallel.is_some());
+        if let (true, Work::Flow(_), Some(node)) = (is_bounded, work, map.get("foreach")) {
+            let text = "`parallel` cannot bound how many flows are called at once";
+            let problem = Problem::error("contradiction", text).at(node.span);
+            self.problems.push(problem.hint("name a limit in the steps of the called flow"));
+        }
     }
 
     fn check_name(&mut self, name: &str, node: &Node) {
@@ -78,8 +95,9 @@ impl Decoder<'_> {
         map: &Map,
         name: &str,
         sources: &BTreeMap<String, Node>,
-    ) -> Option<(Work, Surroundings)> {
-        let said: Vec<&str> = WORKS.into_iter().filter(|word| map.get(word).is_some()).collect();
+    ) -> Option<SourceWork> {
+        let is_said = |word: &&str| map.get(word).is_some_and(|node| !node.is_null());
+        let said: Vec<&str> = WORKS.into_iter().filter(is_said).collect();
         let kind = match said[..] {
             [kind] => kind,
             [] => {
@@ -106,7 +124,7 @@ impl Decoder<'_> {
             "wait" => Work::Wait(self.wait(value)?),
             _ => Work::Flow(self.child(value, map)?),
         };
-        Some((work, Surroundings::default()))
+        Some(SourceWork { work, surroundings: Surroundings::default(), timeout: None })
     }
 
     fn child(&mut self, node: &Node, map: &Map) -> Option<ChildFlow> {
@@ -133,20 +151,9 @@ impl Decoder<'_> {
     }
 
     /// How the step is treated; a source's own timeout counts where the step has none.
-    fn step_treatment(
-        &mut self,
-        map: &Map,
-        work: &Work,
-        sources: &BTreeMap<String, Node>,
-    ) -> super::super::definition::Treatment {
+    fn step_treatment(&mut self, map: &Map, timeout: Option<Duration>) -> Treatment {
         let mut treatment = self.treatment(map);
-        if treatment.attempt_timeout.is_none() && matches!(work, Work::Process(_)) {
-            let source = map.get("source").and_then(|node| match &node.value {
-                Value::Text(name) => sources.get(name.as_str()),
-                _ => Some(node),
-            });
-            treatment.attempt_timeout = source.and_then(timeout_of);
-        }
+        treatment.attempt_timeout = treatment.attempt_timeout.or(timeout);
         treatment
     }
 
@@ -226,7 +233,7 @@ impl Decoder<'_> {
 
     fn cache(&mut self, node: &Node) -> Option<Cache> {
         let map = match &node.value {
-            Value::Bool(false) => return None,
+            Value::Bool(false) | Value::Null => return None,
             Value::Map(map) => map.clone(),
             _ => Map::default(),
         };
@@ -240,18 +247,12 @@ impl Decoder<'_> {
     }
 }
 
-fn timeout_of(source: &Node) -> Option<std::time::Duration> {
-    let map = fields::as_mapping(source)?;
-    fields::duration(fields::mapping(map, "configuration")?, "timeout")
-}
-
 /// What the step says of its process wins over what its source says.
 fn laid_over(own: Surroundings, source: Surroundings) -> Surroundings {
+    let names: BTreeSet<&str> = own.env.iter().map(|(name, _)| name.as_str()).collect();
     let mut env = source.env;
-    for (name, tree) in own.env {
-        env.retain(|(known, _)| *known != name);
-        env.push((name, tree));
-    }
+    env.retain(|(name, _)| !names.contains(name.as_str()));
+    env.extend(own.env);
     Surroundings {
         env,
         inherit: own.inherit.or(source.inherit),

@@ -1,17 +1,20 @@
 //! Steps whose work need not be done again: a fingerprint of all they depend on, and what they left
 //! the last time.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::context::Position;
 use super::end::Trouble;
+use super::process::words_of;
 use super::runner::FlowRunner;
-use crate::flow::definition::{Cache, CommandLine, Step, Work};
+use crate::flow::definition::{Cache, CommandLine, OutputRule, Step, StepOutput, Work};
 use crate::flow::template::Context;
 use crate::flow::tree::Tree;
 
@@ -23,6 +26,16 @@ pub(super) struct Prepared {
     entry: PathBuf,
     /// Patterns of files that the work makes.
     made: Vec<String>,
+    /// What the work left, if it was done before and all it made is as it was.
+    pub found: Option<Map<String, Json>>,
+}
+
+/// What is kept of a step's work.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    outputs: Map<String, Json>,
+    /// The files that the work made, each with the fingerprint of what is in it.
+    made: BTreeMap<String, String>,
 }
 
 impl FlowRunner {
@@ -36,14 +49,22 @@ impl FlowRunner {
         let (Some(cache), Some(folder)) = (&step.cache, &self.means.cache) else {
             return Ok(None);
         };
-        let from = self.folder_of(step, context)?;
+        let from = self.folder_of(position, context)?;
         let about = self.about_work(position, cache, context)?;
         let inputs = patterns(&cache.inputs, &from, context)?;
         let made = patterns(&cache.outputs, &from, context)?;
-        let fingerprint = move || fingerprint(&about, &inputs);
-        let fingerprint = tokio::task::spawn_blocking(fingerprint).await;
-        let fingerprint = fingerprint.map_err(|error| Trouble::passing(error.to_string()))??;
-        Ok(Some(Prepared { entry: folder.join(format!("{fingerprint}.json")), made }))
+        let read = match &step.work {
+            Work::File(file) => Some(from.join(file.path.render_text(context)?)),
+            _ => None,
+        };
+        let folder = folder.clone();
+        let prepare = move || {
+            let entry = folder.join(format!("{}.json", fingerprint(&about, &inputs, read)?));
+            let found = find(&entry, &made);
+            Ok(Some(Prepared { entry, made, found }))
+        };
+        let prepared = tokio::task::spawn_blocking(prepare).await;
+        prepared.map_err(|error| Trouble::passing(error.to_string()))?
     }
 
     /// Everything rendered that the work depends on.
@@ -58,6 +79,7 @@ impl FlowRunner {
             Some(tree) => tree.render(context).map_err(Trouble::from),
             None => Ok(Json::Null),
         };
+        let input = render(&step.input)?;
         let mut env = Map::new();
         for (name, tree) in position.scope.flow.env.iter().chain(&step.surroundings.env) {
             env.insert(name.clone(), tree.render(context)?);
@@ -65,34 +87,85 @@ impl FlowRunner {
         Ok(json!({
             "flow": self.flow.name,
             "step": position.name.to_string(),
-            "folder": self.folder_of(step, context)?,
-            "work": work(step, context)?,
+            "folder": self.folder_of(position, context)?,
+            "work": work(step, &input, context)?,
             "env": env,
             "stdin": render(&step.surroundings.stdin)?,
-            "input": render(&step.input)?,
+            "inherited": step.surroundings.inherit.as_deref().map(inherited),
+            "output_max": step.surroundings.output_max,
+            "input": input,
             "key": render(&cache.key)?,
-            "outputs": step.outputs.iter().map(|output| format!("{output:?}")).collect::<Vec<_>>(),
+            "outputs": step.outputs.iter().map(|it| about_output(it, context)).collect::<Json>(),
         }))
     }
 }
 
-fn work(step: &Step, context: &Context) -> Result<Json, Trouble> {
-    let render_all = |trees: &[Tree]| -> Result<Json, Trouble> {
-        let values: Result<Vec<Json>, _> = trees.iter().map(|tree| tree.render(context)).collect();
-        Ok(Json::Array(values?))
-    };
+fn work(step: &Step, input: &Json, context: &Context) -> Result<Json, Trouble> {
+    let input = Some(input).filter(|input| !input.is_null());
     Ok(match &step.work {
         Work::Process(process) => match &process.command {
             CommandLine::Shell { text, shell } => json!({ "run": text, "shell": shell }),
-            CommandLine::Argv(words) => json!({ "argv": render_all(words)? }),
+            CommandLine::Argv(trees) => json!({
+                "argv": words_of(process, trees, input, context)?,
+                "pass_to": format!("{:?}", process.pass_to),
+            }),
         },
-        Work::Http(request) => {
-            json!({ "http": request.url.render(context)?, "rest": format!("{:?}", request.method) })
-        }
-        Work::File(file) => json!({ "file": file.path.render(context)? }),
+        Work::Http(request) => json!({ "http": super::http::about(request, context)? }),
+        Work::File(file) => json!({
+            "file": file.path.render(context)?,
+            "format": file.format.map(|format| format!("{format:?}")),
+            "bytes_max": file.bytes_max,
+            "is_optional": file.is_optional,
+        }),
         Work::Env(names) => json!({ "env": super::context::variables(names) }),
         Work::Wait(_) | Work::Flow(_) => Json::Null,
     })
+}
+
+/// The variables of our own environment that a step names, a star at the end for any more letters.
+fn inherited(names: &[String]) -> Json {
+    let is_named = |name: &str| {
+        names.iter().any(|known| match known.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == known,
+        })
+    };
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| is_named(name))?;
+        Some((name, Json::String(value.to_string_lossy().into_owned())))
+    });
+    Json::Object(variables.collect::<BTreeMap<_, _>>().into_iter().collect())
+}
+
+/// How an output is made of the result, with all that is known before there is one.
+fn about_output(output: &StepOutput, context: &Context) -> Json {
+    let rule = match &output.value {
+        OutputRule::Raw => Json::Null,
+        OutputRule::Query(query) => json!({ "query": query.text() }),
+        OutputRule::Template(tree) => {
+            let mut values = BTreeMap::new();
+            tree.visit(&mut |leaf| {
+                for reference in leaf.template.references() {
+                    values.insert(reference.path.clone(), context.value_at(&reference.path));
+                }
+            });
+            let values: Vec<_> = values.into_iter().collect();
+            json!({ "template": source(tree), "values": values })
+        }
+    };
+    json!([output.name, rule])
+}
+
+/// A tree as it was written, wherever in the file that was.
+fn source(tree: &Tree) -> Json {
+    match tree {
+        Tree::Value(value) => json!({ "value": value }),
+        Tree::Text(leaf) => json!({ "text": leaf.template.text() }),
+        Tree::List(trees) => trees.iter().map(source).collect(),
+        Tree::Map(entries) => {
+            Json::Object(entries.iter().map(|(key, tree)| (key.clone(), source(tree))).collect())
+        }
+    }
 }
 
 fn patterns(trees: &[Tree], from: &Path, context: &Context) -> Result<Vec<String>, Trouble> {
@@ -104,10 +177,11 @@ fn patterns(trees: &[Tree], from: &Path, context: &Context) -> Result<Vec<String
     Ok(patterns)
 }
 
-fn fingerprint(about: &Json, inputs: &[String]) -> Result<String, Trouble> {
+fn fingerprint(about: &Json, inputs: &[String], read: Option<PathBuf>) -> Result<String, Trouble> {
     let mut hash = Sha256::new();
     hash.update(about.to_string());
-    let mut files = Vec::new();
+    // That a file to be read is not there is for the step to tell.
+    let mut files: Vec<PathBuf> = read.into_iter().filter(|path| path.is_file()).collect();
     for pattern in inputs {
         let found = glob::glob(pattern)
             .map_err(|error| Trouble::permanent(format!("cache: `{pattern}`: {error}")))?;
@@ -125,13 +199,62 @@ fn fingerprint(about: &Json, inputs: &[String]) -> Result<String, Trouble> {
     for path in files {
         hash.update(path.to_string_lossy().as_bytes());
         hash.update([0]);
-        let wrong = |error| Trouble::passing(format!("{}: {error}", path.display()));
-        let mut file = fs::File::open(&path).map_err(wrong)?;
-        let mut of_file = Sha256::new();
-        std::io::copy(&mut file, &mut HashWriter(&mut of_file)).map_err(wrong)?;
-        hash.update(of_file.finalize());
+        let of_file = hash_file(&path)
+            .map_err(|error| Trouble::passing(format!("{}: {error}", path.display())))?;
+        hash.update(of_file);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+fn hash_file(path: &Path) -> std::io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut fs::File::open(path)?, &mut HashWriter(&mut hash))?;
+    Ok(hash.finalize().into())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the work left, if it was done before and all it made is as it was.
+fn find(entry: &Path, made: &[String]) -> Option<Map<String, Json>> {
+    let entry: Entry = serde_json::from_slice(&fs::read(entry).ok()?).ok()?;
+    (hash_made(made)? == entry.made).then_some(entry.outputs)
+}
+
+/// What there is of files that the work makes; none if one is missing.
+fn hash_made(patterns: &[String]) -> Option<BTreeMap<String, String>> {
+    let mut hashes = BTreeMap::new();
+    for pattern in patterns {
+        let mut left: Vec<PathBuf> = glob::glob(pattern).ok()?.collect::<Result<_, _>>().ok()?;
+        if left.is_empty() {
+            return None;
+        }
+        while let Some(path) = left.pop() {
+            let name = path.to_string_lossy().into_owned();
+            if hashes.contains_key(&name) {
+                continue;
+            }
+            if hashes.len() >= FILES_MAX {
+                return None;
+            }
+            let hash = match fs::metadata(&path).ok()?.is_dir() {
+                false => hexadecimal(&hash_file(&path).ok()?),
+                true => {
+                    for inside in fs::read_dir(&path).ok()? {
+                        let inside = inside.ok()?;
+                        // A link to a folder may lead around in circles.
+                        if !inside.file_type().ok()?.is_symlink() {
+                            left.push(inside.path());
+                        }
+                    }
+                    String::new()
+                }
+            };
+            hashes.insert(name, hash);
+        }
+    }
+    Some(hashes)
 }
 
 struct HashWriter<'a>(&'a mut Sha256);
@@ -148,28 +271,21 @@ impl Write for HashWriter<'_> {
 }
 
 impl Prepared {
-    /// What the work left, if it was done before and what it made is still there.
-    pub fn found(&self) -> Option<Map<String, Json>> {
-        let is_there = |pattern: &String| {
-            glob::glob(pattern).is_ok_and(|mut found| found.any(|path| path.is_ok()))
-        };
-        if !self.made.iter().all(is_there) {
-            return None;
-        }
-        let bytes = fs::read(&self.entry).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
     /// Keeps what the work left. That it cannot be kept only means that it is done again.
-    pub fn keep(&self, outputs: &Map<String, Json>) {
-        let _ = self.write(outputs);
+    pub async fn keep(self, outputs: &Map<String, Json>) {
+        let outputs = outputs.clone();
+        let keep = move || {
+            let Some(made) = hash_made(&self.made) else { return };
+            let _ = self.write(&Entry { outputs, made });
+        };
+        let _ = tokio::task::spawn_blocking(keep).await;
     }
 
-    fn write(&self, outputs: &Map<String, Json>) -> std::io::Result<()> {
+    fn write(&self, entry: &Entry) -> std::io::Result<()> {
         let folder = self.entry.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let part = self.entry.with_extension(format!("{}.part", std::process::id()));
-        fs::write(&part, Json::Object(outputs.clone()).to_string())?;
+        fs::write(&part, serde_json::to_vec(entry)?)?;
         fs::rename(part, &self.entry)
     }
 }

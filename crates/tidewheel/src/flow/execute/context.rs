@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::end::Trouble;
 use super::outputs::FlowsLookup;
-use super::runner::FlowRunner;
+use super::runner::{FlowRunner, folder_of_flow};
 use crate::attempt::Attempt;
 use crate::flow::compile::{Role, Scope, Segment, TaskName, elements_of};
 use crate::flow::definition::{Flow, SourceView, Step, Work};
@@ -57,7 +57,7 @@ impl FlowRunner {
             "flow": self.flow.name,
             "step": position.name.to_string(),
             "attempt": attempt.number(),
-            "folder": self.folder.to_string_lossy(),
+            "folder": folder_of_flow(&position.scope.flow).to_string_lossy(),
         })
     }
 
@@ -77,7 +77,7 @@ impl FlowRunner {
             .with_lookup("flows", Arc::new(lookup))
             .with("params", Json::Object(self.params_of(scope)?.into_iter().collect()))
             .with("sources", sources(&scope.flow))
-            .with("secrets", self.secrets.to_json());
+            .with("secrets", self.secrets.to_json(&scope.flow));
         self.remember_context(path, &context);
         Ok(context)
     }

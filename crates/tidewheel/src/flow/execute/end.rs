@@ -29,6 +29,8 @@ pub(super) struct Success {
 pub(super) struct Trouble {
     pub outcome: Outcome,
     pub record: Box<AttemptRecord>,
+    /// Whether another side was asked and said no.
+    pub was_answered: bool,
 }
 
 impl Trouble {
@@ -49,7 +51,7 @@ impl Trouble {
     }
 
     pub fn of(outcome: Outcome) -> Self {
-        Self { outcome, record: Box::default() }
+        Self { outcome, record: Box::default(), was_answered: false }
     }
 
     /// It is not time yet.

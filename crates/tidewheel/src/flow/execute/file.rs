@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
+use super::context::Position;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
-use crate::flow::definition::{FileFormat, FileWork, Step};
+use crate::flow::definition::{FileFormat, FileWork};
 use crate::flow::load::parse_yaml;
 use crate::flow::template::Context;
 
@@ -16,10 +17,10 @@ impl FlowRunner {
     pub(super) async fn read_file(
         &self,
         work: &FileWork,
-        step: &Step,
+        position: &Position,
         context: &Context,
     ) -> Result<Success, Trouble> {
-        let path = self.folder_of(step, context)?.join(work.path.render_text(context)?);
+        let path = self.folder_of(position, context)?.join(work.path.render_text(context)?);
         let (format, bytes_max, is_optional) = (work.format, work.bytes_max, work.is_optional);
         let read = move || read(path, format, bytes_max, is_optional);
         let data = tokio::task::spawn_blocking(read).await;

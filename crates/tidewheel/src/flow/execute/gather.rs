@@ -13,7 +13,7 @@ use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
-use crate::flow::compile::{Draft, Role, waiting_for_elements};
+use crate::flow::compile::{Draft, Role, Words, waiting_for_elements};
 use crate::flow::definition::{Step, Work};
 use crate::run::{NewTask, Run};
 
@@ -23,16 +23,18 @@ impl FlowRunner {
         let run = run_of(attempt)?;
         let elements = self.elements(&position.scope, &position.step)?;
         let estimates = BTreeMap::new();
-        let mut draft = Draft::new(&self.params, &estimates);
+        let mut draft = Draft::new(&self.params, &estimates, self.flow.runner.on_error);
+        let words = Words::of_scope(&self.flow, &position.scope);
         let after = [position.name.to_string()];
         let count = elements.len() as u32;
-        let ends = draft.add_elements(&position.scope, &position.step, 0..count, &after)?;
+        let ends = draft.add_elements(&position.scope, &position.step, 0..count, &after, &words)?;
         let ends: HashSet<String> = ends.into_iter().collect();
         for (limit, units) in &draft.limits {
             let wheel = attempt.wheel();
             wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
         }
-        let waiting = waiting_for_elements(&self.flow, &position.scope, &position.step);
+        let tasks = (0..).map_while(|index| run.task_name(index));
+        let waiting = waiting_for_elements(&self.flow, &position.scope, &position.step, tasks);
         for task in draft.tasks {
             let is_end = ends.contains(&task.name);
             let mut new = NewTask::new(task.name).after(task.after).options(task.options);
@@ -59,6 +61,7 @@ impl FlowRunner {
         let name = format!("{prefix}{}", step.name);
         match (position.name.role, &step.foreach) {
             (Role::Step, Some(_)) => {
+                self.check_expander(&name, attempt)?;
                 let count = self.elements(&position.scope, &position.step)?.len();
                 let tasks: Vec<String> =
                     (0..count).map(|element| format!("{name}[{element}]")).collect();
@@ -69,6 +72,17 @@ impl FlowRunner {
                 self.collect(step, &format!("{name}[{element}]"), attempt)
             }
             _ => self.collect(step, &name, attempt),
+        }
+    }
+
+    /// There is nothing to gather if nobody could say what there is.
+    fn check_expander(&self, name: &str, attempt: &Attempt) -> Result<(), Trouble> {
+        let expander = run_of(attempt)?.task(&format!("{name}[]"));
+        let Ok(explained) = attempt.wheel().explain(expander) else { return Ok(()) };
+        match explained.facts.state {
+            TaskState::Succeeded => Ok(()),
+            TaskState::Skipped => Err(Trouble::skipped()),
+            state => Err(Trouble::permanent(format!("`{name}[]` is {state}"))),
         }
     }
 
@@ -118,7 +132,10 @@ impl FlowRunner {
         let wheel = attempt.wheel();
         let mut bad = Vec::new();
         for task in tasks {
-            let Ok(explained) = wheel.explain(run.task(task)) else { continue };
+            let Ok(explained) = wheel.explain(run.task(task)) else {
+                bad.push(task.as_str());
+                continue;
+            };
             let is_bad = matches!(
                 explained.facts.state,
                 TaskState::Failed | TaskState::Unknown | TaskState::Cancelled

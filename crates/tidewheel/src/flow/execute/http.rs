@@ -1,6 +1,6 @@
 //! Steps that send a request.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use tidewheel_core::id::AttemptId;
 
 use super::end::{Success, Trouble};
@@ -9,7 +9,7 @@ use crate::attempt::Attempt;
 use crate::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
 use crate::flow::definition::{HttpBody, HttpWork, Idempotency, InputMode};
 use crate::flow::template::Context;
-use crate::flow::tree::text_of;
+use crate::flow::tree::{Tree, text_of};
 use crate::store::AttemptRecord;
 
 impl FlowRunner {
@@ -25,9 +25,50 @@ impl FlowRunner {
         let id = AttemptId { task: attempt.id(), number: attempt.number() };
         match client.run(id, &request).await {
             Ok(end) => Ok(success(end, attempt)),
-            Err(failure) => Err(trouble(&failure)),
+            Err(failure) => Err(self.trouble(failure)),
         }
     }
+
+    /// What the other side said may be what it was told, and it is cut at some place.
+    fn trouble(&self, mut failure: HttpFailure) -> Trouble {
+        failure.message = self.secrets.mask_cut(&failure.message);
+        let code = failure.status.map(i32::from);
+        let tail = failure.excerpt.as_deref().map(|excerpt| self.secrets.mask_cut(excerpt));
+        let record = AttemptRecord { code, tail, ..AttemptRecord::default() };
+        let was_answered = failure.status.is_some();
+        Trouble { was_answered, ..Trouble::of(failure.outcome()).with_record(record) }
+    }
+}
+
+/// Everything of a request that its answer may depend on, the input of the step excepted.
+pub(super) fn about(work: &HttpWork, context: &Context) -> Result<Json, Trouble> {
+    let render = |tree: &Option<Tree>| match tree {
+        Some(tree) => tree.render(context).map_err(Trouble::from),
+        None => Ok(Json::Null),
+    };
+    let pairs = |pairs: &[(String, Tree)]| -> Result<Json, Trouble> {
+        let pair = |(name, tree): &(String, Tree)| Ok(json!([name, tree.render(context)?]));
+        pairs.iter().map(pair).collect()
+    };
+    let body = match &work.body {
+        HttpBody::None => Json::Null,
+        HttpBody::Json(tree) => json!({ "json": tree.render(context)? }),
+        HttpBody::Text { text, content_type } => {
+            json!({ "text": text.render(context)?, "type": render(content_type)? })
+        }
+    };
+    Ok(json!({
+        "url": work.url.render(context)?,
+        "method": render(&work.method)?,
+        "headers": pairs(&work.headers)?,
+        "query": pairs(&work.query)?,
+        "body": body,
+        "input_mode": format!("{:?}", work.input_mode),
+        "accept_status": work.accept_status,
+        "redirects": work.redirects,
+        "bytes_max": work.bytes_max,
+        "accepts_any_certificate": work.accepts_any_certificate,
+    }))
 }
 
 fn request(
@@ -123,11 +164,4 @@ fn success(end: HttpEnd, attempt: &Attempt) -> Success {
     let headers: Map<String, Json> =
         end.headers.into_iter().map(|(name, value)| (name, Json::String(value))).collect();
     Success { code: record.code, data, headers, record }
-}
-
-fn trouble(failure: &HttpFailure) -> Trouble {
-    let code = failure.status.map(i32::from);
-    let tail = failure.excerpt.clone();
-    let record = AttemptRecord { code, tail, ..AttemptRecord::default() };
-    Trouble::of(failure.outcome()).with_record(record)
 }

@@ -15,7 +15,7 @@ use crate::attempt::Attempt;
 use crate::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
 use crate::flow::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits};
 use crate::flow::template::Context;
-use crate::flow::tree::text_of;
+use crate::flow::tree::{Tree, text_of};
 
 /// How much of what a process writes can become outputs.
 const CAPTURE_MAX: u64 = 1 << 20;
@@ -66,7 +66,7 @@ impl FlowRunner {
         };
         let mut command = match &work.command {
             CommandLine::Shell { text, shell } => {
-                (self.means.told)(attempt.id(), text.lines().next().unwrap_or_default());
+                self.tell(attempt, text);
                 let command = ProcessCommand::shell(text.clone());
                 match shell {
                     Some(words) => command.shell_argv(words.clone()),
@@ -74,26 +74,11 @@ impl FlowRunner {
                 }
             }
             CommandLine::Argv(trees) => {
-                let context = match work.pass_to {
-                    PassTo::Template => with_input(context.clone(), input.as_ref()),
-                    _ => context.clone(),
-                };
-                let mut words = Vec::with_capacity(trees.len() + 1);
-                for tree in trees {
-                    words.push(match tree.render_text(&context) {
-                        // Names that are not there may be empty where the source says so.
-                        Err(error) if !work.is_strict && error.error.undefined.is_some() => {
-                            String::new()
-                        }
-                        rendered => rendered?,
-                    });
+                let words = words_of(work, trees, input.as_ref(), context)?;
+                if let (PassTo::Stdin, Some(input)) = (work.pass_to, &input) {
+                    stdin = Some(text_of(input));
                 }
-                match (work.pass_to, &input) {
-                    (PassTo::Argument, Some(input)) => words.push(text_of(input)),
-                    (PassTo::Stdin, Some(input)) => stdin = Some(text_of(input)),
-                    _ => {}
-                }
-                (self.means.told)(attempt.id(), &shown_command(work, &words).join(" "));
+                self.tell(attempt, &shown_command(work, &words).join(" "));
                 ProcessCommand::argv(words)
             }
         };
@@ -104,6 +89,12 @@ impl FlowRunner {
             command = command.stdin(Stdin::Bytes(Arc::from(text.into_bytes())));
         }
         self.surround(command, position, context, attempt)
+    }
+
+    /// Tells which command is started: its first line, without secrets.
+    fn tell(&self, attempt: &Attempt, command: &str) {
+        let shown = self.secrets.mask(command);
+        (self.means.told)(attempt.id(), shown.lines().next().unwrap_or_default());
     }
 
     /// Everything around the command itself.
@@ -122,7 +113,7 @@ impl FlowRunner {
             .variable("TIDEWHEEL_RUN_ID", attempt.id().run.to_string())
             .variable("TIDEWHEEL_STEP", position.name.to_string())
             .variable("TIDEWHEEL_ATTEMPT", attempt.number().to_string())
-            .cwd(self.folder_of(step, context)?)
+            .cwd(self.folder_of(position, context)?)
             .limits(limits_of(&step.surroundings.limits));
         if let Some(names) = &step.surroundings.inherit {
             command = command.inherit(usual_and(names));
@@ -141,6 +132,27 @@ impl FlowRunner {
         }
         Ok(command)
     }
+}
+
+/// A program and its arguments, the input among them where it is one.
+pub(super) fn words_of(
+    work: &ProcessWork,
+    trees: &[Tree],
+    input: Option<&Json>,
+    context: &Context,
+) -> Result<Vec<String>, Trouble> {
+    let context = match work.pass_to {
+        PassTo::Template => with_input(context.clone(), input),
+        _ => context.clone(),
+    };
+    let mut words = Vec::with_capacity(trees.len() + 1);
+    for tree in trees {
+        words.push(tree.render_text(&context)?);
+    }
+    if let (PassTo::Argument, Some(input)) = (work.pass_to, input) {
+        words.push(text_of(input));
+    }
+    Ok(words)
 }
 
 /// What flowtoy's command templates may name: the input, and the input as JSON.
@@ -242,7 +254,6 @@ mod tests {
         let work = |shown: Shown| ProcessWork {
             command: CommandLine::Argv(Vec::new()),
             pass_to: PassTo::Argument,
-            is_strict: true,
             shown,
         };
         let words = ["curl", "--token", "abc", "url"].map(str::to_owned);

@@ -16,6 +16,7 @@ use crate::attempt::Attempt;
 use crate::flow::compile::{Role, Scope, Segment};
 use crate::flow::definition::{Flow, OutputRule, Step, Work};
 use crate::flow::template::Context;
+use crate::flow::tree::starts_with;
 use crate::store::AttemptRecord;
 
 /// Carries out the attempts of one run of a flow.
@@ -26,8 +27,6 @@ pub struct FlowRunner {
     pub(super) secrets: Secrets,
     pub(super) outputs: Arc<Outputs>,
     pub(super) means: Arc<Means>,
-    /// The folder that relative paths start at, as an absolute path.
-    pub(super) folder: PathBuf,
     known: Mutex<Known>,
 }
 
@@ -36,6 +35,8 @@ pub struct FlowRunner {
 struct Known {
     contexts: HashMap<Vec<Segment>, Context>,
     elements: HashMap<Vec<Segment>, Arc<Vec<Json>>>,
+    /// Whether tasks of called flows have what they need, by name.
+    needs: HashMap<String, bool>,
 }
 
 impl FlowRunner {
@@ -48,8 +49,7 @@ impl FlowRunner {
         outputs: Arc<Outputs>,
         means: Arc<Means>,
     ) -> Self {
-        let folder = std::path::absolute(&flow.folder).unwrap_or_else(|_| flow.folder.clone());
-        Self { flow, params, secrets, outputs, means, folder, known: Mutex::default() }
+        Self { flow, params, secrets, outputs, means, known: Mutex::default() }
     }
 
     /// The flow.
@@ -89,7 +89,7 @@ impl FlowRunner {
     }
 
     fn conclude(&self, attempt: &Attempt, trouble: Trouble) -> Outcome {
-        let Trouble { mut outcome, mut record } = trouble;
+        let Trouble { mut outcome, mut record, .. } = trouble;
         if let Outcome::Failed(failure) = &mut outcome {
             failure.message = self.secrets.mask(&failure.message).into();
             record.error = Some(failure.message.to_string());
@@ -102,9 +102,12 @@ impl FlowRunner {
     }
 
     fn keep(&self, attempt: &Attempt, record: AttemptRecord) {
+        let masked = |text: Option<String>| text.map(|text| self.secrets.mask(&text));
         (self.means.record)(AttemptRecord {
             task: attempt.id(),
             attempt: attempt.number(),
+            error: masked(record.error),
+            tail: masked(record.tail),
             ..record
         });
     }
@@ -119,9 +122,12 @@ impl FlowRunner {
             return Err(Trouble::skipped());
         }
         let context = self.context(&position, attempt)?;
-        // Gathering nothing is right for elements whose conditions did not hold.
+        // Gathering nothing is right for elements whose conditions did not hold, and a condition on
+        // the element is for each of them to look at.
         let gathers = self.gathers(&position);
-        if !gathers && !holds(&position.step, &context)? {
+        let is_for_elements =
+            position.name.role == Role::Expand && is_about_element(&position.step);
+        if !gathers && !is_for_elements && !holds(&position.step, &context)? {
             return Err(Trouble::skipped());
         }
         if position.name.role == Role::Expand {
@@ -132,14 +138,14 @@ impl FlowRunner {
             return Ok((AttemptRecord::default(), self.gather(&position, attempt)?));
         }
         let work = self.prepare_cache(&position, &context).await?;
-        if let Some(outputs) = work.as_ref().and_then(|cache| cache.found()) {
+        if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
             let record = AttemptRecord { outcome: Some("cached".into()), ..Default::default() };
             return Ok((record, outputs));
         }
         let success = self.work(&position, &context, attempt).await?;
         let outputs = self.take_outputs(&position.step, &success, &context)?;
         if let Some(cache) = work {
-            cache.keep(&outputs);
+            cache.keep(&outputs).await;
         }
         Ok((success.record, outputs))
     }
@@ -173,8 +179,8 @@ impl FlowRunner {
             Work::Env(names) => {
                 Ok(Success { data: super::context::variables(names), ..Success::default() })
             }
-            Work::File(file) => self.read_file(file, step, context).await,
-            Work::Wait(wait) => self.wait(wait, step, context, attempt).await,
+            Work::File(file) => self.read_file(file, position, context).await,
+            Work::Wait(wait) => self.wait(wait, position, context, attempt).await,
             Work::Flow(_) => Ok(Success::default()),
         }
     }
@@ -227,23 +233,36 @@ impl FlowRunner {
         self.known().elements.insert(path, Arc::clone(elements));
     }
 
+    pub(super) fn known_needs(&self, task: &str) -> Option<bool> {
+        self.known().needs.get(task).copied()
+    }
+
+    pub(super) fn remember_needs(&self, task: String, has_all: bool) {
+        self.known().needs.insert(task, has_all);
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder a step runs in.
-    pub(super) fn folder_of(&self, step: &Step, context: &Context) -> Result<PathBuf, Trouble> {
-        match &step.surroundings.cwd {
-            Some(tree) => Ok(self.folder.join(Path::new(&tree.render_text(context)?))),
-            None => Ok(self.folder.clone()),
+    /// The folder a step runs in: that of the file it stands in, unless it names another.
+    pub(super) fn folder_of(
+        &self,
+        position: &Position,
+        context: &Context,
+    ) -> Result<PathBuf, Trouble> {
+        let folder = folder_of_flow(&position.scope.flow);
+        match &position.step.surroundings.cwd {
+            Some(tree) => Ok(folder.join(Path::new(&tree.render_text(context)?))),
+            None => Ok(folder),
         }
     }
 
-    /// Whether the flows around call this one at all: the conditions of the calls.
-    pub(super) fn is_called(&self, scope: &Scope) -> Result<bool, Trouble> {
+    /// Whether the flows around call this one at all: the places and conditions of the calls.
+    pub(super) fn is_called(&self, scope: &Scope, attempt: &Attempt) -> Result<bool, Trouble> {
         let Some((segment, step)) = scope.calls.last() else { return Ok(true) };
         let Some(around) = scope.around(&self.flow) else { return Ok(true) };
-        if !self.is_called(&around)? {
+        if !self.is_called(&around, attempt)? || !self.is_followed(&around, step.place, attempt) {
             return Ok(false);
         }
         let mut context = self.scope_context(&around)?;
@@ -252,6 +271,11 @@ impl FlowRunner {
         }
         holds(step, &context)
     }
+}
+
+/// The folder of a flow's file.
+pub(super) fn folder_of_flow(flow: &Flow) -> PathBuf {
+    std::path::absolute(&flow.folder).unwrap_or_else(|_| flow.folder.clone())
 }
 
 impl Success {
@@ -276,6 +300,13 @@ impl Success {
         }
         context
     }
+}
+
+/// Whether the condition of a step is about one of its elements.
+fn is_about_element(step: &Step) -> bool {
+    let (Some(when), Some(foreach)) = (&step.when, &step.foreach) else { return false };
+    let mut references = when.template.references().iter();
+    references.any(|it| starts_with(it, &foreach.variable) || starts_with(it, "index"))
 }
 
 /// Whether the condition of a step holds.

@@ -3,6 +3,7 @@
 //! Masking itself is in the process executor.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
@@ -11,11 +12,13 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::executor::process::Masker;
+use crate::executor::process::{MaskStream, Masker};
 use crate::flow::definition::{Flow, Secret, SecretOrigin};
 
 /// Nothing that is a secret is longer.
 const BYTES_MAX: usize = 64 << 10;
+/// The least of a secret that is one itself.
+const PART_MIN: usize = 4;
 
 /// Why a secret could not be fetched. It never says what it is.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +65,8 @@ pub enum SecretError {
 /// The secrets of a run.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    values: BTreeMap<String, String>,
+    /// By the file of the flow that names them, and by name.
+    values: BTreeMap<(PathBuf, String), String>,
     masker: Option<Arc<Masker>>,
 }
 
@@ -79,7 +83,7 @@ impl Secrets {
         let masker = match texts.is_empty() {
             true => None,
             false => Some(Arc::new(Masker::new(texts).map_err(|error| SecretError::Unusable {
-                secret: "?".to_owned(),
+                secret: culprit(&values),
                 why: error.to_string(),
             })?)),
         };
@@ -90,10 +94,10 @@ impl Secrets {
         self.masker.as_ref()
     }
 
-    pub(super) fn to_json(&self) -> Json {
-        Json::Object(
-            self.values.iter().map(|(name, it)| (name.clone(), it.clone().into())).collect(),
-        )
+    /// Those that a flow names.
+    pub(super) fn to_json(&self, flow: &Flow) -> Json {
+        let own = self.values.iter().filter(|((file, _), _)| *file == flow.file);
+        Json::Object(own.map(|((_, name), value)| (name.clone(), value.clone().into())).collect())
     }
 
     /// The text without secrets.
@@ -102,6 +106,18 @@ impl Secrets {
             Some(masker) => String::from_utf8_lossy(&masker.mask(text.as_bytes())).into_owned(),
             None => text.to_owned(),
         }
+    }
+
+    /// A text that may have been cut, without secrets: the beginning of one at its end is one too.
+    pub(super) fn mask_cut(&self, text: &str) -> String {
+        let Some(masker) = &self.masker else { return text.to_owned() };
+        let mut stream = MaskStream::new(Arc::clone(masker));
+        let mut masked = stream.push(text.as_bytes()).to_vec();
+        match stream.finish() {
+            end if end.len() < PART_MIN => masked.extend_from_slice(end),
+            _ => masked.extend_from_slice(b"***"),
+        }
+        String::from_utf8_lossy(&masked).into_owned()
     }
 
     /// Whether a secret is in the text.
@@ -116,10 +132,14 @@ impl fmt::Debug for Secrets {
     }
 }
 
-fn fetch_into(flow: &Flow, values: &mut BTreeMap<String, String>) -> Result<(), SecretError> {
+fn fetch_into(
+    flow: &Flow,
+    values: &mut BTreeMap<(PathBuf, String), String>,
+) -> Result<(), SecretError> {
     for secret in &flow.secrets {
-        if !values.contains_key(&secret.name) {
-            values.insert(secret.name.clone(), fetch(secret)?);
+        let key = (flow.file.clone(), secret.name.clone());
+        if let Entry::Vacant(place) = values.entry(key) {
+            place.insert(fetch(secret)?);
         }
     }
     for step in &flow.steps {
@@ -128,6 +148,15 @@ fn fetch_into(flow: &Flow, values: &mut BTreeMap<String, String>) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// The secret that cannot be masked, or all where it is not a single one's fault.
+fn culprit(values: &BTreeMap<(PathBuf, String), String>) -> String {
+    let mut used = values.iter().filter(|(_, value)| !value.is_empty());
+    match used.find(|(_, value)| Masker::new([value]).is_err()) {
+        Some(((_, name), _)) => name.clone(),
+        None => values.keys().map(|(_, name)| name.as_str()).collect::<Vec<_>>().join("`, `"),
+    }
 }
 
 fn fetch(secret: &Secret) -> Result<String, SecretError> {

@@ -25,22 +25,57 @@ impl FlowRunner {
         position: &Position,
         attempt: &Attempt,
     ) -> Result<bool, Trouble> {
-        if !self.is_called(&position.scope)? {
+        let Position { scope, step, .. } = position;
+        if !self.is_called(scope, attempt)? || !self.is_followed(scope, step.place, attempt) {
             return Ok(false);
         }
-        if position.step.place == Place::Flow {
-            return Ok(true);
+        Ok(scope.calls.is_empty() || self.has_what_it_needs(scope, step, attempt))
+    }
+
+    /// Whether the steps of a flow at this place stand so that a step which follows them, or is one
+    /// of them, has its turn.
+    pub(super) fn is_followed(&self, scope: &Scope, place: Place, attempt: &Attempt) -> bool {
+        if place == Place::Flow {
+            return true;
         }
-        let standing = self.standing(&position.scope, attempt);
+        let standing = self.standing(scope, attempt);
         // A flow that was not called because something before it failed is not followed either.
-        if !standing.has_run && !position.scope.calls.is_empty() {
-            return Ok(false);
+        if !standing.has_run && !scope.calls.is_empty() {
+            return false;
         }
-        Ok(match position.step.place {
+        match place {
             Place::OnSuccess => !standing.has_failed,
             Place::OnFailure => standing.has_failed,
             Place::Finally | Place::Flow => true,
-        })
+        }
+    }
+
+    /// Whether a step of a called flow has what it needs there. The scheduler starts it either way.
+    fn has_what_it_needs(&self, scope: &Scope, step: &Step, attempt: &Attempt) -> bool {
+        let name = format!("{}{}", scope.prefix(), step.name);
+        if let Some(known) = self.known_needs(&name) {
+            return known;
+        }
+        let said = &step.treatment;
+        let goes_on = said.on_dependency_error.or(said.on_error) == Some(OnError::Continue);
+        let mut needed = step.after.iter().filter_map(|it| scope.flow.step(&it.step));
+        let has_all = goes_on || needed.all(|needed| self.is_met(scope, needed, attempt));
+        self.remember_needs(name, has_all);
+        has_all
+    }
+
+    /// Whether a step of a called flow has succeeded, or had nothing to do although it could.
+    fn is_met(&self, scope: &Scope, needed: &Step, attempt: &Attempt) -> bool {
+        let Some(run) = attempt.run() else { return true };
+        let task = run.task(&format!("{}{}", scope.prefix(), needed.name));
+        let Ok(explained) = attempt.wheel().explain(task) else { return true };
+        match (explained.facts.state, explained.facts.reason) {
+            (TaskState::Succeeded, _) => true,
+            (TaskState::Skipped, Reason::Condition) => {
+                self.has_what_it_needs(scope, needed, attempt)
+            }
+            _ => false,
+        }
     }
 
     fn standing(&self, scope: &Scope, attempt: &Attempt) -> Standing {

@@ -6,10 +6,11 @@ use serde_json::json;
 use tidewheel_core::input::Outcome;
 use tidewheel_core::time::Timestamp;
 
+use super::context::Position;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
-use crate::flow::definition::{Step, Wait, WaitFor};
+use crate::flow::definition::{Wait, WaitFor};
 use crate::flow::instant;
 use crate::flow::template::Context;
 
@@ -20,7 +21,7 @@ impl FlowRunner {
     pub(super) async fn wait(
         &self,
         wait: &Wait,
-        step: &Step,
+        position: &Position,
         context: &Context,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
@@ -41,7 +42,7 @@ impl FlowRunner {
                 }
             }
             WaitFor::File(tree) => {
-                let path = self.folder_of(step, context)?.join(tree.render_text(context)?);
+                let path = self.folder_of(position, context)?.join(tree.render_text(context)?);
                 match path.try_exists() {
                     Ok(true) => Ok(Success { data: json!(path), ..Success::default() }),
                     Ok(false) => Err(Trouble::postponed(wait.every)),
@@ -49,8 +50,9 @@ impl FlowRunner {
                 }
             }
             WaitFor::Http(request) => match self.send(request, None, context, attempt).await {
-                // What can never succeed is not waited for.
-                Err(trouble) if !is_hopeless(&trouble.outcome) => {
+                // A request that is wrong in itself is not waited for; that the other side says no
+                // may change.
+                Err(trouble) if trouble.was_answered || !is_permanent(&trouble.outcome) => {
                     Err(Trouble::postponed(wait.every))
                 }
                 other => other,
@@ -75,10 +77,8 @@ impl FlowRunner {
     }
 }
 
-/// Whether a request is wrong in itself; that the other side says no may change.
-fn is_hopeless(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(failure) if failure.permanent
-        && !failure.message.starts_with("HTTP status"))
+fn is_permanent(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if failure.permanent)
 }
 
 fn now() -> Timestamp {

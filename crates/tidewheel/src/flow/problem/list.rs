@@ -2,6 +2,7 @@
 //!
 //! How they are shown is in [`super::render`] and [`super::json`].
 
+use super::nearest::nearest;
 use super::report::{Problem, Severity};
 
 /// How many problems are kept; more are only counted.
@@ -57,6 +58,16 @@ impl Problems {
         self.errors += other.errors - kept_errors;
         self.warnings += other.warnings - (other.kept.len() - kept_errors);
         self.extend(other.kept);
+    }
+
+    /// The nearest of the known words, as long as anybody will read it: with thousands of mistakes,
+    /// looking for each would take too long.
+    pub(crate) fn nearest<'a>(
+        &self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        if self.len() < KEPT_MAX { nearest(word, known) } else { None }
     }
 
     /// The ones that were kept, by file and position.

@@ -41,6 +41,11 @@ impl Query {
         Ok(Self { read: Arc::new((text.to_owned(), part)) })
     }
 
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.read.0
+    }
+
     /// What the query finds in a value: null where there is nothing.
     pub fn search(&self, value: &Value) -> Result<Value, QueryError> {
         search::search(&self.read.1, value)

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::print;
 use super::value::{Data, Lookup, Value};
 
 /// The names a template can use, with their values; cheap to build for every rendering.
@@ -31,6 +32,18 @@ impl Context {
     #[must_use]
     pub fn with_lookup(self, name: &str, lookup: Arc<dyn Lookup>) -> Self {
         self.with(name, lookup)
+    }
+
+    /// What a name with keys behind it stands for, where it is there.
+    pub fn value_at(&self, path: &[String]) -> Option<serde_json::Value> {
+        let (name, keys) = path.split_first()?;
+        let mut value = self.get(name)?.clone();
+        for key in keys {
+            let index = key.parse().ok().filter(|_| matches!(value, Value::List(_)));
+            value = value.member(&index.map_or_else(|| Value::text(key), Value::Integer))?;
+        }
+        let mut bytes_left = usize::MAX;
+        print::to_json(&value, &mut bytes_left).ok()
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Value> {

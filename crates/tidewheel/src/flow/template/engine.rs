@@ -29,12 +29,13 @@ pub(super) type Functions = BTreeMap<String, Arc<Function>>;
 pub struct Engine {
     limits: Limits,
     functions: Arc<Functions>,
+    is_lenient: bool,
 }
 
 impl Engine {
     /// An engine whose templates stay within these limits.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, functions: Arc::default() }
+        Self { limits, functions: Arc::default(), is_lenient: false }
     }
 
     /// Adds a function that templates can call. It has to bound its own work.
@@ -49,6 +50,12 @@ impl Engine {
     ) -> Self {
         Arc::make_mut(&mut self.functions).insert(name.to_owned(), Arc::new(function));
         self
+    }
+
+    /// The same, but what is not there is nothing instead of an error.
+    #[must_use]
+    pub fn lenient(&self) -> Self {
+        Self { is_lenient: true, ..self.clone() }
     }
 
     /// Reads a text in which parts between braces are filled in.
@@ -133,6 +140,17 @@ struct Compiled {
 }
 
 impl Template {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.compiled.text
+    }
+
+    /// What stands before the first part that is filled in.
+    pub fn literal_start(&self) -> &str {
+        let text = &self.compiled.text;
+        text.find("{{").or_else(|| text.find("{%")).map_or(text, |end| &text[..end])
+    }
+
     /// Whether there is nothing to fill in: it comes out as it was written.
     pub fn is_literal(&self) -> bool {
         self.compiled.is_literal
@@ -183,7 +201,9 @@ impl Template {
 
     fn evaluator<'a>(&'a self, context: &'a Context) -> Evaluator<'a> {
         let Compiled { text, engine, .. } = &*self.compiled;
-        Evaluator::new(text, context, &engine.functions, &engine.limits)
+        let mut evaluator = Evaluator::new(text, context, &engine.functions, &engine.limits);
+        evaluator.is_lenient = engine.is_lenient;
+        evaluator
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Evaluator<'a> {
     /// What is being written: the result, and on top of it what statements catch.
     pub(super) outputs: Vec<String>,
     pub(super) output_bytes_max: usize,
+    /// Whether what is not there is nothing instead of an error.
+    pub(super) is_lenient: bool,
 }
 
 /// The names of a template, or of a macro while it is called.
@@ -53,6 +55,7 @@ impl<'a> Evaluator<'a> {
             environments: vec![Environment { frames: vec![Vec::new()], parent: None }],
             outputs: vec![String::new()],
             output_bytes_max: limits.output_bytes_max,
+            is_lenient: false,
         }
     }
 
@@ -68,6 +71,7 @@ impl<'a> Evaluator<'a> {
             Value::Undefined(missing) if matches!(missing.reason, MissingReason::NoElse) => {
                 Ok(Value::Null)
             }
+            Value::Undefined(_) if self.is_lenient => Ok(Value::Null),
             Value::Undefined(missing) => Err(print::undefined(self.source, &missing)),
             value => Ok(value),
         }

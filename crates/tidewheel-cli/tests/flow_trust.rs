@@ -1,0 +1,351 @@
+//! What a run may be trusted with: results that are not stale, secrets that are not told, waits
+//! that wait, and an end when somebody insists.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use common::{Scratch, is_alive, stderr, stdout, wait_until};
+use serde_json::Value;
+
+const SECRET: &str = "s3cr3t-value-of-the-test";
+
+/// A server that tells everything it was told, and says no until it is told otherwise.
+struct Echo {
+    address: String,
+    says_yes: Arc<AtomicBool>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Echo {
+    fn start(says_yes: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let echo =
+            Self { address, says_yes: Arc::new(AtomicBool::new(says_yes)), asked: Arc::default() };
+        let (says_yes, asked) = (Arc::clone(&echo.says_yes), Arc::clone(&echo.asked));
+        // It ends with the process of the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                answer(stream.unwrap(), says_yes.load(Ordering::SeqCst), &asked);
+            }
+        });
+        echo
+    }
+
+    fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+/// Answers one request with all that was sent, short lines first.
+fn answer(stream: TcpStream, says_yes: bool, asked: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream);
+    let mut said = Vec::new();
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let line = line.trim_end().to_owned();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(": ")
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.parse().unwrap();
+        }
+        said.push(line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    said.push(String::from_utf8(body).unwrap());
+    // Whatever differs from time to time is not told.
+    said.retain(|line| !line.to_ascii_lowercase().starts_with("tidewheel-attempt"));
+    said.retain(|line| !line.to_ascii_lowercase().starts_with("idempotency-key"));
+    let said = said.join("\n");
+    asked.lock().unwrap().push(said.clone());
+    let status = if says_yes { "200 OK" } else { "404 Not Found" };
+    write!(
+        reader.get_mut(),
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{said}",
+        said.len(),
+    )
+    .unwrap();
+}
+
+/// Files under a folder that hold a text.
+fn files_with(text: &str, folder: &Path) -> String {
+    stdout(&Command::new("grep").args(["-rla", text]).arg(folder).output().unwrap())
+}
+
+fn reason(result: &Value, step: &str) -> String {
+    result["steps"][step]["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_answer_that_echoes_a_secret_does_not_tell_it() {
+    let scratch = Scratch::new("trust-echo");
+    let server = Echo::start(false);
+    scratch.file("token", SECRET);
+    // In the second one the message is cut in the middle of the secret.
+    let padding = "x".repeat(200 - "GET /".len() - SECRET.len() / 2);
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            r#"
+secrets: {{ token: {{ file: token }} }}
+flow:
+  - name: ask
+    http:
+      url: "http://{0}/"
+      headers: {{ x-token: "{{{{ secrets.token }}}}" }}
+    on_error: continue
+  - name: cut
+    http:
+      url: "http://{0}/{padding}{{{{ secrets.token }}}}"
+    on_error: continue
+"#,
+            server.address,
+        ),
+    );
+    for level in ["info", "debug"] {
+        let output = scratch.run(&["run", &file, "--log-level", level]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let told = stdout(&output) + &stderr(&output);
+        assert!(told.contains("x-token: ***"), "{told}");
+        assert!(!told.contains("s3cr3t"), "{told}");
+    }
+    assert_eq!(server.count(), 4);
+    assert!(server.asked.lock().unwrap().iter().all(|said| said.contains(SECRET)));
+    let shown = stdout(&scratch.run(&["show", "last", "--format", "json"]));
+    assert!(shown.contains("404") && !shown.contains("s3cr3t"), "{shown}");
+    assert_eq!(files_with("s3cr3t", &scratch.data()), "");
+}
+
+#[test]
+fn a_command_is_shown_without_secrets() {
+    let scratch = Scratch::new("trust-command");
+    scratch.file("token", SECRET);
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            r#"
+secrets: {{ token: {{ file: token }} }}
+flow:
+  - {{ name: words, argv: [echo, "a{{{{ secrets.token }}}}b"] }}
+  - {{ name: text, run: "echo c{SECRET}d" }}
+"#
+        ),
+    );
+    let output = scratch.run(&["run", &file, "--log-level", "debug"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = stdout(&output) + &stderr(&output);
+    assert!(told.contains("$ echo c***d"), "{told}");
+    assert!(!told.contains("s3cr3t"), "{told}");
+}
+
+#[test]
+fn a_secret_that_is_too_short_is_named() {
+    let scratch = Scratch::new("trust-short");
+    scratch.file("long", "long enough");
+    scratch.file("pin", "123");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+secrets: { a: { file: long }, pin: { file: pin } }
+flow: [{ name: a, run: 'true' }]
+",
+    );
+    let output = scratch.run(&["run", &file]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("`pin`"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("123"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_wait_for_an_answer_outlasts_a_no() {
+    let scratch = Scratch::new("trust-wait");
+    let server = Echo::start(false);
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "
+flow:
+  - name: up
+    wait: {{ http: 'http://{}/ready', every: 20ms }}
+  - name: wrong
+    wait: {{ http: 'gopher://nowhere/', every: 20ms }}
+    on_error: continue
+",
+            server.address
+        ),
+    );
+    let running = scratch.start(&["run", &file, "--format", "json"]);
+    wait_until("it was asked three times", || server.count() >= 3);
+    server.says_yes.store(true, Ordering::SeqCst);
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["steps"]["up"]["state"], "succeeded");
+    // What is wrong in itself is not waited for.
+    assert_eq!(result["steps"]["wrong"]["state"], "failed");
+}
+
+#[test]
+fn a_cached_step_is_done_again_if_what_it_made_has_changed() {
+    let scratch = Scratch::new("trust-made");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - name: build
+    cache: { inputs: [in.txt], outputs: [out.txt, folder] }
+    run: cp in.txt out.txt; mkdir -p folder/deep; cp in.txt folder/deep/copy
+",
+    );
+    let run = |text: &str| {
+        scratch.file("in.txt", text);
+        let result = scratch.json(&["run", &file]);
+        assert_eq!(scratch.read("out.txt"), text);
+        assert_eq!(scratch.read("folder/deep/copy"), text);
+        reason(&result, "build")
+    };
+    assert_eq!(run("v1"), "");
+    assert_eq!(run("v2"), "");
+    assert_eq!(run("v1"), "");
+    assert_eq!(run("v1"), "cached");
+    scratch.file("folder/deep/copy", "by hand");
+    assert_eq!(run("v1"), "");
+    assert_eq!(run("v1"), "cached");
+    scratch.file("folder/more", "by hand");
+    assert_eq!(run("v1"), "");
+}
+
+#[test]
+fn a_cache_knows_all_that_a_result_depends_on() {
+    let scratch = Scratch::new("trust-fingerprint");
+    let server = Echo::start(true);
+    scratch.file("data.json", "[1]");
+    let text = format!(
+        r#"
+params: {{ x: one }}
+sources: {{ numbers: {{ type: file, configuration: {{ path: data.json }} }} }}
+flow:
+  - {{ name: out, cache: true, run: echo base, outputs: {{ v: "{{{{ stdout | trim }}}}-{{{{ params.x }}}}" }} }}
+  - {{ name: method, cache: true, http: {{ url: "http://{0}/", method: "{{{{ 'PUT' if params.x == 'one' else 'POST' }}}}" }}, outputs: {{ v: "{{{{ data }}}}" }} }}
+  - {{ name: body, cache: true, http: {{ url: "http://{0}/", method: POST, json: {{ q: "{{{{ params.x }}}}" }} }}, outputs: {{ v: "{{{{ data }}}}" }} }}
+  - {{ name: header, cache: true, http: {{ url: "http://{0}/", headers: {{ x-q: "{{{{ params.x }}}}" }} }}, outputs: {{ v: "{{{{ data }}}}" }} }}
+  - {{ name: query, cache: true, http: {{ url: "http://{0}/", query: {{ k: "{{{{ params.x }}}}" }} }}, outputs: {{ v: "{{{{ data }}}}" }} }}
+  - {{ name: inherit, cache: true, inherit: [MY_*], run: "echo $MY_VARIABLE", outputs: {{ v: "{{{{ stdout }}}}" }} }}
+  - {{ name: read, cache: true, source: numbers, outputs: {{ v: "{{{{ data }}}}" }} }}
+  - name: each
+    foreach: ["{{{{ params.x }}}}"]
+    cache: true
+    run: echo base
+    outputs: {{ v: "{{{{ item }}}}" }}
+  - {{ name: other, cache: true, run: echo base, outputs: {{ v: "{{{{ stdout | trim }}}}" }} }}
+"#,
+        server.address
+    );
+    let file = scratch.file("flow.yaml", &text);
+    let run = |x: &str, variable: &str| -> Value {
+        let mut command = scratch.command(&["run", &file, "--format", "json", "--param"]);
+        let output = command.arg(format!("x={x}")).env("MY_VARIABLE", variable).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let steps = ["out", "method", "body", "header", "query", "inherit", "read", "each[0]", "other"];
+    let cached = |result: &Value| -> Vec<&str> {
+        steps.into_iter().filter(|step| reason(result, step) == "cached").collect()
+    };
+    let first = run("one", "a");
+    assert_eq!(cached(&first), [""; 0]);
+    let again = run("one", "a");
+    assert_eq!(cached(&again), steps);
+    assert_eq!(again["outputs"], first["outputs"]);
+
+    // The same flow, its lines moved.
+    scratch
+        .file("flow.yaml", &format!("# more\n\n{}", text.replace("name: other", "name:  other")));
+    assert_eq!(cached(&run("one", "a")), steps);
+
+    scratch.file("data.json", "[2]");
+    let other = run("two", "b");
+    assert_eq!(cached(&other), ["other"]);
+    let value = |step: &str| other["outputs"][step]["v"].to_string();
+    assert_eq!(value("out"), "\"base-two\"");
+    for step in ["body", "header", "query", "each"] {
+        assert!(value(step).contains("two"), "{step}: {}", value(step));
+    }
+    assert!(value("method").contains("POST") && value("inherit").contains('b'));
+    assert_eq!(value("read"), "[2]");
+}
+
+#[test]
+fn an_insisted_end_ends_clean_up_that_hangs() {
+    let scratch = Scratch::new("trust-end");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: work, run: 'echo $$ > work.part; mv work.part work; exec sleep 1000' }
+  - { name: next, depends_on: [work], run: 'true' }
+finally:
+  - { name: tidy, run: 'echo $$ > tidy.part; mv tidy.part tidy; exec sleep 1000' }
+",
+    );
+    // Which signals come before clean-up runs, which while it does, and how it ends.
+    let cases: [(&[&str], &str, i32); 3] =
+        [(&["TERM"], "TERM", 143), (&["INT", "TERM"], "INT", 130), (&["TERM"], "INT", 130)];
+    for (before, last, code) in cases {
+        let _ = std::fs::remove_file(scratch.path("work"));
+        let _ = std::fs::remove_file(scratch.path("tidy"));
+        let running = scratch.start(&["run", &file]);
+        scratch.wait_for("work");
+        for signal in before {
+            running.signal(signal);
+            let state = || scratch.json(&["show", "last"])["steps"]["next"]["state"].clone();
+            wait_until("the wish is heard", || state() == "cancelled");
+        }
+        scratch.wait_for("tidy");
+        running.signal(last);
+        let state = || scratch.json(&["show", "last"])["state"].clone();
+        wait_until("the run has ended", || state() == "cancelled");
+        let output = running.output();
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(!is_alive(&scratch.read("work")) && !is_alive(&scratch.read("tidy")));
+        let shown = scratch.json(&["show", "last"]);
+        assert_eq!(shown["state"], "cancelled");
+        assert_eq!(shown["steps"]["tidy"]["state"], "cancelled");
+    }
+}
+
+#[test]
+fn clean_up_is_spared_by_a_single_wish() {
+    let scratch = Scratch::new("trust-spare");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: work, run: 'touch work; exec sleep 1000' }
+finally:
+  - { name: tidy, run: 'touch tidy; while [ ! -e go ]; do sleep 0.02; done; touch tidied' }
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("work");
+    running.signal("TERM");
+    scratch.wait_for("tidy");
+    scratch.file("go", "");
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    assert!(scratch.path("tidied").exists());
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["tidy"]["state"], "succeeded");
+}
