@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tidewheel::Timestamp;
+use tidewheel::{RunId, Timestamp};
 
 /// Rows whose columns stand under each other.
 #[derive(Debug)]
@@ -42,6 +42,14 @@ impl<const N: usize> fmt::Display for Table<N> {
         Ok(())
     }
 }
+
+/// As much of a run's id as tells it from others: the instant it was accepted at.
+pub(crate) fn short_id(id: RunId) -> String {
+    id.to_string().chars().take(SHORT_ID).collect()
+}
+
+/// Ids begin with the milliseconds at which they were made, in so many letters.
+const SHORT_ID: usize = 13;
 
 /// A span of time in at most two units.
 pub(crate) fn span(time: Duration) -> String {

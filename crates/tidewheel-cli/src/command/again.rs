@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Disk, Flow, FlowOrder, ReadText, load};
+use tidewheel::flow::{Disk, Flow, FlowOrder, ReadText, Secrets, load};
 use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
 use tidewheel::{RunId, TaskState};
@@ -23,7 +23,7 @@ use crate::session::{
     Beginning, RunResultView, Session, SessionOptions, Takeover, find_run, flow_of, params_again,
     report_problems, result_of,
 };
-use crate::text::{difference, harmless};
+use crate::text::{difference, harmless, short_id};
 use crate::ui::Ui;
 
 /// Run again what did not succeed in a run
@@ -120,11 +120,11 @@ fn check_ended(view: &RunResultView) -> Result<(), CommandError> {
     if !summary.is_live {
         return Ok(());
     }
-    let id = summary.id.to_string();
+    let (id, short) = (summary.id, short_id(summary.id));
     let error = CommandError::new(ErrorKind::Conflict, anyhow!("run {id} has not ended"));
     Err(match view.is_abandoned {
         true => error
-            .hint(format!("resume it, or cancel it first: tidewheel resume {}", &id[..8]))
+            .hint(format!("resume it, or cancel it first: tidewheel resume {short}"))
             .hint("an interrupted run is cancelled when it is resumed"),
         false => error.hint("cancel it first, or wait until it has ended"),
     })
@@ -275,10 +275,10 @@ fn ended(ui: &Ui, view: &RunResultView) -> Result<u8, CommandError> {
         say(ui, id, "succeeded")?;
         return Ok(0);
     }
-    let text = id.to_string();
+    let short = short_id(id);
     let error = anyhow!("run {id} has ended: {}", view.state());
     Err(CommandError::new(ErrorKind::Conflict, error)
-        .hint(format!("tidewheel retry {}  runs what is left in a new run", &text[..8])))
+        .hint(format!("tidewheel retry {short}  runs what is left in a new run")))
 }
 
 /// Goes on with the runs of a dead process, and watches the one that was asked for.
@@ -295,6 +295,8 @@ fn take_over(
     let workers = how.max_workers.unwrap_or(u32::MAX).min(order.max_workers);
     let options = SessionOptions::new(ui, workers);
     let port = status_port(how)?;
+    // Without its secrets a run that is taken over would only fail.
+    Secrets::fetch(flow).map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
     // Whoever paused it wants it to go on now. Commands are followed in their order, so that one to
     // pause it that nobody has followed yet does not win.
     match folder.send(id, RunCommand::Resume) {
@@ -317,7 +319,7 @@ fn take_over(
                 attempts_max: attempts_max(flow),
                 ended: ended.map(|task| task.index).collect(),
             };
-            watch(&session, &run, notices, beginning, port)?
+            watch(ui, &session, &run, notices, beginning, port)?
         }
         // It ended between reading and taking over.
         None => crate::session::Ending::Own,

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use serde_json::{Map, Value as Json};
 use tidewheel::flow::{Flow, FlowOrder};
 use tidewheel::store::sqlite::{DataFolder, Durability};
-use tidewheel::store::{RunFilter, RunKind};
+use tidewheel::store::{RunFilter, RunKind, TaskSummary};
 use tidewheel::{Run, TaskState};
 
 use crate::cli::Format;
@@ -19,10 +19,11 @@ use crate::live::Level;
 use crate::output::write_atomically;
 use crate::session::{
     Beginning, Ending, RunResultView, Session, SessionOptions, StoredStatus, Takeover, Watch,
-    find_run, load_files, params_of, result_of,
+    find_run, flow_of, load_files, params_of, result_of,
 };
 use crate::status::{StatusPort, StatusServer};
 use crate::suggest::nearest;
+use crate::text::short_id;
 use crate::ui::Ui;
 
 /// Steps at once where nobody says otherwise.
@@ -210,7 +211,7 @@ pub(crate) fn start(
         attempts_max: attempts_max(flow),
         ended: BTreeSet::new(),
     };
-    let ending = watch(&session, &run, notices, beginning, port)?;
+    let ending = watch(ui, &session, &run, notices, beginning, port)?;
     let id = run.id();
     drop(run);
     session.close();
@@ -219,6 +220,7 @@ pub(crate) fn start(
 
 /// Watches a run to its end, and shows its state to others if asked to.
 pub(crate) fn watch(
+    ui: &Ui,
     session: &Session,
     run: &Run,
     notices: tidewheel::NoticeStream,
@@ -234,10 +236,10 @@ pub(crate) fn watch(
             }
             None => None,
         };
-        let watch = Watch::new(session, run.clone(), notices, beginning);
         if let Some(status) = &status {
-            watch.note(format!("status at http://{}/status", status.address()));
+            ui.note(&format!("status at http://{}/status", status.address()));
         }
+        let watch = Watch::new(session, run.clone(), notices, beginning);
         let ending = watch.until_end().await;
         if let Some(status) = status {
             status.stop().await;
@@ -290,10 +292,17 @@ fn unless_left(printed: Result<(), CommandError>) -> Result<(), CommandError> {
 
 /// What people can do about a run that did not go well.
 fn advise(ui: &Ui, view: &RunResultView) {
-    let id = view.detail.summary.id.to_string();
-    let short = &id[..id.len().min(8)];
-    let failed = view.detail.tasks.iter().find(|task| task.state == TaskState::Failed);
-    if let Some(task) = failed {
+    let short = short_id(view.detail.summary.id);
+    let flow = flow_of(&view.detail).ok().and_then(|order| order.flow().ok());
+    // Rather one that the flow did not expect to fail, and rather the work than who gathers it.
+    let is_tolerated = |task: &TaskSummary| {
+        flow.as_ref()
+            .and_then(|flow| flow.step_of_task(&task.name))
+            .is_some_and(|it| it.is_tolerated())
+    };
+    let failed = view.detail.tasks.iter().filter(|task| task.state == TaskState::Failed);
+    let worst = failed.min_by_key(|task| (is_tolerated(task), task.attempts == 0, task.at));
+    if let Some(task) = worst {
         ui.note(&format!("hint: tidewheel logs {short} {}", quoted(&task.name)));
     }
     ui.note(&format!("hint: tidewheel retry {short}  runs what is left"));

@@ -8,7 +8,7 @@ use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
 use crate::session::{RunResultView, find_run, reason_words, result_of, run_state, task_state};
-use crate::text::{Table, ago, harmless, span};
+use crate::text::{Table, ago, harmless, short_id, span};
 use crate::ui::Ui;
 
 /// List runs, newest first
@@ -87,10 +87,9 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
     }
     let mut table = Table::new(["RUN", "FLOW", "STATE", "STARTED", "TOOK", "STEPS"]);
     for run in &runs {
-        let id = run.id.to_string();
         let took = run.ended_at.map(|ended| span(ended.since(run.accepted_at)));
         table.row([
-            id[..8].to_owned(),
+            short_id(run.id),
             harmless(run.name.as_deref().unwrap_or("-")),
             state(run).to_owned(),
             ago(run.accepted_at),
@@ -180,8 +179,8 @@ fn text(view: &RunResultView) -> String {
     }
     lines.push(table.to_string());
     if view.is_abandoned {
-        let id = summary.id.to_string();
-        lines.push(format!("\nnobody runs it: tidewheel resume {} goes on with it", &id[..8]));
+        let id = short_id(summary.id);
+        lines.push(format!("\nnobody runs it: tidewheel resume {id} goes on with it"));
     }
     lines.join("\n")
 }

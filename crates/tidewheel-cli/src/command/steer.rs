@@ -12,6 +12,7 @@ use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
 use crate::session::{find_run, flow_of, task_of};
+use crate::text::short_id;
 use crate::ui::Ui;
 use crate::value;
 
@@ -79,9 +80,8 @@ fn send(
             ui.print(&json!({ "run_id": id.to_string(), "asked": what }).to_string())?;
         }
         _ if is_abandoned => {
-            let text = id.to_string();
             ui.print(&format!("{id}: will be {what} when it is resumed"))?;
-            ui.note(&format!("hint: nobody runs it; tidewheel resume {}", &text[..8]));
+            ui.note(&format!("hint: nobody runs it; tidewheel resume {}", short_id(id)));
         }
         _ => ui.print(&format!("{id}: {what}"))?,
     }

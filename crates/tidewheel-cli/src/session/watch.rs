@@ -152,11 +152,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Says something that people should know.
-    pub fn note(&self, text: String) {
-        self.display.tell(Event::Note(text));
-    }
-
     /// Watches until the run has ended.
     pub async fn until_end(mut self) -> Result<Ending, CommandError> {
         let mut signals = Signals::new()?;
@@ -173,7 +168,10 @@ impl<'a> Watch<'a> {
                         break Some(result);
                     },
                     // What was missed is caught up with at the end.
-                    Some(Err(_)) => {}
+                    Some(Err(lagged)) => {
+                        let text = format!("{} events came too fast to be shown", lagged.0);
+                        self.display.tell(Event::Note(text));
+                    }
                     None => break None,
                 },
                 wish = signals.next() => self.follow(wish),
