@@ -111,7 +111,7 @@ const ERRORS: &[Row] = &[
 const WARNINGS: &[Row] = &[
     ("deprecated", "flow:\n  - { name: a, run: x, output: [{ name: o, type: json }] }\n", (2, 50), "the old word for `type: raw`"),
     ("dynamic-reference", "params: { s: a }\nflow:\n  - { name: a, run: x }\n  - { name: b, argv: [echo, '{{ flows[params.s] }}'] }\n", (4, 33), "name the steps in `depends_on`"),
-    ("no-effect", "sources:\n  s: { type: process, configuration: { command: date, shell: true } }\n", (2, 61), "use `run:`"),
+    ("no-effect", "sources:\n  s: { type: process, configuration: { command: date, shell: true } }\n", (2, 62), "use `run:`"),
     ("template-in-shell", "flow:\n  - name: a\n    source: { type: process, configuration: { command: [sh, -c, 'echo {{ input }}'], pass_to: template } }\n", (3, 56), "use `run:` with `env:`"),
     ("yaml-leading-zero", "params: { n: 012 }\n", (1, 14), "0o12 for an octal number"),
 ];
