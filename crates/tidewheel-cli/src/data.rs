@@ -35,6 +35,11 @@ impl DataArgs {
         })
     }
 
+    /// Whether there is a folder, or one was asked for by name.
+    pub fn is_there(&self, ui: &Ui) -> Result<bool, CommandError> {
+        Ok(self.data.is_some() || self.path(ui)?.join("tidewheel.db").exists())
+    }
+
     /// Opens a folder that must be there.
     pub fn open_existing(&self, ui: &Ui) -> Result<DataFolder, CommandError> {
         self.check_existing(ui)?;

@@ -960,3 +960,76 @@ flow:
     scratch.file("go", "");
     assert_eq!(running.output().status.code(), Some(0));
 }
+
+#[test]
+fn a_step_that_may_have_taken_effect_is_run_again_only_by_its_name() {
+    let scratch = Scratch::new("run-unknown");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - name: pay
+    at_most_once: true
+    run: echo paid >> ledger; touch started; while [ ! -e go ]; do sleep 0.02; done
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    let resumed = scratch.run(&["resume", "last"]);
+    assert_eq!(resumed.status.code(), Some(1));
+    let text = stderr(&resumed);
+    assert!(text.contains("nobody can say whether it took effect"), "{text}");
+    assert!(!text.contains("tidewheel retry"), "{text}");
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["pay"]["state"], "unknown");
+    let refused = scratch.run(&["retry", "last"]);
+    assert_eq!(refused.status.code(), Some(6));
+    assert!(stderr(&refused).contains("--from pay"), "{}", stderr(&refused));
+    assert_eq!(scratch.read("ledger"), "paid\n");
+    scratch.file("go", "");
+    assert_eq!(scratch.json(&["retry", "last", "--from", "pay"])["state"], "succeeded");
+    assert_eq!(scratch.read("ledger"), "paid\npaid\n");
+}
+
+#[test]
+fn a_run_that_nobody_runs_is_ended_without_doing_anything_of_it() {
+    let scratch = Scratch::new("run-end-left");
+    let file = scratch.file(
+        "flow.yaml",
+        "flow: [{ name: a, run: 'echo a >> ledger; touch started; while [ ! -e go ]; do sleep 0.02; done' }, { name: b, run: echo b >> ledger, depends_on: [a] }]",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    scratch.file("go", "");
+    scratch.json(&["cancel", "last"]);
+    assert_eq!(scratch.json(&["show", "last"])["state"], "cancelled");
+    assert_eq!(scratch.read("ledger"), "a\n");
+    assert_eq!(scratch.run(&["resume", "last"]).status.code(), Some(5));
+}
+
+#[test]
+fn a_step_that_waits_for_somebody_says_so_and_how_to_answer() {
+    let scratch = Scratch::new("run-asks");
+    let file = scratch.file(
+        "flow.yaml",
+        "flow: [{ name: ask, wait: { approval: 'Ship it?', every: 50ms } }, { name: other, run: touch other }]",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("other");
+    let why = || scratch.json(&["explain", "last", "ask"])["steps"][0]["why"].to_string();
+    wait_until("it says what it waits for", || why().contains("waits for approval: Ship it?"));
+    assert!(why().contains("tidewheel approve"), "{}", why());
+    scratch.json(&["approve", "last", "ask"]);
+    assert_eq!(running.output().status.code(), Some(0));
+}
+
+#[test]
+fn where_nothing_ran_yet_there_are_no_runs() {
+    let scratch = Scratch::new("run-none");
+    assert_eq!(scratch.json(&["runs"]), json!({ "runs": [] }));
+    assert_eq!(stdout(&scratch.run(&["runs"])), "no runs yet\n");
+    assert!(!scratch.data().exists());
+}

@@ -17,8 +17,10 @@ use crate::cli::Format;
 use crate::command::run::{
     RunArgs, attempts_max, expectations, finish, level, start, status_port, watch,
 };
+use crate::command::runs;
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
+use crate::live::Level;
 use crate::session::{
     Beginning, RunResultView, Session, SessionOptions, Takeover, find_run, flow_of, params_again,
     report_problems, result_of,
@@ -90,6 +92,7 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
         check_part(&flow, &order, step)?;
         first.push(step.clone());
     }
+    refuse_unknown(&view, &flow, args.from.as_deref())?;
     let plan = Again::new(&view, &order, &flow, &first);
     if ui.format(Format::Human) == Format::Human && !how.quiet || args.dry_run {
         plan.show(ui, &view)?;
@@ -140,6 +143,25 @@ fn check_part(flow: &Flow, order: &FlowOrder, step: &str) -> Result<(), CommandE
     }
     let error = anyhow!("step `{step}` is not in the part of the flow that was run");
     Err(CommandError::usage(error).hint(format!("tidewheel run --from '{step}' makes a new run")))
+}
+
+/// A step that may have taken effect is run again only if that is asked for by its name.
+fn refuse_unknown(
+    view: &RunResultView,
+    flow: &Flow,
+    from: Option<&str>,
+) -> Result<(), CommandError> {
+    let asked = from.map(|step| flow.descendants(step)).unwrap_or_default();
+    let unknown = view.detail.tasks.iter().find(|task| {
+        let step = task.name.split(['[', '/']).next().unwrap_or_default();
+        task.state == TaskState::Unknown && !asked.contains(step)
+    });
+    let Some(task) = unknown else { return Ok(()) };
+    let name = harmless(&task.name);
+    let error = anyhow!("nobody can say whether step `{name}` took effect");
+    let short = short_id(view.detail.summary.id);
+    Err(CommandError::new(ErrorKind::Refused, error)
+        .hint(format!("see for yourself; if it did not: tidewheel retry {short} --from {name}")))
 }
 
 /// What is run again, and what is used as it was left.
@@ -307,6 +329,7 @@ fn take_over(
     session.prepare(flow);
     let expected = expectations(folder, &flow.name)?;
     let notices = session.wheel.notices();
+    let mut is_watched = true;
     let ending = match session.wheel.find_run(id) {
         Some(run) => {
             run.resume();
@@ -321,10 +344,18 @@ fn take_over(
             };
             watch(ui, &session, &run, notices, beginning, port)?
         }
-        // It ended between reading and taking over.
-        None => crate::session::Ending::Own,
+        // There was nothing left to do, so there is nothing to watch.
+        None => {
+            is_watched = false;
+            crate::session::Ending::Own
+        }
     };
     session.close();
+    if !is_watched && level(how, ui) != Level::Quiet {
+        let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
+        let view = result_of(folder, &reader, find_run(folder, &reader, &id.to_string())?)?;
+        ui.note(&runs::text(&view));
+    }
     finish(ui, folder, &id.to_string(), ending, how)
 }
 
@@ -351,7 +382,7 @@ fn check_unchanged(order: &FlowOrder) -> Result<(), CommandError> {
     Err(CommandError::new(ErrorKind::Refused, error)
         .excerpt(changes)
         .hint("--as-started goes on with the files as they were")
-        .hint("`tidewheel retry --new-files` makes a new run of the files as they are"))
+        .hint("or end it with `tidewheel cancel`, and make a new run of the files as they are"))
 }
 
 fn say(ui: &Ui, id: RunId, what: &str) -> Result<(), CommandError> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use tidewheel::flow::Flow;
 use tidewheel::store::{RunDetail, TaskSummary};
-use tidewheel::{LimitSpec, TaskState};
+use tidewheel::{LimitSpec, Reason, TaskState};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
 use crate::session::{RunResultView, find_run, reason_words, result_of, task_of, task_state};
-use crate::text::{ago, harmless, until};
+use crate::text::{ago, harmless, short_id, until};
 use crate::ui::Ui;
 
 /// Say why steps of a run have not started, failed, or were skipped
@@ -105,6 +105,7 @@ impl<'a> Scene<'a> {
             TaskState::Delayed => {
                 let next = task.until.map_or_else(|| "later".to_owned(), until);
                 match &task.error {
+                    _ if task.reason == Reason::Postponed => self.wait(task, &next),
                     Some(error) => format!("it is tried again {next}, after: {}", harmless(error)),
                     None => format!("it starts {next}"),
                 }
@@ -128,6 +129,20 @@ impl<'a> Scene<'a> {
     }
 
     /// What a task waits for that has all it needs.
+    /// What a step that waits is waiting for.
+    fn wait(&self, task: &TaskSummary, next: &str) -> String {
+        let what = self.flow.as_ref().and_then(|flow| flow.step_of_task(&task.name)?.waits_for());
+        let what = what.unwrap_or_else(|| "waits".to_owned());
+        let asks = self.flow.as_ref().is_some_and(|flow| flow.asks(&task.name));
+        match asks {
+            true => {
+                let (run, name) = (short_id(self.view.detail.summary.id), harmless(&task.name));
+                format!("it {}; say `tidewheel approve {run} '{name}'`", harmless(&what))
+            }
+            false => format!("it {}; the next look is {next}", harmless(&what)),
+        }
+    }
+
     fn turn(&self, task: &TaskSummary) -> String {
         if self.view.is_abandoned {
             return "nobody runs the run".to_owned();

@@ -1,7 +1,7 @@
 //! `tidewheel run`: runs a flow, shows how it goes, and says what it came to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use tidewheel::flow::{Flow, FlowOrder};
 use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
-use tidewheel::{Run, TaskState};
+use tidewheel::{Run, TaskId, TaskState};
 
 use crate::cli::Format;
 use crate::command::plan;
@@ -18,8 +18,8 @@ use crate::error::{CommandError, ErrorKind};
 use crate::live::Level;
 use crate::output::write_atomically;
 use crate::session::{
-    Beginning, Ending, RunResultView, Session, SessionOptions, StoredStatus, Takeover, Watch,
-    find_run, flow_of, load_files, params_of, result_of,
+    Beginning, Ending, RunResultView, STREAMS, Session, SessionOptions, StoredStatus, Takeover,
+    Watch, find_run, flow_of, load_files, log_path, params_of, result_of,
 };
 use crate::status::{StatusPort, StatusServer};
 use crate::suggest::nearest;
@@ -277,7 +277,7 @@ pub(crate) fn finish(
         unless_left(ui.print(&format!("{:#}", value())))?;
     }
     if view.state() != "succeeded" && ui.format(Format::Human) == Format::Human && !how.quiet {
-        advise(ui, &view);
+        advise(ui, &view, &folder.logs_dir());
     }
     Ok(ending.exit_code(view.exit_code()))
 }
@@ -291,7 +291,7 @@ fn unless_left(printed: Result<(), CommandError>) -> Result<(), CommandError> {
 }
 
 /// What people can do about a run that did not go well.
-fn advise(ui: &Ui, view: &RunResultView) {
+fn advise(ui: &Ui, view: &RunResultView, logs: &Path) {
     let short = short_id(view.detail.summary.id);
     let flow = flow_of(&view.detail).ok().and_then(|order| order.flow().ok());
     // Rather one that the flow did not expect to fail, and rather the work than who gathers it.
@@ -302,10 +302,22 @@ fn advise(ui: &Ui, view: &RunResultView) {
     };
     let failed = view.detail.tasks.iter().filter(|task| task.state == TaskState::Failed);
     let worst = failed.min_by_key(|task| (is_tolerated(task), task.attempts == 0, task.at));
-    if let Some(task) = worst {
+    let has_log = |task: &TaskSummary| {
+        let id = TaskId { run: view.detail.summary.id, index: task.index };
+        let mut paths = STREAMS.iter().map(|stream| log_path(logs, id, task.attempts, stream));
+        paths.any(|path| path.exists())
+    };
+    if let Some(task) = worst.filter(|task| has_log(task)) {
         ui.note(&format!("hint: tidewheel logs {short} {}", quoted(&task.name)));
     }
-    ui.note(&format!("hint: tidewheel retry {short}  runs what is left"));
+    let unknown = view.detail.tasks.iter().find(|task| task.state == TaskState::Unknown);
+    match unknown {
+        Some(task) => {
+            let name = quoted(&task.name);
+            ui.note(&format!("hint: see whether {name} took effect; nobody else can say"));
+        }
+        None => ui.note(&format!("hint: tidewheel retry {short}  runs what is left")),
+    }
 }
 
 fn quoted(name: &str) -> String {

@@ -59,6 +59,13 @@ impl StateWord {
 }
 
 pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
+    if !args.data.is_there(ui)? {
+        match ui.format(Format::Human) {
+            Format::Json => ui.print(&json!({ "runs": [] }).to_string())?,
+            Format::Human => ui.print("no runs yet")?,
+        }
+        return Ok(0);
+    }
     let folder = args.data.open_existing(ui)?;
     let failed = |error| folder_error(error, folder.path());
     let (live, states) = args.state.map(StateWord::filter).unwrap_or_default();
@@ -151,7 +158,7 @@ pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn text(view: &RunResultView) -> String {
+pub(crate) fn text(view: &RunResultView) -> String {
     let summary = &view.detail.summary;
     let name = harmless(summary.name.as_deref().unwrap_or("-"));
     let mut lines = vec![format!("{} {name}: {}", summary.id, view.state())];

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::json;
-use tidewheel::TaskId;
 use tidewheel::flow::Answer;
 use tidewheel::store::{RunCommand, TaskSummary};
+use tidewheel::{RunId, TaskId};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
-use crate::session::{find_run, flow_of, task_of};
+use crate::session::{end_left, find_run, flow_of, task_of};
 use crate::text::short_id;
 use crate::ui::Ui;
 use crate::value;
@@ -56,8 +56,28 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
+    let folder = args.data.open_existing(ui)?;
+    let failed = |error| folder_error(error, folder.path());
+    let reader = folder.reader().map_err(failed)?;
+    let summary = find_run(&folder, &reader, &args.run)?.summary;
+    if let Some(shard) = &summary.shard
+        && folder.is_left(shard).map_err(failed)?
+    {
+        end_left(folder.clone(), shard, summary.id)?;
+        return said(ui, summary.id, "cancelled");
+    }
     let command = RunCommand::Cancel { grace: args.grace };
     send(ui, &args.run, &args.data, command, "cancelled")
+}
+
+fn said(ui: &Ui, id: RunId, what: &str) -> Result<u8, CommandError> {
+    match ui.format(Format::Human) {
+        Format::Json => {
+            ui.print(&json!({ "run_id": id.to_string(), "asked": what }).to_string())?
+        }
+        Format::Human => ui.print(&format!("{id}: {what}"))?,
+    }
+    Ok(0)
 }
 
 fn send(
@@ -76,14 +96,11 @@ fn send(
     let shard = detail.summary.shard.unwrap_or_default();
     let is_abandoned = folder.is_left(&shard).map_err(failed)?;
     match ui.format(Format::Human) {
-        Format::Json => {
-            ui.print(&json!({ "run_id": id.to_string(), "asked": what }).to_string())?;
-        }
-        _ if is_abandoned => {
+        Format::Human if is_abandoned => {
             ui.print(&format!("{id}: will be {what} when it is resumed"))?;
             ui.note(&format!("hint: nobody runs it; tidewheel resume {}", short_id(id)));
         }
-        _ => ui.print(&format!("{id}: {what}"))?,
+        _ => return said(ui, id, what),
     }
     Ok(0)
 }

@@ -76,9 +76,15 @@ impl Screen {
         // Terminals break lines that have become too long into several rows.
         let rows = self.shown.iter().map(|line| line.width.div_ceil(width.max(1)).max(1)).sum();
         up(&mut bytes, rows);
-        if rows > 0 {
-            bytes.push_str(CLEAR_BELOW);
+        // Line by line: a screen that is cleared from its first line on is kept by some terminals
+        // in what can be scrolled back to, and a frame has no business there.
+        for row in 0..rows {
+            bytes.push_str(CLEAR_LINE);
+            if row + 1 < rows {
+                down(&mut bytes, 1);
+            }
         }
+        up(&mut bytes, rows.saturating_sub(1));
         self.shown.clear();
         bytes
     }

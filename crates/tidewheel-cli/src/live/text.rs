@@ -205,6 +205,9 @@ pub(crate) fn about(duration: Duration) -> String {
 
 /// A time still to come, rounded up so that nothing is due before it happens.
 pub(crate) fn until(duration: Duration) -> String {
+    if !duration.is_zero() && duration < Duration::from_secs(1) {
+        return format!("{} ms", duration.as_millis().max(1));
+    }
     about(Duration::from_secs(duration.as_millis().div_ceil(1000) as u64))
 }
 
@@ -290,7 +293,7 @@ mod tests {
     fn times_are_short() {
         let cases = [
             (0, "0.0 s", "0 s", "0 s"),
-            (49, "0.0 s", "0 s", "1 s"),
+            (49, "0.0 s", "0 s", "49 ms"),
             (2_120, "2.1 s", "2 s", "3 s"),
             (59_949, "59.9 s", "59 s", "1m00s"),
             (59_950, "1m00s", "59 s", "1m00s"),

@@ -14,9 +14,9 @@ mod wheel;
 
 pub(crate) use files::{load_files, params_again, params_of, report_problems};
 pub(crate) use find::{find_run, flow_of, task_of};
-pub(crate) use logs::{LogTail, log_path};
+pub(crate) use logs::{LogTail, STREAMS, log_path};
 pub(crate) use result::{RunResultView, result_of};
 pub(crate) use states::{reason_words, run_state, task_state};
 pub(crate) use status::StoredStatus;
 pub(crate) use watch::{Beginning, Ending, Watch};
-pub(crate) use wheel::{Session, SessionOptions, Takeover};
+pub(crate) use wheel::{Session, SessionOptions, Takeover, end_left};

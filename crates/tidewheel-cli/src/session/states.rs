@@ -40,6 +40,8 @@ pub(crate) fn reason_words(task: &TaskSummary, tasks: &[TaskSummary]) -> Option<
         Reason::AlreadyDone => "reused".to_owned(),
         Reason::Condition => "condition".to_owned(),
         Reason::Quarantined => "quarantined".to_owned(),
+        Reason::Ambiguous => "nobody can say whether it took effect".to_owned(),
+        Reason::Postponed => "waits".to_owned(),
         other => other.word().to_owned(),
     })
 }

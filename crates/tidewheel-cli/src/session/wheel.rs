@@ -10,7 +10,7 @@ use tidewheel::executor::process::{Processes, ProcessesBuilder};
 use tidewheel::flow::{Answer, Answers, Flow, FlowHost, Means};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{AttemptRecord, StoreError};
-use tidewheel::{BuildError, RunId, Shutdown, TaskId, TaskState, Tidewheel};
+use tidewheel::{BuildError, Cancel, Outcome, RunId, Shutdown, TaskId, TaskState, Tidewheel};
 use tokio::runtime::Runtime;
 
 use crate::data::folder_error;
@@ -140,6 +140,32 @@ impl Session {
         drop((self.wheel, self.host));
         self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
+}
+
+/// Ends a run that nobody runs any more, without doing anything of it.
+pub(crate) fn end_left(folder: DataFolder, shard: &str, id: RunId) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::internal(anyhow!(error)))?;
+    let store = take_shard(&folder, &Takeover::Shard(shard.to_owned()))?;
+    let reclaim = Processes::builder().of_shard(&store)?.reclaim();
+    runtime.block_on(async {
+        let wheel = Tidewheel::builder()
+            .reclaim(reclaim)
+            // What could start looks again much later, and is ended before.
+            .adopt(|_| async { Outcome::Postponed(Duration::from_secs(3_600)) })
+            .store(store)
+            .try_start()
+            .map_err(|error| not_started(error, &folder))?;
+        if let Some(run) = wheel.find_run(id) {
+            run.cancel(Cancel::everything(Duration::ZERO));
+            // It has ended one way or the other; what it came to is in the store.
+            let _ = run.report().await;
+        }
+        wheel.shutdown(Shutdown::persist()).await;
+        Ok(())
+    })
 }
 
 fn take_shard(folder: &DataFolder, takeover: &Takeover) -> Result<SqliteStore, CommandError> {

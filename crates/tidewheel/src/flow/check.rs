@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
         let mut after = Vec::new();
         let mut known = BTreeSet::new();
         for dependency in &step.after {
-            self.check_dependency(step, &dependency.step, problems);
+            self.check_dependency(step, dependency, problems);
             if self.by_name.contains_key(dependency.step.as_str())
                 && known.insert(dependency.step.as_str())
             {
@@ -93,21 +93,23 @@ impl<'a> Names<'a> {
             for (reference, at) in leaf.references() {
                 let needed = self.check_reference(step, reference, at, problems);
                 if let Some(needed) = needed.filter(|needed| known.insert(needed)) {
-                    after.push(Dependency { step: needed.to_owned(), is_inferred: true });
+                    let step = needed.to_owned();
+                    after.push(Dependency { step, is_inferred: true, span: at });
                 }
             }
         });
         after
     }
 
-    fn check_dependency(&self, step: &Step, wanted: &str, problems: &mut Problems) {
+    fn check_dependency(&self, step: &Step, dependency: &Dependency, problems: &mut Problems) {
+        let (wanted, at) = (dependency.step.as_str(), dependency.span);
         match self.by_name.get(wanted) {
-            Some(found) => check_places(step, found, step.span, problems),
+            Some(found) => check_places(step, found, at, problems),
             None if self.broken.contains(wanted) => {}
             None => {
                 let text =
                     format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
-                let problem = Problem::error("missing-step", text).at(step.span);
+                let problem = Problem::error("missing-step", text).at(at);
                 let problem = self.with_nearest(problem, wanted, problems);
                 problems.push(problem);
             }

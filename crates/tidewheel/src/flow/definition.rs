@@ -224,6 +224,8 @@ pub struct Dependency {
     pub step: String,
     /// Whether it was found in a template and not written down.
     pub is_inferred: bool,
+    /// Where it is written.
+    pub(crate) span: Span,
 }
 
 /// When a step has its turn.

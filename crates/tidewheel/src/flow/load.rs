@@ -165,6 +165,10 @@ impl Loader<'_> {
         let engine = self.engine.clone();
         let (mut flow, broken) = decode(&node, first, &folder, &engine, self, problems)?;
         connect(&mut flow, &broken, problems);
+        if flow.steps.is_empty() && problems.is_empty() {
+            let problem = Problem::warning("no-steps", "the flow has no steps").at(node.span);
+            problems.push(problem.hint("a step needs a name and something to do"));
+        }
         Some(flow)
     }
 

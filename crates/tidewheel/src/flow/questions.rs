@@ -145,6 +145,20 @@ impl Step {
         matches!(&self.work, Work::Wait(wait) if matches!(wait.what, WaitFor::Approval(_)))
     }
 
+    /// What it waits for, in words, if it is one that waits.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<String> {
+        let Work::Wait(wait) = &self.work else { return None };
+        Some(match &wait.what {
+            WaitFor::Time(_) => "waits".to_owned(),
+            WaitFor::Instant(_) => "waits for an instant".to_owned(),
+            WaitFor::File(_) => "waits for a file".to_owned(),
+            WaitFor::Http(_) => "waits for an answer".to_owned(),
+            WaitFor::Approval(None) => "waits for approval".to_owned(),
+            WaitFor::Approval(Some(question)) => format!("waits for approval: {question}"),
+        })
+    }
+
     /// Whether its failure is tolerated, by its own word.
     #[must_use]
     pub fn is_tolerated(&self) -> bool {
@@ -162,16 +176,7 @@ impl FlowRunner {
     /// What a task waits for, in words, if it is one that waits.
     #[must_use]
     pub fn waits_for(&self, task: &str) -> Option<String> {
-        let step = self.step_of(task)?;
-        let Work::Wait(wait) = &step.work else { return None };
-        Some(match &wait.what {
-            WaitFor::Time(_) => "waits".to_owned(),
-            WaitFor::Instant(_) => "waits for an instant".to_owned(),
-            WaitFor::File(_) => "waits for a file".to_owned(),
-            WaitFor::Http(_) => "waits for an answer".to_owned(),
-            WaitFor::Approval(None) => "waits for approval".to_owned(),
-            WaitFor::Approval(Some(question)) => format!("waits for approval: {question}"),
-        })
+        self.step_of(task)?.waits_for()
     }
 }
 

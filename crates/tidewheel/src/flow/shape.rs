@@ -170,6 +170,32 @@ pub(crate) fn check(node: &Node, kind: &Kind, what: &str, problems: &mut Problem
     }
 }
 
+/// What other tools call things.
+const SYNONYMS: [(&str, &str); 22] = [
+    ("steps", "flow"),
+    ("tasks", "flow"),
+    ("jobs", "flow"),
+    ("needs", "depends_on"),
+    ("after", "depends_on"),
+    ("dependencies", "depends_on"),
+    ("requires", "depends_on"),
+    ("retries", "retry"),
+    ("attempts", "retry"),
+    ("command", "run"),
+    ("cmd", "run"),
+    ("script", "run"),
+    ("shell_command", "run"),
+    ("if", "when"),
+    ("condition", "when"),
+    ("workdir", "cwd"),
+    ("working_directory", "cwd"),
+    ("environment", "env"),
+    ("loop", "foreach"),
+    ("with_items", "foreach"),
+    ("cron", "schedule"),
+    ("inputs", "params"),
+];
+
 fn check_all(nodes: &[Node], kind: &Kind, what: &str, problems: &mut Problems) {
     for node in nodes {
         check(node, kind, &format!("each of {what}"), problems);
@@ -186,7 +212,11 @@ fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) 
                 let text = format!("{} has no key `{}`", shape.name, entry.key);
                 let problem = Problem::error("unknown-key", text).at(entry.key_span);
                 let names = shape.keys.iter().map(|key| key.name);
-                problems.push(match problems.nearest(&entry.key, names.clone()) {
+                let meant = SYNONYMS.iter().find(|(word, key)| {
+                    *word == entry.key.to_ascii_lowercase() && shape.key(key).is_some()
+                });
+                let near = || problems.nearest(&entry.key, names.clone());
+                problems.push(match meant.map(|(_, key)| *key).or_else(near) {
                     Some(name) => problem.hint(format!("did you mean `{name}`?")),
                     None => problem
                         .hint(format!("known keys: {}", names.collect::<Vec<_>>().join(", "))),

@@ -159,8 +159,9 @@ impl Decoder<'_> {
 
     fn explicit(&mut self, map: &Map) -> Vec<Dependency> {
         let nodes = fields::many(map, "depends_on");
-        let names = nodes.iter().filter_map(fields::name);
-        names.map(|step| Dependency { step, is_inferred: false }).collect()
+        let named = |node: &Node| Some((fields::name(node)?, node.span));
+        let names = nodes.iter().filter_map(named);
+        names.map(|(step, span)| Dependency { step, is_inferred: false, span }).collect()
     }
 
     fn outputs(&mut self, map: &Map) -> Vec<StepOutput> {
