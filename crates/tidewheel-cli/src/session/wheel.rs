@@ -20,7 +20,7 @@ use crate::ui::Ui;
 /// Commands kept for the view.
 const COMMANDS_MAX: usize = 10_000;
 /// Notices kept for the view, which is never far behind.
-const NOTICES: usize = 1 << 16;
+const NOTICES: usize = 1 << 14;
 
 /// How a wheel is set up.
 #[derive(Debug, Clone)]
