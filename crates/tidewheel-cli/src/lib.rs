@@ -18,7 +18,6 @@ mod output;
 mod session;
 pub mod simulate;
 mod status;
-mod suggest;
 mod text;
 mod ui;
 mod value;

@@ -1,5 +1,5 @@
 //! Queues, limits, rates and breakers, through the wheel.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

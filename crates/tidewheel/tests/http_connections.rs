@@ -1,7 +1,7 @@
 //! Connections: how many there are, how they break and time out, and how much they may bring.
 //!
 //! What answers become is in `http_answers.rs`, redirects and policies in `http_targets.rs`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod http_fixture;
 

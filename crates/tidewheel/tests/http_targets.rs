@@ -1,7 +1,7 @@
 //! Where requests go: redirects, address policies, names and proxies.
 //!
 //! What answers become is in `http_answers.rs`, limits are in `http_connections.rs`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod http_fixture;
 

@@ -1,5 +1,5 @@
 //! Nothing leaks, nothing hangs: cancelling at any moment, from any thread, and what is let go of.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

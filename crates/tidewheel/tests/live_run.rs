@@ -1,6 +1,6 @@
 //! Runs that change while they are under way: steps with nothing to do, steps that wait, tasks put
 //! before others, and handles of runs that were restored.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Notices: in order, bounded, and never in the way of the work.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

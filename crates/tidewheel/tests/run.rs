@@ -1,5 +1,5 @@
 //! Runs of graphs: order, failures, retries, steering, live changes, values, reports.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Schedules: when they fire, what they skip, how they end, retry and follow the clocks.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

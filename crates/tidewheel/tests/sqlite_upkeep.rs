@@ -1,7 +1,7 @@
 //! Records, reading, commands, pruning, backups: what a data folder does besides keeping decisions.
 //!
 //! What it refuses is in `sqlite_folder`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod sqlite_common;
 

@@ -1,5 +1,5 @@
 //! Wheels on a data folder: what one leaves the next one finds, and other processes can steer it.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

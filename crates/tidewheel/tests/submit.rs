@@ -1,5 +1,5 @@
 //! Single submissions: order, bounds, counters, ageing, errors, and what dropping one does.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 

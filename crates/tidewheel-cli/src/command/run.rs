@@ -11,6 +11,8 @@ use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
 use tidewheel::{Run, TaskId, TaskState};
 
+use tidewheel::flow::nearest;
+
 use crate::cli::Format;
 use crate::command::plan;
 use crate::data::{DataArgs, folder_error};
@@ -22,7 +24,6 @@ use crate::session::{
     Watch, find_run, flow_of, load_files, log_path, params_of, result_of,
 };
 use crate::status::{StatusPort, StatusServer};
-use crate::suggest::nearest;
 use crate::text::short_id;
 use crate::ui::Ui;
 

@@ -9,8 +9,9 @@ use anyhow::anyhow;
 use super::places::{CONFIG, Surroundings};
 use super::setting::{Definition, Kind, SETTINGS, Setting, nearest_setting};
 use super::value::{Value, shortened};
+use tidewheel::flow::nearest;
+
 use crate::error::CommandError;
-use crate::suggest::nearest;
 
 /// How the names of all our variables begin.
 const PREFIX: &str = "TIDEWHEEL_";

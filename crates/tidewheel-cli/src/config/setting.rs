@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::suggest::nearest;
+use tidewheel::flow::nearest;
 
 /// The settings, in the order of [`SETTINGS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use clap::ValueEnum;
 use serde_json::{Value as Json, json};
 
 use super::setting::{Definition, Kind, Off};
-use crate::suggest::nearest;
+use tidewheel::flow::nearest;
+
 use crate::text::harmless;
 use crate::value::bytes;
 

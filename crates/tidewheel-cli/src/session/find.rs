@@ -5,9 +5,10 @@ use tidewheel::flow::FlowOrder;
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{RunDetail, RunFilter, RunKind, TaskSummary};
 
+use tidewheel::flow::nearest;
+
 use crate::data::folder_error;
 use crate::error::{CommandError, ErrorKind};
-use crate::suggest::nearest;
 
 /// Longer lists of candidates help nobody.
 const CANDIDATES_MAX: u32 = 5;

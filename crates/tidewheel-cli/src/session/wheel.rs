@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel::executor::http::AddressPolicy;
@@ -175,30 +175,15 @@ fn take_shard(folder: &DataFolder, takeover: &Takeover) -> Result<SqliteStore, C
             folder.fresh_shard().map_err(|error| folder_error(error, folder.path()))?
         }
     };
-    let failed = |error| folder_error(error, folder.path());
-    let start = Instant::now();
-    loop {
-        match folder.shard(&name) {
-            Ok(store) => return Ok(store),
-            // The last processes of a dead holder are being ended.
-            Err(StoreError::Held { .. })
-                if start.elapsed() < PATIENCE && folder.is_left(&name).map_err(failed)? =>
-            {
-                std::thread::sleep(LOOK);
-            }
-            Err(error @ StoreError::Held { .. }) => {
-                return Err(CommandError::new(ErrorKind::Conflict, error)
-                    .hint("the run is alive: watch it where it runs"));
-            }
-            Err(error) => return Err(failed(error.into())),
-        }
-    }
+    folder.shard_when_left(&name, PATIENCE).map_err(|error| match error {
+        StoreError::Held { .. } => CommandError::new(ErrorKind::Conflict, error)
+            .hint("the run is alive: watch it where it runs"),
+        error => folder_error(error.into(), folder.path()),
+    })
 }
 
 /// How long the processes of a dead holder are waited for; they have less time than this to end.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether they have.
-const LOOK: Duration = Duration::from_millis(10);
 
 fn means(
     folder: &DataFolder,

@@ -12,8 +12,9 @@ use serde::de::{Deserializer, Error as _, Visitor};
 use tidewheel_core::policy::Priority;
 
 use super::problem::{Faults, Problem, Task};
+use tidewheel::flow::nearest;
+
 use crate::error::CommandError;
-use crate::suggest::nearest;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,8 +11,9 @@ use clap::ValueEnum;
 use tidewheel_core::graph::{Graph, GraphError};
 use tidewheel_core::policy::Priority;
 
+use tidewheel::flow::nearest;
+
 use crate::error::CommandError;
-use crate::suggest::nearest;
 
 /// A graph of tasks with durations, and the resources they share.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner};
-use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder, SqliteStore};
+use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
 use tidewheel::store::{AttemptRecord, StoreError};
 use tidewheel::{
     Attempt, AttemptId, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel,
@@ -28,8 +28,6 @@ const GRACE: Duration = Duration::from_millis(100);
 pub(super) const HELD: i32 = 75;
 /// How long the processes of a dead holder are waited for.
 const LEFT_WAIT: Duration = Duration::from_secs(30);
-/// How often it is looked whether they are gone.
-const LOOK: Duration = Duration::from_millis(5);
 /// The shard that all victims use.
 const SHARD: &str = "torture";
 /// Tasks that are lost are tried again: how often is not what is tested here.
@@ -110,7 +108,7 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         Durable::Process => Durability::Process,
     };
     let folder = DataFolder::open(&args.data, Options::default().durability(durability))?;
-    let store = match take_shard(&folder) {
+    let store = match folder.shard_when_left(SHARD, LEFT_WAIT) {
         Err(error @ StoreError::Held { .. }) => refuse(&error),
         other => other?,
     };
@@ -319,18 +317,4 @@ fn record_of(id: AttemptId, end: &ProcessEnd) -> AttemptRecord {
 
 fn failed(message: String) -> Outcome {
     Outcome::Failed(Box::new(Failure { message: Arc::from(message), ..Failure::default() }))
-}
-
-/// Takes the shard. The last processes of a dead holder are waited for: they are about to end.
-fn take_shard(folder: &DataFolder) -> Result<SqliteStore, StoreError> {
-    let start = Instant::now();
-    loop {
-        let taken = folder.shard(SHARD);
-        let is_held = matches!(taken, Err(StoreError::Held { .. }));
-        let is_left = is_held && folder.is_left(SHARD).unwrap_or_default();
-        if !is_left || start.elapsed() > LEFT_WAIT {
-            return taken;
-        }
-        std::thread::sleep(LOOK);
-    }
 }

@@ -128,6 +128,13 @@ impl ProcessCommand {
         self
     }
 
+    /// Inherits these as well, beside those that are inherited anyway.
+    pub fn inherit_also(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let usual = INHERITED.iter().map(|name| (*name).to_owned());
+        let names: Vec<String> = usual.chain(names.into_iter().map(Into::into)).collect();
+        self.inherit(names)
+    }
+
     /// What it reads from its standard input. Nothing unless set.
     pub fn stdin(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;

@@ -116,7 +116,7 @@ impl FlowRunner {
             .cwd(self.folder_of(position, context)?)
             .limits(limits_of(&step.surroundings.limits));
         if let Some(names) = &step.surroundings.inherit {
-            command = command.inherit(usual_and(names));
+            command = command.inherit_also(names);
         }
         if let Some(bytes) = step.surroundings.output_max {
             command = command.output_max(bytes);
@@ -163,12 +163,6 @@ fn with_input(context: Context, input: Option<&Json>) -> Context {
         _ => Json::Null,
     };
     context.with("input", input.cloned().unwrap_or_default()).with("json", parsed)
-}
-
-/// What is inherited beside what every process gets.
-fn usual_and(names: &[String]) -> Vec<String> {
-    let usual = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR"];
-    usual.into_iter().map(str::to_owned).chain(names.iter().cloned()).collect()
 }
 
 fn limits_of(asked: &ResourceLimits) -> Limits {

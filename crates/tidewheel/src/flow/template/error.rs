@@ -41,34 +41,3 @@ impl TemplateError {
         self
     }
 }
-
-/// The known name that somebody who typed `name` most likely meant.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Long names are no typing errors worth the time to compare them.
-    if name.len() > 40 {
-        return None;
-    }
-    let distance_max = (name.chars().count() / 3).max(1);
-    known
-        .filter(|candidate| candidate.len() <= 40)
-        .take(1_000)
-        .map(|candidate| (edit_distance(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= distance_max)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, letter) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, other) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
-}

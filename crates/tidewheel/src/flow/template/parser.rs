@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::checks;
-use super::error::{TemplateError, nearest};
+use super::error::TemplateError;
 use super::expression::{Arguments, Comparison, Expression, FilterCall, Kind, Operator};
 use super::filters;
 use super::lexer::{Located, Token};
 use super::methods;
 use super::value::Value;
+use crate::flow::problem::nearest;
 
 /// How many parts an expression may have one behind the other, such as terms of a sum; each takes
 /// some stack when it is evaluated and dropped.

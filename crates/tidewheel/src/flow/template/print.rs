@@ -5,8 +5,9 @@
 use std::ops::Range;
 
 use super::budget::Budget;
-use super::error::{TemplateError, nearest};
+use super::error::TemplateError;
 use super::value::{Missing, MissingReason, Value};
+use crate::flow::problem::nearest;
 
 /// Appends a value as it stands in a text.
 pub(super) fn write_text(

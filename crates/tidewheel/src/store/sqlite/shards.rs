@@ -19,6 +19,8 @@ use super::store::SqliteStore;
 use crate::store::StoreError;
 
 /// How the names of shards begin that vanish when they have nothing left to do.
+/// How often somebody who waits for a shard looks whether it is free.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const FRESH: &str = "fresh-";
 const NAME_MAX: usize = 64;
 /// How long a lock is asked for again that somebody has.
@@ -98,6 +100,30 @@ impl DataFolder {
             }
         });
         fault.map_or(Ok(names), Err)
+    }
+
+    /// As [`DataFolder::shard`], but the last processes of a holder that died are waited for: they
+    /// are about to end.
+    ///
+    /// # Errors
+    ///
+    /// As [`DataFolder::shard`]; [`StoreError::Held`] also when they have not ended after `patience`.
+    pub fn shard_when_left(
+        &self,
+        name: &str,
+        patience: Duration,
+    ) -> Result<SqliteStore, StoreError> {
+        let start = Instant::now();
+        loop {
+            let taken = self.shard(name);
+            let is_held = matches!(taken, Err(StoreError::Held { .. }));
+            // What cannot be asked is as if somebody lived there.
+            let is_left = is_held && self.is_left(name).unwrap_or_default();
+            if !is_left || start.elapsed() > patience {
+                return taken;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
     }
 
     /// Whether the holder of a shard has died, whether or not the last of its processes has: then
