@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +13,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidewheel_core::id::AttemptId;
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead as _, Interest, ReadBuf};
+use tokio::net::unix::pipe::Receiver;
 
-use super::spawner::Spawner;
+use super::spawner::{Spawner, Started};
 use super::survivors::end_survivors;
 use super::wire::{self, Frames, HELLO, Refusal, Report, Request};
 
@@ -26,7 +26,7 @@ const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// A spawner that runs, seen from our side.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: OwnedWriteHalf,
+    socket: UnixStream,
     outgoing: Mutex<Outgoing>,
     places: Mutex<Places>,
 }
@@ -85,9 +85,9 @@ impl Connection {
         mark: Arc<str>,
         grace: Duration,
     ) -> io::Result<Arc<Self>> {
-        let (child, socket) = spawner.start()?;
+        let Started { child, requests: socket, reports } = spawner.start()?;
         let mut child = Reaped { child: Some(child) };
-        let (mut incoming, socket) = UnixStream::from_std(socket)?.into_split();
+        let mut incoming = Incoming::new(reports)?;
         let mut frames = Frames::default();
         let hello = tokio::time::timeout(HELLO_WITHIN, hear_hello(&mut incoming, &mut frames));
         let heard = hello
@@ -103,7 +103,7 @@ impl Connection {
             connection: Arc::clone(&connection),
             incoming,
             frames,
-            buffer: vec![0; 16 << 10],
+            writable: None,
             _child: child,
         };
         tokio::spawn(listener.listen(mark, grace));
@@ -173,7 +173,7 @@ impl Connection {
 
     /// Lets the spawner end everything and exit.
     pub(super) fn close(&self) {
-        let _ = rustix::net::shutdown(self.socket.as_ref().as_fd(), rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -225,10 +225,10 @@ impl Connection {
 }
 
 impl Outgoing {
-    fn flush(&mut self, socket: &OwnedWriteHalf) -> io::Result<()> {
+    fn flush(&mut self, socket: &UnixStream) -> io::Result<()> {
         while let Some(letter) = self.letters.front_mut() {
             let descriptors: Vec<_> = letter.descriptors.iter().map(AsFd::as_fd).collect();
-            let sent = wire::send(socket.as_ref(), &letter.bytes[letter.sent..], &descriptors)?;
+            let sent = wire::send(socket, &letter.bytes[letter.sent..], &descriptors)?;
             // They went with the first byte.
             letter.descriptors.clear();
             letter.sent += sent;
@@ -240,12 +240,35 @@ impl Outgoing {
     }
 }
 
+/// What comes from the spawner.
+struct Incoming {
+    reports: Receiver,
+    buffer: Vec<u8>,
+}
+
+impl Incoming {
+    fn new(reports: OwnedFd) -> io::Result<Self> {
+        let reports = Receiver::from_owned_fd_unchecked(reports)?;
+        Ok(Self { reports, buffer: vec![0; 16 << 10] })
+    }
+
+    /// Takes in what there is. False at the end of it.
+    fn poll(&mut self, context: &mut Context<'_>, frames: &mut Frames) -> Poll<io::Result<bool>> {
+        let mut buffer = ReadBuf::new(&mut self.buffer);
+        std::task::ready!(Pin::new(&mut self.reports).poll_read(context, &mut buffer))?;
+        frames.extend(buffer.filled());
+        Poll::Ready(Ok(!buffer.filled().is_empty()))
+    }
+}
+
 /// The task that listens to the spawner.
 struct Listener {
     connection: Arc<Connection>,
-    incoming: OwnedReadHalf,
+    incoming: Incoming,
     frames: Frames,
-    buffer: Vec<u8>,
+    /// The socket, watched while something could not be sent at once. At other times each request that
+    /// the spawner takes in would wake us for nothing.
+    writable: Option<tokio::net::UnixStream>,
     _child: Reaped,
 }
 
@@ -263,23 +286,12 @@ impl Listener {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            let mut buffer = ReadBuf::new(&mut self.buffer);
-            match Pin::new(&mut self.incoming).poll_read(context, &mut buffer) {
-                Poll::Pending => break,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(Ok(())),
-                Poll::Ready(Ok(())) => self.frames.extend(buffer.filled()),
+        while let Poll::Ready(more) = self.incoming.poll(context, &mut self.frames)? {
+            if !more {
+                return Poll::Ready(Ok(()));
             }
-            loop {
-                match self.frames.next() {
-                    Ok(None) => break,
-                    Ok(Some(frame)) => match Report::decode(frame) {
-                        Ok(report) => self.connection.report(report),
-                        Err(error) => return Poll::Ready(Err(error)),
-                    },
-                    Err(error) => return Poll::Ready(Err(error)),
-                }
+            while let Some(frame) = self.frames.next()? {
+                self.connection.report(Report::decode(frame)?);
             }
         }
         self.poll_send(context)
@@ -287,27 +299,24 @@ impl Listener {
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let connection = &self.connection;
-        loop {
-            let mut outgoing = lock(&connection.outgoing);
-            outgoing.waker = Some(context.waker().clone());
-            if outgoing.letters.is_empty() {
-                return Poll::Pending;
-            }
-            let stream: &UnixStream = connection.socket.as_ref();
-            match stream.poll_write_ready(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(())) => {}
-            }
-            let flushed =
-                stream.try_io(tokio::io::Interest::WRITABLE, || outgoing.flush(&connection.socket));
-            match flushed {
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                    return Poll::Ready(Err(error));
+        let mut outgoing = lock(&connection.outgoing);
+        outgoing.waker = Some(context.waker().clone());
+        while !outgoing.letters.is_empty() {
+            let writable = match &self.writable {
+                Some(writable) => writable,
+                None => {
+                    let socket = connection.socket.try_clone()?;
+                    self.writable.insert(tokio::net::UnixStream::from_std(socket)?)
                 }
-                _ => {}
+            };
+            std::task::ready!(writable.poll_write_ready(context))?;
+            match writable.try_io(Interest::WRITABLE, || outgoing.flush(&connection.socket)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                flushed => flushed?,
             }
         }
+        self.writable = None;
+        Poll::Pending
     }
 }
 
@@ -342,8 +351,7 @@ impl Drop for Reaped {
     }
 }
 
-async fn hear_hello(incoming: &mut OwnedReadHalf, frames: &mut Frames) -> io::Result<()> {
-    let mut buffer = [0; 256];
+async fn hear_hello(incoming: &mut Incoming, frames: &mut Frames) -> io::Result<()> {
     loop {
         let other = |why| not_a_spawner(io::ErrorKind::InvalidData, why);
         if let Some(frame) = frames.next().map_err(|_| other("it said something else"))? {
@@ -353,12 +361,9 @@ async fn hear_hello(incoming: &mut OwnedReadHalf, frames: &mut Frames) -> io::Re
                 _ => Err(other("it said something else")),
             };
         }
-        match incoming.read(&mut buffer).await? {
-            0 => {
-                let kind = io::ErrorKind::UnexpectedEof;
-                return Err(not_a_spawner(kind, "it ended without a hello"));
-            }
-            read => frames.extend(&buffer[..read]),
+        if !std::future::poll_fn(|context| incoming.poll(context, frames)).await? {
+            let kind = io::ErrorKind::UnexpectedEof;
+            return Err(not_a_spawner(kind, "it ended without a hello"));
         }
     }
 }

@@ -13,7 +13,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use super::limits::{Limit, Limits};
-use super::spawner::LIMITED;
 use super::wire::{self, Descriptors, Refusal};
 
 /// The spawner's end of it.
@@ -23,13 +22,9 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Makes the command a limited one: what to start, and with what input, is told over a socket.
-    pub(super) fn prepare(
-        path: &OsString,
-        limits: &Limits,
-        input: Option<OwnedFd>,
-        program: OsString,
-    ) -> io::Result<(Self, Command)> {
+    /// Prepares the socket that tells the limits and hands on the real input; the second end is to be
+    /// the standard input of the step.
+    pub(super) fn prepare(limits: &Limits, input: Option<OwnedFd>) -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = UnixStream::pair()?;
         let input = match input {
             Some(input) => input,
@@ -39,9 +34,7 @@ impl Control {
         if wire::send(&ours, &bytes, &[input.as_fd()])? != bytes.len() {
             return Err(io::Error::other("limits did not fit into an empty socket"));
         }
-        let mut command = Command::new(path);
-        command.arg(LIMITED).arg(program).stdin(Stdio::from(OwnedFd::from(theirs)));
-        Ok((Self { socket: ours }, command))
+        Ok((Self { socket: ours }, theirs.into()))
     }
 
     /// What kept the program from starting; asked once the child has ended.

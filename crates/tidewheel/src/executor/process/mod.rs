@@ -54,6 +54,7 @@ mod output;
 mod run;
 mod serve;
 mod spawner;
+mod start;
 mod survivors;
 mod table;
 mod trees;

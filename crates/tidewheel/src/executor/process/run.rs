@@ -3,6 +3,7 @@
 //! What is asked of the spawner is done in `serve.rs`; what becomes of output is in `output.rs`.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -115,16 +116,16 @@ impl Running {
             ("TIDEWHEEL_TASK_INDEX", &index),
             ("TIDEWHEEL_ATTEMPT", &number),
         ];
-        // Ours come last, so that they win: by them the processes are found.
+        // The last of a name wins. Ours come last: by them the processes are found.
         let inherited = shared.inheritance.of(command);
         let declared = command.variables.iter();
-        let environment: Vec<(&[u8], &[u8])> = inherited
+        let environment: BTreeMap<&[u8], &[u8]> = inherited
             .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
             .chain(declared.map(|(name, value)| (name.as_bytes(), value.as_bytes())))
             .chain(ours.map(|(name, value)| (name.as_bytes(), value.as_bytes())))
             .collect();
-        let path = environment.iter().find(|(name, _)| *name == b"PATH");
-        let program = locate(words[0], path.map(|(_, path)| OsStr::from_bytes(path)))?;
+        let path = environment.get(&b"PATH"[..]);
+        let program = locate(words[0], path.map(|path| OsStr::from_bytes(path)))?;
 
         let no_pipe = |source: io::Error| ProcessError::Descriptors { source };
         let stdin = open_stdin(&command.stdin).map_err(|source| ProcessError::Stdin { source })?;
@@ -138,7 +139,7 @@ impl Running {
             cookie: cookie.as_bytes(),
             program: program.as_os_str().as_bytes(),
             argv: words.iter().map(|word| word.as_bytes()).collect(),
-            environment,
+            environment: environment.into_iter().collect(),
             cwd: command.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()),
             has,
             limits: (!command.limits.is_empty()).then_some(command.limits),

@@ -1,47 +1,47 @@
 //! The spawner at work: one loop that starts children, signals their trees and reaps them.
 //!
-//! Which process belongs to which attempt is in `trees.rs`; how a program becomes the spawner is
-//! in `spawner.rs`. It is single-threaded, and only its socket decides how long it lives: when
+//! How a child is started is in `start.rs`, which process belongs to which attempt in `trees.rs`, and
+//! how a program becomes the spawner in `spawner.rs`. It is single-threaded, and only its socket decides how long it lives: when
 //! that closes, it ends every process below it and exits.
 
-use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, setsid, wait};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2};
 
-use super::limited::Control;
+use super::start::Starter;
 use super::trees::Trees;
 use super::wire::{self, Descriptors, Frames, HELLO, Refusal, Report, Request, SpawnRequest};
 
 /// A start is told this much later, so that what ends at once is told in one message.
 const STARTED_DELAY: Duration = Duration::from_millis(5);
 
-/// Serves the socket that is our standard input until it closes.
+/// Serves the socket that is our standard input until it closes, and reports on our standard output.
 pub(super) fn serve() -> io::Result<()> {
     let wake = prepare()?;
     // From here on all three are /dev/null, so that children can simply have ours.
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
-    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    let reports = io::stdout().as_fd().try_clone_to_owned()?;
+    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
     let mut spawner = Serving {
         socket,
+        reports,
         buffer: vec![0; 16 << 10],
         frames: Frames::default(),
         descriptors: Descriptors::new(),
         outgoing: Report::Hello(HELLO.to_vec()).encode(),
         untold: Vec::new(),
+        starter: Starter::new()?,
         trees: Trees::new(),
         held: Vec::new(),
     };
@@ -50,13 +50,12 @@ pub(super) fn serve() -> io::Result<()> {
     outcome
 }
 
-/// Makes this process one that adopts orphans and that stray signals do not end. Gives the socket
+/// Makes this process one that adopts orphans and that stray signals do not end. Gives the pipe
 /// that is readable when a child has ended.
-fn prepare() -> io::Result<UnixStream> {
+fn prepare() -> io::Result<OwnedFd> {
     // What whoever started us, or started them, left open is not for children.
     close_fds::set_fds_cloexec(3, &[]);
-    let (wake, waker) = UnixStream::pair()?;
-    wake.set_nonblocking(true)?;
+    let (wake, waker) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
     // Handlers rather than "ignore": children would inherit that, but no handlers.
     let unused = Arc::new(AtomicBool::new(false));
@@ -72,11 +71,13 @@ fn prepare() -> io::Result<UnixStream> {
 
 struct Serving {
     socket: OwnedFd,
+    reports: OwnedFd,
     buffer: Vec<u8>,
     frames: Frames,
     descriptors: Descriptors,
     outgoing: Vec<u8>,
     untold: Vec<Untold>,
+    starter: Starter,
     trees: Trees,
     /// Kept open until the last process below is gone: locks of whoever started us.
     held: Vec<Vec<OwnedFd>>,
@@ -90,23 +91,26 @@ struct Untold {
 }
 
 impl Serving {
-    fn turns(&mut self, wake: &UnixStream) -> io::Result<()> {
+    fn turns(&mut self, wake: &OwnedFd) -> io::Result<()> {
         loop {
             self.flush()?;
-            let mut interest = PollFlags::IN;
-            if !self.outgoing.is_empty() {
-                interest |= PollFlags::OUT;
-            }
             let timeout = self.timeout();
-            let mut watched =
-                [PollFd::new(&self.socket, interest), PollFd::new(wake, PollFlags::IN)];
+            let mut watched = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::new(wake, PollFlags::IN),
+                PollFd::new(&self.reports, PollFlags::OUT),
+            ];
+            let watched = match self.outgoing.is_empty() {
+                true => &mut watched[..2],
+                false => &mut watched[..],
+            };
             // An interruption is most likely the death of a child.
-            let was_interrupted = match poll(&mut watched, timeout.as_ref()) {
+            let was_interrupted = match poll(watched, timeout.as_ref()) {
                 Ok(_) => false,
                 Err(Errno::INTR) => true,
                 Err(error) => return Err(error.into()),
             };
-            let has_requests = !watched[0].revents().difference(PollFlags::OUT).is_empty();
+            let has_requests = !watched[0].revents().is_empty();
             let has_deaths = was_interrupted || !watched[1].revents().is_empty();
             let has_requests = has_requests && !was_interrupted;
             if has_deaths {
@@ -132,11 +136,11 @@ impl Serving {
 
     fn flush(&mut self) -> io::Result<()> {
         while !self.outgoing.is_empty() {
-            match wire::send(&self.socket, &self.outgoing, &[]) {
+            match rustix::io::write(&self.reports, &self.outgoing) {
                 Ok(sent) => drop(self.outgoing.drain(..sent)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -171,8 +175,10 @@ impl Serving {
         let key = request.key;
         let wanted = request.has.iter().filter(|has| **has).count();
         let came = if wanted > 0 { self.descriptors.pop_front() } else { None }.unwrap_or_default();
-        let started =
-            if came.len() == wanted { start(request, came) } else { Err(Refusal::Descriptors) };
+        let started = match came.len() == wanted {
+            true => self.starter.start(request, came),
+            false => Err(Refusal::Descriptors),
+        };
         match started {
             Ok((pid, control)) => {
                 self.trees.insert(key, pid, request.cookie, control);
@@ -185,9 +191,9 @@ impl Serving {
     }
 
     /// Takes note of every process that has ended, and tells of trees that are gone.
-    fn reap(&mut self, wake: &UnixStream) {
+    fn reap(&mut self, wake: &OwnedFd) {
         let mut bytes = [0; 64];
-        let _ = rustix::net::recv(wake, &mut bytes[..], rustix::net::RecvFlags::DONTWAIT);
+        let _ = rustix::io::read(wake, &mut bytes[..]);
         let has_children = loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
@@ -236,60 +242,4 @@ impl Serving {
             self.outgoing.extend(report.encode());
         }
     }
-}
-
-fn start(
-    request: &SpawnRequest<'_>,
-    came: Vec<OwnedFd>,
-) -> Result<(i32, Option<Control>), Refusal> {
-    let mut came = came.into_iter();
-    let mut next = |has: bool| if has { came.next() } else { None };
-    let input = next(request.has[0]);
-    let output = next(request.has[1]).map_or_else(Stdio::inherit, Stdio::from);
-    let error = next(request.has[2]).map_or_else(Stdio::inherit, Stdio::from);
-
-    let mut control = None;
-    let program = OsStr::from_bytes(request.program);
-    let argv = request.argv.iter().map(|argument| OsStr::from_bytes(argument));
-    let mut command = match &request.limits {
-        None => {
-            let mut command = Command::new(program);
-            command.stdin(input.map_or_else(Stdio::inherit, Stdio::from));
-            command.arg0(argv.clone().next().unwrap_or(program));
-            command.args(argv.skip(1));
-            command
-        }
-        Some(limits) => {
-            let exe = OsStr::new("/proc/self/exe").to_owned();
-            let (theirs, mut command) = Control::prepare(&exe, limits, input, program.into())
-                .map_err(|_| Refusal::Descriptors)?;
-            control = Some(theirs);
-            command.args(argv);
-            command
-        }
-    };
-    command.stdout(output).stderr(error).process_group(0).env_clear();
-    for (name, value) in &request.environment {
-        command.env(OsStr::from_bytes(name), OsStr::from_bytes(value));
-    }
-    if let Some(cwd) = request.cwd {
-        command.current_dir(OsStr::from_bytes(cwd));
-    }
-    match command.spawn() {
-        Ok(child) => Ok((child.id() as i32, control)),
-        Err(error) => Err(refusal_of(request, &error)),
-    }
-}
-
-/// The system says only "not found"; whether it is the folder or the program is for us to see.
-fn refusal_of(request: &SpawnRequest<'_>, error: &io::Error) -> Refusal {
-    if let Some(cwd) = request.cwd {
-        let folder = Path::new(OsStr::from_bytes(cwd));
-        match folder.metadata() {
-            Ok(metadata) if metadata.is_dir() => {}
-            Ok(_) => return Refusal::Directory { errno: Errno::NOTDIR.raw_os_error() },
-            Err(error) => return Refusal::Directory { errno: error.raw_os_error().unwrap_or(0) },
-        }
-    }
-    Refusal::Program { errno: error.raw_os_error().unwrap_or(0) }
 }

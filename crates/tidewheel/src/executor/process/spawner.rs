@@ -2,11 +2,15 @@
 //!
 //! What a spawner does once it runs is in `serve.rs`.
 
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::{limited, serve};
 
@@ -14,7 +18,11 @@ use super::{limited, serve};
 const SPAWNER: &str = "--tidewheel-spawner";
 
 /// The first argument of a program that shall limit itself and become another.
-pub(super) const LIMITED: &str = "--tidewheel-limited";
+pub(super) const LIMITED: &CStr = c"--tidewheel-limited";
+
+/// The program that is running now. The link still works when the file was replaced or deleted by an
+/// upgrade.
+pub(super) const THIS_PROGRAM: &CStr = c"/proc/self/exe";
 
 /// Set for a spawner, so that a program which does not know how to be one does not start another.
 const GUARD: &str = "TIDEWHEEL_SPAWNER";
@@ -46,13 +54,12 @@ impl Spawner {
     pub(super) fn path(&self) -> io::Result<PathBuf> {
         match &self.program {
             Some(path) => Ok(path.clone()),
-            // The link still works when the file was replaced or deleted by an upgrade.
-            None => Ok(PathBuf::from("/proc/self/exe")),
+            None => Ok(PathBuf::from(OsStr::from_bytes(THIS_PROGRAM.to_bytes()))),
         }
     }
 
-    /// Starts it; the socket is our end.
-    pub(super) fn start(&self) -> io::Result<(Child, UnixStream)> {
+    /// Starts it. Requests go over a socket, because descriptors go with them; reports come by a pipe.
+    pub(super) fn start(&self) -> io::Result<Started> {
         if std::env::var_os(GUARD).is_some() {
             return Err(io::Error::other(
                 "this program was started as a spawner, but its main does not begin with \
@@ -61,15 +68,23 @@ impl Spawner {
         }
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
+        let (reports, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let child = Command::new(self.path()?)
             .arg(SPAWNER)
             .env(GUARD, "1")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(tell))
             .stderr(Stdio::null())
             .spawn()?;
-        Ok((child, ours))
+        Ok(Started { child, requests: ours, reports })
     }
+}
+
+/// A spawner that was started, and our ends of what connects us.
+pub(super) struct Started {
+    pub child: Child,
+    pub requests: UnixStream,
+    pub reports: OwnedFd,
 }
 
 /// Serves as spawner and ends the process, if that is what this process was started for; does
@@ -86,7 +101,7 @@ pub fn serve_if_spawner() {
             let code = i32::from(serve::serve().is_err());
             std::process::exit(code);
         }
-        Some(first) if first == LIMITED => limited::become_limited(arguments),
+        Some(first) if first.as_bytes() == LIMITED.to_bytes() => limited::become_limited(arguments),
         _ => {}
     }
 }

@@ -210,26 +210,28 @@ impl SqliteStore {
         connection.query_row(sql, [&self.name], |row| row.get(0)).optional()
     }
 
-    /// Whether the change set is new to this tenure.
-    fn check_tenure(
-        &self,
+    /// Takes note of a change set. False if this tenure has stored it before.
+    fn note(
         connection: &Connection,
         shard: i64,
         tenure: Tenure,
         number: u64,
     ) -> Result<bool, Fault> {
-        let sql = "SELECT tenure, newest FROM shards WHERE id = ?1";
-        let row: Option<(i64, Option<i64>)> = connection
-            .prepare_cached(sql)?
-            .query_row([shard], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        // A shard that was removed had nothing unfinished, so whoever asks is from before that.
-        let (current, newest) = row.unwrap_or((i64::MAX, None));
-        let current = tenure_of(current);
-        if current != tenure {
-            return Err(stale(tenure, current).into());
+        let sql = "UPDATE shards SET newest = ?3
+            WHERE id = ?1 AND tenure = ?2 AND (newest IS NULL OR newest < ?3)";
+        let noted = connection.prepare_cached(sql)?.execute([
+            shard,
+            tenure.0.cast_signed(),
+            number.cast_signed(),
+        ])?;
+        if noted == 1 {
+            return Ok(true);
         }
-        Ok(newest.is_none_or(|newest| number > newest.cast_unsigned()))
+        let sql = "SELECT tenure FROM shards WHERE id = ?1";
+        let current = connection.query_row(sql, [shard], |row| row.get(0)).optional()?;
+        // A shard that was removed had nothing unfinished, so whoever asks is from before that.
+        let current = tenure_of(current.unwrap_or(i64::MAX));
+        if current == tenure { Ok(false) } else { Err(stale(tenure, current).into()) }
     }
 
     fn store(
@@ -244,16 +246,13 @@ impl SqliteStore {
             None => self.find_shard(connection)?.ok_or_else(|| stale(tenure, Tenure(0)))?,
         };
         self.shard = Some(shard);
-        if !self.check_tenure(connection, shard, tenure, changes.number())? {
+        if !Self::note(connection, shard, tenure, changes.number())? {
             return Ok(false);
         }
         Writing::new(connection, shard, &mut self.known)?.write(changes.changes())?;
         for record in &self.records {
             attempts::write_record(connection, record, self.folder.path())?;
         }
-        let sql = "UPDATE shards SET newest = ?2 WHERE id = ?1";
-        let number = changes.number().cast_signed();
-        connection.prepare_cached(sql)?.execute([shard, number])?;
         Ok(true)
     }
 }
