@@ -54,6 +54,14 @@ pub enum Command {
     PauseRun(RunKey),
     /// Start tasks of the run again.
     ResumeRun(RunKey),
+    /// Change how many tasks of a run may run at once; `None`: as many as there is room for. Like
+    /// [`Command::SetSlots`] it holds until the scheduler ends, and is not stored.
+    SetRunSlots {
+        /// The run.
+        run: RunKey,
+        /// Its slots.
+        slots: Option<u32>,
+    },
     /// End a run, or a single submission.
     CancelRun {
         /// The run.

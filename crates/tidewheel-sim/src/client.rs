@@ -46,6 +46,8 @@ pub enum Asked {
     ShutDown(ShutdownMode),
     /// Use so many slots.
     Slots(Option<u32>),
+    /// Use so many slots for a run.
+    RunSlots(RunId, Option<u32>),
     /// Put a new task before others.
     AddBefore,
     /// Anything else.
@@ -117,7 +119,8 @@ impl World {
             63..=66 => self.cancel_run(),
             67..=69 => self.cancel_task(),
             70..=71 => self.abandon(),
-            72..=78 => self.pause_run(),
+            72..=77 => self.pause_run(),
+            78 => self.set_run_slots(),
             79..=82 => self.pause_queue(),
             83..=86 => self.pause_all(),
             87..=90 => self.change_schedule(),
@@ -300,6 +303,12 @@ impl World {
         Some((Command::SetSlots(slots), Asked::Slots(slots)))
     }
 
+    fn set_run_slots(&mut self) -> Option<(Command, Asked)> {
+        let (run, id) = self.some_run()?;
+        let slots = self.random.percent(80).then(|| self.random.between(1, 4) as u32);
+        Some((Command::SetRunSlots { run, slots }, Asked::RunSlots(id, slots)))
+    }
+
     fn close_run(&mut self) -> Option<(Command, Asked)> {
         let (run, _) = self.some_run()?;
         Some((Command::CloseRun(run), Asked::Other))
@@ -351,6 +360,11 @@ impl World {
                     _ => None,
                 };
             }
+            Asked::RunSlots(id, slots) => {
+                let before = self.promises.slots_of(*id, &self.store.rows());
+                let most = before.zip(*slots).map(|(before, now)| before.max(now));
+                self.promises.run_slots.insert(*id, most);
+            }
             Asked::ShutDown(ShutdownMode::Drain) => {
                 self.promises.resume_all();
                 self.promises.stopped = false;
@@ -399,6 +413,10 @@ impl World {
                 self.promises.stopped = mode != ShutdownMode::Drain;
             }
             Asked::Slots(slots) => self.promises.slots = slots,
+            Asked::RunSlots(id, slots) => {
+                self.coverage.hit("run: slots changed");
+                self.promises.run_slots.insert(id, slots);
+            }
             Asked::AddBefore => self.coverage.hit("added: before others"),
             Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Other => {}
         }

@@ -152,6 +152,7 @@ pub const REQUIRED: &[&str] = &[
     "refused: gone",
     "refused: too late",
     "refused: circular",
+    "run: slots changed",
     "cancelled: clean-up too",
     "added: before others",
     "added: a dependent waited for what was put before it",

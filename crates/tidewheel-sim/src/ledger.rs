@@ -48,6 +48,8 @@ pub struct Promises {
     pub released: BTreeSet<TaskId>,
     /// The most attempts that may run.
     pub slots: Option<u32>,
+    /// The most of a run, where that was changed.
+    pub run_slots: BTreeMap<RunId, Option<u32>>,
     /// Settings of queues.
     pub queues: BTreeMap<Arc<str>, QueueSpec>,
     /// Nothing waiting is started any more.
@@ -55,6 +57,14 @@ pub struct Promises {
 }
 
 impl Promises {
+    /// The most attempts of a run that may run.
+    pub fn slots_of(&self, run: RunId, rows: &Rows) -> Option<u32> {
+        match self.run_slots.get(&run) {
+            Some(changed) => *changed,
+            None => rows.runs.get(&run).and_then(|run| run.row.spec.options.slots),
+        }
+    }
+
     /// Nothing is paused any more.
     pub fn resume_all(&mut self) {
         self.paused = false;
@@ -326,7 +336,7 @@ fn check_limits(
     if queue_slots.is_some_and(|slots| in_queue > slots) {
         broken("slots of the queue", format!("{in_queue} of {queue_slots:?}"));
     }
-    let run_slots = rows.runs.get(&id.run).and_then(|run| run.row.spec.options.slots);
+    let run_slots = promises.slots_of(id.run, rows);
     if run_slots.is_some_and(|slots| in_run > slots) {
         broken("slots of the run", format!("{in_run} of {run_slots:?}"));
     }

@@ -245,6 +245,7 @@ impl World {
         self.shutting_down = false;
         self.promises.stopped = false;
         self.promises.slots = self.config.slots;
+        self.promises.run_slots.clear();
         self.trace.add(format_args!("open {}", self.incarnation));
         self.follow(outputs, Vec::new());
     }

@@ -81,6 +81,19 @@ impl Scheduler {
         Ok(Reply::Done)
     }
 
+    pub(super) fn set_run_slots(
+        &mut self,
+        key: RunKey,
+        slots: Option<u32>,
+    ) -> Result<Reply, Rejection> {
+        if slots == Some(0) {
+            return Err(Rejection::Invalid("a run needs at least one slot".into()));
+        }
+        self.live_run(key)?.slots_max = slots.unwrap_or(u32::MAX);
+        self.list_sets(key.0);
+        Ok(Reply::Done)
+    }
+
     pub(super) fn close_run(
         &mut self,
         now: Now,

@@ -94,7 +94,8 @@ impl Scheduler {
             if run.paused {
                 holds.push(Hold::RunPaused);
             }
-            if let Some(slots) = run.spec.options.slots.filter(|&slots| run.active >= slots) {
+            if run.active >= run.slots_max {
+                let slots = run.slots_max;
                 holds.push(Hold::RunSlotsTaken { active: run.active, slots });
             }
         }

@@ -219,6 +219,7 @@ impl Scheduler {
             }
             Command::PauseRun(run) => self.pause_run(now, run, decision),
             Command::ResumeRun(run) => self.resume_run(now, run, decision),
+            Command::SetRunSlots { run, slots } => self.set_run_slots(run, slots),
             Command::CancelRun { run, mode } => self.cancel_run(now, run, mode, decision),
             Command::CancelTask { task, mode } => self.cancel_task(now, task, mode, decision),
             Command::CloseRun(run) => self.close_run(now, run, decision),

@@ -64,8 +64,18 @@ impl Player {
                 self.command(Command::ResetBreaker(name))?;
             }
             "slots" => {
+                let run = match words.accept("of") {
+                    true => Some(self.run_id(&words.word("a run")?)?),
+                    false => None,
+                };
                 let slots = if words.accept("unbounded") { None } else { Some(words.number()?) };
-                self.command(Command::SetSlots(slots))?;
+                self.command(match run {
+                    Some(id) => {
+                        let run = self.run_key(id).unwrap_or_default();
+                        Command::SetRunSlots { run, slots }
+                    }
+                    None => Command::SetSlots(slots),
+                })?;
             }
             "shut" => self.shut_down(words)?,
             "after" => {

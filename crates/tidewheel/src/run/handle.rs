@@ -12,7 +12,7 @@ use tidewheel_core::id::RunId;
 use tidewheel_core::input::{CancelMode, Command, Dependents, Rejection, Reply};
 use tidewheel_core::report::Counts;
 use tidewheel_core::spec::TaskSpec;
-use tidewheel_core::task::TaskState;
+use tidewheel_core::task::{Reason, TaskState};
 
 use super::cell::ExtraCode;
 use super::{RunCell, RunReport, Task};
@@ -87,6 +87,13 @@ impl Run {
     /// Starts tasks again. False if the run has ended.
     pub fn resume(&self) -> bool {
         self.steer(Command::ResumeRun(self.cell.key))
+    }
+
+    /// Changes how many of its tasks may run at once; `None`: as many as the wheel allows. What runs
+    /// goes on. It holds until this wheel ends: whoever takes the run over begins with what it was
+    /// started with. False if the run has ended, or for zero.
+    pub fn set_concurrency(&self, tasks_max: impl Into<Option<u32>>) -> bool {
+        self.steer(Command::SetRunSlots { run: self.cell.key, slots: tasks_max.into() })
     }
 
     /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.
@@ -227,6 +234,13 @@ impl Run {
     pub fn task_state(&self, index: u32) -> Option<TaskState> {
         let state = self.cell.shared.lock();
         state.engine.scheduler().task(self.cell.task_key(index)).map(|task| task.state)
+    }
+
+    /// Why a task is in its state, by its index, while the run has not ended.
+    #[must_use]
+    pub fn task_reason(&self, index: u32) -> Option<Reason> {
+        let state = self.cell.shared.lock();
+        state.engine.scheduler().task(self.cell.task_key(index)).map(|task| task.reason)
     }
 
     /// A task of the run, to be explained: `wheel.explain(run.task("d"))`.
