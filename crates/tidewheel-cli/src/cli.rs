@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
@@ -72,6 +73,18 @@ pub(crate) enum WideFormat {
     /// A picture
     #[value(hide = true)]
     Svg,
+}
+
+impl WideFormat {
+    /// Reads what `graph` takes, and says so in its help and its errors.
+    pub fn of_pictures() -> impl TypedValueParser<Value = Self> {
+        // For pictures, what is for people is text.
+        let formats = [Self::Text, Self::Svg, Self::Dot, Self::Mermaid, Self::Json, Self::Human];
+        let formats = formats
+            .into_iter()
+            .filter_map(|format| Some(format.to_possible_value()?.hide(format == Self::Human)));
+        PossibleValuesParser::new(formats).try_map(|word| Self::from_str(&word, false))
+    }
 }
 
 /// How results are written.

@@ -75,6 +75,10 @@ impl DataArgs {
             let parent = parent.display();
             ui.warn(&format!("{parent}, above the data folder, can be written by others"));
         }
+        if let Some(kind) = folder.network_file_system() {
+            let path = path.display();
+            ui.warn(&format!("{path} is on {kind}: two machines that use it at once destroy it"));
+        }
         Ok(folder)
     }
 }
@@ -90,7 +94,8 @@ pub(crate) fn folder_error(error: FolderError, path: &Path) -> CommandError {
             (ErrorKind::Refused, is_the_folders.then(|| hint.to_owned()))
         }
         FolderError::NetworkFileSystem { .. } => {
-            let hint = "--allow-network-fs uses it all the same, for one machine at a time";
+            let hint = "say where with --data DIR; --allow-network-fs uses it all the same, for one \
+                        machine at a time";
             (ErrorKind::Refused, Some(hint.to_owned()))
         }
         FolderError::Newer { .. }

@@ -1,9 +1,10 @@
 //! Text for people: tables, times, differences, and foreign text made harmless.
 
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use tidewheel::{RunId, Timestamp};
+use tidewheel::flow::is_hidden;
+use tidewheel::{RunId, Timestamp, wall_clock};
 
 /// Rows whose columns stand under each other.
 #[derive(Debug)]
@@ -51,6 +52,11 @@ pub(crate) fn short_id(id: RunId) -> String {
 /// Ids begin with the milliseconds at which they were made, in so many letters.
 const SHORT_ID: usize = 13;
 
+/// "1 step", "2 steps".
+pub(crate) fn count(number: usize, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A span of time in at most two units.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -66,7 +72,7 @@ pub(crate) fn span(time: Duration) -> String {
 
 /// How long ago something was.
 pub(crate) fn ago(at: Timestamp) -> String {
-    match now().since(at) {
+    match wall_clock().since(at) {
         time if time < Duration::from_secs(2) => "just now".to_owned(),
         time => format!("{} ago", span(Duration::from_secs(time.as_secs()))),
     }
@@ -74,28 +80,19 @@ pub(crate) fn ago(at: Timestamp) -> String {
 
 /// How far away something is.
 pub(crate) fn until(at: Timestamp) -> String {
-    match at.since(now()) {
+    match at.since(wall_clock()) {
         time if time.is_zero() => "now".to_owned(),
         time => format!("in {}", span(time)),
     }
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-}
-
 /// Foreign text in one line, without anything a terminal would obey.
 pub(crate) fn harmless(text: &str) -> String {
-    let is_invisible = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     let mut shown = String::with_capacity(text.len());
     for letter in text.trim_end().chars() {
         match letter {
             '\n' | '\t' => shown.push(' '),
-            letter if is_invisible(letter) => shown.extend(letter.escape_unicode()),
+            letter if is_hidden(letter) => shown.extend(letter.escape_unicode()),
             letter => shown.push(letter),
         }
     }

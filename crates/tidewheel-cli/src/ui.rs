@@ -79,6 +79,15 @@ impl Ui {
         Ok(())
     }
 
+    /// Writes a result as JSON in one line, piece by piece.
+    pub fn print_json(&self, value: &impl serde::Serialize) -> Result<(), CommandError> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+        Ok(())
+    }
+
     /// Writes an error, for people or as JSON, as was asked for.
     pub fn report(&self, error: &CommandError) {
         if error.kind == ErrorKind::BrokenPipe {

@@ -1,35 +1,15 @@
 //! The commands that look after a data folder, and the workloads that use one.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use common::Scratch;
 use serde_json::{Value, json};
 use tidewheel::store::RunFilter;
 use tidewheel::store::sqlite::{DataFolder, Options};
-
-/// A folder that is removed with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("tidewheel-cli-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn tidewheel(arguments: &[&str], data: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tidewheel"))
@@ -76,7 +56,7 @@ fn used(scratch: &Scratch) -> PathBuf {
 
 #[test]
 fn a_backup_is_a_copy_that_can_be_restored_elsewhere() {
-    let scratch = Scratch::new("backup");
+    let scratch = Scratch::new("data-backup");
     let data = used(&scratch);
     let all = runs_in(&data);
     let copy = scratch.path("copy.db");
@@ -96,7 +76,7 @@ fn a_backup_is_a_copy_that_can_be_restored_elsewhere() {
 
 #[test]
 fn something_else_is_not_restored() {
-    let scratch = Scratch::new("not-a-copy");
+    let scratch = Scratch::new("data-not-a-copy");
     let file = scratch.path("letter.txt");
     std::fs::write(&file, "dear reader").unwrap();
     let refused = tidewheel(&["restore", file.to_str().unwrap()], &scratch.path("data"));
@@ -105,7 +85,7 @@ fn something_else_is_not_restored() {
 
 #[test]
 fn what_ended_is_pruned_by_count() {
-    let scratch = Scratch::new("prune");
+    let scratch = Scratch::new("data-prune");
     let data = used(&scratch);
     let all = runs_in(&data);
     let pruned = json_of(&tidewheel(&["prune", "--keep", "10", "--format", "json"], &data));
@@ -117,7 +97,7 @@ fn what_ended_is_pruned_by_count() {
 
 #[test]
 fn a_folder_that_is_not_there_is_told_and_not_made() {
-    let scratch = Scratch::new("missing");
+    let scratch = Scratch::new("data-missing");
     let data = scratch.path("nowhere");
     let copy = scratch.path("copy.db");
     let refused = tidewheel(&["backup", copy.to_str().unwrap()], &data);
@@ -127,7 +107,7 @@ fn a_folder_that_is_not_there_is_told_and_not_made() {
 
 #[test]
 fn processes_are_measured_beside_a_plain_loop() {
-    let scratch = Scratch::new("processes");
+    let scratch = Scratch::new("data-processes");
     let data = scratch.path("data");
     let arguments = ["bench", "process", "--tasks", "30", "--slots", "3", "--format", "json"];
     let measured = json_of(&tidewheel(&arguments, &data));
@@ -138,4 +118,23 @@ fn processes_are_measured_beside_a_plain_loop() {
     assert_eq!((runs.len(), runs[0].tasks, runs[0].failed), (1, 30, 0));
     let arguments = ["bench", "process", "--tasks", "3", "--program", "/bin/false"];
     assert_refused(&tidewheel(&arguments, &data), 1, &["exit code 1"]);
+}
+
+#[test]
+fn flows_are_measured_beside_make() {
+    let scratch = Scratch::new("data-flows");
+    let mut arguments = vec!["bench", "flow", "--rounds", "1", "--chain", "2"];
+    arguments.extend(["--check", "3", "--steps", "4"]);
+    let measured = scratch.json(&arguments);
+    assert_eq!((&measured["workload"], &measured["n"]), (&json!("flow"), &json!(4)));
+    assert_eq!((&measured["chain_steps"], &measured["check_steps"]), (&json!(2), &json!(3)));
+    for figure in ["cold_start_ms", "chain_ms", "check_ms", "seconds", "peak_rss_mb"] {
+        assert!(measured[figure].as_f64().unwrap() > 0.0, "{figure}: {measured}");
+    }
+    // Where there is no make, there is no figure of it.
+    assert!(measured["make_ms"].is_null() || measured["make_ms"].as_f64().unwrap() > 0.0);
+    let text = common::stdout(&scratch.run(&arguments));
+    assert!(text.contains("one step") && text.contains("chain of 2"), "{text}");
+    // Flows that are measured are not kept.
+    assert!(!scratch.data().exists());
 }

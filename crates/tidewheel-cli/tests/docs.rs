@@ -357,3 +357,17 @@ fn hostile_params_do_nothing_in_any_flow() {
     }
     assert!(attacks >= 5, "only {attacks} attacks were made");
 }
+
+#[test]
+fn the_picture_of_the_tour_is_what_graph_draws() {
+    let scratch = Scratch::new("docs-picture");
+    let flow = root().join("examples/flows/tour.yaml");
+    let output = scratch.run(&["graph", flow.to_str().unwrap(), "--format", "svg"]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let path = root().join("docs/pictures/tour.svg");
+    if std::env::var_os("TIDEWHEEL_BLESS").is_some_and(|value| value == "1") {
+        return fs::write(path, output.stdout).unwrap();
+    }
+    let is_same = fs::read(&path).unwrap() == output.stdout;
+    assert!(is_same, "run the test with TIDEWHEEL_BLESS=1 to rewrite {}", path.display());
+}

@@ -152,6 +152,86 @@ flow:
 }
 
 #[test]
+fn no_command_line_holds_a_secret() {
+    let scratch = Scratch::new("trust-cmdline");
+    scratch.file("token", SECRET);
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+secrets:
+  token: { file: token }
+  same: { command: [cat, token] }
+params: { from: "unused" }
+env: { EVERYWHERE: "{{ secrets.token }}" }
+flow:
+  - name: text
+    run: cat > text; touch text.up; while [ ! -e go ]; do sleep 0.02; done; echo "$TOKEN" > text.env
+    stdin: "{{ secrets.token }}"
+    env: { TOKEN: "{{ secrets.same }}" }
+  - name: words
+    argv: [sh, -c, 'cat > words; touch words.up; while [ ! -e go ]; do sleep 0.02; done']
+    input: "{{ secrets.token }}"
+    pass_to: stdin
+"#,
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("text.up");
+    scratch.wait_for("words.up");
+    let lines = command_lines();
+    let ours = lines.iter().filter(|line| line.contains("text.up") || line.contains("words.up"));
+    assert_eq!(ours.count(), 2, "the steps run: {lines:#?}");
+    assert!(lines.iter().any(|line| line.contains(&file)), "and so does the flow");
+    let found: Vec<_> = lines.iter().filter(|line| line.contains("s3cr3t")).collect();
+    assert_eq!(found, [""; 0]);
+    scratch.file("go", "");
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // They had it all the while.
+    for name in ["text", "text.env", "words"] {
+        assert_eq!(scratch.read(name).trim(), SECRET, "{name}");
+    }
+}
+
+/// The command lines of all processes there are.
+fn command_lines() -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).collect()
+}
+
+#[test]
+fn an_output_with_a_part_of_a_secret_is_not_stored() {
+    let scratch = Scratch::new("trust-part");
+    scratch.file("login", &format!(r#"{{"user": "admin", "password": "{SECRET}"}}"#));
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+secrets: { login: { file: login } }
+flow:
+  - name: tell
+    run: printf '%s' "$LOGIN"
+    env: { LOGIN: "{{ secrets.login }}" }
+    outputs: { user: "{{ json.user }}" }
+  - name: leak
+    run: printf '%s' "$LOGIN"
+    env: { LOGIN: "{{ secrets.login }}" }
+    outputs: { password: "{{ json.password }}" }
+    on_error: continue
+  - name: after
+    run: 'echo "by $USER_NAME"'
+    env: { USER_NAME: "{{ flows.tell.user }}" }
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    assert_eq!(result["outputs"]["tell"]["user"], "admin");
+    let error = result["steps"]["leak"]["error"].as_str().unwrap();
+    assert!(error.contains("output `password` holds a secret, `login`"), "{error}");
+    let log = stdout(&scratch.run(&["logs", "last"]));
+    assert!(log.contains("tell | ***") && log.contains("after | by admin"), "{log}");
+    assert_eq!(files_with("s3cr3t", &scratch.data()), "");
+}
+
+#[test]
 fn a_secret_that_is_too_short_is_named() {
     let scratch = Scratch::new("trust-short");
     scratch.file("long", "long enough");

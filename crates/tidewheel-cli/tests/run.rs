@@ -619,7 +619,10 @@ flow:
         let words: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().skip(1).collect()).collect();
         for name in names {
-            let of_step = words.iter().filter(|line| line.get(1) == Some(&name));
+            let is_of_step = |line: &&Vec<&str>| {
+                line.get(1).is_some_and(|word| word.trim_end_matches(':') == name)
+            };
+            let of_step = words.iter().filter(is_of_step);
             let ends = of_step.filter(|line| ["succeeded", "skipped"].contains(&line[0])).count();
             assert_eq!(ends, 1, "{name}: {text}");
         }
@@ -791,9 +794,11 @@ fn looks_of_a_step_that_waits_are_not_attempts() {
     let file = scratch.file(
         "flow.yaml",
         "
+# The first look comes before the file is made: there is one slot.
+runner: { max_workers: 1 }
 flow:
   - { name: file, wait: { file: ready, every: 5ms } }
-  - { name: make, run: 'sleep 0.1; touch ready' }
+  - { name: make, run: touch ready }
 ",
     );
     let output = scratch.run(&["run", &file]);
@@ -855,10 +860,29 @@ flow:
     assert!(stderr(&output).contains("resume it, or cancel it first"), "{}", stderr(&output));
     scratch.json(&["pause", "last"]);
     scratch.file("go", "");
-    let output = scratch.run(&["resume", "last", "--max-workers", "4"]);
+    let output = scratch.run(&["resume", "last"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("started with --max-workers 1"), "{}", stderr(&output));
     assert_eq!(scratch.read("ledger"), "a\na\nb\n");
+}
+
+#[test]
+fn a_run_is_resumed_with_more_workers_than_it_was_started_with() {
+    let scratch = Scratch::new("run-more-workers");
+    // Each waits for the other, so both must run at once.
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: a, run: 'touch a-runs; while [ ! -e b-runs ]; do sleep 0.02; done' }
+  - { name: b, run: 'touch b-runs; while [ ! -e a-runs ]; do sleep 0.02; done' }
+",
+    );
+    let running = scratch.start(&["run", &file, "--max-workers", "1"]);
+    scratch.wait_for("a-runs");
+    running.signal("KILL");
+    drop(running.output());
+    let output = scratch.run(&["resume", "last", "--max-workers", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]
@@ -986,10 +1010,38 @@ flow:
     let refused = scratch.run(&["retry", "last"]);
     assert_eq!(refused.status.code(), Some(6));
     assert!(stderr(&refused).contains("--from pay"), "{}", stderr(&refused));
+    let skipped = scratch.json(&["retry", "last", "--skip", "pay"]);
+    assert_eq!(skipped["state"], "succeeded");
     assert_eq!(scratch.read("ledger"), "paid\n");
     scratch.file("go", "");
-    assert_eq!(scratch.json(&["retry", "last", "--from", "pay"])["state"], "succeeded");
+    let first = scratch.json(&["runs"])["runs"][1]["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(scratch.json(&["retry", &first, "--from", "pay"])["state"], "succeeded");
     assert_eq!(scratch.read("ledger"), "paid\npaid\n");
+}
+
+#[test]
+fn a_step_that_has_ended_is_explained_by_what_ended_it() {
+    let scratch = Scratch::new("run-explain-ended");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+runner: { on_error: continue }
+flow:
+  - { name: slow, run: sleep 600, timeout: 50ms }
+  - { name: never, when: 'false', run: 'true' }
+  - { name: broken, run: 'echo oops >&2; exit 3' }
+  - { name: after, depends_on: [broken], on_dependency_error: skip, run: 'true' }
+",
+    );
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    let why = |step: &str| {
+        let explained = scratch.json(&["explain", "last", step]);
+        explained["steps"][0]["why"].as_str().unwrap().to_owned()
+    };
+    assert!(why("slow").starts_with("its time was over in its only attempt"), "{}", why("slow"));
+    assert_eq!(why("never"), "its condition `when` did not hold");
+    assert!(why("broken").contains("exit code 3"), "{}", why("broken"));
+    assert_eq!(why("after"), "`broken` failed");
 }
 
 #[test]

@@ -47,32 +47,33 @@ const ERRORS: &[Row] = &[
     ("cycle", "flow:\n  - { name: a, run: x, depends_on: [a] }\n", (2, 13), "waits for itself"),
     ("cycle", "sources: { s: { base: t }, t: { base: s } }\nflow:\n  - { name: a, source: s }\n", (1, 15), "in a circle"),
     ("cycle", "flow:\n  - { name: a, flow: bad.yaml }\n", (2, 22), "calls itself"),
-    ("duplicate-output", "flow:\n  - { name: a, run: x, output: [{ name: o }], outputs: { o: '{{ stdout }}' } }\n", (2, 32), "two outputs called `o`"),
+    ("duplicate-output", "flow:\n  - { name: a, run: x, output: [{ name: o }], outputs: { o: '{{ stdout }}' } }\n", (2, 58), "two outputs called `o`"),
     ("duplicate-step", "flow:\n  - { name: a, run: x }\n  - { name: a, run: y }\n", (3, 13), "two steps called `a`"),
     ("missing-key", "flow:\n  - { run: x }\n", (2, 5), "a step needs `name`"),
     ("missing-key", "flow:\n  - { name: a, argv: [] }\n", (2, 22), "must name a program"),
     ("missing-key", "flow:\n  - { name: a, run: x, output: [{ name: o, type: jmespath }] }\n", (2, 33), "needs a `value`"),
-    ("missing-key", "sources: { s: { configuration: { command: x } } }\nflow:\n  - { name: a, source: s }\n", (3, 24), "types: process, rest, http, env, file"),
+    ("missing-key", "sources: { s: { configuration: { command: x } } }\nflow:\n  - { name: a, source: s }\n", (1, 15), "types: process, rest, http, env, file"),
     ("missing-key", "flow:\n  - { name: a, source: { type: process, configuration: { command: '' } } }\n", (2, 67), "must name a program"),
     ("missing-output", "flow:\n  - { name: build, run: x, outputs: { text: '{{ stdout }}' } }\n  - { name: b, argv: [echo, '{{ flows.build.txt }}'] }\n", (3, 33), "did you mean `text`?"),
     ("missing-output", "flow:\n  - { name: build, run: x }\n  - { name: b, argv: [echo, '{{ flows[\"build\"].txt }}'] }\n", (3, 33), "outputs: { txt: \"{{ stdout }}\" }"),
     ("missing-param", "flow:\n  - { name: a, flow: child.yaml }\n", (2, 22), "with: { n: … }"),
     ("missing-step", "flow:\n  - { name: build, run: x }\n  - { name: b, run: x, depends_on: [biuld] }\n", (3, 37), "did you mean `build`?"),
     ("missing-step", "flow:\n  - { name: build, run: x }\n  - { name: b, argv: [echo, '{{ flows.biuld.o }}'] }\n", (3, 33), "did you mean `build`?"),
-    ("never-fits", "limits: { db: 2 }\nflow:\n  - { name: a, run: x, limits: { db: 3 } }\n", (3, 13), "takes 3 of `db`, there are 2"),
+    ("never-fits", "limits: { db: 2 }\nflow:\n  - { name: a, run: x, limits: { db: 3 } }\n", (3, 34), "takes 3 of `db`, there are 2"),
     ("no-work", "flow:\n  - { name: a }\n", (2, 13), "with one of run, argv, http, source, wait, flow"),
     ("out-of-range", "flow:\n  - { name: a, run: x, priority: 101 }\n", (2, 34), "from 0 to 100"),
     ("out-of-range", "flow:\n  - { name: a, run: x, retry: { factor: 0.5 } }\n", (2, 41), "from 1 to 1000"),
     ("template-in-shell", "params: { x: 1 }\nflow:\n  - { name: a, run: 'echo {{ params.x }}' }\n", (3, 27), "env: { VALUE: \"{{ params.x }}\" }"),
     ("template-in-shell", "params: { x: 1 }\nflow:\n  - { name: a, run: 'echo {% if params.x %}y{% endif %}' }\n", (3, 27), "\"$VALUE\""),
     ("template-in-shell", "params: { x: 1 }\nflow:\n  - { name: a, argv: [bash, -ec, 'echo {{ params.x }}'] }\n", (3, 34), "write \"$1\" there"),
+    ("template-in-shell", "flow:\n  - { name: a, run: \"docker ps --format '{{.Names}}'\" }\n", (2, 42), "{% raw %}{{.Names}}{% endraw %}"),
     ("unknown-key", "flow:\n  - { name: a, run: x, dependson: [b] }\n", (2, 24), "did you mean `depends_on`?"),
     ("unknown-key", "flow:\n  - { name: a, source: { type: process, configuration: { command: x, zzz: y } } }\n", (2, 70), "known keys: command, pass_to"),
-    ("unknown-limit", "limits: { database: 2 }\nflow:\n  - { name: a, run: x, limits: [databse] }\n", (3, 13), "did you mean `database`?"),
+    ("unknown-limit", "limits: { database: 2 }\nflow:\n  - { name: a, run: x, limits: [databse] }\n", (3, 33), "did you mean `database`?"),
     ("unknown-name", "params: { x: 1 }\nflow:\n  - { name: a, argv: [echo, '{{ prams.x }}'] }\n", (3, 33), "did you mean `params`?"),
     ("unknown-name", "flow:\n  - { name: a, run: x, when: stdout }\n", (2, 30), "known here: flows, params"),
     ("unknown-param", "flow:\n  - { name: a, flow: child.yaml, with: { m: 1, n: 2 } }\n", (2, 42), "has no param `m`"),
-    ("unknown-queue", "queues: { slow: { weight: 1 } }\nflow:\n  - { name: a, run: x, queue: slwo }\n", (3, 13), "did you mean `slow`?"),
+    ("unknown-queue", "queues: { slow: { weight: 1 } }\nflow:\n  - { name: a, run: x, queue: slwo }\n", (3, 31), "did you mean `slow`?"),
     ("unknown-source", "sources: { users: { type: env, configuration: { vars: [A] } } }\nflow:\n  - { name: a, source: user }\n", (3, 24), "did you mean `users`?"),
     ("unknown-word", "flow:\n  - { name: a, run: x, on_error: contiue }\n", (2, 34), "did you mean `continue`?"),
     ("wrong-place", "flow:\n  - { name: a, run: x, depends_on: [tidy] }\nfinally:\n  - { name: tidy, run: x }\n", (2, 37), "which follows the run"),
@@ -338,6 +339,81 @@ schedule: '* * * * *'
     assert_eq!(value, json!({ "valid": true, "flow": "n", "steps": 1, "problems": [] }));
 }
 
+#[test]
+fn plans_and_pictures_need_no_params_and_say_what_is_not_known() {
+    let scratch = Scratch::new("plan-unknown");
+    scratch.file(
+        "flow.yaml",
+        "params: { hosts: { type: list } }
+flow:
+  - { name: list, run: ls, outputs: { files: '{{ stdout | lines }}' } }
+  - { name: scan, foreach: '{{ flows.list.files }}', argv: [scan, '{{ item }}'] }
+  - { name: ping, foreach: '{{ params.hosts }}', argv: [ping, '{{ item }}'] }
+",
+    );
+    let output = scratch.run(&["plan", "flow.yaml"]);
+    let text = stdout(&output);
+    assert!(text.starts_with("flow: at least 4 steps, 4 at once at most\n"), "{text}");
+    for line in [
+        "scan[*]: one for each element of {{ flows.list.files }}, known when the run gets there",
+        "ping[*]: one for each element of {{ params.hosts }}, known with --param hosts=…",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{text}");
+    }
+    let plan = scratch.json(&["plan", "flow.yaml"]);
+    assert_eq!(plan["complete"], false);
+    let unknown = json!([
+        { "step": "scan", "elements_of": "{{ flows.list.files }}", "params": [] },
+        { "step": "ping", "elements_of": "{{ params.hosts }}", "params": ["hosts"] },
+    ]);
+    assert_eq!(plan["unknown"], unknown);
+    let many = |plan: &Value| -> Vec<String> {
+        let steps = plan["steps"].as_array().unwrap().iter();
+        let many = steps.filter(|step| step["many"] == true);
+        many.map(|step| step["step"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(many(&plan), ["ping[*]", "scan[*]"]);
+    let said = scratch.json(&["plan", "flow.yaml", "--param", "hosts=[\"a\", \"b\"]"]);
+    assert_eq!(many(&said), ["scan[*]"]);
+    let graph = scratch.json(&["graph", "flow.yaml"]);
+    let each = graph["steps"].as_array().unwrap().iter().find(|step| step["name"] == "ping[*]");
+    assert_eq!(each.unwrap()["shape"], "more");
+    // A run needs them.
+    let output = scratch.run(&["run", "flow.yaml", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn plans_count_in_words_that_fit() {
+    let scratch = Scratch::new("plan-count");
+    scratch.file("one.yaml", "runner: { max_workers: 1 }\nflow: [{ name: a, run: x }]\n");
+    let text = stdout(&scratch.run(&["plan", "one.yaml"]));
+    assert!(text.starts_with("one: 1 step, 1 at once at most (of 1 worker)\n"), "{text}");
+}
+
+#[test]
+fn the_formats_of_graph_are_its_own() {
+    let scratch = Scratch::new("graph-formats");
+    scratch.file("one.yaml", "flow: [{ name: a, run: x }]\n");
+    let listed = "[possible values: text, svg, dot, mermaid, json]";
+    let help = stdout(&scratch.run(&["graph", "-h"]));
+    let words: Vec<&str> = help.split_whitespace().collect();
+    assert!(words.join(" ").contains(listed), "{help}");
+    let output = scratch.run(&["graph", "one.yaml", "--format", "png"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains(listed), "{}", stderr(&output));
+    assert!(!stdout(&scratch.run(&["plan", "-h"])).contains("svg"));
+    // Before the command and behind it, it means the same.
+    for arguments in
+        [["graph", "one.yaml", "--format", "dot"], ["--format", "dot", "graph", "one.yaml"]]
+    {
+        assert!(stdout(&scratch.run(&arguments)).starts_with("digraph "), "{arguments:?}");
+    }
+    for arguments in [&["graph", "one.yaml"][..], &["graph", "one.yaml", "--format", "human"]] {
+        assert!(stdout(&scratch.run(arguments)).starts_with("one\n"), "{arguments:?}");
+    }
+}
+
 // Hostile files
 
 /// Runs a command with 512 MiB of address space and a minute of time.
@@ -584,6 +660,47 @@ fn templates_that_would_build_too_much_fail_their_step_only() {
         assert!(error.starts_with("argv[2]: "), "{bomb}: {error}");
     }
     assert!(!scratch.path("ran").exists());
+}
+
+#[test]
+fn values_that_begin_with_a_dash_choose_no_options() {
+    let scratch = Scratch::new("hostile-options");
+    scratch.file(
+        "flow.yaml",
+        "params: { p: '--help', n: -5 }
+secrets: { s: { env: TEST_SECRET } }
+runner: { on_error: continue }
+flow:
+  - { name: refused, argv: [touch, '{{ params.p }}'] }
+  - { name: input, argv: [touch], input: '{{ params.p }}' }
+  - { name: secret, argv: [touch, '{{ secrets.s }}'] }
+  - { name: marked, argv: [touch, --, '{{ params.p }}'] }
+  - { name: joined, argv: [echo, 'x{{ params.p }}'] }
+  - { name: number, argv: [echo, '{{ params.n }}'], outputs: { text: '{{ stdout | trim }}' } }
+  - { name: allowed, argv: [touch, '{{ params.p }}'], allow_options: true }
+",
+    );
+    let mut command = scratch.command(&["run", "flow.yaml", "--format", "json"]);
+    let output = command.env("TEST_SECRET", "-secret-of-the-test").output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (step, state) in [
+        ("refused", "failed"),
+        ("input", "failed"),
+        ("secret", "failed"),
+        ("marked", "succeeded"),
+        ("joined", "succeeded"),
+        ("number", "succeeded"),
+        ("allowed", "succeeded"),
+    ] {
+        assert_eq!(result["steps"][step]["state"], state, "{step}: {result:#}");
+    }
+    let error = |step: &str| result["steps"][step]["error"].as_str().unwrap().to_owned();
+    assert!(error("refused").starts_with("argv[1]: `--help` begins with a dash"));
+    assert!(error("refused").contains("allow_options: true"), "{result:#}");
+    assert!(error("input").starts_with("argv[1]: "), "{result:#}");
+    assert!(error("secret").contains("`***`"), "{result:#}");
+    assert_eq!(result["outputs"]["number"]["text"], "-5");
+    assert!(scratch.path("--help").exists(), "that of `marked`");
 }
 
 #[test]

@@ -237,6 +237,12 @@ impl SystemClock {
     }
 }
 
+/// What the wall clock of the system says. Whoever has a wheel asks its clock instead.
+#[must_use]
+pub fn wall_clock() -> Timestamp {
+    Timestamp::from_micros(wall_micros(SystemTime::now()))
+}
+
 fn wall_micros(time: SystemTime) -> i64 {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),

@@ -71,7 +71,7 @@ pub mod engine {
 
 pub use attempt::{Attempt, StopRequest};
 pub use builder::{BuildError, Builder};
-pub use clock::{Clock, VirtualClock};
+pub use clock::{Clock, VirtualClock, wall_clock};
 pub use error::{BoxError, Permanent, RetryAfter, RunError, TaskError};
 pub use explain::{Explain, Explanation, UnknownTask};
 pub use notices::{Lagged, NoticeStream};

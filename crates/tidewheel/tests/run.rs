@@ -449,6 +449,19 @@ async fn cancelling_a_run_drains_or_stops_what_runs_and_reports_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_later_request_to_stop_does_not_make_the_grace_longer() {
+    let wheel = builder().start();
+    let graph = Graph::numbered(1, []).unwrap();
+    let run = wheel.run(graph, |_| std::future::pending::<()>()).start().unwrap();
+    settle().await;
+    run.cancel(Cancel::after(seconds(10)));
+    tokio::time::sleep(seconds(9)).await;
+    run.cancel(Cancel::after(seconds(8)));
+    let report = run.await.unwrap();
+    assert_eq!(report.elapsed(), seconds(10));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_can_stop_by_itself_within_its_grace() {
     let wheel = builder().start();
     let graph = Graph::numbered(3, []).unwrap();

@@ -1,14 +1,14 @@
 //! `tidewheel retry` and `tidewheel resume`: going on with runs that failed, were paused, or whose
 //! process died.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::anyhow;
-use serde_json::{Value as Json, json};
-use tidewheel::flow::{Disk, Flow, FlowOrder, ReadText, Secrets, load};
+use serde_json::json;
+use tidewheel::flow::{
+    Again, AgainError, AgainWith, Disk, Flow, FlowOrder, PastRun, ReadText, Secrets, load,
+};
 use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
 use tidewheel::{RunId, TaskState};
@@ -39,6 +39,7 @@ use crate::ui::Ui;
 Examples:
   tidewheel retry last
   tidewheel retry 3f9a --from build
+  tidewheel retry 3f9a --skip flaky
   tidewheel retry 3f9a --dry-run
 
 Exit codes and the result are those of `tidewheel run`. With --dry-run --format json it prints
@@ -50,6 +51,10 @@ pub(crate) struct RetryArgs {
     /// Run this step and all that comes after it again, even if they succeeded
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
+
+    /// Do not run this step: it counts as done, and leaves nothing (may be repeated)
+    #[arg(long, value_name = "STEP")]
+    skip: Vec<String>,
 
     /// Use the files as they are now instead of as they were then
     #[arg(long)]
@@ -73,35 +78,34 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     let detail = find_run(&folder, &reader, &args.run)?;
     let view = result_of(&folder, &reader, detail)?;
     check_ended(&view)?;
-    let mut order = flow_of(&view.detail)?;
-    let before = args.new_files.then(|| order.definitions());
+    let then = flow_of(&view.detail)?;
+    let mut order = then.clone();
     if args.new_files {
         let loaded = load(&order.paths, &DiskAt(order.base.clone()));
         report_problems(ui, &loaded)?;
         order.texts = loaded.texts;
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
-    let mut first = Vec::new();
-    if let Some(before) = before {
+    if args.new_files {
         order.params = params_again(&flow, &order.params)?;
-        let now = order.definitions();
-        let is_new = |step: &String| before.get(step) != now.get(step);
-        first = flow.steps.iter().map(|step| step.name.clone()).filter(is_new).collect();
     }
-    if let Some(step) = &args.from {
-        check_part(&flow, &order, step)?;
-        first.push(step.clone());
-    }
-    refuse_unknown(&view, &flow, args.from.as_deref())?;
-    let plan = Again::new(&view, &order, &flow, &first);
+    let id = view.detail.summary.id;
+    let outputs = |index| view.outputs_of(index);
+    let past = PastRun { run: &view.detail, order: &order, outputs: &outputs };
+    let with = AgainWith {
+        changed: order.changed_since(&then),
+        from: args.from.clone(),
+        skip: args.skip.iter().cloned().collect(),
+    };
+    let again = past.again(&flow, &with).map_err(|error| refused(&error, id))?;
     if ui.format(Format::Human) == Format::Human && !how.quiet || args.dry_run {
-        plan.show(ui, &view)?;
+        preview(ui, id, &again)?;
     }
     if args.dry_run {
         return Ok(0);
     }
-    order.again = Some(view.detail.summary.id.to_string());
-    order.reused = plan.reused;
+    order.again = Some(id.to_string());
+    order.reused = again.reused;
     if let Some(workers) = how.max_workers {
         order.max_workers = workers;
     }
@@ -133,106 +137,38 @@ fn check_ended(view: &RunResultView) -> Result<(), CommandError> {
     })
 }
 
-/// Refuses steps that were not run.
-fn check_part(flow: &Flow, order: &FlowOrder, step: &str) -> Result<(), CommandError> {
-    if flow.step(step).is_none() {
-        return Err(CommandError::usage(anyhow!("the flow has no step `{step}`")));
+fn refused(error: &AgainError, run: RunId) -> CommandError {
+    let said = anyhow!("{}", harmless(&error.to_string()));
+    match error {
+        AgainError::NotInPart { step } => {
+            let hint = format!("tidewheel run --from '{}' makes a new run", harmless(step));
+            CommandError::usage(said).hint(hint)
+        }
+        AgainError::Unknown { step } => {
+            let (run, step) = (short_id(run), harmless(step));
+            CommandError::new(ErrorKind::Refused, said)
+                .hint(format!(
+                    "see for yourself; if it did not: tidewheel retry {run} --from {step}"
+                ))
+                .hint(format!("if it did: tidewheel retry {run} --skip {step}"))
+        }
+        _ => CommandError::usage(said),
     }
-    if order.is_chosen(step) {
-        return Ok(());
-    }
-    let error = anyhow!("step `{step}` is not in the part of the flow that was run");
-    Err(CommandError::usage(error).hint(format!("tidewheel run --from '{step}' makes a new run")))
 }
 
-/// A step that may have taken effect is run again only if that is asked for by its name.
-fn refuse_unknown(
-    view: &RunResultView,
-    flow: &Flow,
-    from: Option<&str>,
-) -> Result<(), CommandError> {
-    let asked = from.map(|step| flow.descendants(step)).unwrap_or_default();
-    let unknown = view.detail.tasks.iter().find(|task| {
-        let step = task.name.split(['[', '/']).next().unwrap_or_default();
-        task.state == TaskState::Unknown && !asked.contains(step)
-    });
-    let Some(task) = unknown else { return Ok(()) };
-    let name = harmless(&task.name);
-    let error = anyhow!("nobody can say whether step `{name}` took effect");
-    let short = short_id(view.detail.summary.id);
-    Err(CommandError::new(ErrorKind::Refused, error)
-        .hint(format!("see for yourself; if it did not: tidewheel retry {short} --from {name}")))
-}
-
-/// What is run again, and what is used as it was left.
-struct Again {
-    run_again: Vec<String>,
-    reused: BTreeMap<String, serde_json::Map<String, Json>>,
-}
-
-impl Again {
-    /// `first` and what comes after are run again in any case.
-    fn new(view: &RunResultView, order: &FlowOrder, flow: &Arc<Flow>, first: &[String]) -> Self {
-        let renewed: BTreeSet<String> = match first {
-            [] => BTreeSet::new(),
-            first => flow.descendants_of(first.iter().map(String::as_str)),
-        };
-        let mut again = Self { run_again: Vec::new(), reused: BTreeMap::new() };
-        let succeeded: BTreeSet<&str> = view
-            .detail
-            .tasks
-            .iter()
-            .filter(|task| task.state == TaskState::Succeeded)
-            .map(|task| task.name.as_str())
-            .collect();
-        // What follows a flow that is run again follows it again.
-        let follows = |task: &str| {
-            let followed = flow.followed_by(task);
-            followed.iter().any(|call| call.is_empty() || !succeeded.contains(call.as_str()))
-        };
-        let step_of = |task: &str| task.split(['[', '/']).next().unwrap_or_default().to_owned();
-        for task in &view.detail.tasks {
-            let step = step_of(&task.name);
-            if flow.step(&step).is_none() {
-                continue;
-            }
-            // Elements are found out again unless all of them are done.
-            let whole = task.name.strip_suffix("[]").unwrap_or(&task.name);
-            let is_done = succeeded.contains(task.name.as_str()) && succeeded.contains(whole);
-            if is_done && !renewed.contains(&step) && !follows(&task.name) {
-                let before = order.reused.get(&task.name).cloned();
-                let outputs = before.unwrap_or_else(|| view.outputs_of(task.index));
-                again.reused.insert(task.name.clone(), outputs);
-            } else {
-                again.run_again.push(task.name.clone());
-            }
-        }
-        // What the run was given from outside of its part, or had not come to yet.
-        let known: BTreeSet<&str> = view.detail.tasks.iter().map(|task| &*task.name).collect();
-        for (task, outputs) in &order.reused {
-            let is_outside = !order.is_chosen(task);
-            let is_same = || !renewed.contains(&step_of(task)) && !follows(task);
-            if !known.contains(task.as_str()) && (is_outside || is_same()) {
-                again.reused.insert(task.clone(), outputs.clone());
-            }
-        }
-        again
+fn preview(ui: &Ui, run: RunId, again: &Again) -> Result<(), CommandError> {
+    if ui.format(Format::Human) == Format::Json {
+        let reused: Vec<&String> = again.reused.keys().collect();
+        let id = run.to_string();
+        let value = json!({ "run_id": id, "run_again": again.run_again, "reused": reused });
+        return ui.print(&value.to_string());
     }
-
-    fn show(&self, ui: &Ui, view: &RunResultView) -> Result<(), CommandError> {
-        if ui.format(Format::Human) == Format::Json {
-            let reused: Vec<&String> = self.reused.keys().collect();
-            let id = view.detail.summary.id.to_string();
-            let value = json!({ "run_id": id, "run_again": self.run_again, "reused": reused });
-            return ui.print(&value.to_string());
-        }
-        let names = |names: &mut dyn Iterator<Item = &String>| {
-            names.map(|name| harmless(name)).collect::<Vec<_>>().join(", ")
-        };
-        ui.note(&format!("run again: {}", names(&mut self.run_again.iter())));
-        ui.note(&format!("reused:    {}", names(&mut self.reused.keys())));
-        Ok(())
-    }
+    let names = |names: &mut dyn Iterator<Item = &String>| {
+        names.map(|name| harmless(name)).collect::<Vec<_>>().join(", ")
+    };
+    ui.note(&format!("run again: {}", names(&mut again.run_again.iter())));
+    ui.note(&format!("reused:    {}", names(&mut again.reused.keys())));
+    Ok(())
 }
 
 /// Go on with a run
@@ -247,8 +183,8 @@ Examples:
 
 The flow goes on as its files were when it was started. If they have changed since, nothing is done
 and the difference is shown: --as-started goes on all the same, `tidewheel retry --new-files` makes a
-new run of the new files. A run never has more steps at once than when it was started: --max-workers
-can only lower their number. Exit codes and the result are those of `tidewheel run`.")]
+new run of the new files. Unless --max-workers says otherwise, as many steps run at once as when it was
+started. Exit codes and the result are those of `tidewheel run`.")]
 pub(crate) struct ResumeArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -284,11 +220,9 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
         check_unchanged(&order)?;
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
-    let most = order.max_workers;
-    if args.how.max_workers.is_some_and(|workers| workers > most) && !how.quiet {
-        ui.note(&format!("the run was started with --max-workers {most}, which stays its most"));
-    }
-    take_over(ui, &folder, &view.detail, &flow, &order, &how)
+    // What settings say is for new runs.
+    let workers = args.how.max_workers.unwrap_or(order.max_workers);
+    take_over(ui, &folder, &view.detail, &flow, workers, &how)
 }
 
 fn ended(ui: &Ui, view: &RunResultView) -> Result<u8, CommandError> {
@@ -309,12 +243,11 @@ fn take_over(
     folder: &DataFolder,
     detail: &RunDetail,
     flow: &Flow,
-    order: &FlowOrder,
+    workers: u32,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
     let id = detail.summary.id;
     let shard = detail.summary.shard.clone().unwrap_or_default();
-    let workers = how.max_workers.unwrap_or(u32::MAX).min(order.max_workers);
     let options = SessionOptions::new(ui, workers);
     let port = status_port(how)?;
     // Without its secrets a run that is taken over would only fail.
@@ -332,6 +265,7 @@ fn take_over(
     let mut is_watched = true;
     let ending = match session.wheel.find_run(id) {
         Some(run) => {
+            run.set_concurrency(workers);
             run.resume();
             let ended = detail.tasks.iter().filter(|task| task.state.is_terminal());
             let beginning = Beginning {

@@ -1,11 +1,9 @@
 //! `tidewheel explain`: why a step is where it is, and what must happen next.
 
-use std::sync::Arc;
-
 use serde_json::{Value as Json, json};
-use tidewheel::flow::Flow;
-use tidewheel::store::{RunDetail, TaskSummary};
-use tidewheel::{LimitSpec, Reason, TaskState};
+use tidewheel::flow::{Scene, Why};
+use tidewheel::store::TaskSummary;
+use tidewheel::{Reason, TaskState};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
@@ -38,7 +36,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
     let detail = find_run(&folder, &reader, &args.run)?;
     let view = result_of(&folder, &reader, detail)?;
-    let scene = Scene::new(&view);
+    let scene = Scene::new(&view.detail, view.order.as_ref(), view.is_abandoned);
     let tasks: Vec<&TaskSummary> = match &args.step {
         Some(step) => vec![task_of(&view.detail, step)?],
         None => {
@@ -53,8 +51,8 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
                 json!({
                     "step": task.name,
                     "state": task_state(task.state),
-                    "why": scene.why(task),
-                    "waits_for": open_dependencies(&view.detail, task),
+                    "why": words(&view, task, &scene.why(task)),
+                    "waits_for": scene.needs(task),
                 })
             })
             .collect();
@@ -73,161 +71,96 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     }
     for task in tasks {
         let (name, state) = (harmless(&task.name), task_state(task.state));
-        lines.push(format!("{name} is {state}: {}", scene.why(task)));
+        lines.push(format!("{name} is {state}: {}", words(&view, task, &scene.why(task))));
     }
     ui.print(&lines.join("\n"))?;
     Ok(0)
 }
 
-/// A run and the flow it is one of: what can be told of it without whoever runs it.
-struct Scene<'a> {
-    view: &'a RunResultView,
-    flow: Option<Arc<Flow>>,
-    running: Vec<&'a TaskSummary>,
+/// Why a task is where it is, for people.
+fn words(view: &RunResultView, task: &TaskSummary, why: &Why) -> String {
+    let later = |at: &Option<_>| at.map_or_else(|| "later".to_owned(), until);
+    match why {
+        Why::Interrupted => "nobody runs the run".to_owned(),
+        Why::Paused => "the run is paused".to_owned(),
+        Why::Needs(needs) => format!("it waits for {}", names(needs)),
+        Why::StartsAt(at) => format!("it starts {}", later(at)),
+        Why::Retry { at, error } => {
+            format!("it is tried again {}, after: {}", later(at), harmless(error))
+        }
+        Why::Waits { what, asks: true, .. } => {
+            let (run, name) = (short_id(view.detail.summary.id), harmless(&task.name));
+            format!("it {}; say `tidewheel approve {run} '{name}'`", harmless(what))
+        }
+        Why::Waits { what, next, .. } => {
+            format!("it {}; the next look is {}", harmless(what), later(next))
+        }
+        Why::Limit { name, holders } => {
+            format!("it waits for limit `{}`, held by {}", harmless(name), names(holders))
+        }
+        Why::LimitOrTurn { name } => {
+            format!("it waits for limit `{}`, or for its turn", harmless(name))
+        }
+        Why::Key { name, holders } => {
+            format!("it waits for key `{}`, held by {}", harmless(name), names(holders))
+        }
+        Why::Elements { step, most, holders } => {
+            format!("of `{}` {most} run at once: {}", harmless(step), running(holders))
+        }
+        Why::Slots { most: 1, holders } => {
+            format!("it waits for the only slot: {}", running(holders))
+        }
+        Why::Slots { most, holders } => {
+            format!("it waits for one of {most} slots: {}", running(holders))
+        }
+        Why::AboutToStart => "it is about to start".to_owned(),
+        Why::Runs { attempt, since } => {
+            format!("attempt {attempt} started {}", since.map_or_else(String::new, ago))
+        }
+        Why::Stopping => "it was told to stop".to_owned(),
+        Why::Done => "it is done".to_owned(),
+        Why::Ended { reason, error } => ended(view, task, *reason, error.as_deref()),
+        _ => "no reason is known".to_owned(),
+    }
 }
 
-impl<'a> Scene<'a> {
-    fn new(view: &'a RunResultView) -> Self {
-        let flow = view.order.as_ref().and_then(|order| order.flow().ok());
-        let tasks = view.detail.tasks.iter();
-        Self { view, flow, running: tasks.filter(|task| task.state.holds_slot()).collect() }
-    }
-
-    fn why(&self, task: &TaskSummary) -> String {
-        match task.state {
-            TaskState::Blocked => {
-                let open = open_dependencies(&self.view.detail, task);
-                match open.is_empty() {
-                    true => self.turn(task),
-                    false => format!("it waits for {}", open.join(", ")),
-                }
-            }
-            TaskState::Delayed => {
-                let next = task.until.map_or_else(|| "later".to_owned(), until);
-                match &task.error {
-                    _ if task.reason == Reason::Postponed => self.wait(task, &next),
-                    Some(error) => format!("it is tried again {next}, after: {}", harmless(error)),
-                    None => format!("it starts {next}"),
-                }
-            }
-            TaskState::Ready => self.turn(task),
-            TaskState::Running => {
-                let since = task.started_at.map_or_else(String::new, ago);
-                format!("attempt {} started {since}", task.attempts)
-            }
-            TaskState::Cancelling => "it was told to stop".to_owned(),
-            TaskState::Succeeded => "it is done".to_owned(),
-            _ => {
-                let reason = reason_words(task, &self.view.detail.tasks);
-                match (reason, &task.error) {
-                    (_, Some(error)) => harmless(error),
-                    (Some(reason), None) => harmless(&reason),
-                    (None, None) => "no reason is known".to_owned(),
-                }
-            }
-        }
-    }
-
-    /// What a task waits for that has all it needs.
-    /// What a step that waits is waiting for.
-    fn wait(&self, task: &TaskSummary, next: &str) -> String {
-        let what = self.flow.as_ref().and_then(|flow| flow.step_of_task(&task.name)?.waits_for());
-        let what = what.unwrap_or_else(|| "waits".to_owned());
-        let asks = self.flow.as_ref().is_some_and(|flow| flow.asks(&task.name));
-        match asks {
-            true => {
-                let (run, name) = (short_id(self.view.detail.summary.id), harmless(&task.name));
-                format!("it {}; say `tidewheel approve {run} '{name}'`", harmless(&what))
-            }
-            false => format!("it {}; the next look is {next}", harmless(&what)),
-        }
-    }
-
-    fn turn(&self, task: &TaskSummary) -> String {
-        if self.view.is_abandoned {
-            return "nobody runs the run".to_owned();
-        }
-        if self.view.detail.summary.is_paused {
-            return "the run is paused".to_owned();
-        }
-        let bound = self.flow.as_ref().and_then(|flow| self.bound(flow, task));
-        bound.or_else(|| self.full()).unwrap_or_else(|| "it is about to start".to_owned())
-    }
-
-    /// The limit that has no room for a task.
-    fn bound(&self, flow: &Arc<Flow>, task: &TaskSummary) -> Option<String> {
-        for (name, units) in flow.limits_of_task(&task.name) {
-            let taken = |other: &&TaskSummary| flow.limits_of_task(&other.name).get(&name).copied();
-            let holders: Vec<&TaskSummary> =
-                self.running.iter().copied().filter(|other| taken(other).is_some()).collect();
-            let used: u32 = holders.iter().filter_map(taken).sum();
-            let shown = harmless(&name);
-            match flow.limits.get(&name) {
-                Some(LimitSpec::Units(most)) if used.saturating_add(units) > *most => {
-                    return Some(format!(
-                        "it waits for limit `{shown}`, held by {}",
-                        names(&holders)
-                    ));
-                }
-                Some(LimitSpec::Units(_)) | None => {}
-                // What is left of it is known only where the run is run.
-                Some(_) => return Some(format!("it waits for limit `{shown}`, or for its turn")),
-            }
-        }
-        let key = |name: &str| flow.step_of_task(name)?.treatment.key.clone();
-        if let Some(own) = key(&task.name) {
-            let holders: Vec<&TaskSummary> = self
-                .running
-                .iter()
-                .copied()
-                .filter(|it| key(&it.name) == Some(own.clone()))
-                .collect();
-            if !holders.is_empty() {
-                let holders = names(&holders);
-                return Some(format!("it waits for key `{}`, held by {holders}", harmless(&own)));
-            }
-        }
-        let (whole, most) = flow.parallel_of_task(&task.name)?;
-        let is_sibling = |other: &&TaskSummary| {
-            flow.parallel_of_task(&other.name).is_some_and(|(other, _)| other == whole)
-        };
-        let holders: Vec<&TaskSummary> = self.running.iter().copied().filter(is_sibling).collect();
-        (holders.len() >= most as usize)
-            .then(|| format!("of `{}` {most} run at once: {}", harmless(&whole), running(&holders)))
-    }
-
-    /// Whether all slots of the run are taken, and by whom.
-    fn full(&self) -> Option<String> {
-        let slots = self.view.order.as_ref()?.max_workers;
-        if self.running.len() < slots as usize {
-            return None;
-        }
-        let running = running(&self.running);
-        Some(match slots {
-            1 => format!("it waits for the only slot: {running}"),
-            slots => format!("it waits for one of {slots} slots: {running}"),
-        })
+/// How a task ended that did not succeed: what happened, and what its last attempt said.
+fn ended(view: &RunResultView, task: &TaskSummary, reason: Reason, error: Option<&str>) -> String {
+    let tries = match task.attempts {
+        0 => "before it started".to_owned(),
+        1 => "in its only attempt".to_owned(),
+        count => format!("in attempt {count}, its last"),
+    };
+    let what = match reason {
+        Reason::Ordinary | Reason::Error | Reason::Panic => None,
+        Reason::AttemptTimeout => Some(format!("its time was over {tries}")),
+        Reason::TaskTimeout => Some(format!("the time for all its attempts was over {tries}")),
+        Reason::RunTimeout => Some(format!("the time of the run was over {tries}")),
+        Reason::Requested => Some(format!("somebody cancelled it or the run {tries}")),
+        Reason::ShutDown => Some(format!("the process that ran it was stopped {tries}")),
+        Reason::Condition => Some("its condition `when` did not hold".to_owned()),
+        _ => reason_words(task, &view.detail.tasks),
+    };
+    match (what, error) {
+        (None, None) => "no reason is known".to_owned(),
+        (Some(what), None) => harmless(&what),
+        (None, Some(error)) => harmless(error),
+        (Some(what), Some(error)) if error.contains(&what) => harmless(error),
+        (Some(what), Some(error)) => harmless(&format!("{what}: {error}")),
     }
 }
 
 /// How many tasks are named at most.
 const NAMES_MAX: usize = 10;
 
-fn names(tasks: &[&TaskSummary]) -> String {
-    let mut names: Vec<String> =
-        tasks.iter().take(NAMES_MAX).map(|task| harmless(&task.name)).collect();
+fn names(tasks: &[String]) -> String {
+    let mut names: Vec<String> = tasks.iter().take(NAMES_MAX).map(|task| harmless(task)).collect();
     if let Some(more) = tasks.len().checked_sub(NAMES_MAX).filter(|more| *more > 0) {
         names.push(format!("{more} more"));
     }
     names.join(", ")
 }
 
-fn running(tasks: &[&TaskSummary]) -> String {
+fn running(tasks: &[String]) -> String {
     format!("{} {}", names(tasks), if tasks.len() == 1 { "runs" } else { "run" })
-}
-
-/// What it waits for that has not ended.
-fn open_dependencies(detail: &RunDetail, task: &TaskSummary) -> Vec<String> {
-    let open = task.after.iter().filter_map(|index| detail.tasks.get(*index as usize));
-    open.filter(|needed| !needed.state.is_terminal()).map(|needed| harmless(&needed.name)).collect()
 }

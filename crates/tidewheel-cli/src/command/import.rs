@@ -17,6 +17,7 @@ use crate::import::crontab::{self, ImportedFlow, Surroundings};
 use crate::import::{Warning, flowtoy, machine};
 use crate::output::write_atomically;
 use crate::output::write_new;
+use crate::text::count;
 use crate::ui::Ui;
 
 /// Larger files are not read.
@@ -247,7 +248,9 @@ fn import_flowtoy(ui: &Ui, args: &FlowtoyArgs) -> Result<u8, CommandError> {
         return Ok(0);
     }
     match path {
-        Some(path) => ui.print(&format!("{}: {} steps", path.display(), imported.steps))?,
+        Some(path) => {
+            ui.print(&format!("{}: {}", path.display(), count(imported.steps, "step")))?
+        }
         None => ui.print(&imported.text)?,
     }
     warn(ui, &warnings);

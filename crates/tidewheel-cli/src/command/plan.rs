@@ -15,8 +15,8 @@ use crate::command::run::{expectations, workers_of};
 use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::output::write_atomically;
-use crate::session::{load_files, params_of};
-use crate::text::{Table, harmless, span};
+use crate::session::{known_params_of, load_files};
+use crate::text::{Table, count, harmless, span};
 use crate::ui::Ui;
 
 /// Firings that are shown.
@@ -30,14 +30,15 @@ Examples:
   tidewheel plan flow.yaml --param env=staging --format json
 
 Durations come from past runs in the data folder, else from `estimate:`, else each step counts as one
-second. With --format json it prints { flow, steps, levels, critical_path, expected_seconds, limits,
-schedule }.")]
+second. What is not known yet, because other steps or params that were not given decide about it, is
+shown as `step[*]`: one for each element of a list. With --format json it prints { flow, steps,
+complete, unknown, levels, critical_path, expected_seconds, limits, schedule }.")]
 pub(crate) struct PlanArgs {
     /// Flow files; later ones change what earlier ones say
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A param of the flow; may be given again
+    /// A param of the flow; may be given again. None has to be
     #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
     params: Vec<String>,
 
@@ -52,7 +53,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn plan(ui: &Ui, args: &PlanArgs) -> Result<u8, CommandError> {
     let loaded = load_files(ui, &args.files)?;
     let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
-    let params = params_of(flow, &args.params)?;
+    let params = known_params_of(flow, &args.params)?;
     let workers = workers_of(args.max_workers, flow);
     let order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
     let expected = learnt(ui, &args.data, flow);
@@ -96,13 +97,21 @@ fn as_json(flow: &Flow, order: &FlowOrder, plan: &FlowPlan) -> Json {
                 "after": task.after,
                 "expected_seconds": task.expected.map(|it| it.as_secs_f64()),
                 "critical": task.is_critical,
+                "many": task.is_of_each,
             })
         })
+        .collect();
+    let unknown: Vec<Json> = plan
+        .unknown
+        .iter()
+        .map(|it| json!({ "step": it.step, "elements_of": it.list, "params": it.params }))
         .collect();
     json!({
         "flow": flow.name,
         "max_workers": order.max_workers,
         "steps": steps,
+        "complete": unknown.is_empty(),
+        "unknown": unknown,
         "levels": plan.levels(),
         "parallelism": plan.widest(),
         "critical_path": plan.critical_path,
@@ -124,13 +133,7 @@ fn firings(flow: &Flow) -> Vec<Json> {
 }
 
 fn as_text(flow: &Flow, order: &FlowOrder, plan: &FlowPlan) -> String {
-    let mut lines = vec![format!(
-        "{}: {} steps, {} at once at most (of {} workers)",
-        harmless(&flow.name),
-        plan.tasks.len(),
-        plan.widest().min(order.max_workers as usize),
-        order.max_workers
-    )];
+    let mut lines = vec![format!("{}: {}", harmless(&flow.name), counts(order, plan))];
     if let Some(description) = &flow.description {
         lines.push(harmless(description));
     }
@@ -152,6 +155,14 @@ fn as_text(flow: &Flow, order: &FlowOrder, plan: &FlowPlan) -> String {
     let path: Vec<String> = plan.critical_path.iter().map(|name| harmless(name)).collect();
     let long = plan.expected.map(|expected| format!(" ({})", span(expected)));
     lines.push(format!("critical path (*): {}{}", path.join(" → "), long.unwrap_or_default()));
+    for elements in &plan.unknown {
+        let known = match &elements.params[..] {
+            [] => "known when the run gets there".to_owned(),
+            params => format!("known with --param {}=…", harmless(&params.join("=… --param "))),
+        };
+        let (step, list) = (harmless(&elements.step), harmless(&elements.list));
+        lines.push(format!("{step}[*]: one for each element of {list}, {known}"));
+    }
     for (limit, steps) in &plan.limits {
         lines.push(format!("limit `{}`: {}", harmless(limit), harmless(&steps.join(", "))));
     }
@@ -163,6 +174,19 @@ fn as_text(flow: &Flow, order: &FlowOrder, plan: &FlowPlan) -> String {
     lines.join("\n")
 }
 
+/// How many steps there are, and how many of them at once.
+fn counts(order: &FlowOrder, plan: &FlowPlan) -> String {
+    let workers = order.max_workers;
+    let of_workers = count(workers as usize, "worker");
+    if !plan.unknown.is_empty() {
+        let steps = count(plan.count_min(), "step");
+        return format!("at least {steps}, {workers} at once at most");
+    }
+    let at_once = plan.widest().min(workers as usize);
+    let steps = count(plan.tasks.len(), "step");
+    format!("{steps}, {at_once} at once at most (of {of_workers})")
+}
+
 /// Draw a flow
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -171,15 +195,20 @@ Examples:
   tidewheel graph flow.yaml --format svg -o flow.svg
   tidewheel graph flow.yaml --format dot | dot -Tpng -o flow.png
 
-Formats: text (the default), svg, dot, mermaid, json.")]
+What is not known yet, because other steps or params that were not given decide
+about it, is drawn as `step[*]`: one for each element of a list.")]
 pub(crate) struct GraphArgs {
     /// Flow files; later ones change what earlier ones say
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A param of the flow; may be given again
+    /// A param of the flow; may be given again. None has to be
     #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
     params: Vec<String>,
+
+    /// How to draw it; as text unless given
+    #[arg(long, value_name = "FORMAT", value_parser = WideFormat::of_pictures())]
+    format: Option<WideFormat>,
 
     /// Write to this file instead of to standard output
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -192,13 +221,13 @@ pub(crate) struct GraphArgs {
 pub(crate) fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
     let loaded = load_files(ui, &args.files)?;
     let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
-    let params = params_of(flow, &args.params)?;
+    let params = known_params_of(flow, &args.params)?;
     let workers = workers_of(None, flow);
     let order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
     let expected = learnt(ui, &args.data, flow);
     let plan = FlowPlan::new(flow, &order, &expected).map_err(CommandError::input)?;
     let picture = plan.picture();
-    let text = match ui.picture_format() {
+    let text = match args.format.unwrap_or_else(|| ui.picture_format()) {
         WideFormat::Json => picture.json().to_string(),
         WideFormat::Dot => picture.dot(),
         WideFormat::Mermaid => picture.mermaid(),

@@ -20,8 +20,8 @@ use crate::error::{CommandError, ErrorKind};
 use crate::live::Level;
 use crate::output::write_atomically;
 use crate::session::{
-    Beginning, Ending, RunResultView, STREAMS, Session, SessionOptions, StoredStatus, Takeover,
-    Watch, find_run, flow_of, load_files, log_path, params_of, result_of,
+    Beginning, Ending, RunResultView, STREAMS, Session, SessionOptions, StepView, StoredStatus,
+    Takeover, Watch, find_run, load_files, log_path, params_of, result_of,
 };
 use crate::status::{StatusPort, StatusServer};
 use crate::text::short_id;
@@ -269,18 +269,29 @@ pub(crate) fn finish(
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
     let detail = find_run(folder, &reader, id)?;
     let view = result_of(folder, &reader, detail)?;
-    let value = || if how.outputs { view.outputs() } else { view.to_json() };
     if let Some(path) = &how.output {
-        write_atomically(path, &format!("{:#}\n", value()))?;
+        write_atomically(path, &format!("{}\n", pretty(&view, how)?))?;
     } else if ui.format(Format::Human) == Format::Json {
-        unless_left(ui.print(&value().to_string()))?;
+        unless_left(match how.outputs {
+            true => ui.print_json(&view.outputs()),
+            false => ui.print_json(&view),
+        })?;
     } else if how.outputs {
-        unless_left(ui.print(&format!("{:#}", value())))?;
+        unless_left(ui.print(&pretty(&view, how)?))?;
     }
     if view.state() != "succeeded" && ui.format(Format::Human) == Format::Human && !how.quiet {
         advise(ui, &view, &folder.logs_dir());
     }
     Ok(ending.exit_code(view.exit_code()))
+}
+
+/// What was asked for of the result, for programs and people.
+fn pretty(view: &RunResultView, how: &RunArgs) -> Result<String, CommandError> {
+    let text = match how.outputs {
+        true => serde_json::to_string_pretty(&view.outputs()),
+        false => serde_json::to_string_pretty(view),
+    };
+    text.map_err(CommandError::internal)
 }
 
 /// Whoever reads the result may have left; how the run ended counts all the same.
@@ -294,21 +305,20 @@ fn unless_left(printed: Result<(), CommandError>) -> Result<(), CommandError> {
 /// What people can do about a run that did not go well.
 fn advise(ui: &Ui, view: &RunResultView, logs: &Path) {
     let short = short_id(view.detail.summary.id);
-    let flow = flow_of(&view.detail).ok().and_then(|order| order.flow().ok());
     // Rather one that the flow did not expect to fail, and rather the work than who gathers it.
-    let is_tolerated = |task: &TaskSummary| {
-        flow.as_ref()
-            .and_then(|flow| flow.step_of_task(&task.name))
-            .is_some_and(|it| it.is_tolerated())
-    };
-    let failed = view.detail.tasks.iter().filter(|task| task.state == TaskState::Failed);
-    let worst = failed.min_by_key(|task| (is_tolerated(task), task.attempts == 0, task.at));
+    let steps = view.listed();
+    let failed = steps.iter().filter(|step| step.task.state == TaskState::Failed);
+    let worst = failed.min_by_key(|StepView { task, is_tolerated, .. }| {
+        (*is_tolerated, task.attempts == 0, task.at)
+    });
     let has_log = |task: &TaskSummary| {
         let id = TaskId { run: view.detail.summary.id, index: task.index };
         let mut paths = STREAMS.iter().map(|stream| log_path(logs, id, task.attempts, stream));
-        paths.any(|path| path.exists())
+        let answer =
+            view.results.get(&task.index).and_then(|result| result.newest.as_ref()?.tail.as_ref());
+        answer.is_some() || paths.any(|path| path.exists())
     };
-    if let Some(task) = worst.filter(|task| has_log(task)) {
+    if let Some(StepView { task, .. }) = worst.filter(|step| has_log(step.task)) {
         ui.note(&format!("hint: tidewheel logs {short} {}", quoted(&task.name)));
     }
     let unknown = view.detail.tasks.iter().find(|task| task.state == TaskState::Unknown);

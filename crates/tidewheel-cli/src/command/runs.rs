@@ -7,7 +7,9 @@ use tidewheel::store::{RunFilter, RunKind, RunSummary};
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
-use crate::session::{RunResultView, find_run, reason_words, result_of, run_state, task_state};
+use crate::session::{
+    RunResultView, StepView, find_run, reason_words, result_of, run_state, task_state,
+};
 use crate::text::{Table, ago, harmless, short_id, span};
 use crate::ui::Ui;
 
@@ -152,7 +154,7 @@ pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
     let detail = find_run(&folder, &reader, &args.run)?;
     let view = result_of(&folder, &reader, detail)?;
     match ui.format(Format::Human) {
-        Format::Json => ui.print(&view.to_json().to_string())?,
+        Format::Json => ui.print_json(&view)?,
         _ => ui.print(&text(&view))?,
     }
     Ok(0)
@@ -166,7 +168,7 @@ pub(crate) fn text(view: &RunResultView) -> String {
     lines.push(format!("started {}{}", ago(summary.accepted_at), took.unwrap_or_default()));
     lines.push(String::new());
     let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);
-    for (task, attempts) in view.detail.tasks.iter().zip(view.attempts()) {
+    for StepView { task, attempts, is_tolerated } in view.listed() {
         let took = match (task.started_at, task.at) {
             (Some(from), Some(to)) if task.state.is_terminal() => span(to.since(from)),
             _ => "-".to_owned(),
@@ -176,9 +178,10 @@ pub(crate) fn text(view: &RunResultView) -> String {
             (_, Some(reason)) => harmless(&reason),
             _ => String::new(),
         };
+        let note = if is_tolerated { ", tolerated" } else { "" };
         table.row([
             harmless(&task.name),
-            task_state(task.state).to_owned(),
+            format!("{}{note}", task_state(task.state)),
             took,
             attempts.to_string(),
             why,

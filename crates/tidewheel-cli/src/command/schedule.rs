@@ -2,12 +2,11 @@
 //!
 //! What an expression means is decided in `tidewheel_core::calendar`.
 
-use std::time::SystemTime;
-
 use anyhow::anyhow;
 use clap::Subcommand;
 use jiff::tz::{Offset, TimeZone};
 use serde_json::json;
+use tidewheel::wall_clock;
 use tidewheel_core::calendar::{Cron, CronError, Zone, ZoneError};
 use tidewheel_core::time::Timestamp;
 
@@ -74,7 +73,7 @@ fn next(ui: &Ui, args: &NextArgs) -> Result<(), CommandError> {
     let zone = Zone::named(&args.tz).map_err(zone_error)?;
     let from = match &args.from {
         Some(text) => instant(text, &zone)?,
-        None => now(),
+        None => wall_clock(),
     };
     let instants: Vec<Timestamp> = cron.upcoming(from, &zone).take(args.count as usize).collect();
     match ui.format(Format::Human) {
@@ -87,16 +86,11 @@ fn next(ui: &Ui, args: &NextArgs) -> Result<(), CommandError> {
     }
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::UNIX_EPOCH.after(since)
-}
-
 /// An instant, or a local time in the zone.
 fn instant(text: &str, zone: &Zone) -> Result<Timestamp, CommandError> {
     let text = text.trim();
     if text == "now" {
-        return Ok(now());
+        return Ok(wall_clock());
     }
     text.parse().or_else(|error: tidewheel_core::time::ParseTimestampError| {
         let has_no_offset = text.parse::<jiff::Timestamp>().is_err();

@@ -1,11 +1,12 @@
 //! `tidewheel pause`, `cancel` and `approve`: wishes about runs that another process runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::json;
-use tidewheel::flow::Answer;
-use tidewheel::store::{RunCommand, TaskSummary};
+use tidewheel::flow::{Answer, Step};
+use tidewheel::store::{RunCommand, RunDetail, TaskSummary};
 use tidewheel::{RunId, TaskId};
 
 use crate::cli::Format;
@@ -38,6 +39,10 @@ pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
 }
 
 /// End a run
+///
+/// Running steps are told to end, nothing new starts, and then clean-up is run: `finally`,
+/// `on_failure`, and steps with `always`. It is what a second Ctrl-C does where the run is watched. A
+/// run whose process died is ended as it is, without clean-up.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,15 +64,25 @@ pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
     let folder = args.data.open_existing(ui)?;
     let failed = |error| folder_error(error, folder.path());
     let reader = folder.reader().map_err(failed)?;
-    let summary = find_run(&folder, &reader, &args.run)?.summary;
-    if let Some(shard) = &summary.shard
+    let detail = find_run(&folder, &reader, &args.run)?;
+    let id = detail.summary.id;
+    if let Some(shard) = &detail.summary.shard
         && folder.is_left(shard).map_err(failed)?
     {
-        end_left(folder.clone(), shard, summary.id)?;
-        return said(ui, summary.id, "cancelled");
+        end_left(folder.clone(), shard, id)?;
+        if has_clean_up(&detail) && ui.format(Format::Human) == Format::Human {
+            ui.note("nobody ran it, so its clean-up was not run");
+        }
+        return said(ui, id, "cancelled");
     }
     let command = RunCommand::Cancel { grace: args.grace };
     send(ui, &args.run, &args.data, command, "cancelled")
+}
+
+fn has_clean_up(detail: &RunDetail) -> bool {
+    let flow = flow_of(detail).ok().and_then(|order| order.flow().ok());
+    let is_clean_up = |step: &Arc<Step>| step.follows_run() || step.treatment.always;
+    flow.is_some_and(|flow| flow.steps.iter().any(is_clean_up))
 }
 
 fn said(ui: &Ui, id: RunId, what: &str) -> Result<u8, CommandError> {

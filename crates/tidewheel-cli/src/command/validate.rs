@@ -8,7 +8,7 @@ use tidewheel::flow::{Disk, load, schema};
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::session::report_problems;
-use crate::text::harmless;
+use crate::text::{count, harmless};
 use crate::ui::Ui;
 
 /// Check flow files, and run nothing
@@ -51,9 +51,8 @@ pub(crate) fn validate(ui: &Ui, args: &ValidateArgs) -> Result<u8, CommandError>
     }
     report_problems(ui, &loaded)?;
     if is_valid {
-        let what = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
         let name = harmless(&name.unwrap_or_default());
-        ui.print(&format!("{name}: {what}, no errors"))?;
+        ui.print(&format!("{name}: {}, no errors", count(steps, "step")))?;
     }
     Ok(if is_valid { 0 } else { 3 })
 }

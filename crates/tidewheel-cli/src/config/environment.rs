@@ -36,16 +36,21 @@ pub(super) fn values(around: &Surroundings) -> Result<Vec<(Setting, Value)>, Com
     let mut values = Vec::new();
     for definition in &SETTINGS {
         if let Some(value) = around.variable(definition.variable) {
-            values.push((definition.setting, read(definition, value)?));
+            values.push((definition.setting, read(definition, value, around)?));
         }
     }
     Ok(values)
 }
 
-fn read(definition: &Definition, value: &OsStr) -> Result<Value, CommandError> {
+fn read(
+    definition: &Definition,
+    value: &OsStr,
+    around: &Surroundings,
+) -> Result<Value, CommandError> {
     if definition.kind == Kind::Path {
         // A path need not be text.
-        return Ok(Value::Path(value.into()));
+        let base = around.current_folder.clone().unwrap_or_default();
+        return Ok(Value::Path(base.join(value)));
     }
     let variable = definition.variable;
     let Some(text) = value.to_str() else {

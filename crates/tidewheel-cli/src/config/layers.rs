@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ColorChoice, ValueEnum};
+use tidewheel::store::sqlite::DataFolder;
 
 use super::places::{Surroundings, places};
 use super::setting::{Definition, Otherwise, SETTINGS, Setting};
@@ -86,7 +87,11 @@ impl Default for Config {
 impl Config {
     /// The settings of this process, and what people should know about its variables.
     pub fn load() -> Result<(Self, Vec<String>), CommandError> {
-        Self::load_from(&Surroundings::of_this_process())
+        let (mut config, warnings) = Self::load_from(&Surroundings::of_this_process())?;
+        if let (None, Some(path)) = (config.data(), DataFolder::default_path()) {
+            config.lay(Setting::Data, Value::Path(path), Origin::Default);
+        }
+        Ok((config, warnings))
     }
 
     /// The settings in these surroundings. Reads files, and nothing else of the process.
@@ -160,7 +165,7 @@ impl Config {
 
 /// The settings one by one. What is switched off is `None`, as is what nobody said.
 impl Config {
-    /// The data folder; without it, the user's.
+    /// The data folder; `None` where the user has no home.
     pub fn data(&self) -> Option<PathBuf> {
         match self.value(Setting::Data) {
             Some(Value::Path(path)) => Some(path.clone()),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::eta::eta;
 use super::event::Event;
 use super::keys::{Decoder, Key};
-use super::line::{ASCII, Line, Signs, Tone, UNICODE};
+use super::line::{ASCII, Line, Signs, UNICODE};
 use super::look::Look;
 use super::model::{LOG_MAX, Model};
 use super::plain::{Level, Plain};
@@ -337,20 +337,8 @@ impl Artist {
             has_keys: self.has_keys,
             signs: self.signs,
         };
-        let mut bytes = self.notes(width);
-        bytes.push_str(&self.screen.replace(&view(&self.model, &canvas), (width, height)));
+        let bytes = self.screen.replace(&view(&self.model, &canvas), (width, height));
         self.write(&bytes, PATIENCE);
-    }
-
-    /// Notes go above the frame and stay there.
-    fn notes(&mut self, width: usize) -> String {
-        let notes = self.model.take_notes();
-        if notes.is_empty() {
-            return String::new();
-        }
-        let note = |note| Line::new().with(Tone::Doubtful, "warning: ").with(Tone::Plain, note);
-        let lines: Vec<Line> = notes.into_iter().map(note).collect();
-        self.screen.erase(width) + &self.screen.lasting(&lines)
     }
 
     fn read_keys(&mut self) {
@@ -391,7 +379,6 @@ impl Artist {
             // Below the prompt of a shell.
             bytes.push_str("\r\n");
         }
-        bytes.push_str(&self.notes(width));
         bytes.push_str(&self.screen.erase(width));
         let lines = summary(&self.model, width, self.now(), self.signs);
         bytes.push_str(&self.screen.lasting(&lines));

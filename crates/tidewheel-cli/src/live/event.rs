@@ -80,8 +80,6 @@ pub(crate) enum Event {
         /// How it ended.
         state: EndState,
     },
-    /// Something people should know although the run goes on.
-    Note(String),
 }
 
 /// A step before anything happened to it.

@@ -39,7 +39,6 @@ pub(crate) struct Model {
     /// The last steps that ended otherwise, the latest last.
     pub(super) recent: VecDeque<usize>,
     pub(super) log: VecDeque<LogLine>,
-    notes: Vec<String>,
     pub(super) part: Part,
     /// Rows that were scrolled past, in parts that can be scrolled.
     pub(super) scroll: usize,
@@ -143,7 +142,6 @@ impl Model {
             Event::Draining => self.turn(Phase::Draining),
             Event::Killing => self.turn(Phase::Killing),
             Event::RunEnded { state } => self.phase = Phase::Ended { state, at: now },
-            Event::Note(note) => self.notes.push(text::sentence(&note)),
         }
     }
 
@@ -162,11 +160,6 @@ impl Model {
             Key::Bottom => self.scroll_by(isize::MAX),
             Key::Pause | Key::Resume | Key::Quit => {}
         }
-    }
-
-    /// The notes since the last call, the oldest first.
-    pub fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
     }
 
     /// Whether something on the screen moves although nothing happens.
@@ -198,11 +191,9 @@ impl Model {
     }
 
     fn start(&mut self, run_id: &str, flow: &str, steps: Vec<StepInfo>) {
-        let notes = std::mem::take(&mut self.notes);
         *self = Self {
             flow: text::name(flow),
             run_id: text::name(run_id),
-            notes,
             part: self.part,
             ..Self::default()
         };

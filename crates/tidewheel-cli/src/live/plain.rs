@@ -9,6 +9,7 @@ use super::line::{Line, Tone};
 use super::model::{Model, Status};
 use super::summary;
 use super::text;
+use crate::text::count;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +50,6 @@ impl Plain {
         }
         if !is_told {
             self.model.update(now, event);
-            self.model.take_notes();
             return Vec::new();
         }
         self.model.update(now, event.clone());
@@ -65,10 +65,10 @@ impl Plain {
         self.model.steps.get(step).map_or("", |step| &step.name)
     }
 
-    fn words(&mut self, now: Duration, event: &Event) -> String {
+    fn words(&self, now: Duration, event: &Event) -> String {
         match event {
             Event::RunStarted { .. } => {
-                let steps = text::count(self.model.steps.len(), "step");
+                let steps = count(self.model.steps.len(), "step");
                 format!("{}, run {}: {steps}", self.model.flow, self.model.run_id)
             }
             Event::StepAdded(_) => {
@@ -89,7 +89,6 @@ impl Plain {
                 let took = text::took(self.model.elapsed(now));
                 format!("{} in {took}: {}", self.model.flow, summary::counts(&self.model))
             }
-            Event::Note(_) => self.model.take_notes().join(" / "),
         }
     }
 
@@ -174,7 +173,6 @@ fn kind(event: &Event) -> (Level, &'static str, Tone) {
             let level = if is_well { Level::Normal } else { Level::Quiet };
             (level, state.word(), end_tone(*state))
         }
-        Event::Note(_) => (Level::Quiet, "warning", Tone::Doubtful),
     }
 }
 

@@ -396,7 +396,6 @@ fn hostile_text_stays_in_its_place() {
         Event::StepRetrying { step: 0, attempt: 1, at: s(1), error: evil.to_owned() },
     );
     model.update(s(0), Event::StepOutput { step: 0, line: evil.to_owned() });
-    model.update(s(0), Event::Note(evil.to_owned()));
     model.update(s(0), Event::StepStarted { step: 99, attempt: 1 });
     for key in [Key::All, Key::Window, Key::Log] {
         model.press(key, 10);
@@ -407,7 +406,6 @@ fn hostile_text_stays_in_its_place() {
             );
         }
     }
-    assert_eq!(model.take_notes(), ["a / \\u{202e}b"]);
 }
 
 #[test]
@@ -489,7 +487,6 @@ fn a_hundred_thousand_steps_are_no_trouble() {
 fn a_log_has_a_line_for_everything_that_happens_to_steps() {
     let mut plain = Plain::new(Level::Normal);
     let mut events = story();
-    events.push((s(6), Event::Note("no timeout".to_owned())));
     events.push((s(61), Event::RunEnded { state: EndState::Failed }));
     let lines = events.into_iter().flat_map(|(now, event)| plain.tell(now, "12:03:07", event));
     let lines: Vec<String> = lines.map(|line| line.text()).collect();
@@ -510,7 +507,6 @@ fn a_log_has_a_line_for_everything_that_happens_to_steps() {
         "12:03:07             | line 5 of the output",
         "12:03:07             | line 6 of the output",
         "12:03:07             | line 7 of the output",
-        "12:03:07 warning   no timeout",
         "12:03:07 failed    nightly in 1m01s: 1 succeeded, 1 failed, 1 skipped, 5 not ended",
     ];
     assert_eq!(lines, expected);

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use tidewheel::flow::is_hidden;
 use unicode_width::UnicodeWidthChar as _;
 
 /// Bytes of output, or of a sentence, that are looked at.
@@ -52,7 +53,7 @@ fn visible(text: &str) -> String {
     let mut is_picture = false;
     for char in text.chars() {
         // Pictures are joined to one by a character that hides something anywhere else.
-        let is_hidden = is_hidden(char) || (char == JOINER && !is_picture);
+        let is_hidden = is_hidden(char) && !(char == JOINER && is_picture);
         let is_mark = !is_hidden && char.width() == Some(0);
         marks = if is_mark { marks + 1 } else { 0 };
         is_picture = char == PICTURE || char.width() == Some(2);
@@ -64,16 +65,6 @@ fn visible(text: &str) -> String {
         }
     }
     clean
-}
-
-/// Whether a character does something instead of being seen.
-fn is_hidden(char: char) -> bool {
-    char.is_control()
-        || matches!(char,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200c}' | '\u{200e}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Removes control sequences; of one that does not end, everything.
@@ -209,11 +200,6 @@ pub(crate) fn until(duration: Duration) -> String {
         return format!("{} ms", duration.as_millis().max(1));
     }
     about(Duration::from_secs(duration.as_millis().div_ceil(1000) as u64))
-}
-
-/// "1 step", "2 steps".
-pub(crate) fn count(number: usize, one: &str) -> String {
-    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

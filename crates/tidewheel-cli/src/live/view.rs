@@ -10,6 +10,7 @@ use super::model::{Model, Part, Phase};
 use super::row::{self, RowStyle};
 use super::text;
 use super::window::{Choice, WINDOW_MAX};
+use crate::text::count;
 
 /// Rows of the header and the footer, and an empty one beside each where there is room.
 const FRAME_ROWS: usize = 3;
@@ -172,7 +173,7 @@ fn push_log(model: &Model, style: &RowStyle, rows: usize, lines: &mut Vec<Line>)
     if lines.len() < end {
         let title = match model.scroll {
             0 => " log ".to_owned(),
-            scroll => format!(" log, {} below ", text::count(scroll, "line")),
+            scroll => format!(" log, {} below ", count(scroll, "line")),
         };
         let mut rule = Line::new().with(Tone::Faint, style.signs.rule.repeat(3));
         rule.push_cut(Tone::Faint, &title, style.width, style.signs);

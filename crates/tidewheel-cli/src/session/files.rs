@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use serde_json::Value as Json;
-use tidewheel::flow::{Disk, Flow, Loaded, ParamError, Style, load, parse_param, resolve_params};
+use tidewheel::flow::{
+    Disk, Flow, Loaded, ParamError, Style, known_params, load, parse_param, resolve_params,
+};
 
 use crate::cli::Format;
 use crate::error::CommandError;
+use crate::text::count;
 use crate::ui::Ui;
 
 /// Reads files into a flow that can be run. Warnings are shown, errors are too, and end it.
@@ -34,7 +37,7 @@ pub(crate) fn report_problems(ui: &Ui, loaded: &Loaded) -> Result<(), CommandErr
         return Ok(());
     }
     let errors = loaded.problems.errors();
-    let what = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
+    let what = count(errors, "problem");
     let error = CommandError::input(anyhow!("the flow cannot be run: {what}"));
     Err(match is_json {
         true => error.details("problems", loaded.problems.to_json(&loaded.files)),
@@ -47,6 +50,18 @@ pub(crate) fn params_of(
     flow: &Flow,
     said: &[String],
 ) -> Result<BTreeMap<String, Json>, CommandError> {
+    resolve_params(flow, said_params(flow, said)?).map_err(|error| wrong(flow, error))
+}
+
+/// The same for a plan: those that have no value are left out.
+pub(crate) fn known_params_of(
+    flow: &Flow,
+    said: &[String],
+) -> Result<BTreeMap<String, Json>, CommandError> {
+    known_params(flow, said_params(flow, said)?).map_err(|error| wrong(flow, error))
+}
+
+fn said_params(flow: &Flow, said: &[String]) -> Result<BTreeMap<String, Json>, CommandError> {
     let mut values = BTreeMap::new();
     for pair in said {
         let Some((name, text)) = pair.split_once('=') else {
@@ -59,7 +74,7 @@ pub(crate) fn params_of(
         };
         values.insert(name.to_owned(), value);
     }
-    resolve_params(flow, values).map_err(|error| wrong(flow, error))
+    Ok(values)
 }
 
 /// The params of a run for a flow whose files have changed: those it has no longer are left out.

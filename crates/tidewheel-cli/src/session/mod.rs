@@ -6,16 +6,17 @@
 mod files;
 mod find;
 mod logs;
+mod progress;
 mod result;
 mod states;
 mod status;
 mod watch;
 mod wheel;
 
-pub(crate) use files::{load_files, params_again, params_of, report_problems};
+pub(crate) use files::{known_params_of, load_files, params_again, params_of, report_problems};
 pub(crate) use find::{find_run, flow_of, task_of};
 pub(crate) use logs::{LogTail, STREAMS, log_path};
-pub(crate) use result::{RunResultView, result_of};
+pub(crate) use result::{RunResultView, StepView, result_of};
 pub(crate) use states::{reason_words, run_state, task_state};
 pub(crate) use status::StoredStatus;
 pub(crate) use watch::{Beginning, Ending, Watch};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 use tidewheel::TaskState;
-use tidewheel::flow::FlowOrder;
+use tidewheel::flow::{FlowOrder, listed, tolerated};
 use tidewheel::store::sqlite::{DataFolder, Reader};
-use tidewheel::store::{OutputRecord, OutputValue, RunDetail, TaskResult};
+use tidewheel::store::{OutputRecord, OutputValue, RunDetail, TaskResult, TaskSummary};
 
 use super::states::{reason_words, run_state, task_state};
 use crate::data::folder_error;
@@ -21,6 +22,16 @@ pub(crate) struct RunResultView {
     pub order: Option<FlowOrder>,
     /// Whether it has not ended and nobody runs it.
     pub is_abandoned: bool,
+}
+
+/// A task of a run, with what only the whole run and its flow can say of it.
+#[derive(Debug)]
+pub(crate) struct StepView<'a> {
+    pub task: &'a TaskSummary,
+    /// How often it was tried. The looks of one that waits are one attempt.
+    pub attempts: u32,
+    /// Whether it failed, and the flow says that this does not matter.
+    pub is_tolerated: bool,
 }
 
 /// Reads what a run came to, or has come to so far.
@@ -49,30 +60,9 @@ impl RunResultView {
         u8::from(self.detail.summary.state != TaskState::Succeeded)
     }
 
-    /// The result of `run --format json` and `show --format json`.
-    pub fn to_json(&self) -> Json {
-        let summary = &self.detail.summary;
-        json!({
-            "run_id": summary.id.to_string(),
-            "flow": summary.name,
-            "state": self.state(),
-            "accepted_at": summary.accepted_at.to_string(),
-            "started_at": self.started_at(),
-            "ended_at": summary.ended_at.map(|at| at.to_string()),
-            "steps": self.steps(),
-            "outputs": self.outputs(),
-        })
-    }
-
     /// Outputs by step, as flowtoy writes them: only of steps that succeeded.
-    pub fn outputs(&self) -> Json {
-        let mut outputs = Map::new();
-        for task in &self.detail.tasks {
-            if task.state == TaskState::Succeeded && !task.name.ends_with("[]") {
-                outputs.insert(task.name.clone(), Json::Object(self.outputs_of(task.index)));
-            }
-        }
-        Json::Object(outputs)
+    pub fn outputs(&self) -> Outputs<'_> {
+        Outputs(self)
     }
 
     pub fn outputs_of(&self, index: u32) -> Map<String, Json> {
@@ -82,17 +72,24 @@ impl RunResultView {
         own.filter(|own| !own.is_empty()).or_else(before).unwrap_or_default()
     }
 
-    /// How often each task was tried, by index. The looks of one that waits are one attempt.
-    pub fn attempts(&self) -> Vec<u32> {
+    /// The tasks in the order of the flow.
+    pub fn listed(&self) -> Vec<StepView<'_>> {
         let tasks = &self.detail.tasks;
         let are_many = tasks.iter().any(|task| task.attempts > 1);
-        let flow = self.order.as_ref().filter(|_| are_many).and_then(|order| order.flow().ok());
+        // To read a flow again takes its time.
+        let needs_flow = are_many || tasks.iter().any(|task| is_failure(task.state));
+        let flow = self.order.as_ref().filter(|_| needs_flow).and_then(|order| order.flow().ok());
         let is_wait = |name: &str| flow.as_ref().is_some_and(|flow| flow.is_wait(name));
-        let counted = tasks.iter().map(|task| match task.attempts > 1 && is_wait(&task.name) {
-            true => 1,
-            false => task.attempts,
-        });
-        counted.collect()
+        let tolerated = tolerated(&self.detail, flow.as_ref());
+        let view = |task| StepView {
+            task,
+            attempts: match task.attempts > 1 && is_wait(&task.name) {
+                true => 1,
+                false => task.attempts,
+            },
+            is_tolerated: tolerated.contains(&task.index),
+        };
+        listed(tasks).into_iter().map(view).collect()
     }
 
     fn started_at(&self) -> Option<String> {
@@ -100,33 +97,70 @@ impl RunResultView {
         started.or(self.detail.summary.started_at).map(|at| at.to_string())
     }
 
-    fn steps(&self) -> Json {
-        let mut steps = Map::new();
-        for (task, attempts) in self.detail.tasks.iter().zip(self.attempts()) {
-            let result = self.results.get(&task.index);
-            let newest = result.and_then(|result| result.newest.as_ref());
-            let is_over = task.state.is_terminal();
-            let reason = match newest.and_then(|record| record.outcome.as_deref()) {
-                Some("cached") if task.state == TaskState::Succeeded => Some("cached".to_owned()),
-                _ => reason_words(task, &self.detail.tasks),
-            };
-            let error = task.error.clone().or(newest.and_then(|record| record.error.clone()));
-            steps.insert(
-                task.name.clone(),
-                json!({
-                    "state": task_state(task.state),
-                    "reason": reason,
-                    "attempts": attempts,
-                    "started_at": task.started_at.map(|at| at.to_string()),
-                    "ended_at": task.at.filter(|_| is_over).map(|at| at.to_string()),
-                    "code": newest.and_then(|record| record.code),
-                    "error": error.filter(|_| task.state != TaskState::Succeeded),
-                    "outputs": self.outputs_of(task.index),
-                }),
-            );
-        }
-        Json::Object(steps)
+    fn step(&self, StepView { task, attempts, is_tolerated }: &StepView<'_>) -> Json {
+        let result = self.results.get(&task.index);
+        let newest = result.and_then(|result| result.newest.as_ref());
+        let is_over = task.state.is_terminal();
+        let reason = match newest.and_then(|record| record.outcome.as_deref()) {
+            Some("cached") if task.state == TaskState::Succeeded => Some("cached".to_owned()),
+            _ => reason_words(task, &self.detail.tasks),
+        };
+        let error = task.error.clone().or(newest.and_then(|record| record.error.clone()));
+        json!({
+            "state": task_state(task.state),
+            "reason": reason,
+            "tolerated": is_tolerated,
+            "attempts": attempts,
+            "started_at": task.started_at.map(|at| at.to_string()),
+            "ended_at": task.at.filter(|_| is_over).map(|at| at.to_string()),
+            "code": newest.and_then(|record| record.code),
+            "error": error.filter(|_| task.state != TaskState::Succeeded),
+            "outputs": self.outputs_of(task.index),
+        })
     }
+}
+
+/// The result of `run --format json` and `show --format json`. It is written piece by piece: as one
+/// value a run of many steps would take more memory than to run it.
+impl Serialize for RunResultView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let summary = &self.detail.summary;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("run_id", &summary.id.to_string())?;
+        map.serialize_entry("flow", &summary.name)?;
+        map.serialize_entry("state", self.state())?;
+        map.serialize_entry("accepted_at", &summary.accepted_at.to_string())?;
+        map.serialize_entry("started_at", &self.started_at())?;
+        map.serialize_entry("ended_at", &summary.ended_at.map(|at| at.to_string()))?;
+        map.serialize_entry("steps", &Steps(self))?;
+        map.serialize_entry("outputs", &self.outputs())?;
+        map.end()
+    }
+}
+
+struct Steps<'a>(&'a RunResultView);
+
+impl Serialize for Steps<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let steps = self.0.listed();
+        serializer.collect_map(steps.iter().map(|step| (&step.task.name, self.0.step(step))))
+    }
+}
+
+/// Outputs by step.
+pub(crate) struct Outputs<'a>(&'a RunResultView);
+
+impl Serialize for Outputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tasks = listed(&self.0.detail.tasks);
+        tasks.retain(|it| it.state == TaskState::Succeeded && !it.name.ends_with("[]"));
+        let outputs = tasks.into_iter().map(|task| (&task.name, self.0.outputs_of(task.index)));
+        serializer.collect_map(outputs)
+    }
+}
+
+fn is_failure(state: TaskState) -> bool {
+    matches!(state, TaskState::Failed | TaskState::Unknown)
 }
 
 fn values(records: &[OutputRecord]) -> Map<String, Json> {

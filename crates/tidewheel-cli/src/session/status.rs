@@ -3,6 +3,7 @@
 //! It is read from the store: whatever is shown was kept before.
 
 use serde_json::{Map, Value as Json};
+use tidewheel::flow::listed;
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{RunId, TaskState, Timestamp};
 
@@ -41,7 +42,8 @@ impl StatusSource for StoredStatus {
     }
 
     fn outputs(&self) -> Json {
-        self.view().map_or_else(|| Json::Object(Map::new()), |view| view.outputs())
+        let outputs = self.view().and_then(|view| serde_json::to_value(view.outputs()).ok());
+        outputs.unwrap_or_else(|| Json::Object(Map::new()))
     }
 }
 
@@ -61,7 +63,7 @@ fn steps(view: &RunResultView) -> Vec<StepStatus> {
             outputs: view.outputs_of(task.index).keys().cloned().collect(),
         }
     };
-    view.detail.tasks.iter().map(step).collect()
+    listed(&view.detail.tasks).into_iter().map(step).collect()
 }
 
 fn seconds(at: Timestamp) -> f64 {

@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::logs::{LogTail, STREAMS, log_path};
+use super::progress::Said;
 use super::wheel::Session;
 use crate::error::CommandError;
 use crate::live::{Display, EndState, Event, Key, Level, Options, StepInfo};
@@ -57,8 +58,12 @@ pub(crate) struct Watch<'a> {
     names: HashMap<u32, String>,
     /// Tasks whose end was told.
     ended: HashSet<u32>,
-    /// Looks of tasks that wait, which are no attempts for people.
-    looks: HashMap<u32, u32>,
+    /// The newest attempts that were admitted, and those that said that they have something to do:
+    /// only what did both has started.
+    admitted: HashMap<u32, u32>,
+    begun: HashMap<u32, u32>,
+    /// Tasks that wait, whose looks are one attempt for people.
+    waiting: HashSet<u32>,
     tails: HashMap<TaskId, Vec<LogTail>>,
     /// Wishes to end the run so far.
     urgency: u8,
@@ -107,7 +112,9 @@ impl<'a> Watch<'a> {
             places: HashMap::new(),
             names: HashMap::new(),
             ended: HashSet::new(),
-            looks: HashMap::new(),
+            admitted: HashMap::new(),
+            begun: HashMap::new(),
+            waiting: HashSet::new(),
             tails: HashMap::new(),
             urgency: 0,
             ending: Ending::Own,
@@ -157,6 +164,7 @@ impl<'a> Watch<'a> {
         let mut signals = Signals::new()?;
         let mut look = tokio::time::interval(LOOK);
         let run = self.run.clone();
+        let sayings = Arc::clone(&self.session.sayings);
         let report = run.report();
         tokio::pin!(report);
         let mut reported = None;
@@ -167,13 +175,10 @@ impl<'a> Watch<'a> {
                     Some(Ok(notice)) => if let Some(result) = self.notice(&notice) {
                         break Some(result);
                     },
-                    // What was missed is caught up with at the end.
-                    Some(Err(lagged)) => {
-                        let text = format!("{} events came too fast to be shown", lagged.0);
-                        self.display.tell(Event::Note(text));
-                    }
+                    Some(Err(_)) => self.catch_up(),
                     None => break None,
                 },
+                () = sayings.ring() => self.hear(),
                 wish = signals.next() => self.follow(wish),
                 Some(key) = self.keys.recv() => self.press(key),
                 _ = look.tick() => {
@@ -224,21 +229,27 @@ impl<'a> Watch<'a> {
             Fact::RunPaused(run) if *run == id => self.display.tell(Event::Paused),
             Fact::RunResumed(run) if *run == id => self.display.tell(Event::Resumed),
             Fact::TaskAdded(task) if task.run == id => self.add(task.index),
-            Fact::AttemptStarted(task, attempt) if task.run == id => {
+            // One that was caught up with has ended already.
+            Fact::AttemptStarted(task, attempt)
+                if task.run == id && !self.ended.contains(&task.index) =>
+            {
                 self.tails.insert(*task, tails(self.session, *task, *attempt));
-                let attempt = self.counted(task.index, *attempt);
-                self.tell(task.index, |step| Event::StepStarted { step, attempt });
+                self.admitted.insert(task.index, *attempt);
+                self.start(task.index);
             }
             Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
                 let at = self.started.elapsed() + *delay;
                 let error = error.as_deref().unwrap_or("failed").to_owned();
+                self.hear();
                 let attempt = self.counted(task.index, *attempt);
                 self.tell(task.index, |step| Event::StepRetrying { step, attempt, at, error });
             }
             Fact::AttemptPostponed { task, .. } if task.run == id => {
-                *self.looks.entry(task.index).or_default() += 1;
-                let why = self.waits_for(task.index);
-                self.tell(task.index, |step| Event::StepWaiting { step, why });
+                self.hear();
+                if self.waiting.insert(task.index) {
+                    let why = self.waits_for(task.index);
+                    self.tell(task.index, |step| Event::StepWaiting { step, why });
+                }
             }
             Fact::TaskEnded(task, state, reason) if task.run == id => {
                 let words = self.reason(*state, *reason);
@@ -250,9 +261,53 @@ impl<'a> Watch<'a> {
         None
     }
 
-    /// The number of an attempt without the looks of a task that waits.
+    /// Notices were lost, because they came faster than they were shown: tells how tasks ended
+    /// meanwhile. How those end that the run no longer knows is told at its end.
+    fn catch_up(&mut self) {
+        self.hear();
+        for index in 0.. {
+            let Some(state) = self.run.task_state(index) else { break };
+            self.add(index);
+            if state.is_terminal() && !self.ended.contains(&index) {
+                let reason = self.run.task_reason(index).unwrap_or_default();
+                let words = self.reason(state, reason);
+                self.end(index, state, words);
+            }
+        }
+    }
+
+    /// Takes in what tasks said of themselves.
+    fn hear(&mut self) {
+        for (task, said) in self.session.sayings.hear() {
+            if task.run != self.run.id() {
+                continue;
+            }
+            match said {
+                Said::Began(attempt) => {
+                    self.begun.insert(task.index, attempt);
+                    self.start(task.index);
+                }
+                Said::Command(command) => {
+                    let line = format!("$ {command}");
+                    self.tell(task.index, |step| Event::StepOutput { step, line });
+                }
+            }
+        }
+    }
+
+    /// Tells that a task has started, if the newest attempt has something to do and is not only
+    /// another look of a task that waits.
+    fn start(&mut self, index: u32) {
+        let Some(attempt) = self.admitted.get(&index).copied() else { return };
+        if self.begun.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
+            let attempt = self.counted(index, attempt);
+            self.tell(index, |step| Event::StepStarted { step, attempt });
+        }
+    }
+
+    /// The number of an attempt as people count: the looks of a task that waits are one.
     fn counted(&self, index: u32, attempt: u32) -> u32 {
-        attempt.saturating_sub(self.looks.get(&index).copied().unwrap_or_default()).max(1)
+        if self.waiting.contains(&index) { 1 } else { attempt }
     }
 
     fn add(&mut self, index: u32) {
@@ -272,6 +327,8 @@ impl<'a> Watch<'a> {
         }
         let task = TaskId { run: self.run.id(), index };
         self.show_output();
+        self.admitted.remove(&index);
+        self.begun.remove(&index);
         for mut tail in self.tails.remove(&task).unwrap_or_default() {
             while let Some(lines) = tail.lines() {
                 self.tell_lines(index, lines);
@@ -284,7 +341,7 @@ impl<'a> Watch<'a> {
         };
         let record = record.unwrap_or_default();
         let name = self.names.get(&index).map(String::as_str).unwrap_or_default();
-        let is_tolerated = self.runner.as_ref().is_some_and(|it| it.is_tolerated(name));
+        let is_tolerated = self.runner.as_ref().is_some_and(|it| it.tolerates(name));
         // What a step wrote matters here only where it went wrong.
         let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
         let tail = tail.lines().map(str::to_owned).collect();
@@ -337,15 +394,9 @@ impl<'a> Watch<'a> {
         what.unwrap_or_else(|| "waits".to_owned())
     }
 
-    /// Shows commands that were started, and new lines of what running steps write.
+    /// Shows what tasks said, and new lines of what running steps write.
     fn show_output(&mut self) {
-        let told = {
-            let commands = &self.session.commands;
-            std::mem::take(&mut *commands.lock().unwrap_or_else(PoisonError::into_inner))
-        };
-        for (task, command) in told.into_iter().filter(|(task, _)| task.run == self.run.id()) {
-            self.tell(task.index, |step| Event::StepOutput { step, line: format!("$ {command}") });
-        }
+        self.hear();
         for (task, tails) in &mut self.tails {
             let Some(step) = self.places.get(&task.index).copied() else { continue };
             for line in tails.iter_mut().filter_map(LogTail::lines).flatten() {

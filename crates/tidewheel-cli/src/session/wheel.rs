@@ -13,14 +13,14 @@ use tidewheel::store::{AttemptRecord, StoreError};
 use tidewheel::{BuildError, Cancel, Outcome, RunId, Shutdown, TaskId, TaskState, Tidewheel};
 use tokio::runtime::Runtime;
 
+use super::progress::Sayings;
 use crate::data::folder_error;
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
 
-/// Commands kept for the view.
-const COMMANDS_MAX: usize = 10_000;
-/// Notices kept for the view, which is never far behind.
-const NOTICES: usize = 1 << 14;
+/// Notices kept for the view. They take their memory from the beginning; a view that falls behind
+/// catches up without them.
+const NOTICES: usize = 1 << 10;
 
 /// How a wheel is set up.
 #[derive(Debug, Clone)]
@@ -62,9 +62,6 @@ pub(crate) enum Takeover {
     Shard(String),
 }
 
-/// Commands that tasks start, as far as they may be shown, for the view.
-pub(crate) type Commands = Arc<Mutex<Vec<(TaskId, String)>>>;
-
 /// What executors said of the newest attempts, for the view.
 pub(crate) type Records = Arc<Mutex<HashMap<TaskId, AttemptRecord>>>;
 
@@ -74,7 +71,7 @@ pub(crate) struct Session {
     pub wheel: Tidewheel,
     pub host: FlowHost,
     pub records: Records,
-    pub commands: Commands,
+    pub sayings: Arc<Sayings>,
     means: Arc<Means>,
     /// Last, so that everything that needs it is gone before.
     pub runtime: Runtime,
@@ -93,21 +90,15 @@ impl Session {
             .build()
             .map_err(|error| CommandError::internal(anyhow!(error)))?;
         let store = take_shard(&folder, takeover)?;
-        let (records, commands) = (Records::default(), Commands::default());
+        let (records, sayings) = (Records::default(), Arc::<Sayings>::default());
         let processes = Processes::builder()
             .grace(options.grace)
             .output_max(options.output_max)
             .of_shard(&store)?;
         let reclaim = processes.reclaim();
         let means = means(&folder, &store, &records, processes)?.policy(options.policy);
-        let told = Arc::clone(&commands);
-        let means = Arc::new(means.told(move |task, command| {
-            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nobody may look for long.
-            if told.len() < COMMANDS_MAX {
-                told.push((task, command.to_owned()));
-            }
-        }));
+        let told = Arc::clone(&sayings);
+        let means = Arc::new(means.told(move |task, progress| told.say(task, progress)));
         let host = FlowHost::new(Arc::clone(&means), recall(&folder));
         let adopted = host.clone();
         let builder = Tidewheel::builder()
@@ -122,7 +113,7 @@ impl Session {
             })
             .store(store);
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
-        Ok(Self { folder, wheel, host, records, commands, means, runtime })
+        Ok(Self { folder, wheel, host, records, sayings, means, runtime })
     }
 
     /// Sets up what a flow's steps will need while other things are done. If that fails, the first

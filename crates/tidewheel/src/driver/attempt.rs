@@ -87,7 +87,12 @@ async fn drive_pending<F: Future>(
                 return Poll::Ready(Ended::Stopped);
             }
             grace_granted = Some(stopped.grace);
-            grace.set(Some(tokio::time::sleep(stopped.grace)));
+            // Told later, even less grace may end later; what was granted first is not made longer.
+            let ending = tokio::time::sleep(stopped.grace);
+            let before = grace.as_ref().as_pin_ref().map(|ending| ending.deadline());
+            if before.is_none_or(|before| ending.deadline() < before) {
+                grace.set(Some(ending));
+            }
         }
         if !std::mem::take(&mut is_polled)
             && let Poll::Ready(ended) = poll_slot(slot.as_mut(), cx)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::definition::{ChildFlow, Dependency, Flow, Place, Step, Work};
+use super::definition::{ChildFlow, Dependency, Flow, Gaps, Place, Step, Work};
 use super::problem::{Problem, Problems, Span};
 use super::template::Reference;
 
@@ -14,14 +14,14 @@ use super::template::Reference;
 const TASKS_MAX: usize = 100_000;
 
 /// Adds what templates say to what each step waits for, and reports whatever does not fit.
-pub(super) fn connect(flow: &mut Flow, broken: &BTreeSet<String>, problems: &mut Problems) {
+pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {
     take_over_capacity(flow, problems);
     if flow.tasks > TASKS_MAX {
         let text =
             format!("with the flows it calls it has {} tasks, more than {TASKS_MAX}", flow.tasks);
         problems.push(Problem::error("too-large", text));
     }
-    let names = Names::new(flow, broken);
+    let names = Names::new(flow);
     let mut found = Vec::with_capacity(flow.steps.len());
     for step in &flow.steps {
         found.push(names.dependencies(step, problems));
@@ -59,18 +59,17 @@ fn differs(what: &str, name: &str, child: &ChildFlow, step: &Step, problems: &mu
 
 struct Names<'a> {
     by_name: BTreeMap<&'a str, &'a Step>,
-    /// Steps that could not be understood, of which nothing more is said.
-    broken: &'a BTreeSet<String>,
+    gaps: &'a Gaps,
     params: BTreeSet<&'a str>,
     secrets: BTreeSet<&'a str>,
     sources: BTreeSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
-    fn new(flow: &'a Flow, broken: &'a BTreeSet<String>) -> Self {
+    fn new(flow: &'a Flow) -> Self {
         Self {
             by_name: flow.steps.iter().map(|step| (step.name.as_str(), &**step)).collect(),
-            broken,
+            gaps: &flow.gaps,
             params: flow.params.iter().map(|param| param.name.as_str()).collect(),
             secrets: flow.secrets.iter().map(|secret| secret.name.as_str()).collect(),
             sources: flow.sources.keys().map(String::as_str).collect(),
@@ -105,15 +104,21 @@ impl<'a> Names<'a> {
         let (wanted, at) = (dependency.step.as_str(), dependency.span);
         match self.by_name.get(wanted) {
             Some(found) => check_places(step, found, at, problems),
-            None if self.broken.contains(wanted) => {}
             None => {
                 let text =
                     format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
-                let problem = Problem::error("missing-step", text).at(at);
-                let problem = self.with_nearest(problem, wanted, problems);
-                problems.push(problem);
+                self.missing_step(&text, wanted, at, problems);
             }
         }
+    }
+
+    fn missing_step(&self, text: &str, wanted: &str, at: Span, problems: &mut Problems) {
+        if self.gaps.has_section("flow") {
+            return;
+        }
+        let problem = Problem::error("missing-step", text).at(at);
+        let near = problems.nearest(wanted, self.by_name.keys().copied());
+        problems.push(problem.did_you_mean(near));
     }
 
     /// The step that a template needs, if it needs one.
@@ -141,16 +146,13 @@ impl<'a> Names<'a> {
             return None;
         };
         let Some(found) = self.by_name.get(wanted) else {
-            if !self.broken.contains(wanted) {
-                let text = format!("there is no step `{wanted}`");
-                let problem = Problem::error("missing-step", text).at(at);
-                let problem = self.with_nearest(problem, wanted, problems);
-                problems.push(problem);
-            }
+            self.missing_step(&format!("there is no step `{wanted}`"), wanted, at, problems);
             return None;
         };
         check_places(step, found, at, problems);
-        if let Some(output) = path.next().filter(|_| !reference.has_default) {
+        if let Some(output) = path.next().filter(|_| !reference.has_default)
+            && !self.gaps.outputs.contains(wanted)
+        {
             check_output(found, output, at, problems);
         }
         Some(&found.name)
@@ -164,7 +166,7 @@ impl<'a> Names<'a> {
             "sources" => ("source", &self.sources),
             _ => return,
         };
-        if known.contains(name) {
+        if known.contains(name) || self.gaps.has_section(root) {
             return;
         }
         let text = format!("the flow has no {what} `{name}`");
@@ -173,13 +175,6 @@ impl<'a> Names<'a> {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint(format!("declare it:  {root}: {{ {name}: … }}")),
         });
-    }
-
-    fn with_nearest(&self, problem: Problem, wanted: &str, problems: &Problems) -> Problem {
-        match problems.nearest(wanted, self.by_name.keys().copied()) {
-            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => problem,
-        }
     }
 }
 
@@ -196,6 +191,7 @@ fn check_places(step: &Step, needed: &Step, at: Span, problems: &mut Problems) {
 
 fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
     let names: Vec<&str> = match &step.work {
+        Work::Flow(child) if child.flow.gaps.has_section("flow") => return,
         Work::Flow(child) => child.flow.steps.iter().map(|step| step.name.as_str()).collect(),
         _ => step.outputs.iter().map(|output| output.name.as_str()).collect(),
     };
@@ -216,12 +212,13 @@ fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
 /// Limits, resources and queues must be defined, and large enough.
 fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
     use tidewheel_core::spec::LimitSpec;
-    for (name, units) in &step.treatment.limits {
+    for (name, at) in &step.capacity.limits {
+        let units = step.treatment.limits.get(name).copied().unwrap_or_default();
         match flow.limits.get(name) {
+            None if flow.gaps.has_section("limits") => {}
             None => {
-                let text =
-                    format!("step `{}` names the limit `{name}`, which is not defined", step.name);
-                let problem = Problem::error("unknown-limit", text).at(step.span);
+                let text = format!("there is no limit `{name}`");
+                let problem = Problem::error("unknown-limit", text).at(*at);
                 problems.push(
                     match problems.nearest(name, flow.limits.keys().map(String::as_str)) {
                         Some(near) => problem.hint(format!("did you mean `{near}`?")),
@@ -229,20 +226,21 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
                     },
                 );
             }
-            Some(LimitSpec::Units(most)) if units > most => {
+            Some(LimitSpec::Units(most)) if units > *most => {
                 let text =
                     format!("step `{}` takes {units} of `{name}`, there are {most}", step.name);
-                problems.push(Problem::error("never-fits", text).at(step.span));
+                problems.push(Problem::error("never-fits", text).at(*at));
             }
             Some(_) => {}
         }
     }
-    if let Some(queue) = &step.treatment.queue
+    if let (Some(queue), Some(at)) = (&step.treatment.queue, step.capacity.queue)
         && queue != "default"
         && !flow.queues.contains_key(queue)
+        && !flow.gaps.has_section("queues")
     {
-        let text = format!("step `{}` names the queue `{queue}`, which is not defined", step.name);
-        let problem = Problem::error("unknown-queue", text).at(step.span);
+        let text = format!("there is no queue `{queue}`");
+        let problem = Problem::error("unknown-queue", text).at(at);
         problems.push(match problems.nearest(queue, flow.queues.keys().map(String::as_str)) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint(format!("define it:  queues: {{ {queue}: {{ weight: 1 }} }}")),

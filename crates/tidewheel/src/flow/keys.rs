@@ -80,6 +80,11 @@ pub(crate) static STEP: Shape = Shape {
             "A text for the shell. Values come in through `env:`, never as text.",
         ),
         key("argv", WORDS, "A program and its arguments, started without a shell."),
+        key(
+            "allow_options",
+            Kind::Bool,
+            "Lets values in `argv` begin with a dash, so that the program takes them for options.",
+        ),
         key("shell", Kind::List(&Kind::Text), "The shell for `run:`, such as [bash, -euc]."),
         key(
             "http",

@@ -12,8 +12,8 @@ use serde_json::Value as Json;
 
 use super::check::connect;
 use super::decode::{FindFlow, decode};
-use super::definition::Flow;
-use super::problem::{Problem, Problems, Severity, SourceFiles};
+use super::definition::{Flow, Gaps};
+use super::problem::{Problem, Problems, Severity, SourceFiles, Span};
 use super::query::Query;
 use super::template::{self, Engine};
 use super::yaml::{self, Map, Node, Value, merge};
@@ -89,7 +89,7 @@ pub fn load(paths: &[PathBuf], reader: &dyn ReadText) -> Loaded {
         path: Vec::new(),
     };
     let mut problems = Problems::default();
-    let flow = loader.load(paths, &mut problems).map(Arc::new);
+    let flow = loader.load(paths, None, &mut problems).map(Arc::new);
     Loaded { flow, problems, files: loader.files, texts: loader.texts }
 }
 
@@ -140,17 +140,32 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn load(&mut self, paths: &[PathBuf], problems: &mut Problems) -> Option<Flow> {
+    /// Loads a flow that is called at some place, or by nobody.
+    fn load(
+        &mut self,
+        paths: &[PathBuf],
+        called_at: Option<Span>,
+        problems: &mut Problems,
+    ) -> Option<Flow> {
         self.path.push(paths.first()?.clone());
-        let flow = self.load_one(paths, problems);
+        let flow = self.load_one(paths, called_at, problems);
         self.path.pop();
         flow
     }
 
-    fn load_one(&mut self, paths: &[PathBuf], problems: &mut Problems) -> Option<Flow> {
+    fn load_one(
+        &mut self,
+        paths: &[PathBuf],
+        called_at: Option<Span>,
+        problems: &mut Problems,
+    ) -> Option<Flow> {
         let mut whole: Option<Node> = None;
+        let mut is_complete = true;
         for path in paths {
-            let Some(node) = self.parse(path, problems) else { continue };
+            let Some(node) = self.parse(path, called_at, problems) else {
+                is_complete = false;
+                continue;
+            };
             whole = Some(match whole {
                 Some(before) => merge(before, node),
                 None => node,
@@ -163,8 +178,11 @@ impl Loader<'_> {
             _ => PathBuf::from("."),
         };
         let engine = self.engine.clone();
-        let (mut flow, broken) = decode(&node, first, &folder, &engine, self, problems)?;
-        connect(&mut flow, &broken, problems);
+        let mut flow = decode(&node, first, &folder, &engine, self, problems)?;
+        if !is_complete {
+            flow.gaps.sections.extend(Gaps::SECTIONS);
+        }
+        connect(&mut flow, problems);
         if flow.steps.is_empty() && problems.is_empty() {
             let problem = Problem::warning("no-steps", "the flow has no steps").at(node.span);
             problems.push(problem.hint("a step needs a name and something to do"));
@@ -172,27 +190,37 @@ impl Loader<'_> {
         Some(flow)
     }
 
-    fn parse(&mut self, path: &Path, problems: &mut Problems) -> Option<Node> {
+    fn parse(
+        &mut self,
+        path: &Path,
+        called_at: Option<Span>,
+        problems: &mut Problems,
+    ) -> Option<Node> {
         let limits = yaml::Limits::default();
         let shown = path.display().to_string();
+        let at = |problem: Problem| match called_at {
+            Some(span) => problem.at(span),
+            None => problem,
+        };
         let bytes = match self.reader.read(path, limits.bytes_max as u64) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let text = format!("{shown}: cannot be read: {error}");
-                problems.push(Problem::error("unreadable", text));
+                problems.push(at(Problem::error("unreadable", text)));
                 return None;
             }
         };
         if bytes.len() > limits.bytes_max {
             let text = format!("{shown}: larger than {} MiB", limits.bytes_max >> 20);
             let problem = Problem::error("too-large", text);
-            problems.push(problem.hint("split it into flows that call each other with `flow:`"));
+            let hint = "split it into flows that call each other with `flow:`";
+            problems.push(at(problem.hint(hint)));
             return None;
         }
         let text: Arc<str> = match yaml::decode(&bytes) {
             Ok(text) => Arc::from(text),
             Err(problem) => {
-                problems.push(problem.about(&shown));
+                problems.push(at(problem.about(&shown)));
                 return None;
             }
         };
@@ -222,7 +250,8 @@ impl FindFlow for Loader<'_> {
         if let Some(found) = self.found.get(&path) {
             return found.clone();
         }
-        let flow = self.load(std::slice::from_ref(&path), problems).map(Arc::new);
+        let called_at = Some(node.span);
+        let flow = self.load(std::slice::from_ref(&path), called_at, problems).map(Arc::new);
         self.found.insert(path, flow.clone());
         flow
     }

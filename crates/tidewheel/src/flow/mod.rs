@@ -4,6 +4,7 @@
 //! checked; a [`FlowRunner`] carries out the attempts of one run. What is started when, what is
 //! tried again and what a failure means is decided by the scheduler, as for every other run.
 
+mod again;
 pub(crate) mod check;
 pub(crate) mod compile;
 mod decode;
@@ -12,6 +13,7 @@ mod execute;
 mod host;
 mod instant;
 mod keys;
+mod listing;
 mod literal;
 mod load;
 mod order;
@@ -25,21 +27,29 @@ mod shape;
 mod template;
 mod tree;
 mod visit;
+mod why;
 mod words;
 mod yaml;
 
+#[cfg(test)]
+mod tests;
+
 pub use crate::store::Answer;
+pub use again::{Again, AgainError, AgainWith, PastRun};
+pub use compile::UnknownElements;
 pub use definition::{
     Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
 };
-pub use execute::{Answers, FlowRunner, Means, Outputs, SecretError, Secrets};
+pub use execute::{Answers, FlowRunner, Means, Outputs, Progress, SecretError, Secrets};
 pub use host::{FlowHost, StartError};
+pub use listing::{listed, tolerated};
 pub use literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use load::{Disk, Loaded, ReadText, load, parse_yaml};
 pub use order::{FlowOrder, OrderError};
-pub use params::{ParamError, parse_param, resolve_params};
+pub use params::{ParamError, known_params, parse_param, resolve_params};
 pub use plan::{FlowPlan, PlanError, PlannedTask};
 pub use problem::{
-    FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, nearest,
+    FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, is_hidden, nearest,
 };
 pub use schema::schema;
+pub use why::{Scene, Why};

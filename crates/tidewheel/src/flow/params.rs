@@ -71,16 +71,28 @@ pub fn parse_param(param: &Param, text: &str) -> Result<Json, ParamError> {
 /// When something unknown was said, something needed was not, or a value does not fit.
 pub fn resolve_params(
     flow: &Flow,
+    said: BTreeMap<String, Json>,
+) -> Result<BTreeMap<String, Json>, ParamError> {
+    let values = known_params(flow, said)?;
+    match flow.params.iter().find(|param| !values.contains_key(&param.name)) {
+        Some(param) => Err(ParamError::Missing { name: param.name.clone() }),
+        None => Ok(values),
+    }
+}
+
+/// The params of which a value is known: what was said, over the defaults. Enough for a plan.
+///
+/// # Errors
+///
+/// When something unknown was said, or a value does not fit.
+pub fn known_params(
+    flow: &Flow,
     mut said: BTreeMap<String, Json>,
 ) -> Result<BTreeMap<String, Json>, ParamError> {
     let mut values = BTreeMap::new();
     for param in &flow.params {
-        let value = match said.remove(&param.name) {
-            Some(value) => value,
-            None => match &param.default {
-                Some(default) => default.clone(),
-                None => return Err(ParamError::Missing { name: param.name.clone() }),
-            },
+        let Some(value) = said.remove(&param.name).or_else(|| param.default.clone()) else {
+            continue;
         };
         fits(param, &value).map_err(|why| ParamError::Unfit { name: param.name.clone(), why })?;
         values.insert(param.name.clone(), value);

@@ -1,6 +1,6 @@
 //! [`FlowPlan`]: what a run of a flow would do, before anything is done.
 //!
-//! Elements that are found out only while it runs are not in it.
+//! In the place of elements that are not known yet stands one task for all of them, `step[*]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidewheel_core::graph::Graph;
 
-use super::compile::{Blueprint, Role, Scope, TaskName};
+use super::compile::{Blueprint, EACH, Role, Scope, TaskName, UnknownElements};
 use super::definition::{Flow, Place, Step, Work};
 use super::order::FlowOrder;
 use crate::picture::{Edge, Picture, Shape, Vertex};
@@ -24,6 +24,8 @@ pub struct FlowPlan {
     pub flow: String,
     /// The tasks, in an order in which they could be done one by one.
     pub tasks: Vec<PlannedTask>,
+    /// Steps whose elements are not known.
+    pub unknown: Vec<UnknownElements>,
     /// The longest path, from its first task to its last.
     pub critical_path: Vec<String>,
     /// How long that path takes, if something is known of each of its tasks.
@@ -49,6 +51,8 @@ pub struct PlannedTask {
     pub expected: Option<Duration>,
     /// Whether it is on the longest path.
     pub is_critical: bool,
+    /// Whether it stands for as many tasks as there are elements, which are not known: perhaps none.
+    pub is_of_each: bool,
     shape: Shape,
     detail: String,
 }
@@ -59,7 +63,7 @@ pub struct PlannedTask {
 pub struct PlanError(String);
 
 impl FlowPlan {
-    /// The plan of a run, with what is known of past durations by task.
+    /// The plan of a run, with what is known of past durations by task. Params may be missing.
     ///
     /// # Errors
     ///
@@ -69,8 +73,9 @@ impl FlowPlan {
         order: &FlowOrder,
         expected: &BTreeMap<String, Duration>,
     ) -> Result<Self, PlanError> {
-        let blueprint = Blueprint::new(flow, &order.params, expected)
+        let (blueprint, mut unknown) = Blueprint::planned(flow, &order.params, expected)
             .map_err(|error| PlanError(error.to_string()))?;
+        unknown.retain(|elements| order.is_chosen(&elements.step));
         let graph = match &order.only {
             Some(_) => {
                 let whole = &blueprint.graph;
@@ -107,6 +112,7 @@ impl FlowPlan {
                 after,
                 expected: times[*index as usize],
                 is_critical: on_path.contains(index),
+                is_of_each: known.is_some_and(|(_, name)| name.is_of_each()),
                 shape: known.map_or(Shape::Step, |(step, name)| shape(step, name)),
                 detail: known.map_or_else(String::new, |(step, name)| {
                     detail(step, name, times[*index as usize])
@@ -122,6 +128,7 @@ impl FlowPlan {
         let mut plan = Self {
             flow: flow.name.clone(),
             tasks,
+            unknown,
             critical_path,
             expected: known.map(|times| times.iter().sum()),
             limits: limits(&steps),
@@ -144,7 +151,13 @@ impl FlowPlan {
         levels
     }
 
-    /// The most tasks that stand on one level.
+    /// How many tasks there are at least: those that stand for elements may be none.
+    #[must_use]
+    pub fn count_min(&self) -> usize {
+        self.tasks.iter().filter(|task| !task.is_of_each).count()
+    }
+
+    /// The most tasks that stand on one level; all elements that are not known count as one.
     #[must_use]
     pub fn widest(&self) -> usize {
         self.levels().iter().map(Vec::len).max().unwrap_or_default()
@@ -218,7 +231,8 @@ fn find(flow: &Arc<Flow>, name: &str) -> Option<(Arc<Step>, TaskName)> {
     Some((Arc::clone(scope.flow.step(&name.step)?), name))
 }
 
-fn kind(step: &Step, name: &TaskName) -> &'static str {
+/// What a task does for its step, in one word.
+pub(super) fn kind(step: &Step, name: &TaskName) -> &'static str {
     match name.role {
         Role::Expand => "foreach",
         Role::Step if step.foreach.is_some() => "gather",
@@ -230,6 +244,7 @@ fn shape(step: &Step, name: &TaskName) -> Shape {
     match (name.role, &step.work) {
         (Role::Expand, _) => Shape::FanOut,
         (Role::Step, _) if step.foreach.is_some() => Shape::FanOut,
+        _ if name.is_of_each() => Shape::More,
         (_, Work::Wait(_)) => Shape::Wait,
         (_, Work::Flow(_)) => Shape::ChildFlow,
         _ if step.place != Place::Flow || step.treatment.always => Shape::CleanUp,
@@ -239,6 +254,9 @@ fn shape(step: &Step, name: &TaskName) -> Shape {
 
 fn detail(step: &Step, name: &TaskName, expected: Option<Duration>) -> String {
     let mut parts = vec![kind(step, name).to_owned()];
+    if let (Role::Element(EACH), Some(foreach)) = (name.role, &step.foreach) {
+        parts.push(format!("one for each of {}", foreach.list));
+    }
     if let Some(retry) = step.treatment.retry {
         parts.push(format!("retry {}", retry.retries));
     }
@@ -257,7 +275,14 @@ fn detail(step: &Step, name: &TaskName, expected: Option<Duration>) -> String {
 
 fn limits(steps: &[Option<(Arc<Step>, TaskName)>]) -> BTreeMap<String, Vec<String>> {
     let mut limits: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (step, name) in steps.iter().flatten() {
+    // What finds out elements, gathers or collects takes nothing.
+    let takes = |(step, name): &&(Arc<Step>, TaskName)| match name.role {
+        _ if matches!(step.work, Work::Flow(_)) => false,
+        Role::Step => step.foreach.is_none(),
+        Role::Element(_) => true,
+        Role::Expand => false,
+    };
+    for (step, name) in steps.iter().flatten().filter(takes) {
         for limit in step.treatment.limits.keys() {
             limits.entry(limit.clone()).or_default().push(name.to_string());
         }

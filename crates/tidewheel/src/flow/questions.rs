@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tidewheel_core::policy::OnError;
 use tidewheel_core::schedule::{Anchor, Trigger};
@@ -13,6 +12,8 @@ use tidewheel_core::time::Timestamp;
 use super::compile::{Role, Scope, TaskName};
 use super::definition::{Flow, FlowSchedule, Place, Step, WaitFor, Work};
 use super::execute::FlowRunner;
+use super::plan::kind;
+use crate::clock::wall_clock;
 
 impl Flow {
     /// Whether some step, of a called flow too, starts a process.
@@ -59,6 +60,12 @@ impl Flow {
     #[must_use]
     pub fn step_of_task(self: &Arc<Self>, task: &str) -> Option<Arc<Step>> {
         self.place_of_task(task).map(|(_, step)| step)
+    }
+
+    /// What a task does, in the words of a plan: `process`, `http`, `gather`.
+    #[must_use]
+    pub fn kind_of_task(self: &Arc<Self>, task: &str) -> Option<&'static str> {
+        self.place_of_task(task).map(|(name, step)| kind(&step, &name))
     }
 
     /// Whether a task waits for something itself, and does not only gather what others leave.
@@ -184,8 +191,7 @@ impl FlowSchedule {
     /// The next instants after now, as far as they are known before anything has run.
     #[must_use]
     pub fn next(&self, count: usize) -> Vec<Timestamp> {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = Timestamp::UNIX_EPOCH.after(since);
+        let now = wall_clock();
         match &self.spec.trigger {
             Trigger::Calendar { cron, zone } => {
                 let next = |at: &Timestamp| cron.next_after(*at, zone);

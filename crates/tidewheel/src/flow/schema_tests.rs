@@ -35,7 +35,21 @@ const SHAPES: [&Shape; 20] = [
 /// The keys of a step, in the order in which people look for them.
 const TOPICS: [(&str, &[&str]); 7] = [
     ("What it is", &["name", "description", "tags"]),
-    ("What it does", &["run", "argv", "shell", "http", "source", "input", "wait", "flow", "with"]),
+    (
+        "What it does",
+        &[
+            "run",
+            "argv",
+            "allow_options",
+            "shell",
+            "http",
+            "source",
+            "input",
+            "wait",
+            "flow",
+            "with",
+        ],
+    ),
     ("What comes out", &["outputs", "output"]),
     ("When it runs", &["depends_on", "when", "foreach", "matrix", "always"]),
     ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),

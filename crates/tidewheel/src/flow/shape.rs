@@ -5,6 +5,8 @@
 //! one, and the JSON Schema for editors. The tables are in `keys`; what the values mean is not
 //! known here.
 
+use std::fmt::Arguments;
+
 use super::literal;
 use super::problem::{Problem, Problems};
 use super::yaml::{Map, Node, Value};
@@ -132,9 +134,10 @@ fn quoted(words: &[&str]) -> String {
     words.join(", ")
 }
 
-/// Reports everything about `node` that does not fit `kind`. What was reported here need not be
+/// Reports everything about `node` that does not fit `kind`; `what` it is, is put into words only if
+/// there is something to report. What was reported here need not be
 /// reported again by whoever reads the value.
-pub(crate) fn check(node: &Node, kind: &Kind, what: &str, problems: &mut Problems) {
+pub(crate) fn check(node: &Node, kind: &Kind, what: Arguments<'_>, problems: &mut Problems) {
     if !kind.could_be(&node.value) {
         problems.push(
             Problem::error("wrong-type", format!("{what} must be {}", kind.in_words()))
@@ -149,7 +152,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, what: &str, problems: &mut Problem
         (Kind::Many(kind), _) => check(node, kind, what, problems),
         (Kind::Map(kind), Value::Map(map)) => {
             for entry in map.iter() {
-                check(&entry.value, kind, &format!("`{}` of {what}", entry.key), problems);
+                check(&entry.value, kind, format_args!("`{}` of {what}", entry.key), problems);
             }
         }
         (Kind::Object(shape), Value::Map(map)) => check_object(node, map, shape, problems),
@@ -196,9 +199,9 @@ const SYNONYMS: [(&str, &str); 22] = [
     ("inputs", "params"),
 ];
 
-fn check_all(nodes: &[Node], kind: &Kind, what: &str, problems: &mut Problems) {
+fn check_all(nodes: &[Node], kind: &Kind, what: Arguments<'_>, problems: &mut Problems) {
     for node in nodes {
-        check(node, kind, &format!("each of {what}"), problems);
+        check(node, kind, format_args!("each of {what}"), problems);
     }
 }
 
@@ -207,7 +210,7 @@ fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) 
         match shape.key(&entry.key) {
             // A key without a value is as good as absent.
             Some(key) if entry.value.is_null() && !key.is_required => {}
-            Some(key) => check(&entry.value, &key.kind, &format!("`{}`", key.name), problems),
+            Some(key) => check(&entry.value, &key.kind, format_args!("`{}`", key.name), problems),
             None => {
                 let text = format!("{} has no key `{}`", shape.name, entry.key);
                 let problem = Problem::error("unknown-key", text).at(entry.key_span);
@@ -232,7 +235,7 @@ fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) 
     }
 }
 
-fn check_choice(node: &Node, words: &[&'static str], what: &str, problems: &mut Problems) {
+fn check_choice(node: &Node, words: &[&'static str], what: Arguments<'_>, problems: &mut Problems) {
     let word = match &node.value {
         // flowtoy takes its words in any case.
         Value::Text(text) => text.as_str().to_ascii_lowercase(),
@@ -249,7 +252,12 @@ fn check_choice(node: &Node, words: &[&'static str], what: &str, problems: &mut 
     });
 }
 
-fn say(node: &Node, what: &str, error: Option<literal::LiteralError>, problems: &mut Problems) {
+fn say(
+    node: &Node,
+    what: Arguments<'_>,
+    error: Option<literal::LiteralError>,
+    problems: &mut Problems,
+) {
     if let Some(error) = error {
         let text = format!("{what}: {error}");
         problems.push(Problem::error("bad-value", text).at(node.span));

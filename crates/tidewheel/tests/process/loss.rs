@@ -12,6 +12,11 @@ use crate::scene::{Scene, block_on, children, is_alive, kill, living, number_in,
 
 pub const TESTS: &[Test] = &[
     ("loss::trees_die_with_the_owner", trees_die_with_the_owner),
+    #[cfg(feature = "sqlite")]
+    (
+        "loss::nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives",
+        nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives,
+    ),
     ("loss::trees_die_with_the_runtime", trees_die_with_the_runtime),
     ("loss::lost_spawner_is_replaced", lost_spawner_is_replaced),
     ("loss::spawner_ignores_stray_signals", spawner_ignores_stray_signals),
@@ -52,6 +57,69 @@ fn trees_die_with_the_owner() {
         owner.wait().unwrap();
         until("all trees are gone", || scene.living().is_empty()).await;
         until("the spawner is gone", || !is_alive(spawners[0])).await;
+    });
+}
+
+/// Has a shard, and processes that hold its lock, until it is killed: this program, started as
+/// another.
+#[cfg(feature = "sqlite")]
+pub fn as_holder(mark: &str, data: &str) -> ExitCode {
+    let mut scene = Scene::new();
+    scene.mark = mark.to_owned();
+    let options = tidewheel::store::sqlite::Options::default();
+    let data = tidewheel::store::sqlite::DataFolder::open(data, options).unwrap();
+    let store = data.shard("default").unwrap();
+    block_on(async {
+        let builder = scene.builder().hold(store.share_lock().unwrap());
+        let processes = builder.start().await.unwrap();
+        run(&scene, &processes, &scene.shell("setsid sleep 1000 & sleep 1001")).await.unwrap();
+    });
+    ExitCode::SUCCESS
+}
+
+#[cfg(feature = "sqlite")]
+fn nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives() {
+    use rustix::process::Signal;
+    use tidewheel::store::StoreError;
+    use tidewheel::store::sqlite::{DataFolder, Options};
+
+    use crate::scene::{is_stopped, signal};
+
+    struct Frozen(i32);
+    impl Drop for Frozen {
+        fn drop(&mut self) {
+            signal(self.0, Signal::CONT);
+        }
+    }
+
+    let scene = Scene::new();
+    let data = DataFolder::open(scene.path("data"), Options::default()).unwrap();
+    let exe = std::env::current_exe().unwrap();
+    let arguments = ["--as-holder", &scene.mark, data.path().to_str().unwrap()];
+    let mut owner = Command::new(exe).args(arguments).spawn().unwrap();
+    block_on(async {
+        until("its tree is up", || scene.living().len() == 3).await;
+        // Frozen, the spawner ends nothing, however long that takes to look at.
+        let spawner = Frozen(children(owner.id() as i32)[0]);
+        signal(spawner.0, Signal::STOP);
+        until("the spawner is frozen", || is_stopped(spawner.0)).await;
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        assert_eq!(scene.living().len(), 3);
+        let refused = data.shard("default").unwrap_err();
+        assert!(matches!(refused, StoreError::Held { .. }), "{refused}");
+        assert!(data.is_left("default").unwrap(), "its owner is known to be gone");
+
+        drop(spawner);
+        until("the shard is free", || match data.shard("default") {
+            Ok(_) => {
+                assert_eq!(scene.living(), [0; 0], "somebody lives while another has the shard");
+                true
+            }
+            Err(StoreError::Held { .. }) => false,
+            Err(error) => panic!("{error}"),
+        })
+        .await;
     });
 }
 

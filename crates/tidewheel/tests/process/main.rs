@@ -30,6 +30,8 @@ fn main() -> ExitCode {
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     match arguments.first().map(String::as_str) {
         Some("--as-owner") => return loss::as_owner(&arguments[1]),
+        #[cfg(feature = "sqlite")]
+        Some("--as-holder") => return loss::as_holder(&arguments[1], &arguments[2]),
         Some("--as-printer") => return around::as_printer(),
         _ => {}
     }

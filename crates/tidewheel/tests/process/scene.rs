@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use tidewheel::executor::process::{
     AttemptId, ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder,
 };
@@ -124,7 +125,18 @@ pub fn number_in(path: &Path) -> Option<i32> {
     text.ends_with('\n').then(|| text.trim().parse().unwrap())
 }
 
+/// Whether a process is frozen by a signal.
+#[cfg(feature = "sqlite")]
+pub fn is_stopped(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T"))
+}
+
 pub fn kill(pid: i32) {
+    signal(pid, Signal::KILL);
+}
+
+pub fn signal(pid: i32, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
 }

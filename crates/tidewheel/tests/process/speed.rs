@@ -2,14 +2,18 @@
 //!
 //! The floor to compare with is a loop of `posix_spawn` in C.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tidewheel::executor::process::ProcessCommand;
+use tidewheel::executor::process::{Masker, ProcessCommand};
 
 use crate::Test;
-use crate::scene::Scene;
+use crate::scene::{Scene, block_on, run};
 
-pub const TESTS: &[Test] = &[("speed::of_many_short_steps", of_many_short_steps)];
+pub const TESTS: &[Test] = &[
+    ("speed::of_many_short_steps", of_many_short_steps),
+    ("speed::of_output_with_50_secrets", of_output_with_50_secrets),
+];
 
 const STEPS: u32 = 2000;
 
@@ -42,4 +46,48 @@ fn of_many_short_steps() {
             println!("{STEPS} x /bin/true, 2 at once, {threads} thread(s): {each:?} each");
         });
     }
+}
+
+/// 100 MB of log lines of a process, with 50 secrets to look for and with none, in turn.
+fn of_output_with_50_secrets() {
+    const ROUNDS: usize = 5;
+    let scene = Scene::new();
+    let mut text = String::new();
+    for line in 0..10_000 {
+        let (id, time) = (line * 7_919 % 65_537, line * 13);
+        text += &format!(
+            "2026-11-15T12:{:02}:{:02}.{:03}Z INFO  request {id:08x} took {time} ms, status 200\n",
+            line / 60 % 60,
+            line % 60,
+            line % 1000
+        );
+    }
+    let text = text.repeat(100_000_000 / text.len() + 1);
+    std::fs::write(scene.path("text"), &text.as_bytes()[..100_000_000]).unwrap();
+    let secret = |number: u64| {
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("key-{mixed:016x}-{:016x}", mixed.rotate_left(23))
+    };
+    let masker = Arc::new(Masker::new((0..50).map(secret)).unwrap());
+    let plain = ProcessCommand::argv(["cat", "text"]).cwd(&scene.folder).output_max(u64::MAX);
+    let masked = plain.clone().secrets(masker);
+    let mut times = [const { Vec::new() }; 2];
+    block_on(async {
+        let processes = scene.processes().await;
+        for _ in 0..ROUNDS {
+            for (command, times) in [&plain, &masked].into_iter().zip(&mut times) {
+                let begin = Instant::now();
+                let end = run(&scene, &processes, command).await.unwrap();
+                times.push(begin.elapsed());
+                assert_eq!(end.stdout.bytes_kept, 100_000_000);
+                std::fs::remove_file(end.stdout.path.unwrap()).unwrap();
+            }
+        }
+    });
+    let [plain, masked] = times.map(|mut times: Vec<Duration>| {
+        times.sort();
+        times[ROUNDS / 2].as_secs_f64()
+    });
+    println!("100 MB of output: {plain:.3} s with no secrets, {masked:.3} s with 50");
+    println!("ratio {:.2}", masked / plain);
 }

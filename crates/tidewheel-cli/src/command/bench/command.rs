@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use tidewheel::store::sqlite::{Durability, Options};
 
-use super::{dag, micro, priority, process, sqlite, timers};
+use super::{dag, flow, micro, priority, process, sqlite, timers};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -22,10 +22,12 @@ Examples:
   tidewheel bench timers --count 1000000 --format json
   tidewheel bench sqlite --in-flight 256 --durability power
   tidewheel bench process --tasks 2000 --slots 2
+  tidewheel bench flow
 
 With --format json each prints one object: workload, peer, version, variant, n, seconds, build_seconds,
-per_task_us, tasks_per_s, peak_rss_mb (MiB); sqlite adds in_flight, start_p50_us, start_p99_us, and
-process adds slots, floor_seconds, ratio.")]
+per_task_us, tasks_per_s, peak_rss_mb (MiB); sqlite adds in_flight, start_p50_us, start_p99_us, process
+adds slots, floor_seconds, ratio, and flow adds cold_start_ms, make_ms, chain_steps, chain_ms,
+chain_beyond_ms, check_steps, check_lines, check_ms.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     workload: Workload,
@@ -39,6 +41,7 @@ enum Workload {
     Micro(MicroArgs),
     Sqlite(SqliteArgs),
     Process(ProcessArgs),
+    Flow(FlowArgs),
 }
 
 /// Run a graph of empty tasks
@@ -204,6 +207,34 @@ pub(super) struct ProcessArgs {
     pub threads: u32,
 }
 
+/// Run flow files with this very program: one step, a chain, many steps; and check a long file
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel bench flow
+  tidewheel bench flow --rounds 51 --format json")]
+pub(super) struct FlowArgs {
+    /// How often each is done; the medians are shown. The many steps are run once
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: u32,
+
+    /// Steps of the chain
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub chain: u32,
+
+    /// Steps of the file that is read and checked
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub check: u32,
+
+    /// Steps of the flow that is run once, with its memory
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub steps: u32,
+
+    /// Run this file here and tell the memory it took
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub within: Option<PathBuf>,
+}
+
 /// What stored decisions survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Durable {
@@ -239,5 +270,6 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
         Workload::Micro(args) => micro::measure(ui, args),
         Workload::Sqlite(args) => sqlite::measure(args)?.print(ui),
         Workload::Process(args) => process::measure(args)?.print(ui),
+        Workload::Flow(args) => flow::measure(ui, args),
     }
 }

@@ -91,9 +91,9 @@ impl Measurement {
     }
 }
 
-const MEBI: f64 = 1_048_576.0;
+pub(super) const MEBI: f64 = 1_048_576.0;
 
-fn rounded(value: f64, digits: i32) -> f64 {
+pub(super) fn rounded(value: f64, digits: i32) -> f64 {
     let factor = 10_f64.powi(digits);
     (value * factor).round() / factor
 }

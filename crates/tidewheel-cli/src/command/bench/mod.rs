@@ -2,6 +2,7 @@
 
 mod command;
 mod dag;
+mod flow;
 mod measurement;
 mod micro;
 mod priority;

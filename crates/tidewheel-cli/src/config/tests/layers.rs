@@ -1,6 +1,6 @@
 //! Which word wins, where values come from, and what they mean.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ColorChoice, ValueEnum};
@@ -225,7 +225,7 @@ fn an_empty_variable_says_nothing() {
 }
 
 #[test]
-fn paths_begin_at_the_folder_of_their_file_or_at_home() {
+fn paths_begin_at_the_folder_of_their_file_at_home_or_here() {
     let data = |scene: Scene| (scene.load().data().unwrap(), scene.root.clone());
     let (path, root) = data(Scene::new().project("data = \"state\"\n").inside("project/below"));
     assert_eq!(path, root.join("project/state"));
@@ -233,8 +233,8 @@ fn paths_begin_at_the_folder_of_their_file_or_at_home() {
     assert_eq!(path, root.join("home/state"));
     let (path, root) = data(Scene::new().user("data = \"~\"\n"));
     assert_eq!(path, root.join("home"));
-    let (path, _) = data(Scene::new().variable("TIDEWHEEL_DATA", " State "));
-    assert_eq!(path, Path::new(" State "));
+    let (path, root) = data(Scene::new().variable("TIDEWHEEL_DATA", " State "));
+    assert_eq!(path, root.join("project/ State "));
 }
 
 #[cfg(unix)]

@@ -11,12 +11,10 @@ use super::schedule::When;
 use super::{ImportedFlow, Surroundings};
 use crate::import::Warning;
 use crate::import::document::{Element, Mapping, Tree, write};
-use crate::import::text::{as_template, has_template};
+use crate::import::text::{as_shell_text, as_template};
 
 /// The shell that both cron and flows use unless told otherwise.
 const SHELL_DEFAULT: &str = "/bin/sh";
-/// The variable for commands that cannot stand in `run:`.
-const COMMAND_VARIABLE: &str = "CRON_COMMAND";
 
 /// A flow file that is not written yet.
 #[derive(Debug)]
@@ -253,16 +251,7 @@ impl Draft {
     fn step(&self) -> Mapping {
         let mut step = Mapping::new();
         step.add("name", self.name.as_str());
-        if has_template(&self.command) {
-            let mut env = Mapping::new();
-            env.add(COMMAND_VARIABLE, as_template(&self.command).as_str());
-            let why =
-                "Braces in `run:` would be taken for a template, so the command comes in here.";
-            step.add_with(vec![why.to_owned()], "env", env);
-            step.add("run", format!("eval \"${COMMAND_VARIABLE}\"").as_str());
-        } else {
-            step.add("run", self.command.as_str());
-        }
+        step.add("run", as_shell_text(&self.command).as_str());
         if let Some(shell) = &self.shell {
             step.add("shell", json!([shell, "-c"]));
         }

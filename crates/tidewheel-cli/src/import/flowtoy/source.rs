@@ -150,6 +150,11 @@ impl Converter {
                     ));
                 }
             }
+            // Types of ours. flowtoy has none of that name, so a plugin of somebody's has.
+            Some(kind @ ("file" | "http")) => self.warn(format!(
+                "{place}: `{kind}` is a type of a plugin; Tidewheel has a type of that name, see \
+                 that its configuration fits"
+            )),
             Some(kind) => {
                 self.warn(format!(
                     "{place}: `{kind}` is a type of a plugin, which Tidewheel does not have; use a \

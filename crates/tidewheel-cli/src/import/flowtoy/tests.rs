@@ -215,3 +215,20 @@ fn what_is_no_flow_is_an_error() {
         assert!(import(vec![("x.yaml".to_owned(), value)]).is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_plugin_whose_name_is_a_type_of_ours_is_not_called_unknown() {
+    for (kind, expected) in [
+        ("file", "Tidewheel has a type of that name"),
+        ("http", "Tidewheel has a type of that name"),
+        ("ftp", "which Tidewheel does not have"),
+    ] {
+        let text = format!(
+            "sources:\n  s: {{ type: {kind}, configuration: {{ path: a.txt }} }}\n\
+             flow: [{{ name: a, source: s }}]\n"
+        );
+        let (flow, _, warnings) = imported(&text);
+        assert!(warnings.iter().any(|text| text.contains(expected)), "{kind}: {warnings:?}");
+        assert_eq!(flow["sources"]["s"]["configuration"]["path"], "a.txt");
+    }
+}

@@ -17,7 +17,7 @@ const MASK: &[u8] = b"***";
 const SECRET_MIN: usize = 4;
 
 /// Replaces secrets by `***`: as they are, in base64, in hexadecimal, percent-encoded, escaped for
-/// JSON, quoted for a shell, and line by line.
+/// JSON, quoted for a shell; and so each line of one, and each field of one that is JSON.
 ///
 /// It is a net, no wall: what a program encodes in a way of its own goes through.
 pub struct Masker {
@@ -273,6 +273,25 @@ mod tests {
         let masker = Masker::new(["{\n  \"key\": \"0123456789abcdef\"\n}\n"]).unwrap();
         assert_eq!(&*masker.mask(b"{ } \"key\": \"0123456789abcdef\" }"), b"{ } *** }");
         assert_eq!(&*masker.mask(b"fn main() {\n}\n"), b"fn main() {\n}\n");
+    }
+
+    #[test]
+    fn fields_of_a_json_secret_are_secrets_unless_short() {
+        let secret = r#"{"user": "prod", "port": 5432, "account": 123456789012, "ok": true,
+            "all": [{"key": "Zm9v/YmFy+w=="}, ["first line\nsecond line"], 1.25e9, null]}"#;
+        let masker = Masker::new([secret]).unwrap();
+        let masked =
+            |text: &str| String::from_utf8_lossy(&masker.mask(text.as_bytes())).into_owned();
+        assert_eq!(masked("key Zm9v/YmFy+w== of 123456789012"), "key *** of ***");
+        // Encoded like any other secret, and line by line.
+        assert_eq!(masked("Zm9v%2FYmFy%2Bw%3D%3D Zm9v\\/YmFy+w=="), "*** ***");
+        assert_eq!(masked("a second line, the first line"), "a ***, the ***");
+        let plain = "user prod, port 5432, true, account, 1.25e9";
+        assert_eq!(masked(plain), plain);
+        assert_eq!(masked(secret), "***");
+        // A text that happens to be one word of JSON has no fields.
+        let masker = Masker::new(["\"quoted text\""]).unwrap();
+        assert_eq!(&*masker.mask(b"quoted text"), b"quoted text");
     }
 
     #[test]

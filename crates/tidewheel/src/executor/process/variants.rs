@@ -5,9 +5,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Lines of a secret are secrets too if they have this many bytes; shorter ones, such as a brace,
-/// would be found everywhere.
-const LINE_MIN: usize = 8;
+use serde_json::Value as Json;
+
+/// Parts of a secret, its lines and its fields, are secrets too if they have this many bytes; shorter
+/// ones, such as a brace or the word `prod`, would be found everywhere.
+const PART_MIN: usize = 8;
 
 /// No form of a secret is shorter; such a one would be found everywhere.
 const FORM_MIN: usize = 4;
@@ -15,18 +17,50 @@ const FORM_MIN: usize = 4;
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Adds every form of a secret.
+/// Adds every form of a secret, of its lines, and of its fields if it is JSON.
 pub(super) fn add(forms: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
+    add_with_lines(forms, secret);
+    for field in fields(secret) {
+        if field.len() >= PART_MIN {
+            add_with_lines(forms, field.as_bytes());
+        }
+    }
+    forms.retain(|form| form.len() >= FORM_MIN);
+}
+
+fn add_with_lines(forms: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {
     add_forms(forms, secret);
     if secret.contains(&b'\n') {
         for line in secret.split(|byte| *byte == b'\n') {
             let line = line.trim_ascii();
-            if line.len() >= LINE_MIN {
+            if line.len() >= PART_MIN {
                 add_forms(forms, line);
             }
         }
     }
-    forms.retain(|form| form.len() >= FORM_MIN);
+}
+
+/// The texts and whole numbers in a secret that is an object or a list in JSON. Names are no secrets.
+fn fields(secret: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    // Its depth is bounded by the parser.
+    let mut left = match serde_json::from_slice(secret) {
+        Ok(value @ (Json::Object(_) | Json::Array(_))) => vec![value],
+        _ => Vec::new(),
+    };
+    while let Some(value) = left.pop() {
+        match value {
+            Json::Object(map) => left.extend(map.into_iter().map(|(_, value)| value)),
+            Json::Array(values) => left.extend(values),
+            Json::String(text) => found.push(text),
+            // Others have many spellings.
+            Json::Number(number) if number.is_i64() || number.is_u64() => {
+                found.push(number.to_string());
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn add_forms(forms: &mut BTreeSet<Vec<u8>>, secret: &[u8]) {

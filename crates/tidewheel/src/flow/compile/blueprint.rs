@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use tidewheel_core::graph::{Graph, GraphError};
 use tidewheel_core::policy::{OnError, Retry};
 
-use super::expand::Draft;
+use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;
 use crate::flow::definition::{Flow, Place, Step, WaitFor, Work};
 use crate::flow::tree::RenderError;
@@ -37,7 +37,24 @@ impl Blueprint {
         params: &BTreeMap<String, Json>,
         estimates: &Estimates,
     ) -> Result<Self, CompileError> {
-        let mut draft = Draft::new(params, estimates, flow.runner.on_error);
+        let draft = Draft::new(params, estimates, flow.runner.on_error);
+        Self::build(flow, draft).map(|(blueprint, _)| blueprint)
+    }
+
+    /// A plan of a run of which not everything is known. In the place of elements that nobody knows
+    /// yet stands one task, `step[*]`.
+    pub fn planned(
+        flow: &Arc<Flow>,
+        params: &BTreeMap<String, Json>,
+        estimates: &Estimates,
+    ) -> Result<(Self, Vec<UnknownElements>), CompileError> {
+        Self::build(flow, Draft::new(params, estimates, flow.runner.on_error).planned())
+    }
+
+    fn build(
+        flow: &Arc<Flow>,
+        mut draft: Draft<'_>,
+    ) -> Result<(Self, Vec<UnknownElements>), CompileError> {
         draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[], &Words::default())?;
         let mut graph = Graph::builder();
         let mut options = Vec::with_capacity(draft.tasks.len());
@@ -49,7 +66,8 @@ impl Blueprint {
             options.push(task.options);
         }
         let graph = graph.build().map_err(|error| CompileError::Graph(Box::new(error)))?;
-        Ok(Self { graph, options, limits: draft.limits })
+        let unknown = draft.unknown.unwrap_or_default();
+        Ok((Self { graph, options, limits: draft.limits }, unknown))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Which elements a list has is rendered here; what their tasks do is not known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +10,11 @@ use serde_json::Value as Json;
 use tidewheel_core::policy::OnError;
 
 use super::blueprint::{CompileError, Estimates, Words, gathering_options, options_of};
+use super::name::{EACH, element_name};
 use super::scope::Scope;
-use crate::flow::definition::{ChildFlow, Flow, Foreach, ForeachList, Place, Step, Work};
-use crate::flow::template::Context;
-use crate::flow::tree::RenderError;
+use crate::flow::definition::{ChildFlow, Flow, Foreach, ForeachList, Param, Place, Step, Work};
+use crate::flow::template::{Context, Reference};
+use crate::flow::tree::{RenderError, starts_with};
 use crate::options::TaskOptions;
 
 /// How deep elements and flows may be in each other.
@@ -39,6 +40,29 @@ pub(crate) struct Draft<'a> {
     estimates: &'a Estimates,
     /// The word of the run for failures.
     run_word: OnError,
+    /// For a plan: the elements that nobody knows yet.
+    pub unknown: Option<Vec<UnknownElements>>,
+}
+
+/// Elements that nobody knows before the run, or before its params are said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownElements {
+    /// The step that is done for each of them.
+    pub step: String,
+    /// The list, as it is written.
+    pub list: String,
+    /// The params that would have to be said. None if the list is found out while the flow runs.
+    pub params: Vec<String>,
+}
+
+/// What is known of the elements of a step.
+enum Elements {
+    Known(usize),
+    /// They are found out while the run goes on.
+    Late,
+    /// Params that were not said decide about them. Only in a plan.
+    Unsaid(Vec<String>),
 }
 
 impl<'a> Draft<'a> {
@@ -47,7 +71,13 @@ impl<'a> Draft<'a> {
         estimates: &'a Estimates,
         run_word: OnError,
     ) -> Self {
-        Self { tasks: Vec::new(), limits: BTreeMap::new(), params, estimates, run_word }
+        let (tasks, limits) = (Vec::new(), BTreeMap::new());
+        Self { tasks, limits, params, estimates, run_word, unknown: None }
+    }
+
+    /// The same for a plan, in which one task stands for all elements that are not known.
+    pub fn planned(self) -> Self {
+        Self { unknown: Some(Vec::new()), ..self }
     }
 
     /// Adds the tasks of a flow. Its first steps wait for `entry`.
@@ -100,21 +130,40 @@ impl<'a> Draft<'a> {
         if let Some(parallel) = foreach.parallel {
             self.limits.insert(limit_of(scope, step), parallel);
         }
-        match self.known_elements(scope, step, foreach)? {
-            Some(elements) => {
-                let count = elements.len() as u32;
-                let children = self.add_elements(scope, step, 0..count, &after, words)?;
-                let gathered = if children.is_empty() { after } else { children };
-                self.add(name, step, gathered, gathering_options(step, words));
+        let gathered = match self.elements(scope, step, foreach)? {
+            Elements::Known(count) => {
+                let children = self.add_elements(scope, step, 0..count as u32, &after, words)?;
+                if children.is_empty() { after } else { children }
             }
-            None => {
+            Elements::Late => {
                 let expander = format!("{name}[]");
                 let options = words.said_of(TaskOptions::new().attempt_timeout(None), step);
                 self.add_plain(expander.clone(), after, options);
-                self.add(name, step, vec![expander], gathering_options(step, words));
+                let found = vec![expander];
+                let each = self.add_each(scope, step, (foreach, Vec::new()), &found, words)?;
+                if each.is_empty() { found } else { each }
             }
-        }
+            Elements::Unsaid(params) => {
+                self.add_each(scope, step, (foreach, params), &after, words)?
+            }
+        };
+        self.add(name, step, gathered, gathering_options(step, words));
         Ok(())
+    }
+
+    /// In a plan, adds what stands for all elements of a step, and notes that they are not known.
+    fn add_each(
+        &mut self,
+        scope: &Scope,
+        step: &Arc<Step>,
+        (foreach, params): (&Foreach, Vec<String>),
+        after: &[String],
+        words: &Words,
+    ) -> Result<Vec<String>, CompileError> {
+        let Some(unknown) = &mut self.unknown else { return Ok(Vec::new()) };
+        let step_name = format!("{}{}", scope.prefix(), step.name);
+        unknown.push(UnknownElements { step: step_name, list: foreach.list.to_string(), params });
+        self.add_elements(scope, step, std::iter::once(EACH), after, words)
     }
 
     /// Adds tasks for elements; gives the names of those that the gathering task waits for.
@@ -122,7 +171,7 @@ impl<'a> Draft<'a> {
         &mut self,
         scope: &Scope,
         step: &Arc<Step>,
-        elements: std::ops::Range<u32>,
+        elements: impl Iterator<Item = u32>,
         after: &[String],
         words: &Words,
     ) -> Result<Vec<String>, CompileError> {
@@ -130,7 +179,7 @@ impl<'a> Draft<'a> {
         let limit = step.foreach.as_ref().and_then(|it| it.parallel).map(|_| limit_of(scope, step));
         let mut names = Vec::new();
         for element in elements {
-            let name = format!("{prefix}{}[{element}]", step.name);
+            let name = element_name(&format!("{prefix}{}", step.name), element);
             names.push(name.clone());
             match &step.work {
                 Work::Flow(_) => {
@@ -182,24 +231,42 @@ impl<'a> Draft<'a> {
         words.max().unwrap_or(self.run_word)
     }
 
-    /// The elements, if they do not depend on what steps leave.
-    fn known_elements(
+    /// What is known of elements: all, if they do not depend on what steps leave.
+    fn elements(
         &self,
         scope: &Scope,
         step: &Step,
         foreach: &Foreach,
-    ) -> Result<Option<Vec<Json>>, CompileError> {
-        let mut is_known = scope.calls.is_empty();
+    ) -> Result<Elements, CompileError> {
+        let mut is_late = !scope.calls.is_empty();
+        let mut unsaid = BTreeSet::new();
         foreach.list.visit(&mut |leaf| {
-            let mut references = leaf.template.references().iter();
-            is_known &= references.all(|it| it.path.first().is_some_and(|root| root == "params"));
+            for reference in leaf.template.references() {
+                is_late |= !starts_with(reference, "params");
+                unsaid.extend(self.unsaid_params(&scope.flow, reference));
+            }
         });
-        if !is_known {
-            return Ok(None);
+        if is_late {
+            return Ok(Elements::Late);
+        }
+        if self.unknown.is_some() && !unsaid.is_empty() {
+            return Ok(Elements::Unsaid(unsaid.into_iter().map(str::to_owned).collect()));
         }
         let params = Json::Object(self.params.clone().into_iter().collect());
         let context = Context::new().with("params", params);
-        elements_of(step, foreach, &context).map(Some)
+        elements_of(step, foreach, &context).map(|elements| Elements::Known(elements.len()))
+    }
+
+    /// Params without a value that a template may need.
+    fn unsaid_params<'f>(
+        &self,
+        flow: &'f Flow,
+        reference: &Reference,
+    ) -> impl Iterator<Item = &'f str> {
+        let name = reference.path.get(1);
+        let is_meant = move |param: &&Param| name.is_none_or(|name| *name == param.name);
+        let params = flow.params.iter().filter(is_meant).map(|param| param.name.as_str());
+        params.filter(|name| !self.params.contains_key(*name))
     }
 
     fn add(&mut self, name: String, step: &Step, after: Vec<String>, options: TaskOptions) {

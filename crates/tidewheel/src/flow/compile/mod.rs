@@ -14,6 +14,7 @@ mod name;
 mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates, Words};
+pub use expand::UnknownElements;
 pub(crate) use expand::{Draft, elements_of, waiting_for_elements};
-pub(crate) use name::{Role, Segment, TaskName};
+pub(crate) use name::{EACH, Role, Segment, TaskName};
 pub(crate) use scope::Scope;

@@ -1,9 +1,12 @@
 //! Names of tasks: where in the flow, and in flows inside it, a task belongs.
 //!
 //! `fetch`, `fetch[3]`, `fetch[]`, `deploy/check`, `deploy[2]/check`. Names of steps have no
-//! brackets and no slashes, so a name says it all.
+//! brackets, slashes and stars, so a name says it all. `fetch[*]` is in plans only.
 
 use std::fmt;
+
+/// In a plan: every element of a step, where nobody knows yet which there are.
+pub(crate) const EACH: u32 = u32::MAX;
 
 /// A name taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,16 +49,37 @@ impl TaskName {
             .map(|part| match bracketed(part)? {
                 (step, None) => Some(Segment { step, element: None }),
                 (step, Some(element)) => {
-                    Some(Segment { step, element: Some(element.parse().ok()?) })
+                    Some(Segment { step, element: Some(parse_element(element)?) })
                 }
             })
             .collect::<Option<Vec<_>>>()?;
         let (step, role) = match bracketed(last)? {
             (step, None) => (step, Role::Step),
             (step, Some("")) => (step, Role::Expand),
-            (step, Some(element)) => (step, Role::Element(element.parse().ok()?)),
+            (step, Some(element)) => (step, Role::Element(parse_element(element)?)),
         };
         Some(Self { scope, step, role })
+    }
+
+    /// Whether it stands for as many tasks as there are elements, perhaps for none.
+    pub fn is_of_each(&self) -> bool {
+        let is_each = |segment: &Segment| segment.element == Some(EACH);
+        self.role == Role::Element(EACH) || self.scope.iter().any(is_each)
+    }
+}
+
+/// The name of the task for one element.
+pub(crate) fn element_name(step: &str, element: u32) -> String {
+    match element {
+        EACH => format!("{step}[*]"),
+        element => format!("{step}[{element}]"),
+    }
+}
+
+fn parse_element(text: &str) -> Option<u32> {
+    match text {
+        "*" => Some(EACH),
+        text => text.parse().ok().filter(|element| *element != EACH),
     }
 }
 
@@ -70,7 +94,7 @@ fn bracketed(part: &str) -> Option<(String, Option<&str>)> {
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.element {
-            Some(element) => write!(f, "{}[{element}]", self.step),
+            Some(element) => f.write_str(&element_name(&self.step, element)),
             None => f.write_str(&self.step),
         }
     }
@@ -81,11 +105,10 @@ impl fmt::Display for TaskName {
         for segment in &self.scope {
             write!(f, "{segment}/")?;
         }
-        f.write_str(&self.step)?;
         match self.role {
-            Role::Step => Ok(()),
-            Role::Element(element) => write!(f, "[{element}]"),
-            Role::Expand => f.write_str("[]"),
+            Role::Step => f.write_str(&self.step),
+            Role::Element(element) => f.write_str(&element_name(&self.step, element)),
+            Role::Expand => write!(f, "{}[]", self.step),
         }
     }
 }
@@ -96,8 +119,13 @@ mod tests {
 
     #[test]
     fn names_are_taken_apart_and_put_together() {
-        for name in ["a", "a b.c-d", "a[0]", "a[]", "a/b", "a[12]/b", "a[1]/b/c[3]", "a/b[]"] {
+        for name in
+            ["a", "a b.c-d", "a[0]", "a[]", "a/b", "a[12]/b", "a[1]/b/c[3]", "a/b[]", "a[*]/b"]
+        {
             assert_eq!(TaskName::parse(name).unwrap().to_string(), name);
+        }
+        for (name, is_of_each) in [("a[*]", true), ("a[*]/b[2]", true), ("a[1]/b", false)] {
+            assert_eq!(TaskName::parse(name).unwrap().is_of_each(), is_of_each, "{name}");
         }
         for name in ["a[x]", "a[1", "a[]/b"] {
             assert_eq!(TaskName::parse(name), None, "{name}");

@@ -1,6 +1,6 @@
 //! The file as a whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidewheel_core::policy::{BreakerSpec, Rate};
 use tidewheel_core::spec::{LimitSpec, OnStop, QueueSpec, RunOrder};
 
-use super::super::definition::{Flow, Place, Runner, Step, places_of};
+use super::super::definition::{Flow, Gaps, Place, Runner, Step, places_of};
 use super::super::keys::FLOW;
 use super::super::literal;
 use super::super::problem::{Problem, Problems};
@@ -21,8 +21,15 @@ use super::{Decoder, FindFlow, fields};
 /// Time for running steps to stop by themselves when a failure ends the run.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Makes a flow of a tree, and names the steps that could not be understood. With problems that are
-/// errors, the flow must not be run.
+/// The lists of steps in a file, and when their steps have their turn.
+const STEP_LISTS: [(&str, Place); 4] = [
+    ("flow", Place::Flow),
+    ("on_success", Place::OnSuccess),
+    ("on_failure", Place::OnFailure),
+    ("finally", Place::Finally),
+];
+
+/// Makes a flow of a tree. With problems that are errors, the flow must not be run.
 pub(in super::super) fn decode(
     node: &Node,
     file: &Path,
@@ -30,35 +37,22 @@ pub(in super::super) fn decode(
     engine: &Engine,
     finder: &mut dyn FindFlow,
     problems: &mut Problems,
-) -> Option<(Flow, BTreeSet<String>)> {
-    check(node, &Kind::Object(&FLOW), "a flow file", problems);
+) -> Option<Flow> {
+    check(node, &Kind::Object(&FLOW), format_args!("a flow file"), problems);
     let map = fields::as_mapping(node)?;
     let mut decoder = Decoder::new(engine, problems, finder, folder);
     let sources: BTreeMap<String, Node> = fields::mapping(map, "sources")
         .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect())
         .unwrap_or_default();
-    let (mut steps, mut broken) = (Vec::new(), BTreeSet::new());
-    for (key, place) in [
-        ("flow", Place::Flow),
-        ("on_success", Place::OnSuccess),
-        ("on_failure", Place::OnFailure),
-        ("finally", Place::Finally),
-    ] {
-        for node in fields::list(map, key) {
-            match decoder.step(node, place, &sources) {
-                Some(step) => steps.push(Arc::new(step)),
-                None => broken.extend(name_of(node)),
-            }
-        }
+    let mut steps = Vec::new();
+    for (key, place) in STEP_LISTS {
+        let nodes = fields::list(map, key).iter();
+        steps.extend(nodes.filter_map(|node| decoder.step(node, place, &sources)).map(Arc::new));
     }
     decoder.check_duplicates(&steps);
     decoder.check_unused(&sources);
-    let mut limits = decoder.limits(map);
-    if let Some(resources) = fields::mapping(map, "resources") {
-        let units = fields::counts(resources).into_iter();
-        limits.extend(units.map(|(name, units)| (name, LimitSpec::Units(units))));
-    }
-    let flow = Flow {
+    decoder.find_gaps(map);
+    Some(Flow {
         name: fields::owned(map, "name").unwrap_or_else(|| name_of_file(file)),
         description: fields::owned(map, "description"),
         tags: fields::texts(map, "tags"),
@@ -70,14 +64,14 @@ pub(in super::super) fn decode(
         names: steps.iter().map(|step| step.name.clone()).collect(),
         steps,
         runner: runner(map),
-        limits,
+        limits: decoder.limits(map),
         queues: queues(map),
         schedules: decoder.schedules(map),
         sources: sources.iter().map(|(name, node)| (name.clone(), view(node))).collect(),
         folder: folder.to_owned(),
         file: file.to_owned(),
-    };
-    Some((flow, broken))
+        gaps: decoder.gaps,
+    })
 }
 
 fn name_of_file(file: &Path) -> String {
@@ -85,15 +79,12 @@ fn name_of_file(file: &Path) -> String {
     stem.unwrap_or_else(|| "flow".to_owned())
 }
 
-fn name_of(step: &Node) -> Option<String> {
-    fields::name(fields::as_mapping(step)?.get("name")?)
-}
-
 impl Decoder<'_> {
     fn check_duplicates(&mut self, steps: &[Arc<Step>]) {
         let mut seen: BTreeMap<&str, &Step> = BTreeMap::new();
-        for step in steps {
+        for step in steps.iter().filter(|step| !step.name.is_empty()) {
             if let Some(first) = seen.insert(&step.name, step) {
+                self.gaps.outputs.insert(step.name.clone());
                 let text = format!("there are two steps called `{}`", step.name);
                 self.problems.push(
                     Problem::error("duplicate-step", text)
@@ -104,17 +95,44 @@ impl Decoder<'_> {
         }
     }
 
+    /// Parts of the file that define things are not known if they are no lists or mappings.
+    fn find_gaps(&mut self, map: &Map) {
+        let is_right = |key: &str| {
+            let is_list = STEP_LISTS.iter().any(|(list, _)| *list == key);
+            map.get(key).is_none_or(|node| match &node.value {
+                Value::Null => true,
+                Value::List(_) => is_list,
+                Value::Map(_) => !is_list,
+                _ => false,
+            })
+        };
+        let sections = Gaps::SECTIONS.into_iter().filter(|key| !is_right(key));
+        self.gaps.sections.extend(sections);
+        if STEP_LISTS.iter().any(|(key, _)| !is_right(key)) {
+            self.gaps.sections.insert("flow");
+        }
+        if !is_right("resources") {
+            self.gaps.sections.insert("limits");
+        }
+    }
+
+    /// Limits, and resources, which are limits under another name.
     fn limits(&mut self, map: &Map) -> BTreeMap<String, LimitSpec> {
-        let Some(map) = fields::mapping(map, "limits") else { return BTreeMap::new() };
         let mut limits = BTreeMap::new();
-        for entry in map.iter() {
-            let limit = match &entry.value.value {
-                Value::Int(units) => u32::try_from(*units).ok().map(LimitSpec::Units),
-                Value::Text(_) => literal::rate(&entry.value).ok().map(LimitSpec::Rate),
-                Value::Map(map) => self.limit(&entry.value, map),
-                _ => None,
-            };
-            limits.extend(limit.map(|limit| (entry.key.clone(), limit)));
+        for key in ["limits", "resources"] {
+            let entries = fields::mapping(map, key).into_iter().flat_map(Map::iter);
+            for entry in entries {
+                let limit = match &entry.value.value {
+                    Value::Int(units) => {
+                        u32::try_from(*units).ok().filter(|it| *it > 0).map(LimitSpec::Units)
+                    }
+                    Value::Text(_) => literal::rate(&entry.value).ok().map(LimitSpec::Rate),
+                    Value::Map(map) => self.limit(&entry.value, map),
+                    _ => None,
+                };
+                let anything = LimitSpec::Units(u32::MAX);
+                limits.insert(entry.key.clone(), limit.unwrap_or(anything));
+            }
         }
         limits
     }
@@ -183,8 +201,6 @@ fn queues(map: &Map) -> BTreeMap<String, QueueSpec> {
         rate: map.get("rate").and_then(|node| literal::rate(node).ok()),
         ..QueueSpec::default()
     };
-    let entries = map.iter();
-    entries
-        .filter_map(|entry| Some((entry.key.clone(), queue(fields::as_mapping(&entry.value)?))))
-        .collect()
+    let of = |node: &Node| fields::as_mapping(node).map_or_else(QueueSpec::default, queue);
+    map.iter().map(|entry| (entry.key.clone(), of(&entry.value))).collect()
 }

@@ -6,45 +6,46 @@ use super::super::yaml::{Map, Node, Value};
 use super::{Decoder, ROOTS, fields};
 
 const COUNT_MAX_DEFAULT: usize = 10_000;
+/// What an element is called unless something else is said.
+const ITEM: &str = "item";
+const MATRIX: &str = "matrix";
 
 impl Decoder<'_> {
-    /// What the step is done for. Its variable is known to templates of the step only.
+    /// What the step is done for.
     pub(super) fn foreach(&mut self, map: &Map) -> Option<Foreach> {
-        let said = |key| map.get(key).filter(|node| !node.is_null());
-        match (said("foreach"), said("matrix")) {
-            (Some(_), Some(node)) => {
-                let text = "a step has either `foreach` or `matrix`";
-                self.problems.push(Problem::error("contradiction", text).at(node.span));
-                None
-            }
-            (Some(node), None) => self.elements(node),
-            (None, Some(node)) => {
-                let axes = fields::as_mapping(node)?;
-                let axes = axes.iter().map(|entry| {
-                    let place = format!("matrix.{}", entry.key);
-                    (entry.key.clone(), self.tree(&entry.value, &place))
-                });
-                Some(Foreach {
-                    list: ForeachList::Product(axes.collect()),
-                    variable: "matrix".to_owned(),
-                    parallel: None,
-                    count_max: COUNT_MAX_DEFAULT,
-                })
-            }
-            (None, None) => None,
+        let (elements, matrix) = (said(map, "foreach"), said(map, "matrix"));
+        if let (Some(_), Some(node)) = (elements, matrix) {
+            let text = "a step has either `foreach` or `matrix`";
+            self.problems.push(Problem::error("contradiction", text).at(node.span));
         }
+        let elements = elements.and_then(|node| self.elements(node));
+        let matrix = matrix.and_then(|node| self.matrix(node));
+        elements.or(matrix)
+    }
+
+    fn matrix(&mut self, node: &Node) -> Option<Foreach> {
+        let axes = fields::as_mapping(node)?.iter().map(|entry| {
+            let tree = self.tree(&entry.value, format_args!("matrix.{}", entry.key));
+            (entry.key.clone(), tree)
+        });
+        Some(Foreach {
+            list: ForeachList::Product(axes.collect()),
+            variable: MATRIX.to_owned(),
+            parallel: None,
+            count_max: COUNT_MAX_DEFAULT,
+        })
     }
 
     fn elements(&mut self, node: &Node) -> Option<Foreach> {
         let Value::Map(map) = &node.value else {
             return Some(Foreach {
                 list: ForeachList::Elements(self.tree(node, "foreach")),
-                variable: "item".to_owned(),
+                variable: ITEM.to_owned(),
                 parallel: None,
                 count_max: COUNT_MAX_DEFAULT,
             });
         };
-        let variable = fields::owned(map, "as").unwrap_or_else(|| "item".to_owned());
+        let variable = variable_of(node);
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let taken = ROOTS.contains(&variable.as_str()) || variable == "index";
         if taken || !variable.chars().all(is_word) || variable.is_empty() {
@@ -60,4 +61,25 @@ impl Decoder<'_> {
             count_max: count_max.unwrap_or(COUNT_MAX_DEFAULT),
         })
     }
+}
+
+/// What templates of a step can name because it is done for many elements, be they understood or
+/// not.
+pub(super) fn element_names(map: &Map) -> Vec<String> {
+    let variable = said(map, "foreach").map(variable_of);
+    let matrix = said(map, "matrix").map(|_| MATRIX.to_owned());
+    let mut names: Vec<String> = variable.into_iter().chain(matrix).collect();
+    if !names.is_empty() {
+        names.push("index".to_owned());
+    }
+    names
+}
+
+fn variable_of(foreach: &Node) -> String {
+    let said = fields::as_mapping(foreach).and_then(|map| fields::owned(map, "as"));
+    said.unwrap_or_else(|| ITEM.to_owned())
+}
+
+fn said<'a>(map: &'a Map, key: &str) -> Option<&'a Node> {
+    map.get(key).filter(|node| !node.is_null())
 }

@@ -1,7 +1,10 @@
 //! Requests: `http:` and sources of the types `rest` and `http`.
 
+use serde_json::Value as Json;
+
 use super::super::definition::{HttpBody, HttpWork, Idempotency, InputMode};
 use super::super::problem::Problem;
+use super::super::tree::Tree;
 use super::super::yaml::{Map, Node, Value};
 use super::{Decoder, fields};
 
@@ -9,33 +12,30 @@ impl Decoder<'_> {
     /// `http:`: a URL, or everything about a request.
     pub(super) fn http(&mut self, node: &Node) -> Option<HttpWork> {
         match &node.value {
-            Value::Map(map) => self.request(map, "http"),
+            Value::Map(map) => Some(self.request(map, "http")),
             Value::Text(_) => {
                 let mut map = Map::default();
                 map.insert("url".to_owned(), node.span, node.clone());
-                self.request(&map, "http")
+                Some(self.request(&map, "http"))
             }
             _ => None,
         }
     }
 
-    pub(super) fn request(&mut self, map: &Map, place: &str) -> Option<HttpWork> {
-        let url = self.tree(map.get("url")?, &format!("{place}.url"));
-        let body = match (map.get("json"), map.get("body")) {
-            (Some(_), Some(node)) => {
-                let text = "a request has either `json` or `body`";
-                self.problems.push(Problem::error("contradiction", text).at(node.span));
-                return None;
-            }
-            (Some(node), None) => HttpBody::Json(self.tree(node, &format!("{place}.json"))),
-            (None, Some(node)) => HttpBody::Text {
-                text: self.tree(node, &format!("{place}.body")),
-                content_type: map
-                    .get("content_type")
-                    .map(|node| self.tree(node, &format!("{place}.content_type"))),
-            },
+    pub(super) fn request(&mut self, map: &Map, place: &str) -> HttpWork {
+        let mut tree =
+            |key: &str| map.get(key).map(|it| self.tree(it, format_args!("{place}.{key}")));
+        let url = tree("url").unwrap_or(Tree::Value(Json::Null));
+        let (method, content_type) = (tree("method"), tree("content_type"));
+        let body = match (tree("json"), tree("body")) {
+            (Some(json), _) => HttpBody::Json(json),
+            (None, Some(text)) => HttpBody::Text { text, content_type },
             (None, None) => HttpBody::None,
         };
+        if let (Some(_), Some(node)) = (map.get("json"), map.get("body")) {
+            let text = "a request has either `json` or `body`";
+            self.problems.push(Problem::error("contradiction", text).at(node.span));
+        }
         let parameter = || fields::owned(map, "param_name").unwrap_or_else(|| "id".to_owned());
         let input_mode = match fields::word(map, "input_mode").as_deref() {
             Some("parameter") => InputMode::Parameter(parameter()),
@@ -47,9 +47,9 @@ impl Decoder<'_> {
             Some("none") => Idempotency::None,
             _ => Idempotency::Attempt,
         };
-        Some(HttpWork {
+        HttpWork {
             url,
-            method: map.get("method").map(|node| self.tree(node, &format!("{place}.method"))),
+            method,
             headers: self.pairs(map, "headers", place),
             query: self.pairs(map, "query", place),
             body,
@@ -61,20 +61,15 @@ impl Decoder<'_> {
             bytes_max: fields::size(map, "max_bytes"),
             idempotency,
             accepts_any_certificate: fields::boolean(map, "insecure_tls").unwrap_or_default(),
-        })
+        }
     }
 
-    fn pairs(
-        &mut self,
-        map: &Map,
-        key: &str,
-        place: &str,
-    ) -> Vec<(String, super::super::tree::Tree)> {
+    fn pairs(&mut self, map: &Map, key: &str, place: &str) -> Vec<(String, Tree)> {
         let Some(map) = fields::mapping(map, key) else { return Vec::new() };
         map.iter()
             .map(|entry| {
-                let place = format!("{place}.{key}.{}", entry.key);
-                (entry.key.clone(), self.tree(&entry.value, &place))
+                let tree = self.tree(&entry.value, format_args!("{place}.{key}.{}", entry.key));
+                (entry.key.clone(), tree)
             })
             .collect()
     }

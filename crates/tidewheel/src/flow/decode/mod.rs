@@ -1,7 +1,8 @@
 //! Turns the tree of a flow file into a [`Flow`](super::Flow), collecting every problem on the way.
 //!
 //! Types and unknown keys were checked against the tables before; what is of the wrong type is
-//! passed over here without a second complaint. What steps say of each other is checked in
+//! passed over here without a second complaint. What cannot be understood is replaced by something
+//! harmless, so that the rest can be checked; see [`Gaps`]. What steps say of each other is checked in
 //! `super::check`.
 
 mod fields;
@@ -10,19 +11,22 @@ mod foreach;
 mod http;
 mod params;
 mod process;
+mod program;
 mod schedule;
 mod source;
 mod step;
 mod treatment;
 mod wait;
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::definition::Flow;
+use super::definition::{Flow, Gaps};
 use super::problem::{Problem, Problems};
-use super::template::Engine;
+use super::template::{Engine, Template, TemplateError, has_syntax};
 use super::tree::{Leaf, Tree};
 use super::yaml::{Node, Value};
 
@@ -44,11 +48,15 @@ pub(super) struct Decoder<'a> {
     /// The folder that relative paths start at.
     pub folder: &'a Path,
     /// Names that templates may use here beside those that they may use everywhere.
-    names: BTreeSet<String>,
+    names: Vec<Cow<'static, str>>,
     /// Whether names that are not there are nothing here.
     is_lenient: bool,
     /// Sources that some step uses.
     used_sources: BTreeSet<String>,
+    /// Templates that were read: many steps say the same.
+    templates: HashMap<String, Template>,
+    /// What could not be understood so far.
+    gaps: Gaps,
 }
 
 impl<'a> Decoder<'a> {
@@ -63,32 +71,36 @@ impl<'a> Decoder<'a> {
             problems,
             finder,
             folder,
-            names: BTreeSet::new(),
+            names: Vec::new(),
             is_lenient: false,
             used_sources: BTreeSet::new(),
+            templates: HashMap::new(),
+            gaps: Gaps::default(),
         }
     }
 
     /// Does something with more names for templates.
-    fn with_names<T>(&mut self, names: &[&str], action: impl FnOnce(&mut Self) -> T) -> T {
-        let added: Vec<&str> =
-            names.iter().copied().filter(|name| self.names.insert((*name).to_owned())).collect();
+    fn with_names<T, N: Into<Cow<'static, str>>>(
+        &mut self,
+        names: impl IntoIterator<Item = N>,
+        action: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.names.len();
+        self.names.extend(names.into_iter().map(Into::into));
         let result = action(self);
-        for name in added {
-            self.names.remove(name);
-        }
+        self.names.truncate(before);
         result
     }
 
-    /// A value with templates at any depth.
-    fn tree(&mut self, node: &Node, place: &str) -> Tree {
+    /// A value with templates at any depth. Where it stands is written down only if it has some.
+    fn tree(&mut self, node: &Node, place: impl Display) -> Tree {
         match &node.value {
             Value::Text(_) => self.text_tree(node, place),
             Value::List(nodes) => {
                 let trees: Vec<Tree> = nodes
                     .iter()
                     .zip(0..)
-                    .map(|(node, index)| self.tree(node, &format!("{place}[{index}]")))
+                    .map(|(node, index)| self.tree(node, format_args!("{place}[{index}]")))
                     .collect();
                 match trees.iter().all(|tree| tree.as_value().is_some()) {
                     true => Tree::Value(node.to_json()),
@@ -99,8 +111,9 @@ impl<'a> Decoder<'a> {
                 let entries: Vec<(String, Tree)> = map
                     .iter()
                     .map(|entry| {
-                        let place = format!("{place}.{}", entry.key);
-                        (entry.key.clone(), self.tree(&entry.value, &place))
+                        let key = entry.key.clone();
+                        let tree = self.tree(&entry.value, format_args!("{place}.{key}"));
+                        (key, tree)
                     })
                     .collect();
                 match entries.iter().all(|(_, tree)| tree.as_value().is_some()) {
@@ -112,19 +125,25 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn text_tree(&mut self, node: &Node, place: &str) -> Tree {
+    fn text_tree(&mut self, node: &Node, place: impl Display) -> Tree {
+        if !node.as_str().is_some_and(has_syntax) {
+            return Tree::Value(node.to_json());
+        }
         match self.leaf(node, place, false) {
-            Some(leaf) if !leaf.template.is_literal() => Tree::Text(leaf),
-            _ => Tree::Value(node.to_json()),
+            Some(leaf) => match leaf.template.constant() {
+                Some(text) => Tree::Value(text.into()),
+                None => Tree::Text(leaf),
+            },
+            None => Tree::Value(node.to_json()),
         }
     }
 
     /// A condition.
-    fn expression(&mut self, node: &Node, place: &str) -> Option<Leaf> {
+    fn expression(&mut self, node: &Node, place: impl Display) -> Option<Leaf> {
         self.leaf(node, place, true)
     }
 
-    fn leaf(&mut self, node: &Node, place: &str, is_expression: bool) -> Option<Leaf> {
+    fn leaf(&mut self, node: &Node, place: impl Display, is_expression: bool) -> Option<Leaf> {
         let boolean;
         let (text, scalar) = match &node.value {
             Value::Text(text) => (text.as_str(), Some(text)),
@@ -137,7 +156,7 @@ impl<'a> Decoder<'a> {
         let made = match (is_expression, self.is_lenient) {
             (true, _) => self.engine.expression(text),
             (false, true) => self.engine.lenient().template(text),
-            (false, false) => self.engine.template(text),
+            (false, false) => self.template(text),
         };
         let span_of = |range: Option<std::ops::Range<usize>>| match (range, scalar) {
             (Some(range), Some(scalar)) => scalar.span_of(range),
@@ -146,12 +165,7 @@ impl<'a> Decoder<'a> {
         let template = match made {
             Ok(template) => template,
             Err(error) => {
-                let mut problem = Problem::error("bad-template", error.message.clone())
-                    .at(span_of(error.range.clone()));
-                if let Some(hint) = &error.hint {
-                    problem = problem.hint(hint.clone());
-                }
-                self.problems.push(problem);
+                self.bad_template(&error, node);
                 return None;
             }
         };
@@ -159,12 +173,11 @@ impl<'a> Decoder<'a> {
             template.references().iter().map(|it| span_of(Some(it.range.clone()))).collect();
         for (reference, at) in template.references().iter().zip(names.iter()) {
             let Some(root) = reference.path.first() else { continue };
-            let is_known = ROOTS.contains(&root.as_str()) || self.names.contains(root);
-            if is_known || reference.has_default || self.is_lenient {
+            if self.is_known(root) || reference.has_default || self.is_lenient {
                 continue;
             }
             let known: Vec<&str> =
-                self.names.iter().map(String::as_str).chain(ROOTS.iter().copied()).collect();
+                self.names.iter().map(|name| &**name).chain(ROOTS.iter().copied()).collect();
             let text = format!("there is no `{root}` here");
             let problem = Problem::error("unknown-name", text).at(*at);
             self.problems.push(match self.problems.nearest(root, known.iter().copied()) {
@@ -173,6 +186,42 @@ impl<'a> Decoder<'a> {
             });
         }
         let span = node.span;
-        Some(Leaf { template, span, names, place: Arc::from(place) })
+        Some(Leaf { template, span, names, place: place.to_string().into() })
     }
+
+    fn template(&mut self, text: &str) -> Result<Template, TemplateError> {
+        if let Some(known) = self.templates.get(text) {
+            return Ok(known.clone());
+        }
+        let template = self.engine.template(text)?;
+        self.templates.insert(text.to_owned(), template.clone());
+        Ok(template)
+    }
+
+    /// Whether templates may use this name here.
+    fn is_known(&self, root: &str) -> bool {
+        ROOTS.contains(&root) || self.names.iter().any(|name| name == root)
+    }
+
+    fn bad_template(&mut self, error: &TemplateError, node: &Node) {
+        let span = match (&error.range, node.as_text()) {
+            (Some(range), Some(text)) => text.span_of(range.clone()),
+            _ => node.span,
+        };
+        let problem = Problem::error("bad-template", &error.message).at(span);
+        self.problems.push(match &error.hint {
+            Some(hint) => problem.hint(hint),
+            None if node.as_str().is_some_and(is_of_another_language) => {
+                problem.hint("if the braces are meant as they stand: {% raw %}{{…}}{% endraw %}")
+            }
+            None => problem,
+        });
+    }
+}
+
+/// Whether braces in a text look like those of Go's templates and their like, where names begin with
+/// a sign.
+fn is_of_another_language(text: &str) -> bool {
+    let mut inner = text.split("{{").skip(1).map(str::trim_start);
+    inner.any(|inner| inner.starts_with(['.', '$', '#', '/', '>', '&', '^']))
 }

@@ -60,24 +60,31 @@ impl Decoder<'_> {
 
     pub(super) fn secrets(&mut self, map: &Map) -> Vec<Secret> {
         let Some(map) = fields::mapping(map, "secrets") else { return Vec::new() };
-        map.iter().filter_map(|entry| self.secret(&entry.key, &entry.value)).collect()
+        let secrets = map.iter().map(|entry| {
+            let (name, map) = (entry.key.clone(), fields::as_mapping(&entry.value));
+            let origin = map.and_then(|map| self.origin(&name, &entry.value, map));
+            let is_optional = map.and_then(|map| fields::boolean(map, "optional"));
+            Secret {
+                name,
+                origin: origin.unwrap_or(SecretOrigin::Variable(String::new())),
+                is_optional: is_optional.unwrap_or_default(),
+            }
+        });
+        secrets.collect()
     }
 
-    fn secret(&mut self, name: &str, node: &Node) -> Option<Secret> {
-        let map = fields::as_mapping(node)?;
+    fn origin(&mut self, name: &str, node: &Node, map: &Map) -> Option<SecretOrigin> {
         let said: Vec<&str> =
             ["env", "file", "command"].into_iter().filter(|key| map.get(key).is_some()).collect();
-        let origin = match said[..] {
-            ["env"] => SecretOrigin::Variable(fields::owned(map, "env")?),
-            ["file"] => SecretOrigin::File(self.folder.join(fields::text(map, "file")?)),
-            ["command"] => SecretOrigin::Command(fields::texts(map, "command")),
+        match said[..] {
+            ["env"] => fields::owned(map, "env").map(SecretOrigin::Variable),
+            ["file"] => Some(SecretOrigin::File(self.folder.join(fields::text(map, "file")?))),
+            ["command"] => Some(SecretOrigin::Command(fields::texts(map, "command"))),
             _ => {
                 let text = format!("secret `{name}` needs exactly one of env, file, command");
                 self.problems.push(Problem::error("contradiction", text).at(node.span));
-                return None;
+                None
             }
-        };
-        let is_optional = fields::boolean(map, "optional").unwrap_or_default();
-        Some(Secret { name: name.to_owned(), origin, is_optional })
+        }
     }
 }

@@ -4,52 +4,75 @@ use super::super::definition::{
     CommandLine, PassTo, ProcessWork, ResourceLimits, Shown, Surroundings, Work,
 };
 use super::super::problem::Problem;
+use super::super::template::{ShellText, has_syntax};
 use super::super::tree::Tree;
 use super::super::words::split_words;
 use super::super::yaml::{Map, Node, Value};
+use super::program::{Script, guarded, is_template, script_of};
 use super::{Decoder, fields};
 
-/// Programs that run a text, and the letter of the option before it.
-const INTERPRETERS: [(&str, char); 14] = [
-    ("sh", 'c'),
-    ("bash", 'c'),
-    ("dash", 'c'),
-    ("zsh", 'c'),
-    ("ksh", 'c'),
-    ("ash", 'c'),
-    ("fish", 'c'),
-    ("busybox", 'c'),
-    ("python", 'c'),
-    ("python3", 'c'),
-    ("perl", 'e'),
-    ("ruby", 'e'),
-    ("node", 'e'),
-    ("php", 'r'),
-];
+const VALUE_IN_SHELL: &str =
+    "a value cannot be put into shell text: it would be read as program text";
 
 impl Decoder<'_> {
     /// `run:`: a text for the shell, in which templates have no place.
     pub(super) fn shell(&mut self, node: &Node, shell: Option<Vec<String>>) -> Option<Work> {
         let Value::Text(text) = &node.value else { return None };
-        let script = text.as_str();
-        for (opening, closing) in [("{{", "}}"), ("{%", "%}")] {
-            let Some(start) = script.find(opening) else { continue };
-            let rest = &script[start..];
-            let end = rest.find(closing).map(|end| end + closing.len()).or_else(|| rest.find('\n'));
-            let range = start..end.map_or(script.len(), |end| start + end);
-            let inner = script[range.clone()].trim_matches(['{', '}', '%', ' ']);
-            let text = "a value cannot be put into shell text: it would be read as program text";
-            let problem = Problem::error("template-in-shell", text).at(text_span(node, range));
-            self.problems.push(problem.hint(format!(
-                "pass it as a variable:  env: {{ VALUE: \"{{{{ {inner} }}}}\" }}  and write \"$VALUE\" here"
-            )));
-            return None;
+        let parsed = match ShellText::parse(text.as_str()) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.bad_template(&error, node);
+                return None;
+            }
+        };
+        // Of statements the first will do: the others belong to it.
+        let mut statements = 0;
+        for range in parsed.templates {
+            let template = &text[range.clone()];
+            statements += u32::from(template.starts_with("{%"));
+            if template.starts_with("{{") || statements == 1 {
+                let problem = self.template_in_shell(template);
+                self.problems.push(problem.at(text.span_of(range)));
+            }
         }
-        Some(process(CommandLine::Shell { text: script.to_owned(), shell }))
+        Some(Work::Process(process(CommandLine::Shell { text: parsed.text, shell })))
+    }
+
+    /// What is wrong with a template in a text for the shell. It may not be meant as one of ours.
+    fn template_in_shell(&self, template: &str) -> Problem {
+        let literal = format!("{{% raw %}}{template}{{% endraw %}}");
+        if !self.is_known_template(template) {
+            let text = "this reads as a template, and templates have no place in shell text";
+            let problem = Problem::error("template-in-shell", text);
+            return problem.hint(format!(
+                "to have it as it stands, write  {literal}  (a value comes in as a variable: \
+                 env: {{ VALUE: \"{{{{ … }}}}\" }})"
+            ));
+        }
+        let value = match template.starts_with("{%") {
+            true => format!("{template}…"),
+            false => format!("{{{{ {} }}}}", template.trim_matches(['{', '}', '-', '+', ' '])),
+        };
+        let problem = Problem::error("template-in-shell", VALUE_IN_SHELL);
+        problem.hint(format!(
+            "pass it as a variable:  env: {{ VALUE: \"{value}\" }}  and write \"$VALUE\" here; if the \
+             braces are meant as they stand, write  {literal}"
+        ))
+    }
+
+    /// Whether a piece of text is a template whose names are known here, and not one of another
+    /// program's.
+    fn is_known_template(&self, template: &str) -> bool {
+        if template.starts_with("{%") {
+            return true;
+        }
+        let Ok(template) = self.engine.template(template) else { return false };
+        let mut roots = template.references().iter().filter_map(|it| it.path.first());
+        roots.all(|root| self.is_known(root))
     }
 
     /// `argv:`: a program with its arguments.
-    pub(super) fn argv(&mut self, nodes: &[Node], at: &Node) -> Option<Work> {
+    pub(super) fn argv(&mut self, nodes: &[Node], at: &Node, allows_options: bool) -> Option<Work> {
         if nodes.is_empty() {
             let text = "`argv` must name a program";
             self.problems.push(Problem::error("missing-key", text).at(at.span));
@@ -59,14 +82,14 @@ impl Decoder<'_> {
         if let Some(Script::Word(place)) = script_of(&words)
             && is_template(&words[place])
         {
-            let text = "a value cannot be put into shell text: it would be read as program text";
             self.problems.push(
-                Problem::error("template-in-shell", text).at(nodes[place].span).hint(
+                Problem::error("template-in-shell", VALUE_IN_SHELL).at(nodes[place].span).hint(
                     "pass it after the text and write \"$1\" there: [sh, -c, 'echo \"$1\"', sh, \"{{ … }}\"]",
                 ),
             );
         }
-        Some(process(CommandLine::Argv(words)))
+        let guarded = if allows_options { Vec::new() } else { guarded(&words) };
+        Some(Work::Process(ProcessWork { guarded, ..process(CommandLine::Argv(words)) }))
     }
 
     /// A shell that gets its program text as input must not get values in it either.
@@ -100,35 +123,36 @@ impl Decoder<'_> {
     }
 
     fn words(&mut self, nodes: &[Node], place: &str) -> Vec<Tree> {
-        let place = |index| format!("{place}[{index}]");
-        nodes.iter().zip(0..).map(|(node, index)| self.tree(node, &place(index))).collect()
+        let nodes = nodes.iter().enumerate();
+        nodes.map(|(index, node)| self.tree(node, format_args!("{place}[{index}]"))).collect()
     }
 
     /// A process source, as flowtoy has it.
-    pub(super) fn process_source(&mut self, map: &Map) -> Option<(Work, Surroundings)> {
+    pub(super) fn process_source(&mut self, map: &Map) -> (Work, Surroundings) {
         let pass_to = match fields::word(map, "pass_to").as_deref() {
             Some("stdin") => PassTo::Stdin,
             Some("template") => PassTo::Template,
             _ => PassTo::Argument,
         };
-        let node = map.get("command")?;
-        let names: &[&str] = if pass_to == PassTo::Template { &["input", "json"] } else { &[] };
+        let node = map.get("command");
+        let names: &[&'static str] =
+            if pass_to == PassTo::Template { &["input", "json"] } else { &[] };
         let is_strict = fields::boolean(map, "template_strict").unwrap_or(true);
         self.is_lenient = pass_to == PassTo::Template && !is_strict;
-        let words = self.with_names(names, |decoder| decoder.command_words(node));
+        let words = self.with_names(names.iter().copied(), |decoder| {
+            node.map_or_else(Vec::new, |node| decoder.command_words(node))
+        });
         self.is_lenient = false;
-        if fields::boolean(map, "shell") == Some(true) {
+        if let (Some(true), Some(node)) = (fields::boolean(map, "shell"), map.get("shell")) {
             let text = "`shell` has no effect: no shell runs the command";
-            let at = map.get("shell").map_or(node.span, |node| node.span);
-            let problem = Problem::warning("no-effect", text).at(at);
+            let problem = Problem::warning("no-effect", text).at(node.span);
             self.problems.push(problem.hint("use `run:` for a text that a shell should run"));
         }
-        if words.is_empty() {
+        if let (true, Some(node)) = (words.is_empty(), node) {
             let text = "`command` must name a program";
             self.problems.push(Problem::error("missing-key", text).at(node.span));
-            return None;
         }
-        if let Some(Script::Word(place)) = script_of(&words)
+        if let (Some(Script::Word(place)), Some(node)) = (script_of(&words), node)
             && is_template(&words[place])
         {
             let text =
@@ -149,6 +173,8 @@ impl Decoder<'_> {
                     .get("redact_patterns")
                     .map(|_| fields::texts(map, "redact_patterns")),
             },
+            // flowtoy hands over everything.
+            guarded: Vec::new(),
         };
         let surroundings = Surroundings {
             env: self.variables(map, "env"),
@@ -156,7 +182,7 @@ impl Decoder<'_> {
             cwd: map.get("cwd").map(|node| self.tree(node, "cwd")),
             ..Surroundings::default()
         };
-        Some((Work::Process(work), surroundings))
+        (Work::Process(work), surroundings)
     }
 
     /// A command as a list, or as a text that is split as a shell would.
@@ -208,13 +234,13 @@ impl Decoder<'_> {
                 let hint = "letters, digits and _, not starting with a digit";
                 let problem = Problem::error("bad-name", text).at(entry.key_span);
                 self.problems.push(problem.hint(hint));
-            } else if loads_code(&entry.key)
-                && matches!(&entry.value.value, Value::Text(text) if text.as_str().contains("{{") || text.as_str().contains("{%"))
+            } else if matches!(&entry.value.value, Value::Text(text) if has_syntax(text))
+                && loads_code(&entry.key)
             {
                 let text = format!("`{}` decides what code runs; a value cannot set it", entry.key);
                 self.problems.push(Problem::error("bad-name", text).at(entry.key_span));
             }
-            let tree = self.tree(&entry.value, &format!("{key}.{}", entry.key));
+            let tree = self.tree(&entry.value, format_args!("{key}.{}", entry.key));
             variables.push((entry.key.clone(), tree));
         }
         variables
@@ -241,10 +267,9 @@ fn loads_code(name: &str) -> bool {
         "RUBYOPT",
         "SHELLOPTS",
     ];
-    let upper = name.to_ascii_uppercase();
     starts.iter().any(|start| name.starts_with(start))
         || whole.contains(&name)
-        || upper.ends_with("_PROXY")
+        || name.to_ascii_uppercase().ends_with("_PROXY")
 }
 
 fn is_variable(name: &str) -> bool {
@@ -261,61 +286,7 @@ fn places(map: &Map) -> Vec<usize> {
     nodes.iter().filter_map(place).collect()
 }
 
-fn process(command: CommandLine) -> Work {
-    Work::Process(ProcessWork { command, pass_to: PassTo::Argument, shown: Shown::default() })
-}
-
-/// How a command runs a program text, if it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Script {
-    /// The text is the word at this place.
-    Word(usize),
-    /// The text is the word after the last.
-    Next,
-    /// The text is what it reads.
-    Stdin,
-}
-
-/// Finds the program text of a shell or the like. It need not come first: programs start programs.
-pub(super) fn script_of(words: &[Tree]) -> Option<Script> {
-    let word = |tree: &Tree| match tree {
-        Tree::Value(value) => value.as_str().map(str::to_owned),
-        // The start of a template may be an option.
-        Tree::Text(leaf) => Some(leaf.template.literal_start().to_owned()),
-        _ => None,
-    };
-    let letter_of = |tree: &Tree| {
-        let program = word(tree).filter(|_| tree.as_value().is_some())?;
-        let name = program.rsplit('/').next()?.to_owned();
-        INTERPRETERS.iter().find(|(known, _)| *known == name).map(|(_, letter)| *letter)
-    };
-    let (place, letter) =
-        words.iter().enumerate().find_map(|(place, tree)| Some((place, letter_of(tree)?)))?;
-    let is_option = |tree: &Tree| word(tree).is_some_and(|word| word.starts_with('-'));
-    let takes_text = |tree: &Tree| {
-        let option = word(tree).unwrap_or_default();
-        option.starts_with('-') && !option.starts_with("--") && option[1..].contains(letter)
-    };
-    let rest = || words.iter().enumerate().skip(place + 1);
-    if let Some((option, tree)) = rest().find(|(_, tree)| takes_text(tree)) {
-        // `-c{{ … }}`: the option and the text are one word.
-        if tree.as_value().is_none() {
-            return Some(Script::Word(option));
-        }
-        let text = words.iter().enumerate().skip(option + 1).find(|(_, tree)| !is_option(tree));
-        return Some(text.map_or(Script::Next, |(place, _)| Script::Word(place)));
-    }
-    let has_file = rest().any(|(_, tree)| !is_option(tree));
-    (!has_file).then_some(Script::Stdin)
-}
-
-fn is_template(tree: &Tree) -> bool {
-    tree.as_value().is_none()
-}
-
-fn text_span(node: &Node, range: std::ops::Range<usize>) -> super::super::problem::Span {
-    match &node.value {
-        Value::Text(text) => text.span_of(range),
-        _ => node.span,
-    }
+fn process(command: CommandLine) -> ProcessWork {
+    let (pass_to, shown) = (PassTo::Argument, Shown::default());
+    ProcessWork { command, pass_to, shown, guarded: Vec::new() }
 }

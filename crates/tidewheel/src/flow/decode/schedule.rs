@@ -48,26 +48,29 @@ impl Decoder<'_> {
     }
 
     fn trigger(&mut self, node: &Node, map: &Map) -> Option<(Trigger, String)> {
-        let said: Vec<&str> = ["cron", "every", "after", "at"]
-            .into_iter()
-            .filter(|key| map.get(key).is_some())
-            .collect();
-        let [kind] = said[..] else {
+        let kinds = ["cron", "every", "after", "at"];
+        let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
+        let mut triggers: Vec<_> =
+            said.map(|(kind, value)| self.trigger_of(kind, value, map)).collect();
+        if triggers.len() != 1 {
             let text = "a schedule needs exactly one of cron, every, after, at";
             self.problems.push(Problem::error("contradiction", text).at(node.span));
-            return None;
-        };
-        let value = map.get(kind)?;
+        }
+        triggers.pop()?
+    }
+
+    fn trigger_of(&mut self, kind: &str, value: &Node, map: &Map) -> Option<(Trigger, String)> {
         let span = || literal::duration(value).ok();
         Some(match kind {
             "cron" => {
-                let zone = self.zone(map)?;
+                let zone = self.zone(map);
                 let text = fields::node_text(value)?;
                 let shown = match fields::text(map, "zone") {
                     Some(zone) => format!("{text} ({zone})"),
                     None => text.to_owned(),
                 };
-                (self.cron(value, text, zone)?, shown)
+                let trigger = self.cron(value, text, zone.clone().unwrap_or(Zone::utc()));
+                zone.and(trigger).map(|trigger| (trigger, shown))?
             }
             "every" => (Trigger::every(span()?), format!("every {}", fields::name(value)?)),
             "after" => {

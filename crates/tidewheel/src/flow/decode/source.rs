@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value as Json;
+
 use super::super::definition::{FileFormat, FileWork, SourceView, Surroundings, Work};
 use super::super::keys;
 use super::super::problem::Problem;
 use super::super::shape::{Kind, check};
+use super::super::tree::Tree;
 use super::super::yaml::{Map, Node, Value, merge};
 use super::{Decoder, fields};
 
@@ -24,6 +27,13 @@ pub(super) struct SourceWork {
     pub surroundings: Surroundings,
     /// Time for one attempt.
     pub timeout: Option<Duration>,
+}
+
+impl SourceWork {
+    /// Work that says nothing else.
+    pub fn of(work: Work) -> Self {
+        Self { work, surroundings: Surroundings::default(), timeout: None }
+    }
 }
 
 impl Decoder<'_> {
@@ -46,7 +56,7 @@ impl Decoder<'_> {
         let Some(kind) = fields::word(map, "type") else {
             let text = "the source has no `type`";
             let hint = format!("types: {}", TYPES.join(", "));
-            self.problems.push(Problem::error("missing-key", text).at(node.span).hint(hint));
+            self.problems.push(Problem::error("missing-key", text).at(source.span).hint(hint));
             return None;
         };
         let empty = Map::default();
@@ -60,18 +70,18 @@ impl Decoder<'_> {
         };
         let at = map.get("configuration").unwrap_or(&source);
         let checked = Node { value: Value::Map(configuration.clone()), span: at.span };
-        check(&checked, &Kind::Object(shape), "`configuration`", self.problems);
+        check(&checked, &Kind::Object(shape), format_args!("`configuration`"), self.problems);
         let mut surroundings = Surroundings::default();
         let mut timeout = None;
         let work = match kind.as_str() {
             "process" => {
-                let (work, around) = self.process_source(configuration)?;
+                let (work, around) = self.process_source(configuration);
                 (surroundings, timeout) = (around, fields::duration(configuration, "timeout"));
                 work
             }
-            "rest" | "http" => Work::Http(Box::new(self.request(configuration, "configuration")?)),
+            "rest" | "http" => Work::Http(Box::new(self.request(configuration, "configuration"))),
             "env" => Work::Env(fields::texts(configuration, "vars")),
-            _ => Work::File(self.file(configuration)?),
+            _ => Work::File(self.file(configuration)),
         };
         Some(SourceWork { work, surroundings, timeout })
     }
@@ -122,7 +132,7 @@ impl Decoder<'_> {
         });
     }
 
-    fn file(&mut self, map: &Map) -> Option<FileWork> {
+    fn file(&mut self, map: &Map) -> FileWork {
         let format = match fields::word(map, "format").as_deref() {
             Some("json") => Some(FileFormat::Json),
             Some("yaml") => Some(FileFormat::Yaml),
@@ -130,12 +140,13 @@ impl Decoder<'_> {
             Some("text") => Some(FileFormat::Text),
             _ => None,
         };
-        Some(FileWork {
-            path: self.tree(map.get("path")?, "path"),
+        let path = map.get("path").map(|node| self.tree(node, "path"));
+        FileWork {
+            path: path.unwrap_or(Tree::Value(Json::Null)),
             format,
             bytes_max: fields::size(map, "max_bytes").unwrap_or(FILE_BYTES_MAX),
             is_optional: fields::boolean(map, "optional").unwrap_or_default(),
-        })
+        }
     }
 }
 

@@ -7,10 +7,12 @@ use super::super::definition::{
     Cache, ChildFlow, Dependency, Foreach, OutputRule, Place, Step, StepOutput, Surroundings,
     Treatment, Work,
 };
-use super::super::problem::Problem;
+use super::super::problem::{Problem, Span};
 use super::super::query::Query;
 use super::super::yaml::{Map, Node, Value};
+use super::foreach::element_names;
 use super::source::SourceWork;
+use super::treatment::capacity_places;
 use super::{Decoder, fields};
 
 /// What a step can do; exactly one of them.
@@ -21,6 +23,7 @@ const RESULT_NAMES: [&str; 8] =
 const NAME_LENGTH_MAX: usize = 100;
 
 impl Decoder<'_> {
+    /// A step. Whatever of it cannot be understood, the rest of it is checked.
     pub(super) fn step(
         &mut self,
         node: &Node,
@@ -28,18 +31,17 @@ impl Decoder<'_> {
         sources: &BTreeMap<String, Node>,
     ) -> Option<Step> {
         let map = fields::as_mapping(node)?;
-        let name_node = map.get("name")?;
-        let name = fields::name(name_node)?;
-        self.check_name(&name, name_node);
-        let foreach = self.foreach(map);
-        let mut names = Vec::new();
-        if let Some(foreach) = &foreach {
-            names = vec![foreach.variable.clone(), "index".to_owned()];
+        let name_node = map.get("name");
+        // That there is none was reported; a name that is empty cannot be named by others.
+        let name = name_node.and_then(fields::name);
+        if let (Some(name), Some(node)) = (&name, name_node) {
+            self.check_name(name, node);
         }
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.with_names(&names, |decoder| {
+        let name = name.unwrap_or_default();
+        let foreach = self.foreach(map);
+        self.with_names(element_names(map), |decoder| {
             let SourceWork { work, surroundings: from_source, timeout } =
-                decoder.work(node, map, &name, sources)?;
+                decoder.work(node, map, &name, sources);
             decoder.check_parallel(map, foreach.as_ref(), &work);
             let own = decoder.surroundings(map);
             let surroundings = laid_over(own, from_source);
@@ -51,10 +53,11 @@ impl Decoder<'_> {
                 place,
                 after: decoder.explicit(map),
                 treatment: decoder.step_treatment(map, timeout),
-                span: name_node.span,
+                span: name_node.unwrap_or(node).span,
+                capacity: capacity_places(map),
                 surroundings,
                 input,
-                outputs: decoder.outputs(map),
+                outputs: decoder.outputs(map, &name),
                 when: map.get("when").and_then(|node| decoder.expression(node, "when")),
                 foreach,
                 cache: map.get("cache").and_then(|node| decoder.cache(node)),
@@ -89,55 +92,78 @@ impl Decoder<'_> {
         self.problems.push(Problem::error("bad-name", text).at(node.span));
     }
 
+    /// What the step does; nothing, if that cannot be understood.
     fn work(
         &mut self,
         node: &Node,
         map: &Map,
         name: &str,
         sources: &BTreeMap<String, Node>,
-    ) -> Option<SourceWork> {
+    ) -> SourceWork {
         let is_said = |word: &&str| map.get(word).is_some_and(|node| !node.is_null());
         let said: Vec<&str> = WORKS.into_iter().filter(is_said).collect();
-        let kind = match said[..] {
-            [kind] => kind,
+        let mut works: Vec<Option<SourceWork>> =
+            said.iter().map(|kind| self.work_of(kind, map, sources)).collect();
+        match said[..] {
             [] => {
                 let text = format!("step `{name}` does nothing");
                 let hint = format!("say what it does with one of {}", WORKS.join(", "));
                 let at = map.get("name").unwrap_or(node).span;
                 self.problems.push(Problem::error("no-work", text).at(at).hint(hint));
-                return None;
             }
-            _ => {
+            [_] => {}
+            [_, second, ..] => {
                 let text = format!("step `{name}` does several things: {}", said.join(", "));
-                let at = map.get(said[1]).unwrap_or(node).span;
+                let at = map.get(second).unwrap_or(node).span;
                 let problem = Problem::error("contradiction", text).at(at);
                 self.problems.push(problem.hint("make a step of each"));
-                return None;
             }
-        };
+        }
+        works.pop().flatten().unwrap_or_else(|| {
+            if said.contains(&"flow") {
+                self.gaps.outputs.insert(name.to_owned());
+                // What the called flow would bring along is not known either.
+                self.gaps.sections.extend(["limits", "queues"]);
+            }
+            SourceWork::of(Work::Env(Vec::new()))
+        })
+    }
+
+    fn work_of(
+        &mut self,
+        kind: &str,
+        map: &Map,
+        sources: &BTreeMap<String, Node>,
+    ) -> Option<SourceWork> {
         let value = map.get(kind)?;
-        let work = match kind {
+        Some(SourceWork::of(match kind {
             "run" => self.shell(value, map.get("shell").map(|_| fields::texts(map, "shell")))?,
-            "argv" => self.argv(fields::list(map, "argv"), value)?,
+            "argv" => {
+                let allows_options = fields::boolean(map, "allow_options").unwrap_or_default();
+                self.argv(fields::list(map, "argv"), value, allows_options)?
+            }
             "http" => Work::Http(Box::new(self.http(value)?)),
             "source" => return self.source_work(value, sources),
             "wait" => Work::Wait(self.wait(value)?),
             _ => Work::Flow(self.child(value, map)?),
-        };
-        Some(SourceWork { work, surroundings: Surroundings::default(), timeout: None })
+        }))
     }
 
     fn child(&mut self, node: &Node, map: &Map) -> Option<ChildFlow> {
-        let flow = self.finder.find(fields::node_text(node)?, node, self.problems)?;
+        let with = fields::mapping(map, "with").into_iter().flat_map(Map::iter);
         let mut params = Vec::new();
-        if let Some(with) = fields::mapping(map, "with") {
-            for entry in with.iter() {
-                if !flow.params.iter().any(|param| param.name == entry.key) {
-                    let text = format!("flow `{}` has no param `{}`", flow.name, entry.key);
-                    self.problems.push(Problem::error("unknown-param", text).at(entry.key_span));
-                }
-                let place = format!("with.{}", entry.key);
-                params.push((entry.key.clone(), self.tree(&entry.value, &place)));
+        for entry in with.clone() {
+            let tree = self.tree(&entry.value, format_args!("with.{}", entry.key));
+            params.push((entry.key.clone(), tree));
+        }
+        let flow = self.finder.find(fields::node_text(node)?, node, self.problems)?;
+        if flow.gaps.has_section("params") {
+            return Some(ChildFlow { flow, params });
+        }
+        for entry in with {
+            if !flow.params.iter().any(|param| param.name == entry.key) {
+                let text = format!("flow `{}` has no param `{}`", flow.name, entry.key);
+                self.problems.push(Problem::error("unknown-param", text).at(entry.key_span));
             }
         }
         for param in &flow.params {
@@ -164,42 +190,41 @@ impl Decoder<'_> {
         names.map(|(step, span)| Dependency { step, is_inferred: false, span }).collect()
     }
 
-    fn outputs(&mut self, map: &Map) -> Vec<StepOutput> {
-        let mut outputs: Vec<StepOutput> = Vec::new();
+    fn outputs(&mut self, map: &Map, step: &str) -> Vec<StepOutput> {
+        let mut outputs: Vec<(StepOutput, Span)> = Vec::new();
+        let mut is_clear = is_absent_or(map, "output", |node| node.as_list().is_some());
         for node in fields::list(map, "output") {
-            outputs.extend(self.output(node));
+            let output = self.output(node);
+            is_clear &= output.is_some();
+            outputs.extend(output);
         }
-        if let Some(map) = fields::mapping(map, "outputs") {
-            for entry in map.iter() {
-                let place = format!("outputs.{}", entry.key);
-                let tree =
-                    self.with_names(&RESULT_NAMES, |decoder| decoder.tree(&entry.value, &place));
-                outputs.push(StepOutput {
-                    name: entry.key.clone(),
-                    value: OutputRule::Template(tree),
-                });
-            }
+        is_clear &= is_absent_or(map, "outputs", |node| node.as_map().is_some());
+        for entry in fields::mapping(map, "outputs").into_iter().flat_map(Map::iter) {
+            let tree = self.with_names(RESULT_NAMES, |decoder| {
+                decoder.tree(&entry.value, format_args!("outputs.{}", entry.key))
+            });
+            let (name, value) = (entry.key.clone(), OutputRule::Template(tree));
+            outputs.push((StepOutput { name, value }, entry.key_span));
         }
-        let mut seen = std::collections::BTreeSet::new();
-        for output in &outputs {
+        if !is_clear {
+            self.gaps.outputs.insert(step.to_owned());
+        }
+        let mut seen = BTreeSet::new();
+        for (output, at) in &outputs {
             if !seen.insert(&output.name) {
-                let at = map.get("output").or(map.get("outputs")).map(|node| node.span);
                 let text = format!("there are two outputs called `{}`", output.name);
-                let mut problem = Problem::error("duplicate-output", text);
-                if let Some(at) = at {
-                    problem = problem.at(at);
-                }
-                self.problems.push(problem);
+                self.problems.push(Problem::error("duplicate-output", text).at(*at));
             }
         }
-        outputs
+        outputs.into_iter().map(|(output, _)| output).collect()
     }
 
-    fn output(&mut self, node: &Node) -> Option<StepOutput> {
+    fn output(&mut self, node: &Node) -> Option<(StepOutput, Span)> {
         let map = fields::as_mapping(node)?;
-        let name = fields::name(map.get("name")?)?;
+        let name_node = map.get("name")?;
+        let name = fields::name(name_node)?;
         let value = match fields::word(map, "type").as_deref() {
-            Some("jmespath") => OutputRule::Query(self.query(node, map)?),
+            Some("jmespath") => self.query(node, map).map_or(OutputRule::Raw, OutputRule::Query),
             Some("json") => {
                 let text = "`type: json` is the old word for `type: raw`";
                 self.problems.push(
@@ -209,7 +234,7 @@ impl Decoder<'_> {
             }
             _ => OutputRule::Raw,
         };
-        Some(StepOutput { name, value })
+        Some((StepOutput { name, value }, name_node.span))
     }
 
     fn query(&mut self, node: &Node, map: &Map) -> Option<Query> {
@@ -240,7 +265,7 @@ impl Decoder<'_> {
         };
         let mut trees = |key: &str| -> Vec<_> {
             let nodes = fields::list(&map, key);
-            nodes.iter().map(|node| self.tree(node, &format!("cache.{key}"))).collect()
+            nodes.iter().map(|node| self.tree(node, format_args!("cache.{key}"))).collect()
         };
         let (inputs, outputs) = (trees("inputs"), trees("outputs"));
         let key = map.get("key").map(|node| self.tree(node, "cache.key"));
@@ -248,11 +273,17 @@ impl Decoder<'_> {
     }
 }
 
+fn is_absent_or(map: &Map, key: &str, is_right: impl Fn(&Node) -> bool) -> bool {
+    map.get(key).is_none_or(|node| node.is_null() || is_right(node))
+}
+
 /// What the step says of its process wins over what its source says.
 fn laid_over(own: Surroundings, source: Surroundings) -> Surroundings {
-    let names: BTreeSet<&str> = own.env.iter().map(|(name, _)| name.as_str()).collect();
     let mut env = source.env;
-    env.retain(|(name, _)| !names.contains(name.as_str()));
+    if !env.is_empty() {
+        let names: BTreeSet<&str> = own.env.iter().map(|(name, _)| name.as_str()).collect();
+        env.retain(|(name, _)| !names.contains(name.as_str()));
+    }
     env.extend(own.env);
     Surroundings {
         env,

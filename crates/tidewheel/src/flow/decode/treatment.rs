@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidewheel_core::policy::{Backoff, Factor, Jitter, Priority, Retry, RetryOn, Shape};
 
-use super::super::definition::Treatment;
+use super::super::definition::{CapacityPlaces, Treatment};
 use super::super::literal;
 use super::super::problem::Problem;
 use super::super::yaml::{Map, Node, Value};
@@ -51,7 +51,7 @@ impl Decoder<'_> {
                         .at(node.span)
                         .hint("`attempts: 4` is `retries: 3`"),
                 );
-                return None;
+                0
             }
             (Some(attempts), None) => attempts.saturating_sub(1),
             (None, retries) => retries.unwrap_or(3),
@@ -117,6 +117,24 @@ fn priority(node: &Node) -> Option<Priority> {
         Value::Text(word) => word.as_str().to_ascii_lowercase().parse().ok(),
         _ => None,
     }
+}
+
+/// Where limits, resources and the queue are named.
+pub(super) fn capacity_places(map: &Map) -> CapacityPlaces {
+    let mut limits = BTreeMap::new();
+    for key in ["limits", "resources"] {
+        match map.get(key).map(|node| &node.value) {
+            Some(Value::Map(map)) => {
+                limits.extend(map.iter().map(|entry| (entry.key.clone(), entry.key_span)));
+            }
+            Some(_) => {
+                let nodes = fields::many(map, key).iter();
+                limits.extend(nodes.filter_map(|node| Some((fields::name(node)?, node.span))));
+            }
+            None => {}
+        }
+    }
+    CapacityPlaces { limits, queue: map.get("queue").map(|node| node.span) }
 }
 
 fn limits(map: &Map) -> BTreeMap<String, u32> {

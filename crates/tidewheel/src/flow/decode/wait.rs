@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::super::definition::{Wait, WaitFor};
+use super::super::instant;
 use super::super::literal;
 use super::super::problem::Problem;
+use super::super::tree::Tree;
 use super::super::yaml::{Node, Value};
 use super::{Decoder, fields};
 
@@ -22,28 +24,35 @@ impl Decoder<'_> {
             }
         };
         let kinds = ["duration", "until", "file", "http", "approval"];
-        let said: Vec<&str> = kinds.into_iter().filter(|kind| map.get(kind).is_some()).collect();
-        let [kind] = said[..] else {
+        let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
+        let mut whats: Vec<_> = said.map(|(kind, node)| self.wait_for(kind, node)).collect();
+        if whats.len() != 1 {
             let text = "`wait` needs exactly one of duration, until, file, http, approval";
             self.problems.push(Problem::error("contradiction", text).at(node.span));
-            return None;
-        };
-        let value = map.get(kind)?;
-        let what = match kind {
-            "duration" => WaitFor::Time(literal::duration(value).ok()?),
-            "until" => WaitFor::Instant(self.tree(value, "wait.until")),
-            "file" => WaitFor::File(self.tree(value, "wait.file")),
-            "http" => WaitFor::Http(Box::new(self.http(value)?)),
-            _ => WaitFor::Approval(fields::node_text(value).map(str::to_owned)),
-        };
-        if let (WaitFor::Instant(tree), at) = (&what, value.span)
-            && let Some(text) = tree.as_value().and_then(serde_json::Value::as_str)
-            && super::super::instant::parse(text).is_none()
-        {
-            let text = "`until` must be an instant such as 2030-01-31T08:00:00Z";
-            self.problems.push(Problem::error("bad-value", text).at(at));
         }
         let every = fields::duration(map, "every").unwrap_or(EVERY_DEFAULT).max(EVERY_MIN);
-        Some(Wait { what, every })
+        Some(Wait { what: whats.pop()??, every })
+    }
+
+    fn wait_for(&mut self, kind: &str, node: &Node) -> Option<WaitFor> {
+        Some(match kind {
+            "duration" => WaitFor::Time(literal::duration(node).ok()?),
+            "until" => {
+                let tree = self.tree(node, "wait.until");
+                self.check_instant(&tree, node);
+                WaitFor::Instant(tree)
+            }
+            "file" => WaitFor::File(self.tree(node, "wait.file")),
+            "http" => WaitFor::Http(Box::new(self.http(node)?)),
+            _ => WaitFor::Approval(fields::node_text(node).map(str::to_owned)),
+        })
+    }
+
+    fn check_instant(&mut self, tree: &Tree, node: &Node) {
+        let text = tree.as_value().and_then(serde_json::Value::as_str);
+        if text.is_some_and(|text| instant::parse(text).is_none()) {
+            let text = "`until` must be an instant such as 2030-01-31T08:00:00Z";
+            self.problems.push(Problem::error("bad-value", text).at(node.span));
+        }
     }
 }

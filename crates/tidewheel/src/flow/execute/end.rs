@@ -4,10 +4,13 @@
 
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 use tidewheel_core::input::{Failure, Outcome};
 
+use super::secrets::Secrets;
 use crate::flow::compile::CompileError;
+use crate::flow::problem::quote;
 use crate::flow::tree::RenderError;
 use crate::store::AttemptRecord;
 
@@ -22,6 +25,28 @@ pub(super) struct Success {
     pub headers: Map<String, Json>,
     /// What a store keeps of it, without outputs.
     pub record: AttemptRecord,
+}
+
+impl Success {
+    /// If a template needs the `json` of a process that wrote none: what it wrote instead.
+    pub fn without_json(&self, error: &RenderError, secrets: &Secrets) -> Option<Trouble> {
+        let undefined = error.error.undefined.as_deref()?;
+        let is_json = undefined.split(['.', '[']).next() == Some("json");
+        let stdout = self.data.get("stdout").and_then(Json::as_str).filter(|_| is_json)?;
+        let wrong = serde_json::from_str::<IgnoredAny>(stdout).err()?;
+        let place = &error.place;
+        if stdout.trim().is_empty() {
+            let text = format!("{place}: standard output is empty, so there is no `json`");
+            return Some(Trouble::permanent(text));
+        }
+        let start = quote(&secrets.mask(stdout.trim()));
+        Some(Trouble::permanent(format!(
+            "{place}: standard output is not JSON (line {}, column {}), so there is no `json`; it \
+             begins with {start}. For text use `{{{{ stdout }}}}`, or an output of `type: raw`",
+            wrong.line(),
+            wrong.column()
+        )))
+    }
 }
 
 /// Why an attempt is not a success.
@@ -79,5 +104,41 @@ impl From<RenderError> for Trouble {
 impl From<CompileError> for Trouble {
     fn from(error: CompileError) -> Self {
         Self::permanent(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::flow::template::{Context, Engine, Limits};
+
+    #[test]
+    fn output_that_is_no_json_is_shown_where_json_was_wanted() {
+        let said = |stdout: &str, template: &str| {
+            let success = Success { data: json!({ "stdout": stdout }), ..Success::default() };
+            let template = Engine::new(Limits::default()).template(template).unwrap();
+            let error = template.render(&Context::new()).expect_err("nothing is there");
+            let error = RenderError { place: Arc::from("outputs.x"), error: Box::new(error) };
+            let trouble = success.without_json(&error, &Secrets::default())?;
+            let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
+            Some(failure.message.to_string())
+        };
+        let text = said("{\"a\": 1}\nWarning: \u{1b}[1mold\n", "{{ json.a }}").unwrap();
+        assert!(text.starts_with("outputs.x: standard output is not JSON (line 2, column 1)"));
+        assert!(text.contains("begins with `{\"a\": 1}\\nWarning: \\u{1b}[1mold`"), "{text}");
+        assert!(
+            text.ends_with("For text use `{{ stdout }}`, or an output of `type: raw`"),
+            "{text}"
+        );
+        let long = said(&"x".repeat(1_000_000), "{{ json }}").unwrap();
+        assert!(long.len() < 300, "{long}");
+        assert!(said(" \n", "{{ json['a'] }}").unwrap().contains("is empty"));
+        // Another name is missing, or there is JSON without such a key.
+        assert_eq!(said("text", "{{ other }}"), None);
+        assert_eq!(said("{}", "{{ json.a }}"), None);
     }
 }

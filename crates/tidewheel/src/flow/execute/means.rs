@@ -25,8 +25,21 @@ pub struct Means {
     pub(super) answers: Option<Arc<dyn Answers>>,
 }
 
-/// Hears which command a task starts.
-type Told = dyn Fn(TaskId, &str) + Send + Sync;
+/// Hears what tasks do.
+type Told = dyn Fn(TaskId, Progress<'_>) + Send + Sync;
+
+/// What a task does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// There is something to do: its condition holds, and nothing that was kept is used instead.
+    Began {
+        /// The number of the attempt.
+        attempt: u32,
+    },
+    /// It starts this command, as far as it may be shown.
+    Command(&'a str),
+}
 
 /// What people said to steps that wait for them.
 pub trait Answers: Send + Sync {
@@ -64,9 +77,9 @@ impl Means {
         self
     }
 
-    /// Who is told which command a task starts, as far as it may be shown.
+    /// Who is told what tasks do.
     #[must_use]
-    pub fn told(mut self, told: impl Fn(TaskId, &str) + Send + Sync + 'static) -> Self {
+    pub fn told(mut self, told: impl Fn(TaskId, Progress<'_>) + Send + Sync + 'static) -> Self {
         self.told = Box::new(told);
         self
     }

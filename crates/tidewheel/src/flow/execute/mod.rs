@@ -18,7 +18,7 @@ mod secrets;
 mod standing;
 mod wait;
 
-pub use means::{Answers, Means};
+pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;
 pub use runner::FlowRunner;
 pub use secrets::{SecretError, Secrets};

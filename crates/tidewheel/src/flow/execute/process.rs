@@ -10,10 +10,12 @@ use tidewheel_core::input::Outcome;
 
 use super::context::Position;
 use super::end::{Success, Trouble};
+use super::means::Progress;
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
 use crate::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
 use crate::flow::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits};
+use crate::flow::problem::quote;
 use crate::flow::template::Context;
 use crate::flow::tree::{Tree, text_of};
 
@@ -75,6 +77,10 @@ impl FlowRunner {
             }
             CommandLine::Argv(trees) => {
                 let words = words_of(work, trees, input.as_ref(), context)?;
+                self.check_options(work, &words, |place| match trees.get(place) {
+                    Some(tree) => tree.render(context).ok(),
+                    None => input.clone(),
+                })?;
                 if let (PassTo::Stdin, Some(input)) = (work.pass_to, &input) {
                     stdin = Some(text_of(input));
                 }
@@ -91,10 +97,35 @@ impl FlowRunner {
         self.surround(command, position, context, attempt)
     }
 
+    /// Whoever controls a value must not choose options of a program by it.
+    fn check_options(
+        &self,
+        work: &ProcessWork,
+        words: &[String],
+        value: impl Fn(usize) -> Option<Json>,
+    ) -> Result<(), Trouble> {
+        for place in &work.guarded {
+            let Some(word) = words.get(*place).filter(|word| word.starts_with('-')) else {
+                continue;
+            };
+            // A number has a sign, and is as harmless as its kind says.
+            if value(*place).is_some_and(|value| value.is_number()) {
+                continue;
+            }
+            let word = quote(&self.secrets.mask(word));
+            return Err(Trouble::permanent(format!(
+                "argv[{place}]: {word} begins with a dash, so the program would take it for an \
+                 option; put \"--\" before it if the program knows that, or say `allow_options: true`"
+            )));
+        }
+        Ok(())
+    }
+
     /// Tells which command is started: its first line, without secrets.
     fn tell(&self, attempt: &Attempt, command: &str) {
         let shown = self.secrets.mask(command);
-        (self.means.told)(attempt.id(), shown.lines().next().unwrap_or_default());
+        let command = shown.lines().next().unwrap_or_default();
+        (self.means.told)(attempt.id(), Progress::Command(command));
     }
 
     /// Everything around the command itself.
@@ -249,6 +280,7 @@ mod tests {
             command: CommandLine::Argv(Vec::new()),
             pass_to: PassTo::Argument,
             shown,
+            guarded: Vec::new(),
         };
         let words = ["curl", "--token", "abc", "url"].map(str::to_owned);
         let show = |shown: Shown, words: &[String]| shown_command(&work(shown), words).join(" ");

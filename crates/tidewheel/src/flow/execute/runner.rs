@@ -9,7 +9,7 @@ use tidewheel_core::input::Outcome;
 
 use super::context::Position;
 use super::end::{Success, Trouble};
-use super::means::Means;
+use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
 use super::secrets::Secrets;
 use crate::attempt::Attempt;
@@ -130,11 +130,17 @@ impl FlowRunner {
         if !gathers && !is_for_elements && !holds(&position.step, &context)? {
             return Err(Trouble::skipped());
         }
+        let begin = || {
+            let progress = Progress::Began { attempt: attempt.number() };
+            (self.means.told)(attempt.id(), progress);
+        };
         if position.name.role == Role::Expand {
+            begin();
             self.expand(&position, attempt)?;
             return Ok((AttemptRecord::default(), Map::new()));
         }
         if gathers {
+            begin();
             return Ok((AttemptRecord::default(), self.gather(&position, attempt)?));
         }
         let work = self.prepare_cache(&position, &context).await?;
@@ -142,6 +148,7 @@ impl FlowRunner {
             let record = AttemptRecord { outcome: Some("cached".into()), ..Default::default() };
             return Ok((record, outputs));
         }
+        begin();
         let success = self.work(&position, &context, attempt).await?;
         let outputs = self.take_outputs(&position.step, &success, &context)?;
         if let Some(cache) = work {
@@ -204,13 +211,17 @@ impl FlowRunner {
                 })?,
                 OutputRule::Template(tree) => {
                     let context = extended.get_or_insert_with(|| success.names(context.clone()));
-                    tree.render(context)?
+                    tree.render(context).map_err(|error| {
+                        success.without_json(&error, &self.secrets).unwrap_or_else(|| error.into())
+                    })?
                 }
             };
-            if self.secrets.are_in(&value.to_string()) {
-                let text =
-                    format!("output `{}` holds a secret, and outputs are stored", output.name);
-                return Err(Trouble::permanent(text));
+            if let Some(secret) = self.secrets.found_in(&value.to_string()) {
+                return Err(Trouble::permanent(format!(
+                    "output `{}` holds a secret, `{secret}` or a part of it, and outputs are stored; \
+                     leave it out, and use `secrets.{secret}` in the step that needs it",
+                    output.name
+                )));
             }
             outputs.insert(output.name.clone(), value);
         }

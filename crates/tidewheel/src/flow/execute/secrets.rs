@@ -79,6 +79,10 @@ impl Secrets {
     pub fn fetch(flow: &Flow) -> Result<Self, SecretError> {
         let mut values = BTreeMap::new();
         fetch_into(flow, &mut values)?;
+        Self::of(values)
+    }
+
+    fn of(values: BTreeMap<(PathBuf, String), String>) -> Result<Self, SecretError> {
         let texts: Vec<&String> = values.values().filter(|value| !value.is_empty()).collect();
         let masker = match texts.is_empty() {
             true => None,
@@ -120,9 +124,14 @@ impl Secrets {
         String::from_utf8_lossy(&masked).into_owned()
     }
 
-    /// Whether a secret is in the text.
-    pub(super) fn are_in(&self, text: &str) -> bool {
-        self.masker.as_ref().is_some_and(|masker| *masker.mask(text.as_bytes()) != *text.as_bytes())
+    /// The name of a secret that is in the text, as it is, in part or encoded.
+    pub(super) fn found_in(&self, text: &str) -> Option<&str> {
+        let is_in = |masker: &Masker| *masker.mask(text.as_bytes()) != *text.as_bytes();
+        self.masker.as_ref().filter(|masker| is_in(masker))?;
+        // What all find together one finds alone; which one is asked seldom, so nothing is kept for it.
+        let mut used = self.values.iter().filter(|(_, value)| !value.is_empty());
+        let found = used.find(|(_, value)| Masker::new([value]).is_ok_and(|one| is_in(&one)));
+        found.map(|((_, name), _)| name.as_str())
     }
 }
 
@@ -197,4 +206,26 @@ fn by_command(secret: String, words: &[String]) -> Result<String, SecretError> {
         return Err(wrong(format!("ended with {}", output.status)));
     }
     String::from_utf8(output.stdout).map_err(|_| wrong("printed what is not text".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_in_a_text_is_named() {
+        let values = [
+            ("db", r#"{"user": "admin", "password": "correct-horse"}"#),
+            ("none", ""),
+            ("token", "s3cr3t-value"),
+        ];
+        let key = |name: &str| (PathBuf::from("flow.yaml"), name.to_owned());
+        let values = values.map(|(name, value)| (key(name), value.to_owned()));
+        let secrets = Secrets::of(BTreeMap::from(values)).unwrap();
+        assert_eq!(secrets.found_in("nothing of it"), None);
+        assert_eq!(secrets.found_in("x s3cr3t-value x"), Some("token"));
+        assert_eq!(secrets.found_in("czNjcjN0LXZhbHVl"), Some("token"));
+        assert_eq!(secrets.found_in(r#"{"pass":"correct-horse"}"#), Some("db"));
+        assert_eq!(secrets.found_in("admin"), None);
+    }
 }

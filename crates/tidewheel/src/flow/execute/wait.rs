@@ -1,15 +1,15 @@
 //! Steps that wait. Each look is an attempt; between two of them nothing is held.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::json;
 use tidewheel_core::input::Outcome;
-use tidewheel_core::time::Timestamp;
 
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
+use crate::clock::wall_clock;
 use crate::flow::definition::{Wait, WaitFor};
 use crate::flow::instant;
 use crate::flow::template::Context;
@@ -35,7 +35,7 @@ impl FlowRunner {
                         "`{text}` is no instant such as 2030-01-31T08:00:00Z"
                     ))
                 })?;
-                let left = until.since(now());
+                let left = until.since(wall_clock());
                 match left.is_zero() {
                     true => Ok(Success::default()),
                     false => Err(Trouble::postponed(left.min(NAP_MAX))),
@@ -79,9 +79,4 @@ impl FlowRunner {
 
 fn is_permanent(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(failure) if failure.permanent)
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -62,7 +62,8 @@ pub(super) fn push(clean: &mut String, letter: char) {
 /// turn the direction of writing, and those that take no place at all.
 ///
 /// Marks that are written over the letter before them are not hidden.
-pub(super) fn is_hidden(letter: char) -> bool {
+#[must_use]
+pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(
             letter,

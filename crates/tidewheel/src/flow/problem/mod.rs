@@ -16,7 +16,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use clean::quote;
+pub use clean::{is_hidden, quote};
 pub use list::Problems;
 pub use nearest::nearest;
 pub use render::Style;

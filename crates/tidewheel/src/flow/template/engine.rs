@@ -61,11 +61,8 @@ impl Engine {
     /// Reads a text in which parts between braces are filled in.
     pub fn template(&self, text: &str) -> Result<Template, TemplateError> {
         self.check_length(text)?;
-        if !lexer::has_syntax(text) {
-            return self.made(text, Body::new(), true);
-        }
         let body = statements::parse(text, lexer::template(text)?)?;
-        self.made(text, body, false)
+        self.made(text, body)
     }
 
     /// Reads an expression; one with braces around it is the same.
@@ -73,7 +70,7 @@ impl Engine {
         self.check_length(text)?;
         if !text.trim_start().starts_with("{{") && !text.contains("{%") {
             let expression = Parser::new(text, lexer::expression(text)?).lone_expression()?;
-            return self.made(text, statements::print_only(expression), false);
+            return self.made(text, statements::print_only(expression));
         }
         let template = self.template(text)?;
         if template.is_lone_expression() {
@@ -92,7 +89,7 @@ impl Engine {
         Ok(())
     }
 
-    fn made(&self, text: &str, body: Body, is_literal: bool) -> Result<Template, TemplateError> {
+    fn made(&self, text: &str, body: Body) -> Result<Template, TemplateError> {
         let findings = references::find(&body);
         for (name, range) in &findings.calls {
             let is_known =
@@ -105,7 +102,6 @@ impl Engine {
             text: text.to_owned(),
             lone: statements::lone_print(&body),
             body,
-            is_literal,
             references: findings.references,
             engine: self.clone(),
         };
@@ -134,7 +130,6 @@ struct Compiled {
     body: Body,
     /// Which statement is the one expression the template consists of.
     lone: Option<usize>,
-    is_literal: bool,
     references: Vec<Reference>,
     engine: Engine,
 }
@@ -148,12 +143,17 @@ impl Template {
     /// What stands before the first part that is filled in.
     pub fn literal_start(&self) -> &str {
         let text = &self.compiled.text;
-        text.find("{{").or_else(|| text.find("{%")).map_or(text, |end| &text[..end])
+        let starts = ["{{", "{%", "{#"].into_iter().filter_map(|braces| text.find(braces));
+        starts.min().map_or(text, |end| &text[..end])
     }
 
-    /// Whether there is nothing to fill in: it comes out as it was written.
-    pub fn is_literal(&self) -> bool {
-        self.compiled.is_literal
+    /// What comes out whatever it is filled in with, if there is nothing to fill in.
+    pub fn constant(&self) -> Option<String> {
+        let text = |statement: &Statement| match statement {
+            Statement::Raw(text) => Some(text.clone()),
+            _ => None,
+        };
+        self.compiled.body.iter().map(text).collect()
     }
 
     /// Whether it is one expression and nothing else but white space, so that its type is kept.
@@ -181,9 +181,6 @@ impl Template {
 
     /// Fills it in as text: null is nothing, lists and maps are JSON, booleans `true` and `false`.
     pub fn render_text(&self, context: &Context) -> Result<String, TemplateError> {
-        if self.compiled.is_literal {
-            return Ok(self.compiled.text.clone());
-        }
         let mut evaluator = self.evaluator(context);
         evaluator.run(&self.compiled.body)?;
         Ok(evaluator.outputs.pop().unwrap_or_default())

@@ -8,9 +8,9 @@ use super::error::TemplateError;
 
 /// One piece of a template.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(super) enum Token<'a> {
     /// Text between the braces, without the white space that `-` takes away.
-    Raw(String),
+    Raw(&'a str),
     /// `{{`
     PrintStart,
     /// `}}`
@@ -19,7 +19,7 @@ pub(super) enum Token {
     BlockStart,
     /// `%}`
     BlockEnd,
-    Name(String),
+    Name(&'a str),
     Integer(i128),
     Float(f64),
     Text(String),
@@ -28,16 +28,27 @@ pub(super) enum Token {
 }
 
 /// A token and the bytes it stands at.
-pub(super) type Located = (Token, Range<usize>);
+pub(super) type Located<'a> = (Token<'a>, Range<usize>);
 
 /// Longer signs first, so that `**` is not read as two.
 const SIGNS: [&str; 28] = [
-    "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "|", "(", ")", "[", "]", "{",
-    "}", ",", ":", ".", "=", "<", ">", ";", "!", "&",
+    "**", "//", "==", "!=", "<=", ">=", ".", "|", "(", ")", ",", "[", "]", "=", "{", "}", "+", "-",
+    "*", "/", "%", "~", ":", "<", ">", ";", "!", "&",
 ];
 
+/// The sign that a text begins with.
+fn sign_at(text: &str) -> Option<&'static str> {
+    let text = text.as_bytes();
+    let begins = |sign: &&str| match *sign.as_bytes() {
+        [one] => text[0] == one,
+        [one, two] => text[0] == one && text.get(1) == Some(&two),
+        _ => false,
+    };
+    SIGNS.into_iter().find(begins)
+}
+
 /// Whether a text has anything to fill in.
-pub(super) fn has_syntax(text: &str) -> bool {
+pub fn has_syntax(text: &str) -> bool {
     let mut rest = text.as_bytes();
     while let Some(at) = rest.iter().position(|byte| *byte == b'{') {
         if matches!(rest.get(at + 1), Some(b'{' | b'%' | b'#')) {
@@ -49,8 +60,8 @@ pub(super) fn has_syntax(text: &str) -> bool {
 }
 
 /// The tokens of a whole template.
-pub(super) fn template(source: &str) -> Result<Vec<Located>, TemplateError> {
-    let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), trims: false };
+pub(super) fn template(source: &str) -> Result<Vec<Located<'_>>, TemplateError> {
+    let mut lexer = Lexer::new(source);
     while lexer.at < source.len() {
         lexer.outside()?;
     }
@@ -58,8 +69,8 @@ pub(super) fn template(source: &str) -> Result<Vec<Located>, TemplateError> {
 }
 
 /// The tokens of an expression that is written without braces.
-pub(super) fn expression(source: &str) -> Result<Vec<Located>, TemplateError> {
-    let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), trims: false };
+pub(super) fn expression(source: &str) -> Result<Vec<Located<'_>>, TemplateError> {
+    let mut lexer = Lexer::new(source);
     loop {
         lexer.skip_space();
         if lexer.at == source.len() {
@@ -69,16 +80,20 @@ pub(super) fn expression(source: &str) -> Result<Vec<Located>, TemplateError> {
     }
 }
 
-struct Lexer<'a> {
+pub(super) struct Lexer<'a> {
     source: &'a str,
-    at: usize,
-    tokens: Vec<Located>,
+    pub(super) at: usize,
+    pub(super) tokens: Vec<Located<'a>>,
     /// Whether the last closing brace takes away the white space behind it.
     trims: bool,
 }
 
 impl<'a> Lexer<'a> {
-    fn rest(&self) -> &'a str {
+    pub(super) fn new(source: &'a str) -> Self {
+        Self { source, at: 0, tokens: Vec::new(), trims: false }
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
         &self.source[self.at..]
     }
 
@@ -107,7 +122,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn raw(&mut self, range: Range<usize>, trims_end: bool) {
+    /// Takes text as it stands.
+    pub(super) fn raw(&mut self, range: Range<usize>, trims_end: bool) {
         let mut raw = &self.source[range.clone()];
         if std::mem::take(&mut self.trims) {
             raw = raw.trim_start();
@@ -116,7 +132,7 @@ impl<'a> Lexer<'a> {
             raw = raw.trim_end();
         }
         if !raw.is_empty() {
-            self.tokens.push((Token::Raw(raw.to_owned()), range));
+            self.tokens.push((Token::Raw(raw), range));
         }
     }
 
@@ -132,7 +148,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Takes `{% raw %}…{% endraw %}`, if that is what stands here.
-    fn verbatim(&mut self, opening: usize) -> Result<bool, TemplateError> {
+    pub(super) fn verbatim(&mut self, opening: usize) -> Result<bool, TemplateError> {
         let Some((length, trims_start)) = tag(self.rest(), "raw") else { return Ok(false) };
         let start = self.at + length;
         let mut from = start;
@@ -157,7 +173,7 @@ impl<'a> Lexer<'a> {
     fn inside(
         &mut self,
         opening: usize,
-        start: Token,
+        start: Token<'a>,
         closing: &'static str,
     ) -> Result<(), TemplateError> {
         let end = if start == Token::PrintStart { Token::PrintEnd } else { Token::BlockEnd };
@@ -206,15 +222,14 @@ impl<'a> Lexer<'a> {
             '"' | '\'' => self.text(first)?,
             '0'..='9' => self.number()?,
             letter if letter == '_' || letter.is_alphabetic() => {
-                let name = |letter: char| letter == '_' || letter.is_alphanumeric();
-                let length = self.rest().find(|letter| !name(letter)).unwrap_or(self.rest().len());
-                let name = self.rest()[..length].to_owned();
+                let is_part = |letter: char| letter == '_' || letter.is_alphanumeric();
+                let rest = self.rest();
+                let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
                 self.at += length;
-                Token::Name(name)
+                Token::Name(&rest[..length])
             }
             other => {
-                let Some(sign) = SIGNS.into_iter().find(|sign| self.rest().starts_with(*sign))
-                else {
+                let Some(sign) = sign_at(self.rest()) else {
                     let message = format!("`{}` means nothing here", other.escape_debug());
                     return Err(TemplateError::new(message).at(&(start..start + other.len_utf8())));
                 };
@@ -228,7 +243,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Takes a text in quotes, with the escapes of Python.
-    fn text(&mut self, quote: char) -> Result<Token, TemplateError> {
+    fn text(&mut self, quote: char) -> Result<Token<'a>, TemplateError> {
         let start = self.at;
         let mut text = String::new();
         let mut letters = self.rest().char_indices().skip(1);
@@ -273,7 +288,7 @@ impl<'a> Lexer<'a> {
             .at(&(start..start + 1)))
     }
 
-    fn number(&mut self) -> Result<Token, TemplateError> {
+    fn number(&mut self) -> Result<Token<'a>, TemplateError> {
         let start = self.at;
         let bytes = self.source.as_bytes();
         let mut end = start;

@@ -24,6 +24,7 @@ mod parser;
 mod print;
 mod references;
 mod run;
+mod shell;
 mod statements;
 mod value;
 
@@ -34,5 +35,7 @@ pub use budget::Limits;
 pub use context::Context;
 pub use engine::{Engine, Template};
 pub use error::TemplateError;
+pub use lexer::has_syntax;
 pub use references::Reference;
+pub use shell::ShellText;
 pub use value::{Data, Lookup};

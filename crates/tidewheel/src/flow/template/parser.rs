@@ -36,14 +36,14 @@ mod binding {
 /// What is left to read.
 pub(super) struct Parser<'a> {
     pub(super) source: &'a str,
-    pub(super) tokens: std::iter::Peekable<std::vec::IntoIter<Located>>,
+    pub(super) tokens: std::iter::Peekable<std::vec::IntoIter<Located<'a>>>,
     /// Where the last token taken ended.
     pub(super) end: usize,
     pub(super) depth: u32,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(source: &'a str, tokens: Vec<Located>) -> Self {
+    pub(super) fn new(source: &'a str, tokens: Vec<Located<'a>>) -> Self {
         Self { source, tokens: tokens.into_iter().peekable(), end: 0, depth: 0 }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         self.operand(binding::OR)
     }
 
-    pub(super) fn next(&mut self) -> Option<Located> {
+    pub(super) fn next(&mut self) -> Option<Located<'a>> {
         let next = self.tokens.next();
         if let Some((_, range)) = &next {
             self.end = range.end;
@@ -73,7 +73,7 @@ impl<'a> Parser<'a> {
         next
     }
 
-    pub(super) fn peek(&mut self) -> Option<&Token> {
+    pub(super) fn peek(&mut self) -> Option<&Token<'a>> {
         self.tokens.peek().map(|(token, _)| token)
     }
 
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn is_name(&mut self, name: &str) -> bool {
-        matches!(self.peek(), Some(Token::Name(other)) if other == name)
+        matches!(self.peek(), Some(Token::Name(other)) if *other == name)
     }
 
     pub(super) fn take_sign(&mut self, sign: &str) -> bool {
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
     fn infix(&mut self, binding: u8) -> Option<Infix> {
         use binding::{AND, COMPARISON, CONDITION, JOIN, OR, POWER, PRODUCT, SUM};
         let (infix, own) = match self.peek()? {
-            Token::Name(name) => match name.as_str() {
+            Token::Name(name) => match &**name {
                 "if" => (Infix::Condition, CONDITION),
                 "or" => (Infix::Logic(OR), OR),
                 "and" => (Infix::Logic(AND), AND),
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
                 Some((Token::Sign("<="), _)) => Comparison::LessOrEqual,
                 Some((Token::Sign(">"), _)) => Comparison::Greater,
                 Some((Token::Sign(">="), _)) => Comparison::GreaterOrEqual,
-                Some((Token::Name(name), _)) if name == "in" => Comparison::In,
+                Some((Token::Name("in"), _)) => Comparison::In,
                 _ if self.take_name("in") => Comparison::NotIn,
                 _ => return Err(self.unexpected("`in`")),
             };
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         };
         self.end = range.end;
         let kind = match token {
-            Token::Name(name) => match name.as_str() {
+            Token::Name(name) => match name {
                 "true" | "True" => Kind::Constant(Value::Bool(true)),
                 "false" | "False" => Kind::Constant(Value::Bool(false)),
                 "none" | "None" | "null" => Kind::Constant(Value::Null),
@@ -495,7 +495,7 @@ enum Infix {
 fn is_start(token: &Token) -> bool {
     match token {
         Token::Name(name) => {
-            !matches!(name.as_str(), "if" | "else" | "elif" | "and" | "or" | "not" | "in" | "is")
+            !matches!(*name, "if" | "else" | "elif" | "and" | "or" | "not" | "in" | "is")
         }
         Token::Integer(_) | Token::Float(_) | Token::Text(_) => true,
         Token::Sign(sign) => matches!(*sign, "(" | "[" | "{"),

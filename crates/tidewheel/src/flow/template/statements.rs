@@ -90,7 +90,7 @@ pub(super) enum Target {
 }
 
 /// Reads a whole template.
-pub(super) fn parse(source: &str, tokens: Vec<Located>) -> Result<Body, TemplateError> {
+pub(super) fn parse(source: &str, tokens: Vec<Located<'_>>) -> Result<Body, TemplateError> {
     let mut reader = Reader { parser: Parser::new(source, tokens), nesting: 0, loops: 0 };
     let (body, end) = reader.body(&[])?;
     match end {
@@ -118,7 +118,7 @@ impl Reader<'_> {
         loop {
             match self.parser.next() {
                 None => return Ok((body, None)),
-                Some((Token::Raw(raw), _)) => body.push(Statement::Raw(raw)),
+                Some((Token::Raw(raw), _)) => body.push(Statement::Raw(raw.to_owned())),
                 Some((Token::PrintStart, _)) => {
                     let expression = self.values()?;
                     self.expect(&Token::PrintEnd, "`}}` or an operator")?;

@@ -49,6 +49,7 @@ pub(super) struct Inner {
     database: PathBuf,
     options: Options,
     mark: String,
+    network: Option<&'static str>,
     /// The locks on shards that this process holds through this folder.
     locks: Mutex<HashMap<String, Weak<ShardLock>>>,
     /// Open as long as the folder is, for small questions; and so that connections that come and go
@@ -93,8 +94,8 @@ impl DataFolder {
     /// # Errors
     ///
     /// When it cannot be made or read, others can write it, it is on a network file system, somebody
-    /// else has been opening it for 10 s, or the database in it is none, belongs to another program, or was written by a newer tidewheel. What
-    /// is there is never overwritten.
+    /// else has been opening it for 10 s, or the database in it is none, belongs to another program,
+    /// or was written by a newer tidewheel. What is there is never overwritten.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, FolderError> {
         connection::check_version()?;
         let path = path.as_ref();
@@ -102,9 +103,8 @@ impl DataFolder {
         let path =
             std::path::absolute(path).map_err(|source| FolderError::io("find", path, source))?;
         private::check_folder(&path)?;
-        if !options.allow_network_fs {
-            private::check_file_system(&path)?;
-        }
+        let network = private::network_file_system(&path)?;
+        check_network(&path, network, options.allow_network_fs)?;
         for folder in [path.join("locks"), path.join("logs")] {
             private::make_folder(&folder)?;
         }
@@ -116,7 +116,8 @@ impl DataFolder {
             .map_err(|error| FolderError::Store(store_error(error, Stage::Before, &database)))?;
         let locks = Mutex::new(HashMap::new());
         let keeper = Mutex::new(keeper);
-        Ok(Self { inner: Arc::new(Inner { path, database, options, mark, locks, keeper }) })
+        let inner = Inner { path, database, options, mark, network, locks, keeper };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Where people expect it: `$XDG_DATA_HOME/tidewheel`, `~/.local/share/tidewheel` or, on a Mac,
@@ -162,6 +163,12 @@ impl DataFolder {
         private::open_parent(&self.inner.path)
     }
 
+    /// The kind of network file system it is on, which was allowed, for a warning.
+    #[must_use]
+    pub fn network_file_system(&self) -> Option<&'static str> {
+        self.inner.network
+    }
+
     /// A random text that names this folder and no other, for as long as it lives.
     #[must_use]
     pub fn mark(&self) -> &str {
@@ -174,7 +181,6 @@ impl DataFolder {
         &self.inner.options
     }
 
-    /// A connection that writes.
     /// Asks a small question.
     pub(super) fn ask<T>(
         &self,
@@ -184,6 +190,7 @@ impl DataFolder {
         question(&keeper).map_err(|error| self.failed(error))
     }
 
+    /// A connection that writes.
     pub(super) fn connect(&self) -> Result<Connection, FolderError> {
         connection::open(&self.inner.database, self.inner.options.durability)
             .map_err(|error| self.failed(error))
@@ -216,6 +223,20 @@ pub(super) fn lock_opening(folder: &Path, patience: Duration) -> Result<FileLock
     })
 }
 
+/// Refuses a folder on a file system of other machines, unless that is allowed.
+fn check_network(
+    path: &Path,
+    network: Option<&'static str>,
+    is_allowed: bool,
+) -> Result<(), FolderError> {
+    match network {
+        Some(kind) if !is_allowed => {
+            Err(FolderError::NetworkFileSystem { path: path.to_owned(), kind })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn read_mark(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT value FROM meta WHERE key = 'mark'", [], |row| row.get(0))
 }
@@ -225,5 +246,23 @@ pub(super) fn now() -> Timestamp {
     match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => Timestamp::UNIX_EPOCH.after(since),
         Err(error) => Timestamp::UNIX_EPOCH.before(error.duration()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_file_system_is_refused_with_advice_unless_it_is_allowed() {
+        let check = |network, is_allowed| {
+            let checked = check_network(Path::new("/mnt/share"), network, is_allowed);
+            checked.map_err(|error| error.to_string())
+        };
+        let text = check(Some("NFS"), false).expect_err("it is refused");
+        assert!(text.contains("/mnt/share") && text.contains("(NFS)"), "{text}");
+        assert!(text.contains("choose a folder on a local disk"), "{text}");
+        assert_eq!(check(Some("NFS"), true), Ok(()));
+        assert_eq!(check(None, false), Ok(()));
     }
 }

@@ -18,9 +18,9 @@ use super::prune::in_transaction;
 use super::store::SqliteStore;
 use crate::store::StoreError;
 
-/// How the names of shards begin that vanish when they have nothing left to do.
 /// How often somebody who waits for a shard looks whether it is free.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How the names of shards begin that vanish when they have nothing left to do.
 const FRESH: &str = "fresh-";
 const NAME_MAX: usize = 64;
 /// How long a lock is asked for again that somebody has.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Context, Engine, Limits};
+use super::super::{Context, Engine, Limits, ShellText};
 use super::{context, engine, template, text, value};
 
 #[test]
@@ -89,16 +89,46 @@ fn what_is_not_a_number_is_an_error() {
 }
 
 #[test]
-fn text_without_braces_is_literal_and_comes_out_as_it_is() {
+fn text_with_nothing_to_fill_in_is_constant() {
     for source in ["", "plain", "a { b } c", "}} %} #}", "{ {x} }", "tail {", "\n x \n"] {
         let literal = template(source);
-        assert!(literal.is_literal(), "{source}");
+        assert_eq!(literal.constant().as_deref(), Some(source));
         assert_eq!(literal.render_text(&Context::new()).as_deref(), Ok(source));
         assert!(literal.references().is_empty());
     }
-    for source in ["{{ 1 }}", "{% set a = 1 %}", "{# c #}"] {
-        assert!(!template(source).is_literal(), "{source}");
+    for (source, constant) in [
+        ("a{# c #}b", Some("ab")),
+        ("{% raw %}{{ n }}{% endraw %}!", Some("{{ n }}!")),
+        ("{{ 1 }}", None),
+        ("{% set a = 1 %}", None),
+    ] {
+        assert_eq!(template(source).constant().as_deref(), constant, "{source}");
     }
+}
+
+#[test]
+fn shell_text_has_no_templates_but_can_have_braces() {
+    let parse = |source| ShellText::parse(source).expect(source);
+    for (source, expected) in [
+        ("echo ${#list} { a; } {x,y}", "echo ${#list} { a; } {x,y}"),
+        ("f '{% raw %}{{.Names}}{% endraw %}' ${#x}", "f '{{.Names}}' ${#x}"),
+        ("${% raw %}{{ a }}{% endraw %} {%- raw %}{%s}{% endraw -%} b", "${{ a }}{%s}b"),
+        ("{% raw %}{{{% endraw %}{% raw %}{%{% endraw %}", "{{{%"),
+        ("{", "{"),
+    ] {
+        let text = parse(source);
+        assert_eq!((text.text.as_str(), text.templates.len()), (expected, 0), "{source}");
+    }
+    for (source, found) in [
+        ("a {{ x }} b", &["{{ x }}"][..]),
+        ("{{.Names}}\n{{ b\nc", &["{{.Names}}", "{{ b"]),
+        ("{% raw %}{{ a }}{% endraw %}{% if b %}", &["{% if b %}"]),
+        ("{{", &["{{"]),
+    ] {
+        let templates = parse(source).templates.into_iter();
+        assert_eq!(templates.map(|range| &source[range]).collect::<Vec<_>>(), found, "{source}");
+    }
+    assert!(ShellText::parse("{% raw %} x").expect_err("no end").message.contains("no end"));
 }
 
 #[test]

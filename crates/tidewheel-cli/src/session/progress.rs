@@ -1,0 +1,53 @@
+//! What tasks say of themselves while they run, on its way to the view.
+//!
+//! How a run goes is told by notices; these are only what the scheduler does not know.
+
+use std::sync::{Mutex, PoisonError};
+
+use tidewheel::TaskId;
+use tidewheel::flow::Progress;
+use tokio::sync::Notify;
+
+/// Commands kept for the view. Nobody may look for long.
+const COMMANDS_MAX: usize = 10_000;
+
+/// Something that a task said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Its attempt of this number has something to do.
+    Began(u32),
+    /// It starts this command.
+    Command(String),
+}
+
+/// What was said and not heard yet.
+#[derive(Debug, Default)]
+pub(crate) struct Sayings {
+    said: Mutex<Vec<(TaskId, Said)>>,
+    bell: Notify,
+}
+
+impl Sayings {
+    pub fn say(&self, task: TaskId, progress: Progress<'_>) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        match progress {
+            Progress::Began { attempt } => said.push((task, Said::Began(attempt))),
+            Progress::Command(command) if said.len() < COMMANDS_MAX => {
+                said.push((task, Said::Command(command.to_owned())));
+            }
+            _ => return,
+        }
+        drop(said);
+        self.bell.notify_one();
+    }
+
+    /// Waits until there is something to hear.
+    pub async fn ring(&self) {
+        self.bell.notified().await;
+    }
+
+    /// What was said since the last time, the oldest first.
+    pub fn hear(&self) -> Vec<(TaskId, Said)> {
+        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

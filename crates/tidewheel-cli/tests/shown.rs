@@ -1,0 +1,259 @@
+//! What is shown of runs, while they run and afterwards: `show`, `logs`, lines without a terminal.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use common::{Scratch, read_until, stderr, stdout};
+use serde_json::json;
+
+#[test]
+fn a_tolerated_failure_is_told_from_others() {
+    let scratch = Scratch::new("shown-tolerated");
+    scratch.file("child.yaml", "flow: [{ name: push, run: exit 1 }]\n");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: optional, run: exit 1, on_error: continue }
+  - { name: call, flow: child.yaml, on_error: continue }
+  - { name: needed, depends_on: [optional, call], run: exit 1 }
+",
+    );
+    let output = scratch.run(&["run", &file, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let result = scratch.json(&["show", "last"]);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap(), result);
+    let tolerated = |step: &str| result["steps"][step]["tolerated"].clone();
+    for (step, expected) in
+        [("optional", true), ("call", true), ("call/push", true), ("needed", false)]
+    {
+        assert_eq!(tolerated(step), json!(expected), "{step}");
+    }
+    let text = stdout(&scratch.run(&["show", "last"]));
+    let line = |step: &str| text.lines().find(|line| line.starts_with(step)).unwrap();
+    assert!(line("optional ").contains("failed, tolerated"), "{text}");
+    assert!(line("needed ").contains("failed  "), "{text}");
+}
+
+/// Answers every request so, until the test ends.
+fn serve(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.extend(byte);
+            }
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    format!("http://{address}/")
+}
+
+#[test]
+fn logs_of_a_request_say_how_it_was_answered() {
+    let scratch = Scratch::new("shown-request");
+    let (good, bad) = (serve("200 OK", "fine"), serve("404 Not Found", "no such thing\n"));
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "
+flow:
+  - {{ name: good, http: {{ url: '{good}' }} }}
+  - {{ name: bad, http: {{ url: '{bad}' }}, retry: 0, on_error: continue }}
+"
+        ),
+    );
+    scratch.json(&["run", &file]);
+    let bad_log = scratch.run(&["logs", "last", "bad"]);
+    assert_eq!(stdout(&bad_log), "no such thing\n");
+    assert!(stderr(&bad_log).starts_with("status 404\n"), "{}", stderr(&bad_log));
+    assert!(stderr(&bad_log).contains("answered 404"), "{}", stderr(&bad_log));
+    let good_log = scratch.run(&["logs", "last", "good"]);
+    assert_eq!(stdout(&good_log), "");
+    assert!(stderr(&good_log).starts_with("status 200\n"), "{}", stderr(&good_log));
+    assert!(stderr(&good_log).contains("tidewheel show"), "{}", stderr(&good_log));
+    let all = scratch.run(&["logs", "last"]);
+    assert_eq!(stdout(&all), "bad | no such thing\n");
+    assert!(stderr(&all).starts_with("good | status 200\nbad | status 404\n"), "{}", stderr(&all));
+    let requests = scratch.json(&["logs", "last"])["requests"].clone();
+    assert_eq!(requests[0]["status"], 200);
+    assert_eq!((&requests[1]["step"], &requests[1]["attempt"]), (&json!("bad"), &json!(1)));
+    assert_eq!(requests[1]["answer"], "no such thing\n");
+}
+
+#[test]
+fn logs_of_what_is_not_there_say_so() {
+    let scratch = Scratch::new("shown-no-log");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: again, run: 'echo $TIDEWHEEL_ATTEMPT; exit 1', retry: { attempts: 2, delay: 1ms }, on_error: continue }
+  - { name: never, when: 'false', run: 'true' }
+  - { name: quiet, run: 'true' }
+",
+    );
+    scratch.json(&["run", &file]);
+    let output = scratch.run(&["logs", "last", "again", "--attempt", "9"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!(
+        stderr(&output),
+        "error: step `again` has no attempt 9\nhint: it has attempts 1 to 2\n"
+    );
+    let output = scratch.run(&["logs", "last", "again", "--attempt", "1"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "1\n".to_owned()));
+    let output = scratch.run(&["logs", "last", "never"]);
+    assert!(stderr(&output).starts_with("the step was skipped"), "{}", stderr(&output));
+    // What a process wrote is shown byte for byte, also when that is nothing.
+    let output = scratch.run(&["logs", "last", "quiet"]);
+    assert_eq!((stdout(&output), stderr(&output)), (String::new(), String::new()));
+}
+
+#[test]
+fn elements_found_late_stand_beside_their_step() {
+    let scratch = Scratch::new("shown-late");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: list, run: "echo '[1, 2]'", outputs: { all: "{{ json }}" } }
+  - { name: each, foreach: "{{ flows.list.all }}", run: 'echo "$N"', env: { N: "{{ item }}" } }
+  - { name: last, run: echo last }
+"#,
+    );
+    let result = scratch.json(&["run", &file]);
+    let expected = ["list", "each[]", "each[0]", "each[1]", "each", "last"];
+    assert_eq!(result["steps"].as_object().unwrap().keys().collect::<Vec<_>>(), expected);
+    let text = stdout(&scratch.run(&["show", "last"]));
+    let names = text.lines().skip(4).map(|line| line.split(' ').next().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    let logs = stdout(&scratch.run(&["logs", "last"]));
+    assert_eq!(logs, "list | [1, 2]\neach[0] | 1\neach[1] | 2\nlast | last\n");
+}
+
+#[test]
+fn looks_of_a_wait_and_conditions_are_no_starts() {
+    let scratch = Scratch::new("shown-started");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: patient, wait: { file: go, every: 1ms } }
+  - { name: never, depends_on: [patient], when: 'false', run: 'true' }
+  - { name: real, depends_on: [patient], run: 'true' }
+",
+    );
+    let mut child = scratch
+        .command(&["run", &file, "--log-level", "debug"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stream = child.stderr.take().unwrap();
+    // It is said after the first look, so that there is another one.
+    let mut text = read_until(&mut stream, "waits for a file");
+    scratch.file("go", "");
+    stream.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success(), "{text}");
+    let lines = |word: &str, step: &str| {
+        let words = format!("{word:9} {step}");
+        text.lines().filter(|line| line[9..].starts_with(&words)).count()
+    };
+    assert_eq!(lines("started", "patient"), 1, "{text}");
+    assert_eq!(lines("waiting", "patient"), 1, "{text}");
+    assert_eq!((lines("started", "never"), lines("skipped", "never")), (0, 1), "{text}");
+    assert_eq!((lines("started", "real"), lines("succeeded", "real")), (1, 1), "{text}");
+}
+
+#[test]
+fn a_view_that_falls_behind_tells_every_end() {
+    const STEPS: usize = 5_000;
+    let scratch = Scratch::new("shown-behind");
+    let mut text = "flow:\n  - { name: first, run: exit 1 }\n".to_owned();
+    for step in 0..STEPS {
+        text.push_str(&format!("  - {{ name: s{step}, depends_on: [first], run: 'true' }}\n"));
+    }
+    let file = scratch.file("flow.yaml", &text);
+    // All of them are skipped at once, which is more than is kept for a view.
+    let output = scratch.run(&["run", &file]);
+    let text = stderr(&output);
+    let skipped: std::collections::BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once("skipped   ")?.1.split(':').next())
+        .collect();
+    assert_eq!(skipped.len(), STEPS, "{}", &text[..text.len().min(2_000)]);
+    assert_eq!(text.lines().filter(|line| line.contains(" skipped   s")).count(), STEPS);
+    assert!(!text.contains("warning"), "{}", &text[..text.len().min(2_000)]);
+}
+
+#[test]
+fn a_run_that_is_cancelled_from_elsewhere_cleans_up() {
+    let scratch = Scratch::new("shown-cancel");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow: [{ name: hang, run: 'touch started; sleep 1000' }]
+finally: [{ name: tidy, run: touch tidied }]
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    scratch.json(&["cancel", "last"]);
+    assert_eq!(running.output().status.code(), Some(1));
+    let result = scratch.json(&["show", "last"]);
+    assert_eq!(result["state"], "cancelled");
+    assert_eq!(result["steps"]["hang"]["state"], "cancelled");
+    assert_eq!(result["steps"]["tidy"]["state"], "succeeded");
+    assert!(scratch.path("tidied").exists());
+}
+
+#[test]
+fn a_run_that_nobody_runs_is_cancelled_without_clean_up_and_says_so() {
+    let scratch = Scratch::new("shown-cancel-left");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow: [{ name: hang, run: 'touch started; sleep 1000' }]
+finally: [{ name: tidy, run: touch tidied }]
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    let output = scratch.run(&["cancel", "last"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("its clean-up was not run"), "{}", stderr(&output));
+    assert!(!scratch.path("tidied").exists());
+}
+
+#[test]
+fn the_data_folder_is_shown_where_it_is() {
+    let scratch = Scratch::new("shown-config");
+    let data = |value: Option<&str>| {
+        let mut command = scratch.command(&["config", "show", "--format", "json"]);
+        command.env_remove("TIDEWHEEL_DATA").env("HOME", scratch.path("home"));
+        if let Some(value) = value {
+            command.env("TIDEWHEEL_DATA", value);
+        }
+        let output = command.output().unwrap();
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        shown["settings"]["data"].clone()
+    };
+    let default = scratch.path("home/.local/share/tidewheel");
+    assert_eq!(data(None)["value"], json!(default.to_str()));
+    assert_eq!(data(None)["origin"]["kind"], "default");
+    assert_eq!(data(Some("state"))["value"], json!(scratch.path("state").to_str()));
+    assert_eq!(data(Some("state"))["origin"]["where"], "TIDEWHEEL_DATA");
+}
