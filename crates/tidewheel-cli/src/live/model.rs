@@ -85,6 +85,9 @@ pub(super) struct Step {
     pub unmet: usize,
     /// Why it waits, or the error of the attempt before.
     pub why: String,
+    /// The time of the last attempt, once it is over.
+    pub took: Option<Duration>,
+    /// What else is known once it is over, if that is anything.
     pub end: Option<Box<End>>,
 }
 
@@ -99,10 +102,8 @@ pub(super) enum Status {
 }
 
 /// What is known about a step that is over.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct End {
-    /// The time of the last attempt.
-    pub took: Option<Duration>,
     pub reason: String,
     pub error: String,
     pub tail: Vec<String>,
@@ -134,7 +135,7 @@ impl Model {
                 let skipped = tail.len().saturating_sub(TAIL_MAX);
                 let tail = tail.iter().skip(skipped).map(|line| text::output(line)).collect();
                 let (reason, error) = (clean(reason), clean(error));
-                self.end(step, state, now, End { took: None, reason, error, tail, is_tolerated });
+                self.end(step, state, now, End { reason, error, tail, is_tolerated });
             }
             Event::StepOutput { step, line } => self.write(step, &line),
             Event::Paused => self.turn(Phase::Paused),
@@ -203,6 +204,7 @@ impl Model {
     /// Adds steps, which may wait for each other.
     fn add_all(&mut self, infos: Vec<StepInfo>) {
         let first = self.steps.len();
+        self.steps.reserve(infos.len());
         for info in infos {
             let name = text::name(&info.name);
             self.name_width = self.name_width.max(text::columns(&name));
@@ -216,6 +218,7 @@ impl Model {
                 dependents: Vec::new(),
                 unmet: 0,
                 why: String::new(),
+                took: None,
                 end: None,
             });
         }
@@ -258,13 +261,13 @@ impl Model {
         }
     }
 
-    fn end(&mut self, index: usize, state: EndState, now: Duration, mut end: End) {
+    fn end(&mut self, index: usize, state: EndState, now: Duration, end: End) {
         let Some(step) = self.steps.get_mut(index) else { return };
         if let Status::Running { since } = step.status {
-            end.took = Some(now.saturating_sub(since));
+            step.took = Some(now.saturating_sub(since));
         }
         step.why = String::new();
-        step.end = Some(Box::new(end));
+        step.end = (end != End::default()).then(|| Box::new(end));
         self.change(index, Status::Ended(state));
     }
 

@@ -110,17 +110,17 @@ impl Plain {
         let (attempt, number) = self.attempt(step);
         let known = &self.model.steps[step];
         let mut words = known.name.clone();
-        let Some(end) = &known.end else { return words };
-        let mut facts: Vec<String> = end.took.map(text::took).into_iter().collect();
+        let mut facts: Vec<String> = known.took.map(text::took).into_iter().collect();
         if number > 1 {
             facts.push(attempt);
         }
-        if end.is_tolerated && known.status == Status::Ended(EndState::Failed) {
+        if known.is_tolerated() && known.status == Status::Ended(EndState::Failed) {
             facts.push("tolerated".to_owned());
         }
         if !facts.is_empty() {
             words.push_str(&format!(" ({})", facts.join(", ")));
         }
+        let Some(end) = &known.end else { return words };
         let mut reasons = vec![end.error.as_str(), end.reason.as_str()];
         reasons.retain(|reason| !reason.is_empty());
         reasons.dedup();

@@ -141,9 +141,7 @@ fn detail_tone(step: &Step) -> Tone {
 fn time(step: &Step, style: &RowStyle) -> String {
     match step.status {
         Status::Running { since } => text::about(style.now.saturating_sub(since)),
-        Status::Ended(_) => {
-            step.end.as_ref().and_then(|end| end.took).map(text::took).unwrap_or_default()
-        }
+        Status::Ended(_) => step.took.map(text::took).unwrap_or_default(),
         Status::Delayed { .. } => String::new(),
         Status::Blocked | Status::Ready => step.expected.map_or_else(String::new, |expected| {
             format!("{}{}", style.signs.about, text::about(rounded(expected)))
@@ -159,7 +157,7 @@ pub(super) fn detail(model: &Model, step: &Step, now: Duration) -> String {
             let expected = step
                 .expected
                 .map(|expected| format!("of about {}", text::about(rounded(expected))));
-            joined([expected.unwrap_or_default(), attempt])
+            joined([step.why.clone(), expected.unwrap_or_default(), attempt])
         }
         Status::Delayed { until } => {
             let next = self::attempt(step, step.attempt + 1);

@@ -55,7 +55,6 @@ pub(crate) struct Watch<'a> {
     started: Instant,
     /// The view's number of each task.
     places: HashMap<u32, usize>,
-    names: HashMap<u32, String>,
     /// Tasks whose end was told.
     ended: HashSet<u32>,
     /// The newest attempts that were admitted, and those that said that they have something to do:
@@ -110,7 +109,6 @@ impl<'a> Watch<'a> {
             keys,
             started,
             places: HashMap::new(),
-            names: HashMap::new(),
             ended: HashSet::new(),
             admitted: HashMap::new(),
             begun: HashMap::new(),
@@ -137,10 +135,7 @@ impl<'a> Watch<'a> {
                 }
             })
             .collect();
-        for (step, index) in steps.iter().zip(0..) {
-            self.places.insert(index, index as usize);
-            self.names.insert(index, step.name.clone());
-        }
+        self.places.extend((0..graph.len()).map(|index| (index, index as usize)));
         let (run_id, flow) = (self.run.id().to_string(), beginning.flow);
         self.display.tell(Event::RunStarted { run_id, flow, steps });
         // A run that was taken over may have come some way already. What has happened since is told
@@ -310,6 +305,10 @@ impl<'a> Watch<'a> {
         if self.waiting.contains(&index) { 1 } else { attempt }
     }
 
+    fn name(&self, index: u32) -> String {
+        self.run.task_name(index).unwrap_or_default()
+    }
+
     fn add(&mut self, index: u32) {
         if self.places.contains_key(&index) {
             return;
@@ -317,7 +316,6 @@ impl<'a> Watch<'a> {
         let Some(name) = self.run.task_name(index) else { return };
         let place = self.places.len();
         self.places.insert(index, place);
-        self.names.insert(index, name.clone());
         self.display.tell(Event::StepAdded(StepInfo { name, ..StepInfo::default() }));
     }
 
@@ -340,8 +338,7 @@ impl<'a> Watch<'a> {
             records.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
         };
         let record = record.unwrap_or_default();
-        let name = self.names.get(&index).map(String::as_str).unwrap_or_default();
-        let is_tolerated = self.runner.as_ref().is_some_and(|it| it.tolerates(name));
+        let is_tolerated = self.runner.as_ref().is_some_and(|it| it.tolerates(&self.name(index)));
         // What a step wrote matters here only where it went wrong.
         let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
         let tail = tail.lines().map(str::to_owned).collect();
@@ -375,7 +372,7 @@ impl<'a> Watch<'a> {
 
     fn reason(&self, state: TaskState, reason: tidewheel::Reason) -> Option<String> {
         use tidewheel::Reason;
-        let name = |index: u32| self.names.get(&index).cloned().unwrap_or_default();
+        let name = |index: u32| self.name(index);
         match reason {
             Reason::Ordinary | Reason::Error => None,
             Reason::DependencyFailed(cause) => Some(format!("`{}` failed", name(cause))),
@@ -389,8 +386,7 @@ impl<'a> Watch<'a> {
     }
 
     fn waits_for(&self, index: u32) -> String {
-        let name = self.names.get(&index).map(String::as_str).unwrap_or_default();
-        let what = self.runner.as_ref().and_then(|runner| runner.waits_for(name));
+        let what = self.runner.as_ref().and_then(|runner| runner.waits_for(&self.name(index)));
         what.unwrap_or_else(|| "waits".to_owned())
     }
 

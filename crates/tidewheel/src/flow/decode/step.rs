@@ -7,6 +7,7 @@ use super::super::definition::{
     Cache, ChildFlow, Dependency, Foreach, OutputRule, Place, Step, StepOutput, Surroundings,
     Treatment, Work,
 };
+use super::super::keys;
 use super::super::problem::{Problem, Span};
 use super::super::query::Query;
 use super::super::yaml::{Map, Node, Value};
@@ -17,6 +18,25 @@ use super::{Decoder, fields};
 
 /// What a step can do; exactly one of them.
 const WORKS: [&str; 6] = ["run", "argv", "http", "source", "wait", "flow"];
+
+/// What can be said of a step that calls a flow.
+const OF_CALLS: [&str; 11] = [
+    "name",
+    "description",
+    "tags",
+    "with",
+    "depends_on",
+    "when",
+    "foreach",
+    "matrix",
+    "on_error",
+    "on_dependency_error",
+    "always",
+];
+
+/// What can be said only of a step that starts a program.
+const OF_PROGRAMS: [&str; 8] =
+    ["shell", "allow_options", "env", "inherit", "stdin", "grace", "output_max", "rlimits"];
 /// What templates of outputs may name.
 const RESULT_NAMES: [&str; 8] =
     ["stdout", "stderr", "code", "returncode", "json", "data", "status", "headers"];
@@ -42,6 +62,7 @@ impl Decoder<'_> {
         self.with_names(element_names(map), |decoder| {
             let SourceWork { work, surroundings: from_source, timeout } =
                 decoder.work(node, map, &name, sources);
+            decoder.check_effects(map);
             decoder.check_parallel(map, foreach.as_ref(), &work);
             let own = decoder.surroundings(map);
             let surroundings = laid_over(own, from_source);
@@ -65,6 +86,32 @@ impl Decoder<'_> {
                 work,
             })
         })
+    }
+
+    /// Refuses what would have no effect.
+    fn check_effects(&mut self, map: &Map) {
+        let is_said = |key: &str| map.get(key).is_some_and(|node| !node.is_null());
+        let mut works = WORKS.into_iter().filter(|work| is_said(work));
+        let (work, None) = (works.next(), works.next()) else { return };
+        let (what, hint) = match work {
+            Some("flow") => ("calls a flow", "say it in the steps of the called flow"),
+            Some("http") => ("sends a request", "only programs take it"),
+            Some("wait") => ("waits", "only programs take it"),
+            _ => return,
+        };
+        let has_effect = |key: &&str| match work {
+            Some("flow") => OF_CALLS.contains(key),
+            _ => !OF_PROGRAMS.contains(key),
+        };
+        let keys = keys::STEP.keys.iter().map(|key| key.name);
+        for key in keys.filter(|key| !WORKS.contains(key) && is_said(key) && !has_effect(key)) {
+            let text = format!("`{key}` has no effect on a step that {what}");
+            let problem = Problem::error("contradiction", text).hint(hint);
+            self.problems.push(match map.get(key) {
+                Some(node) => problem.at(node.span),
+                None => problem,
+            });
+        }
     }
 
     /// The tasks of called flows cannot be counted together yet.

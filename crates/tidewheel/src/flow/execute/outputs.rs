@@ -3,7 +3,7 @@
 //! It is a copy of what the store keeps, for templates to read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde_json::{Map, Value as Json};
 
@@ -14,6 +14,8 @@ use crate::store::{OutputRecord, OutputValue};
 #[derive(Debug, Default)]
 pub struct Outputs {
     by_task: RwLock<HashMap<String, Kept>>,
+    /// What most tasks leave: nothing.
+    nothing: OnceLock<Kept>,
 }
 
 #[derive(Debug, Clone)]
@@ -26,8 +28,10 @@ struct Kept {
 impl Outputs {
     /// Keeps what a task left.
     pub fn insert(&self, task: &str, values: Map<String, Json>) {
-        let data = Data::from(Json::Object(values.clone()));
-        let kept = Kept { values: Arc::new(values), data };
+        let kept = match values.is_empty() {
+            true => self.nothing.get_or_init(|| Kept::new(values)).clone(),
+            false => Kept::new(values),
+        };
         self.by_task.write().unwrap_or_else(PoisonError::into_inner).insert(task.to_owned(), kept);
     }
 
@@ -41,6 +45,13 @@ impl Outputs {
     fn data(&self, task: &str) -> Option<Data> {
         let kept = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
         kept.get(task).map(|kept| kept.data.clone())
+    }
+}
+
+impl Kept {
+    fn new(values: Map<String, Json>) -> Self {
+        let data = Data::from(Json::Object(values.clone()));
+        Self { values: Arc::new(values), data }
     }
 }
 

@@ -226,6 +226,7 @@ schedule: { cron: '61 * * * *', zone: Mars, at: then }
         (11, "contradiction"),
         (11, "bad-value"),
         (11, "unknown-name"),
+        (11, "contradiction"),
         (11, "unknown-name"),
         (12, "template-in-shell"),
         (12, "contradiction"),
@@ -299,4 +300,35 @@ fn values_that_could_be_options_are_guarded() {
     }
     let source = "source: { type: process, configuration: { command: [rm], pass_to: arg } }, input: '{{ params.p }}'";
     assert_eq!(guarded(source), [0; 0]);
+}
+
+#[test]
+fn what_has_no_effect_is_refused() {
+    let call = "
+flow:
+  - { name: call, flow: child.yaml, retry: 2, limits: [db], when: 'true', on_error: continue }
+";
+    let loaded = load_texts(&[
+        ("flow.yaml", call),
+        ("child.yaml", "limits: { db: 1 }\nflow: [{ name: a, run: x, limits: [db] }]\n"),
+    ]);
+    let problems: Vec<String> =
+        loaded.problems.iter().map(|problem| problem.message.clone()).collect();
+    assert_eq!(
+        problems,
+        [
+            "`retry` has no effect on a step that calls a flow",
+            "`limits` has no effect on a step that calls a flow"
+        ]
+    );
+    let others = "
+flow:
+  - { name: a, http: { url: 'http://localhost/' }, stdin: abc, retry: 2 }
+  - { name: b, wait: { file: x }, env: { A: 1 }, timeout: 1s, cwd: / }
+  - { name: c, run: x, stdin: abc, env: { A: 1 } }
+";
+    assert_eq!(
+        places(others),
+        [("contradiction", "abc".to_owned()), ("contradiction", "{ A: 1 }".to_owned())]
+    );
 }
