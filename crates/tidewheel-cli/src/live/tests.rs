@@ -540,3 +540,12 @@ fn a_quiet_log_says_what_went_wrong_and_a_verbose_one_everything() {
     ];
     assert_eq!(words(Level::Verbose), expected);
 }
+
+#[test]
+fn a_step_that_waits_says_for_what_while_it_does() {
+    let mut model = wide(1);
+    model.update(s(0), started(0, 1));
+    model.update(s(0), Event::StepWaiting { step: 0, why: "waits for a file".to_owned() });
+    let lines = frame(&model, canvas(80, 24, s(2)));
+    assert!(lines.iter().any(|line| line.contains("waits for a file")), "{lines:?}");
+}

@@ -175,8 +175,7 @@ impl Step {
 
 impl FlowRunner {
     /// Whether the failure of a task is tolerated by the step's own word.
-    #[must_use]
-    pub fn is_tolerated(&self, task: &str) -> bool {
+    pub(crate) fn is_tolerated(&self, task: &str) -> bool {
         self.step_of(task).is_some_and(|step| step.is_tolerated())
     }
 

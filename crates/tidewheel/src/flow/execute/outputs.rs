@@ -83,3 +83,18 @@ pub(super) fn to_records(values: &Map<String, Json>) -> Vec<OutputRecord> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_that_leave_nothing_share_it() {
+        let outputs = Outputs::default();
+        outputs.insert("a", Map::new());
+        outputs.insert("b", Map::new());
+        let [a, b] = ["a", "b"].map(|task| outputs.of(task).expect("it has succeeded"));
+        assert!(Arc::ptr_eq(&a, &b) && a.is_empty());
+        assert!(outputs.of("c").is_none());
+    }
+}

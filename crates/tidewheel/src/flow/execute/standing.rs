@@ -94,10 +94,8 @@ impl FlowRunner {
 }
 
 fn is_failure(step: &Step, state: TaskState, reason: Reason) -> bool {
-    let word = step.treatment.on_error;
-    let is_tolerated = matches!(word, Some(OnError::Skip | OnError::Continue));
     match state {
-        TaskState::Failed | TaskState::Unknown => !is_tolerated,
+        TaskState::Failed | TaskState::Unknown => !step.is_tolerated(),
         TaskState::Cancelled => true,
         TaskState::Skipped => matches!(reason, Reason::RunStopped(_)),
         _ => false,
