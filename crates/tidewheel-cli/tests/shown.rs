@@ -219,6 +219,23 @@ finally: [{ name: tidy, run: touch tidied }]
 }
 
 #[test]
+fn clean_up_that_hangs_is_ended_from_elsewhere() {
+    let scratch = Scratch::new("shown-end");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow: [{ name: work, run: 'true' }]
+finally: [{ name: tidy, run: 'touch tidying; sleep 1000' }]
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("tidying");
+    scratch.json(&["cancel", "last", "--everything"]);
+    assert_eq!(running.output().status.code(), Some(1));
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["tidy"]["state"], "cancelled");
+}
+
+#[test]
 fn a_run_that_nobody_runs_is_cancelled_without_clean_up_and_says_so() {
     let scratch = Scratch::new("shown-cancel-left");
     let file = scratch.file(

@@ -47,7 +47,8 @@ pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
 #[command(after_help = "\
 Examples:
   tidewheel cancel last
-  tidewheel cancel 3f9a --grace 30s")]
+  tidewheel cancel 3f9a --grace 30s
+  tidewheel cancel 3f9a --everything")]
 pub(crate) struct CancelArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -55,6 +56,10 @@ pub(crate) struct CancelArgs {
     /// Time for running steps to end by themselves
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::span)]
     grace: Duration,
+
+    /// End its clean-up too, also while it runs: what a third Ctrl-C does where the run is watched
+    #[arg(long)]
+    everything: bool,
 
     #[command(flatten)]
     data: DataArgs,
@@ -75,7 +80,10 @@ pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
         }
         return said(ui, id, "cancelled");
     }
-    let command = RunCommand::Cancel { grace: args.grace };
+    let command = match args.everything {
+        true => RunCommand::End { grace: args.grace },
+        false => RunCommand::Cancel { grace: args.grace },
+    };
     send(ui, &args.run, &args.data, command, "cancelled")
 }
 

@@ -50,7 +50,8 @@ impl Pending {
     fn offer(&mut self, mut take: impl FnMut(&SentCommand) -> Result<(), Rejection>) {
         let mut left: Vec<SentCommand> = Vec::new();
         for sent in self.unsettled.drain(..) {
-            let is_cancel = matches!(sent.command, RunCommand::Cancel { .. });
+            let is_cancel =
+                matches!(sent.command, RunCommand::Cancel { .. } | RunCommand::End { .. });
             let is_early = |earlier: &SentCommand| earlier.run == sent.run;
             if !is_cancel && left.iter().any(is_early) {
                 left.push(sent);
@@ -79,6 +80,9 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
             Ok(match sent.command {
                 RunCommand::Cancel { grace } => {
                     Command::CancelRun { run, mode: CancelMode::Stop { grace } }
+                }
+                RunCommand::End { grace } => {
+                    Command::CancelRun { run, mode: CancelMode::End { grace } }
                 }
                 RunCommand::Pause => Command::PauseRun(run),
                 RunCommand::Resume => Command::ResumeRun(run),

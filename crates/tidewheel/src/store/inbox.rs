@@ -30,8 +30,13 @@ pub trait CommandSource: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunCommand {
-    /// Cancel it.
+    /// Cancel it; its clean-up still runs.
     Cancel {
+        /// Time for running attempts to stop by themselves.
+        grace: Duration,
+    },
+    /// Cancel it, clean-up too.
+    End {
         /// Time for running attempts to stop by themselves.
         grace: Duration,
     },

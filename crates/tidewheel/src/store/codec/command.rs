@@ -14,6 +14,7 @@ use crate::store::RunCommand;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommandRecord {
     Cancel { grace: Duration },
+    End { grace: Duration },
     Pause,
     Resume,
 }
@@ -23,6 +24,7 @@ impl CommandRecord {
     pub(super) fn of(command: &RunCommand) -> Result<Self, CodecError> {
         Ok(match command {
             RunCommand::Cancel { grace } => Self::Cancel { grace: *grace },
+            RunCommand::End { grace } => Self::End { grace: *grace },
             RunCommand::Pause => Self::Pause,
             RunCommand::Resume => Self::Resume,
         })
@@ -32,6 +34,7 @@ impl CommandRecord {
     pub(super) fn into_value(self) -> Result<RunCommand, CodecError> {
         Ok(match self {
             Self::Cancel { grace } => RunCommand::Cancel { grace },
+            Self::End { grace } => RunCommand::End { grace },
             Self::Pause => RunCommand::Pause,
             Self::Resume => RunCommand::Resume,
         })

@@ -318,6 +318,7 @@ fn words_find_their_way_home() {
 #[test]
 fn commands() {
     same(&RunCommand::Cancel { grace: ODD });
+    same(&RunCommand::End { grace: ODD });
     same(&RunCommand::Pause);
     same(&RunCommand::Resume);
 }
