@@ -370,6 +370,27 @@ async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_command_for_work_whose_end_is_not_stored_yet_waits_for_that() {
+    for pace in PACES {
+        let store = Paced::new(pace);
+        let wheel = builder(&store).start();
+        let gate = Gate::closed();
+        let task = wheel.submit_normal(gate.pass());
+        let run = task.accepted().await.unwrap();
+        store.hold(true);
+        gate.open();
+        let command = RunCommand::Cancel { grace: Duration::ZERO };
+        store.control.inbox.lock().unwrap().push(SentCommand { id: 5, run, command });
+        let looks = store.control.taken.load(Ordering::SeqCst);
+        until(|| store.control.taken.load(Ordering::SeqCst) >= looks + 3).await;
+        assert!(store.control.acknowledged.lock().unwrap().is_empty(), "its end is not stored");
+        store.hold(false);
+        until(|| *store.control.acknowledged.lock().unwrap() == [5]).await;
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}
+
 #[tokio::test]
 async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() {
     for pace in PACES {

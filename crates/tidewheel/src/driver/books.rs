@@ -171,6 +171,12 @@ impl Shared {
 }
 
 impl State {
+    /// Whether nothing is decided that is not stored.
+    pub(super) fn has_stored_all(&self) -> bool {
+        let Some(books) = &self.books else { return true };
+        books.store.is_some() && books.batch.is_none() && !self.engine.has_open_decision()
+    }
+
     fn next_batch(&mut self) -> Option<Batch> {
         let offered = self.books.as_mut().and_then(|books| books.batch.take());
         offered.or_else(|| self.engine.close())

@@ -200,6 +200,12 @@ impl Engine {
         self.decision.changes().number()
     }
 
+    /// Whether something is decided that was not closed yet.
+    #[must_use]
+    pub fn has_open_decision(&self) -> bool {
+        !self.decision.is_empty()
+    }
+
     /// Closes the open decision, if there is anything in it.
     pub fn close(&mut self) -> Option<Batch> {
         if self.decision.is_empty() || self.is_lost {

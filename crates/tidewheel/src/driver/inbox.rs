@@ -75,8 +75,12 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
     let reply = shared.command_with(
         Until::Stored,
         |state, _| {
-            let run = state.engine.scheduler().find_work(sent.run);
-            let run = run.ok_or(Rejection::Gone("run"))?;
+            let run = match state.engine.scheduler().find_work(sent.run) {
+                Some(run) => run,
+                None if state.has_stored_all() => return Err(Rejection::Gone("run")),
+                // Should we die before its end is stored, the command is for the next owner.
+                None => return Err(Rejection::Unavailable("its end is not stored yet".into())),
+            };
             Ok(match sent.command {
                 RunCommand::Cancel { grace } => {
                     Command::CancelRun { run, mode: CancelMode::Stop { grace } }
