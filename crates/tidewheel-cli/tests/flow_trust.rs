@@ -250,6 +250,26 @@ flow: [{ name: a, run: 'true' }]
 }
 
 #[test]
+fn what_cannot_be_started_is_not_tried_again() {
+    let scratch = Scratch::new("trust-missing");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: missing, argv: [no-such-program], retry: 3, on_error: continue }
+  - { name: folder, run: 'true', cwd: nowhere, retry: 3, on_error: continue }
+  - { name: bad, run: 'exit 9', retry: { attempts: 3, delay: 0s }, on_error: continue }
+",
+    );
+    let result = scratch.json(&["run", &file]);
+    let attempts = |step: &str| result["steps"][step]["attempts"].clone();
+    assert_eq!(
+        (attempts("missing"), attempts("folder"), attempts("bad")),
+        (1.into(), 1.into(), 3.into())
+    );
+}
+
+#[test]
 fn a_wait_for_an_answer_outlasts_a_no() {
     let scratch = Scratch::new("trust-wait");
     let server = Echo::start(false);

@@ -584,6 +584,25 @@ fn a_reader_that_stays_does_not_stop_commits() {
 }
 
 #[test]
+fn a_reader_of_ours_that_stays_lets_the_log_start_over() {
+    const MIB: u64 = 1 << 20;
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let reader = data.reader().unwrap();
+    let log = data.database().with_extension("db-wal");
+    let payload: Arc<[u8]> = vec![7; MIB as usize].into();
+    let (mut written, mut longest) = (0, 0);
+    while written < 300 * MIB {
+        rig.submit_with(Attachment { payload: Some(Arc::clone(&payload)), once: None });
+        written += MIB;
+        assert_eq!(reader.counts().unwrap().live_submissions, written / MIB);
+        longest = longest.max(fs::metadata(&log).unwrap().len());
+    }
+    assert!(longest < 256 * MIB, "{} MiB", longest / MIB);
+}
+
+#[test]
 fn runs_stopped_by_somebody_say_so() {
     let folder = TestFolder::new();
     let data = folder.open();

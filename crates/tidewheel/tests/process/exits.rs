@@ -118,6 +118,10 @@ fn program_that_is_no_spawner_is_an_error() {
 }
 
 fn no_zombies_or_descriptors_stay() {
+    leave_nothing_behind(2_000);
+}
+
+pub fn leave_nothing_behind(processes_run: u32) {
     let scene = Scene::new();
     let count = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     block_on(async {
@@ -126,7 +130,7 @@ fn no_zombies_or_descriptors_stay() {
         let spawner = number_in(&scene.path("spawner")).unwrap();
         let own = std::process::id() as i32;
         let before = (count(own), count(spawner));
-        for _ in 0..2000 {
+        for _ in 0..processes_run {
             run(&scene, &processes, &ProcessCommand::argv(["/bin/true"])).await.unwrap();
         }
         assert_eq!(children(spawner), [0; 0]);

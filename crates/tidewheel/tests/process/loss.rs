@@ -13,10 +13,7 @@ use crate::scene::{Scene, block_on, children, is_alive, kill, living, number_in,
 pub const TESTS: &[Test] = &[
     ("loss::trees_die_with_the_owner", trees_die_with_the_owner),
     #[cfg(feature = "sqlite")]
-    (
-        "loss::nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives",
-        nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives,
-    ),
+    ("loss::shard_is_held_while_a_process_lives", shard_is_held_while_a_process_lives),
     ("loss::trees_die_with_the_runtime", trees_die_with_the_runtime),
     ("loss::lost_spawner_is_replaced", lost_spawner_is_replaced),
     ("loss::spawner_ignores_stray_signals", spawner_ignores_stray_signals),
@@ -25,9 +22,8 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Runs 20 trees until it is killed: this program, started as another.
-pub fn as_owner(mark: &str) -> ExitCode {
-    let mut scene = Scene::new();
-    scene.mark = mark.to_owned();
+pub fn as_owner(mark: &str, folder: &str) -> ExitCode {
+    let scene = Scene::of_another(mark, folder);
     block_on(async {
         let processes = scene.processes().await;
         let mut tasks = Vec::new();
@@ -48,7 +44,8 @@ pub fn as_owner(mark: &str) -> ExitCode {
 fn trees_die_with_the_owner() {
     let scene = Scene::new();
     let exe = std::env::current_exe().unwrap();
-    let mut owner = Command::new(exe).args(["--as-owner", &scene.mark]).spawn().unwrap();
+    let arguments = ["--as-owner", &scene.mark, scene.folder.to_str().unwrap()];
+    let mut owner = Command::new(exe).args(arguments).spawn().unwrap();
     block_on(async {
         until("20 trees are up", || scene.living().len() == 60).await;
         let spawners = children(owner.id() as i32);
@@ -63,11 +60,10 @@ fn trees_die_with_the_owner() {
 /// Has a shard, and processes that hold its lock, until it is killed: this program, started as
 /// another.
 #[cfg(feature = "sqlite")]
-pub fn as_holder(mark: &str, data: &str) -> ExitCode {
-    let mut scene = Scene::new();
-    scene.mark = mark.to_owned();
+pub fn as_holder(mark: &str, folder: &str) -> ExitCode {
+    let scene = Scene::of_another(mark, folder);
     let options = tidewheel::store::sqlite::Options::default();
-    let data = tidewheel::store::sqlite::DataFolder::open(data, options).unwrap();
+    let data = tidewheel::store::sqlite::DataFolder::open(scene.path("data"), options).unwrap();
     let store = data.shard("default").unwrap();
     block_on(async {
         let builder = scene.builder().hold(store.share_lock().unwrap());
@@ -78,7 +74,7 @@ pub fn as_holder(mark: &str, data: &str) -> ExitCode {
 }
 
 #[cfg(feature = "sqlite")]
-fn nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives() {
+fn shard_is_held_while_a_process_lives() {
     use rustix::process::Signal;
     use tidewheel::store::StoreError;
     use tidewheel::store::sqlite::{DataFolder, Options};
@@ -95,7 +91,7 @@ fn nobody_takes_a_shard_while_a_process_of_its_dead_owner_lives() {
     let scene = Scene::new();
     let data = DataFolder::open(scene.path("data"), Options::default()).unwrap();
     let exe = std::env::current_exe().unwrap();
-    let arguments = ["--as-holder", &scene.mark, data.path().to_str().unwrap()];
+    let arguments = ["--as-holder", &scene.mark, scene.folder.to_str().unwrap()];
     let mut owner = Command::new(exe).args(arguments).spawn().unwrap();
     block_on(async {
         until("its tree is up", || scene.living().len() == 3).await;

@@ -11,6 +11,7 @@ mod around;
 #[path = "../../examples/processes.rs"]
 mod example;
 mod exits;
+mod full;
 mod limits;
 mod loss;
 mod output;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     match arguments.first().map(String::as_str) {
-        Some("--as-owner") => return loss::as_owner(&arguments[1]),
+        Some("--as-owner") => return loss::as_owner(&arguments[1], &arguments[2]),
         #[cfg(feature = "sqlite")]
         Some("--as-holder") => return loss::as_holder(&arguments[1], &arguments[2]),
         Some("--as-printer") => return around::as_printer(),
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         stop::TESTS,
         wheel::TESTS,
     ];
-    let (usual, ignored) = (groups.concat(), speed::TESTS.to_vec());
+    let (usual, ignored) = (groups.concat(), [full::TESTS, speed::TESTS].concat());
     let chosen = if has("--ignored") { ignored } else { usual };
     if has("--list") {
         chosen.iter().for_each(|(name, _)| println!("{name}: test"));

@@ -43,6 +43,10 @@ fn is_kept_byte_by_byte() {
 }
 
 fn of_any_size_needs_little_memory() {
+    need_little_memory(100_000_000);
+}
+
+pub fn need_little_memory(most: u64) {
     let peak = || {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -51,7 +55,7 @@ fn of_any_size_needs_little_memory() {
     let scene = Scene::new();
     let masker = Arc::new(Masker::new(["not in there"]).unwrap());
     let before = peak();
-    for (bytes, masker) in [(100_000_000, None), (20_000_000, Some(masker))] {
+    for (bytes, masker) in [(most, None), (most / 5, Some(masker))] {
         let text = format!("head -c {bytes} /dev/zero; exit 3");
         let mut command = scene.shell(&text).output_max(1_000_000);
         if let Some(masker) = masker {

@@ -31,6 +31,11 @@ impl Scene {
         Self { folder, mark, attempts: AtomicU32::new(0) }
     }
 
+    /// The scene of another process, which removes it.
+    pub fn of_another(mark: &str, folder: &str) -> Self {
+        Self { folder: folder.into(), mark: mark.to_owned(), attempts: AtomicU32::new(0) }
+    }
+
     pub fn builder(&self) -> ProcessesBuilder {
         Processes::builder().mark(&self.mark).logs(self.folder.join("logs"))
     }

@@ -137,15 +137,19 @@ fn dropped_future_ends_the_tree() {
 }
 
 fn ends_and_kills_at_once() {
+    end_and_kill_at_once(500);
+}
+
+pub fn end_and_kill_at_once(rounds: u64) {
     let scene = Scene::new();
     block_on(async {
         let processes = scene.processes().await;
         let mut seen = [0; 2];
-        for round in 0..500u64 {
+        for round in 0..rounds {
             let stop = async {
                 // From "before it starts" to "after it ended".
                 let begin = Instant::now();
-                while begin.elapsed() < Duration::from_micros(round * 4) {
+                while begin.elapsed() < Duration::from_micros(round % 500 * 4) {
                     tokio::task::yield_now().await;
                 }
                 Stop { grace: Duration::from_millis(if round % 2 == 0 { 0 } else { 30_000 }) }

@@ -1,14 +1,16 @@
 //! [`Masker`]: finds secrets in output and replaces them, however the output is cut.
 //!
-//! The forms a secret takes are in `variants.rs`.
+//! The forms a secret takes are in `variants.rs`; `sieve.rs` keeps the search fast.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 
+use super::sieve::Sieve;
 use super::variants;
 
 /// What stands in place of a secret.
@@ -22,6 +24,7 @@ const SECRET_MIN: usize = 4;
 /// It is a net, no wall: what a program encodes in a way of its own goes through.
 pub struct Masker {
     search: AhoCorasick,
+    sieve: Sieve,
     /// In order, so that those which start with a text stand together.
     forms: Vec<Vec<u8>>,
     starts: [bool; 256],
@@ -69,13 +72,14 @@ impl Masker {
             starts[usize::from(form[0])] = true;
         }
         let longest = forms.iter().map(Vec::len).max().unwrap_or(0);
-        Ok(Self { search, forms, starts, longest })
+        let sieve = Sieve::new(&forms);
+        Ok(Self { search, sieve, forms, starts, longest })
     }
 
     /// A whole text without its secrets.
     #[must_use]
     pub fn mask<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        if !self.search.is_match(text) {
+        if self.find(text, 0).is_none() {
             return Cow::Borrowed(text);
         }
         let mut masked = Vec::with_capacity(text.len());
@@ -88,8 +92,7 @@ impl Masker {
     fn replace(&self, text: &[u8], is_last: bool, masked: &mut Vec<u8>) -> usize {
         let mut place = 0;
         let mut open = if is_last { text.len() } else { self.open_end(text, 0) };
-        while let Some(found) = self.search.find(&text[place..]) {
-            let (start, end) = (place + found.start(), place + found.end());
+        while let Some(Range { start, end }) = self.find(text, place) {
             if start >= open {
                 break;
             }
@@ -104,6 +107,24 @@ impl Masker {
         open
     }
 
+    /// The first secret from a place on, and the longest that begins there.
+    fn find(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        let mut from = from;
+        while let Some(place) = self.sieve.next(text, from) {
+            // Twice as far as one can reach: so half of what is searched in vain is done with, and
+            // no text takes long.
+            let end = text.len().min(place + 2 * self.longest);
+            let found = self.search.find(Input::new(text).span(place..end));
+            // What begins later may go on behind the end.
+            let sure = if end == text.len() { end } else { end - self.longest };
+            match found {
+                Some(found) if found.start() <= sure => return Some(found.range()),
+                _ => from = sure + 1,
+            }
+        }
+        None
+    }
+
     /// Where the longest end of the text begins that is also the beginning of a form, but not a
     /// whole one.
     fn open_end(&self, text: &[u8], from: usize) -> usize {
@@ -112,7 +133,7 @@ impl Masker {
     }
 
     fn is_beginning(&self, end: &[u8]) -> bool {
-        if !self.starts[usize::from(end[0])] {
+        if !self.starts[usize::from(end[0])] || !self.sieve.may_begin(end) {
             return false;
         }
         // Forms that start with it come right behind it in the order; it itself is not open.
@@ -143,17 +164,21 @@ impl MaskStream {
     }
 
     /// Takes the next piece, and gives what can be shown by now.
-    pub fn push(&mut self, piece: &[u8]) -> &[u8] {
+    pub fn push<'a>(&'a mut self, piece: &'a [u8]) -> &'a [u8] {
         self.masked.clear();
-        if self.held.is_empty() {
-            let used = self.masker.replace(piece, false, &mut self.masked);
-            self.held.extend_from_slice(&piece[used..]);
-        } else {
+        if !self.held.is_empty() {
             self.held.extend_from_slice(piece);
             let used = self.masker.replace(&self.held, false, &mut self.masked);
             self.held.drain(..used);
+            return &self.masked;
         }
-        &self.masked
+        // Nearly always there is nothing in it, and nothing to copy.
+        let open = match self.masker.find(piece, 0) {
+            None => self.masker.open_end(piece, 0),
+            Some(_) => self.masker.replace(piece, false, &mut self.masked),
+        };
+        self.held.extend_from_slice(&piece[open..]);
+        if self.masked.is_empty() { &piece[..open] } else { &self.masked }
     }
 
     /// Gives what was held back: nothing more follows.
@@ -207,6 +232,36 @@ mod tests {
         }
         let bytes: Vec<&[u8]> = text.chunks(1).collect();
         assert_eq!(masked(&masker, &bytes), whole);
+    }
+
+    /// Texts of few letters, in which secrets and their beginnings are everywhere.
+    #[test]
+    fn nothing_is_passed_over_in_haste() {
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for round in 0..100 {
+            let (shortest, most) = (4 + round % 19, 1 + next(30));
+            let letters = 2 + next(3);
+            let mut text = |length: u64| -> Vec<u8> {
+                (0..length).map(|_| b'a' + u8::try_from(next(letters)).unwrap()).collect()
+            };
+            let secrets: Vec<Vec<u8>> = (0..3).map(|more| text(shortest + more * most)).collect();
+            let mut written = text(2_000);
+            for (place, secret) in secrets.iter().enumerate() {
+                written.splice(place * 500..place * 500, secret.iter().copied());
+            }
+            let masker = Masker::new(&secrets).unwrap();
+            let mut from = 0;
+            while let Some(found) = masker.search.find(&written[from..]) {
+                let range = from + found.start()..from + found.end();
+                assert_eq!(masker.find(&written, from), Some(range.clone()));
+                from = range.end;
+            }
+            assert!(from > 0 && masker.find(&written, from).is_none());
+        }
     }
 
     #[test]

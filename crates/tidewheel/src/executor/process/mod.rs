@@ -53,6 +53,7 @@ mod masker;
 mod output;
 mod run;
 mod serve;
+mod sieve;
 mod spawner;
 mod start;
 mod survivors;
