@@ -2,9 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind as Io, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use crate::error::{CommandError, ErrorKind};
 
@@ -17,10 +17,7 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandErr
             let mut file = fs::OpenOptions::new().write(true).open(path)?;
             return Ok(file.write_all(text.as_bytes())?);
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let name = path.file_name().context("it names no file")?.to_string_lossy();
-        let part =
-            folder.unwrap_or(Path::new(".")).join(format!(".{name}.{}.part", std::process::id()));
+        let part = part_of(path)?;
         let written = File::create(&part).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
@@ -35,6 +32,35 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandErr
         let error = error.context(format!("{} cannot be written", path.display()));
         CommandError::new(ErrorKind::Failed, error)
     })
+}
+
+/// Finds out whether [`write_atomically`] could write here now.
+pub(crate) fn check_writable(path: &Path) -> Result<(), CommandError> {
+    let check = || -> anyhow::Result<()> {
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => bail!("it is a folder"),
+            // A device or a pipe. To open one may mean to wait for somebody.
+            Ok(there) if !there.is_file() => return Ok(()),
+            _ => {}
+        }
+        let part = part_of(path)?;
+        File::create(&part)?;
+        // If it cannot be removed, then it is replaced later.
+        let _ = fs::remove_file(&part);
+        Ok(())
+    };
+    check().map_err(|error| {
+        CommandError::usage(error.context(format!("{} cannot be written", path.display())))
+            .hint("nothing was started")
+    })
+}
+
+/// Where a file is written before it takes its place.
+fn part_of(path: &Path) -> anyhow::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name().context("it names no file")?.to_string_lossy();
+    Ok(folder.unwrap_or(Path::new(".")).join(format!(".{name}.{}.part", std::process::id())))
 }
 
 /// Writes a file that must not be there yet; false if it is.

@@ -1,5 +1,7 @@
 //! Text for people: tables, times, differences, and foreign text made harmless.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -57,6 +59,75 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
+/// Names of tasks, with elements of one step in their order and many of them as one: `e[0..2999]`.
+pub(crate) fn task_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let element = |name: &'a str| {
+        let (step, number) = name.strip_suffix(']')?.rsplit_once('[')?;
+        Some((step, number.parse::<u32>().ok()?))
+    };
+    let mut shown: Vec<String> = Vec::new();
+    // Elements by step, and the place at which they are shown.
+    let mut elements: BTreeMap<&str, (usize, BTreeSet<u32>)> = BTreeMap::new();
+    for name in names {
+        let Some((step, number)) = element(name) else {
+            shown.push(harmless(name));
+            continue;
+        };
+        let place = shown.len();
+        let (_, numbers) = elements.entry(step).or_insert_with(|| (place, BTreeSet::new()));
+        if numbers.is_empty() {
+            shown.push(String::new());
+        }
+        numbers.insert(number);
+    }
+    for (step, (place, numbers)) in elements {
+        let step = harmless(step);
+        let span = |(first, last): (u32, u32)| match first == last {
+            true => format!("{step}[{first}]"),
+            false => format!("{step}[{first}..{last}]"),
+        };
+        shown[place] = at_most(spans(&numbers).into_iter().map(span).collect());
+    }
+    at_most(shown)
+}
+
+/// Longer lists help nobody.
+const LISTED_MAX: usize = 20;
+
+fn at_most(mut words: Vec<String>) -> String {
+    let more = words.len().saturating_sub(LISTED_MAX);
+    words.truncate(LISTED_MAX);
+    if more > 0 {
+        words.push(format!("{more} more"));
+    }
+    words.join(", ")
+}
+
+/// Numbers that follow each other, as first and last.
+fn spans(numbers: &BTreeSet<u32>) -> Vec<(u32, u32)> {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => spans.push((number, number)),
+        }
+    }
+    spans
+}
+
+/// A name as an argument in a shell.
+pub(crate) fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{name}'") }
+}
+
+/// An amount of data, rounded.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    let unit = units.into_iter().find(|(_, size)| count >= *size);
+    unit.map_or_else(|| format!("{count} bytes"), |(unit, size)| format!("{} {unit}", count / size))
+}
+
 /// A span of time in at most two units.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -86,8 +157,10 @@ pub(crate) fn until(at: Timestamp) -> String {
     }
 }
 
-/// Foreign text in one line, without anything a terminal would obey.
+/// Foreign text in one line, without anything a terminal would obey: colours are left out, everything
+/// else is shown for what it is.
 pub(crate) fn harmless(text: &str) -> String {
+    let text = without_colours(text);
     let mut shown = String::with_capacity(text.len());
     for letter in text.trim_end().chars() {
         match letter {
@@ -97,6 +170,27 @@ pub(crate) fn harmless(text: &str) -> String {
         }
     }
     shown
+}
+
+/// Text without the sequences that only colour it.
+fn without_colours(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = "\u{1b}[";
+    if !text.contains(BEGIN) {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split(BEGIN);
+    let mut clean = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';').strip_prefix('m')
+        {
+            Some(rest) => clean.push_str(rest),
+            None => {
+                clean.push_str(BEGIN);
+                clean.push_str(part);
+            }
+        }
+    }
+    Cow::Owned(clean)
 }
 
 /// Lines around a change that help to find it.
@@ -139,6 +233,20 @@ mod tests {
     }
 
     #[test]
+    fn elements_are_listed_in_their_order_and_many_as_one() {
+        let names: Vec<String> = (0..3_000).map(|number| format!("e[{number}]")).collect();
+        let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        sorted.insert(0, "first");
+        sorted.extend(["e", "d[2]/push", "f[7]"]);
+        assert_eq!(task_list(sorted), "first, e[0..2999], e, d[2]/push, f[7]");
+        assert_eq!(task_list(["e[10]", "e[2]", "e[3]"]), "e[2..3], e[10]");
+        let many: Vec<String> = (0..30).map(|number| format!("s{number}")).collect();
+        assert!(task_list(many.iter().map(String::as_str)).ends_with("s19, 10 more"));
+        assert_eq!(task_list([]), "");
+    }
+
+    #[test]
     fn spans_have_at_most_two_units() {
         for (millis, text) in [
             (0, "0 s"),
@@ -162,7 +270,8 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_command_a_terminal() {
-        assert_eq!(harmless("a\u{1b}[31mb\n"), "a\\u{1b}[31mb");
+        assert_eq!(harmless("a\u{1b}[31mb\u{1b}[0m \u{1b}[1;38;5;9mc\u{1b}[m\n"), "ab c");
+        assert_eq!(harmless("a\u{1b}[2Jb\u{1b}[31\n"), "a\\u{1b}[2Jb\\u{1b}[31");
         assert_eq!(harmless("a\nb"), "a b");
         assert_eq!(harmless("\u{202e}x"), "\\u{202e}x");
     }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Scratch, stderr};
+use common::{Scratch, stderr, wait_until};
 use serde_json::{Value, json};
 
 /// The result of a run, whatever its exit code.
@@ -261,4 +261,95 @@ flow:
     let odd = "flow: [{ name: a, run: 'echo {{ x }é' }]";
     let output = scratch.run(&["validate", &scratch.file("odd.yaml", odd)]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
+
+#[test]
+fn a_failure_stops_a_called_flow_as_it_would_stop_the_flow_alone() {
+    let scratch = Scratch::new("calls-stop");
+    scratch.file(
+        "child.yaml",
+        "
+flow:
+  - { name: push, run: 'while [ ! -e runs ]; do sleep 0.02; done; exit 1' }
+  - { name: long, run: 'touch runs; while [ ! -e stop ]; do sleep 0.02; done' }
+  - { name: next, depends_on: [long], run: touch next }
+  - { name: check, depends_on: [push], run: touch check }
+  - { name: tidy, depends_on: [long], always: true, run: touch tidy }
+",
+    );
+    let file = scratch.file("flow.yaml", "flow: [{ name: call, flow: child.yaml }]\n");
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("runs");
+    wait_until("the failure is stored", || {
+        scratch.json(&["show", "last"])["steps"]["call/push"]["state"] == "failed"
+    });
+    scratch.file("stop", "");
+    assert_eq!(running.output().status.code(), Some(1));
+    let result = scratch.json(&["show", "last"]);
+    let step = |name: &str| (&result["steps"][name]["state"], &result["steps"][name]["reason"]);
+    assert_eq!(step("call/next").0, "skipped");
+    assert_eq!(step("call/next").1, "`call/push` stopped the called flow");
+    assert_eq!(step("call/check").1, "`call/push` failed");
+    assert_eq!(step("call/tidy").0, "succeeded");
+    assert_eq!(step("call").0, "failed");
+    assert!(!scratch.path("next").exists() && !scratch.path("check").exists());
+}
+
+#[test]
+fn words_about_failure_count_inside_a_called_flow() {
+    let scratch = Scratch::new("calls-words");
+    scratch.file(
+        "child.yaml",
+        "
+runner: { on_error: continue }
+flow:
+  - { name: a, run: exit 1 }
+  - { name: b, depends_on: [a], run: touch b }
+  - { name: c, depends_on: [a], on_dependency_error: skip, run: touch c }
+",
+    );
+    let file = scratch.file("flow.yaml", "flow: [{ name: call, flow: child.yaml }]\n");
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    assert!(scratch.path("b").exists(), "the flow's own word is to go on");
+    assert!(!scratch.path("c").exists());
+}
+
+#[test]
+fn what_follows_the_run_obeys_its_words_about_failure_within_its_list() {
+    let scratch = Scratch::new("calls-hooks");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow: [{ name: a, run: exit 1 }]
+finally:
+  - { name: dump, run: exit 1 }
+  - { name: drop, depends_on: [dump], run: touch drop }
+  - { name: close, depends_on: [dump], on_dependency_error: continue, run: touch close }
+",
+    );
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    let result = scratch.json(&["show", "last"]);
+    assert_eq!(result["steps"]["drop"]["reason"], "`dump` failed");
+    assert!(scratch.path("close").exists() && !scratch.path("drop").exists());
+}
+
+#[test]
+fn an_element_that_fails_stops_the_run_at_once_unless_words_say_otherwise() {
+    let scratch = Scratch::new("calls-elements");
+    let flow = |words: &str| {
+        format!(
+            "
+runner: {{ max_workers: 1 }}
+flow:
+  - {{ name: each, foreach: [0, 1, 2], run: echo x >> ledger; exit 1{words} }}
+  - {{ name: other, run: 'true' }}
+"
+        )
+    };
+    for (words, count) in [("", 1), (", on_error: fail", 1), (", on_error: skip", 3)] {
+        let file = scratch.file("flow.yaml", &flow(words));
+        scratch.file("ledger", "");
+        scratch.run(&["run", &file]);
+        assert_eq!(scratch.read("ledger").lines().count(), count, "{words}");
+    }
 }

@@ -1039,7 +1039,7 @@ flow:
         explained["steps"][0]["why"].as_str().unwrap().to_owned()
     };
     assert!(why("slow").starts_with("its time was over in its only attempt"), "{}", why("slow"));
-    assert_eq!(why("never"), "its condition `when` did not hold");
+    assert!(why("never").starts_with("its condition did not hold"), "{}", why("never"));
     assert!(why("broken").contains("exit code 3"), "{}", why("broken"));
     assert_eq!(why("after"), "`broken` failed");
 }

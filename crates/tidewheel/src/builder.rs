@@ -58,6 +58,7 @@ pub struct Builder {
     notices: usize,
     adopt: Option<Arc<Repeat>>,
     reclaim: Option<Reclaim>,
+    paused: bool,
     runtime: Option<Handle>,
 }
 
@@ -91,6 +92,7 @@ impl Builder {
             notices: NOTICES_DEFAULT,
             adopt: None,
             reclaim: None,
+            paused: false,
             runtime: None,
         }
     }
@@ -201,6 +203,13 @@ impl Builder {
         self
     }
 
+    /// Starts nothing until [`Tidewheel::resume`]: for whoever wants to see or to end what is restored
+    /// before it goes on. It is not stored: the next owner of the store is not paused by it.
+    pub fn paused(mut self) -> Self {
+        self.paused = true;
+        self
+    }
+
     /// The runtime to run tasks on. Default: the one the wheel is started in.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
@@ -242,7 +251,9 @@ impl Builder {
         };
         let now = self.clock.now_exactly();
         let (reclaim, has_code) = (self.reclaim.take(), self.adopt.is_some());
-        let look = |snapshot: &Snapshot| {
+        let paused = self.paused;
+        let look = |snapshot: &mut Snapshot| {
+            snapshot.paused |= paused;
             let runs = snapshot.runs.len() + snapshot.submissions.len();
             let schedules = snapshot.schedules.len();
             if runs + schedules > 0 && !has_code {

@@ -127,6 +127,73 @@ fn attempts_that_were_retried_or_lost_are_known() {
     rig.turn(vec![Input::Event(Event::TimePassed)]);
 }
 
+/// Starts a run and ends all of it well; `build` takes so many turns.
+fn run_well(rig: &mut Rig, turns: u32) -> RunId {
+    let (run, starts) = start_run(rig, "ci");
+    for _ in 0..turns {
+        rig.turn(vec![Input::Event(Event::TimePassed)]);
+    }
+    let others = rig.end(&starts, || Outcome::Succeeded);
+    rig.end(&others, || Outcome::Succeeded);
+    run
+}
+
+#[test]
+fn times_are_those_of_the_last_successes_that_did_their_work() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let store = data.shard("default").unwrap();
+    let recorder = store.recorder();
+    let mut rig = Rig::open(store);
+    let reader = data.reader().unwrap();
+    run_well(&mut rig, 5);
+    let known = reader.durations("ci", 3).unwrap();
+    assert_eq!(known.keys().collect::<Vec<_>>(), ["build", "lint", "test"]);
+    assert!(known["build"] > known["test"]);
+    for _ in 0..2 {
+        let (run, starts) = start_run(&mut rig, "ci");
+        recorder.record(AttemptRecord {
+            task: TaskId { run, index: 0 },
+            attempt: 1,
+            outcome: Some(String::from("cached")),
+            ..AttemptRecord::default()
+        });
+        let others = rig.end(&starts, || Outcome::Succeeded);
+        rig.end(&others, || Outcome::Succeeded);
+    }
+    assert_eq!(reader.durations("ci", 3).unwrap()["build"], known["build"]);
+    // Failures teach nothing, and make nothing forgotten.
+    for _ in 0..4 {
+        let (_, starts) = start_run(&mut rig, "ci");
+        let permanent = Failure { permanent: true, ..Failure::default() };
+        rig.end(&starts, || Outcome::Failed(Box::new(permanent.clone())));
+    }
+    assert_eq!(reader.durations("ci", 3).unwrap(), known);
+}
+
+#[test]
+fn a_run_began_when_its_first_attempt_did() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, starts) = start_run(&mut rig, "ci");
+    rig.end(&starts, failure);
+    let mut starts = Vec::new();
+    for _ in 0..10_000 {
+        starts.extend(rig.turn(vec![Input::Event(Event::TimePassed)]));
+        if !starts.is_empty() {
+            break;
+        }
+    }
+    let others = rig.end(&starts, || Outcome::Succeeded);
+    rig.end(&others, || Outcome::Succeeded);
+    let reader = data.reader().unwrap();
+    let first = reader.attempts(TaskId { run, index: 0 }).unwrap()[0].started_at;
+    let summary = reader.run(run).unwrap().unwrap().summary;
+    assert_eq!(summary.state, TaskState::Succeeded);
+    assert_eq!((summary.started_at, first.is_some()), (first, true));
+}
+
 /// A task may look for something for days; only how often it did is kept.
 #[test]
 fn a_task_that_waits_long_leaves_no_trail() {

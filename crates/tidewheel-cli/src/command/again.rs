@@ -11,11 +11,12 @@ use tidewheel::flow::{
 };
 use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
-use tidewheel::{RunId, TaskState};
+use tidewheel::{RunId, TaskState, wall_clock};
 
 use crate::cli::Format;
 use crate::command::run::{
-    RunArgs, attempts_max, expectations, finish, level, start, status_port, watch,
+    RunArgs, attempts_max, check_output, expectations, finish, level, near_step, start,
+    status_port, watch,
 };
 use crate::command::runs;
 use crate::data::{DataArgs, folder_error};
@@ -25,7 +26,7 @@ use crate::session::{
     Beginning, RunResultView, Session, SessionOptions, Takeover, find_run, flow_of, params_again,
     report_problems, result_of,
 };
-use crate::text::{difference, harmless, short_id};
+use crate::text::{difference, harmless, short_id, task_list};
 use crate::ui::Ui;
 
 /// Run again what did not succeed in a run
@@ -97,12 +98,12 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
         from: args.from.clone(),
         skip: args.skip.iter().cloned().collect(),
     };
-    let again = past.again(&flow, &with).map_err(|error| refused(&error, id))?;
-    if ui.format(Format::Human) == Format::Human && !how.quiet || args.dry_run {
-        preview(ui, id, &again)?;
-    }
+    let again = past.again(&flow, &with).map_err(|error| refused(&error, &flow, id))?;
     if args.dry_run {
-        return Ok(0);
+        return preview(ui, id, &again).map(|()| 0);
+    }
+    if ui.format(Format::Human) == Format::Human && !how.quiet {
+        ui.note(&preview_text(&again));
     }
     order.again = Some(id.to_string());
     order.reused = again.reused;
@@ -131,13 +132,15 @@ fn check_ended(view: &RunResultView) -> Result<(), CommandError> {
     let error = CommandError::new(ErrorKind::Conflict, anyhow!("run {id} has not ended"));
     Err(match view.is_abandoned {
         true => error
-            .hint(format!("resume it, or cancel it first: tidewheel resume {short}"))
-            .hint("an interrupted run is cancelled when it is resumed"),
-        false => error.hint("cancel it first, or wait until it has ended"),
+            .hint(format!("its process died: tidewheel resume {short}  goes on with it"))
+            .hint(format!("or tidewheel cancel {short}  ends it on the spot; then retry works")),
+        false => {
+            error.hint(format!("wait until it has ended, or end it: tidewheel cancel {short}"))
+        }
     })
 }
 
-fn refused(error: &AgainError, run: RunId) -> CommandError {
+fn refused(error: &AgainError, flow: &Flow, run: RunId) -> CommandError {
     let said = anyhow!("{}", harmless(&error.to_string()));
     match error {
         AgainError::NotInPart { step } => {
@@ -152,6 +155,13 @@ fn refused(error: &AgainError, run: RunId) -> CommandError {
                 ))
                 .hint(format!("if it did: tidewheel retry {run} --skip {step}"))
         }
+        AgainError::NoStep { step } => {
+            let error = CommandError::new(ErrorKind::NotFound, said);
+            match near_step(flow, step) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        }
         _ => CommandError::usage(said),
     }
 }
@@ -163,12 +173,13 @@ fn preview(ui: &Ui, run: RunId, again: &Again) -> Result<(), CommandError> {
         let value = json!({ "run_id": id, "run_again": again.run_again, "reused": reused });
         return ui.print(&value.to_string());
     }
-    let names = |names: &mut dyn Iterator<Item = &String>| {
-        names.map(|name| harmless(name)).collect::<Vec<_>>().join(", ")
-    };
-    ui.note(&format!("run again: {}", names(&mut again.run_again.iter())));
-    ui.note(&format!("reused:    {}", names(&mut again.reused.keys())));
-    Ok(())
+    ui.print(&preview_text(again))
+}
+
+fn preview_text(again: &Again) -> String {
+    let run_again = task_list(again.run_again.iter().map(String::as_str));
+    let reused = task_list(again.reused.keys().map(String::as_str));
+    format!("run again: {run_again}\nreused:    {reused}")
 }
 
 /// Go on with a run
@@ -182,9 +193,9 @@ Examples:
   tidewheel resume 3f9a --max-workers 2
 
 The flow goes on as its files were when it was started. If they have changed since, nothing is done
-and the difference is shown: --as-started goes on all the same, `tidewheel retry --new-files` makes a
-new run of the new files. Unless --max-workers says otherwise, as many steps run at once as when it was
-started. Exit codes and the result are those of `tidewheel run`.")]
+and the difference is shown: --as-started goes on all the same; `tidewheel cancel`, then
+`tidewheel retry --new-files`, makes a new run of the new files. Unless --max-workers says otherwise, as
+many steps run at once as when it was started. Exit codes and the result are those of `tidewheel run`.")]
 pub(crate) struct ResumeArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -217,7 +228,7 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
     }
     let order = flow_of(&view.detail)?;
     if !args.as_started {
-        check_unchanged(&order)?;
+        check_unchanged(&order, id)?;
     }
     let flow = order.flow().map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
     // What settings say is for new runs.
@@ -250,6 +261,7 @@ fn take_over(
     let shard = detail.summary.shard.clone().unwrap_or_default();
     let options = SessionOptions::new(ui, workers);
     let port = status_port(how)?;
+    check_output(how)?;
     // Without its secrets a run that is taken over would only fail.
     Secrets::fetch(flow).map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
     // Whoever paused it wants it to go on now. Commands are followed in their order, so that one to
@@ -258,10 +270,12 @@ fn take_over(
         Ok(()) | Err(FolderError::AlreadyEnded { .. }) => {}
         Err(error) => return Err(folder_error(error, folder.path())),
     }
+    let since = wall_clock();
     let session = Session::open(folder.clone(), &Takeover::Shard(shard), options)?;
+    // What was started before is said by the attempts themselves.
+    let notices = session.wheel.notices();
     session.prepare(flow);
     let expected = expectations(folder, &flow.name)?;
-    let notices = session.wheel.notices();
     let mut is_watched = true;
     let ending = match session.wheel.find_run(id) {
         Some(run) => {
@@ -269,6 +283,7 @@ fn take_over(
             run.resume();
             let ended = detail.tasks.iter().filter(|task| task.state.is_terminal());
             let beginning = Beginning {
+                since,
                 level: level(how, ui),
                 workers,
                 flow: flow.name.clone(),
@@ -294,7 +309,7 @@ fn take_over(
 }
 
 /// Refuses to go on when the files are not what they were.
-fn check_unchanged(order: &FlowOrder) -> Result<(), CommandError> {
+fn check_unchanged(order: &FlowOrder, run: RunId) -> Result<(), CommandError> {
     let mut changes = String::new();
     for (path, before) in &order.texts {
         let now = std::fs::read_to_string(order.base.join(path)).ok();
@@ -312,11 +327,15 @@ fn check_unchanged(order: &FlowOrder) -> Result<(), CommandError> {
     if changes.is_empty() {
         return Ok(());
     }
+    let short = short_id(run);
     let error = anyhow!("the flow has changed since the run was started");
     Err(CommandError::new(ErrorKind::Refused, error)
         .excerpt(changes)
-        .hint("--as-started goes on with the files as they were")
-        .hint("or end it with `tidewheel cancel`, and make a new run of the files as they are"))
+        .hint(format!("tidewheel resume {short} --as-started  goes on with the files as they were"))
+        .hint(format!(
+            "tidewheel cancel {short}, then tidewheel retry {short} --new-files  makes a new run of \
+             the files as they are"
+        )))
 }
 
 fn say(ui: &Ui, id: RunId, what: &str) -> Result<(), CommandError> {

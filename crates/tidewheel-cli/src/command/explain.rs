@@ -1,5 +1,7 @@
 //! `tidewheel explain`: why a step is where it is, and what must happen next.
 
+use std::collections::HashMap;
+
 use serde_json::{Value as Json, json};
 use tidewheel::flow::{Scene, Why};
 use tidewheel::store::TaskSummary;
@@ -8,7 +10,7 @@ use tidewheel::{Reason, TaskState};
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
-use crate::session::{RunResultView, find_run, reason_words, result_of, task_of, task_state};
+use crate::session::{RunResultView, StepView, find_run, result_of, task_of, task_state};
 use crate::text::{ago, harmless, short_id, until};
 use crate::ui::Ui;
 
@@ -19,7 +21,7 @@ Examples:
   tidewheel explain last
   tidewheel explain 3f9a deploy
 
-With --format json it prints { run_id, steps: [ { step, state, why, waits_for } ] }.")]
+With --format json it prints { run_id, steps: [ { step, state, tolerated, why, waits_for } ] }.")]
 pub(crate) struct Args {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -44,6 +46,12 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
             tasks.filter(|task| task.state != TaskState::Succeeded).collect()
         }
     };
+    let views = view.listed();
+    let about: HashMap<u32, &StepView<'_>> =
+        views.iter().map(|step| (step.task.index, step)).collect();
+    let timeout = |task: &TaskSummary| about.get(&task.index)?.timeout.as_deref();
+    let is_tolerated =
+        |task: &TaskSummary| about.get(&task.index).is_some_and(|step| step.is_tolerated);
     if ui.format(Format::Human) == Format::Json {
         let steps: Vec<Json> = tasks
             .iter()
@@ -51,7 +59,8 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
                 json!({
                     "step": task.name,
                     "state": task_state(task.state),
-                    "why": words(&view, task, &scene.why(task)),
+                    "tolerated": is_tolerated(task),
+                    "why": words(&view, task, &scene.why(task), timeout(task)),
                     "waits_for": scene.needs(task),
                 })
             })
@@ -71,14 +80,16 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     }
     for task in tasks {
         let (name, state) = (harmless(&task.name), task_state(task.state));
-        lines.push(format!("{name} is {state}: {}", words(&view, task, &scene.why(task))));
+        let note = if is_tolerated(task) { ", tolerated" } else { "" };
+        let why = words(&view, task, &scene.why(task), timeout(task));
+        lines.push(format!("{name} is {state}{note}: {why}"));
     }
     ui.print(&lines.join("\n"))?;
     Ok(0)
 }
 
 /// Why a task is where it is, for people.
-fn words(view: &RunResultView, task: &TaskSummary, why: &Why) -> String {
+fn words(view: &RunResultView, task: &TaskSummary, why: &Why, timeout: Option<&str>) -> String {
     let later = |at: &Option<_>| at.map_or_else(|| "later".to_owned(), until);
     match why {
         Why::Interrupted => "nobody runs the run".to_owned(),
@@ -119,7 +130,7 @@ fn words(view: &RunResultView, task: &TaskSummary, why: &Why) -> String {
         }
         Why::Stopping => "it was told to stop".to_owned(),
         Why::Done => "it is done".to_owned(),
-        Why::Ended { reason, error } => ended(view, task, *reason, error.as_deref()),
+        Why::Ended { reason, error } => ended(view, task, *reason, timeout.or(error.as_deref())),
         _ => "no reason is known".to_owned(),
     }
 }
@@ -138,8 +149,10 @@ fn ended(view: &RunResultView, task: &TaskSummary, reason: Reason, error: Option
         Reason::RunTimeout => Some(format!("the time of the run was over {tries}")),
         Reason::Requested => Some(format!("somebody cancelled it or the run {tries}")),
         Reason::ShutDown => Some(format!("the process that ran it was stopped {tries}")),
-        Reason::Condition => Some("its condition `when` did not hold".to_owned()),
-        _ => reason_words(task, &view.detail.tasks),
+        Reason::Condition if view.reason(task).as_deref() == Some("condition") => Some(
+            "its condition did not hold: that of its `when`, or of the list it is in".to_owned(),
+        ),
+        _ => view.reason(task),
     };
     match (what, error) {
         (None, None) => "no reason is known".to_owned(),

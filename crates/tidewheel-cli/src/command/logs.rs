@@ -16,7 +16,9 @@ use tidewheel::{RunId, TaskId, TaskState};
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
-use crate::session::{LogTail, STREAMS, find_run, flow_of, log_path, task_of, task_state};
+use crate::session::{
+    LogTail, STREAMS, find_run, flow_of, log_path, task_of, task_state, timeout_words, words_of,
+};
 use crate::text::{harmless, short_id};
 use crate::ui::Ui;
 
@@ -158,11 +160,8 @@ impl Logs<'_> {
         for task in self.tasks(detail) {
             logs.extend(self.files(task));
             let newest = results.get(&task.index).and_then(|result| result.newest.as_ref());
-            let is_wanted = |record: &&AttemptRecord| {
-                self.attempt.is_none_or(|attempt| attempt == record.attempt)
-            };
             if self.kind(task) == Some("http")
-                && let Some(record) = newest.filter(is_wanted)
+                && let Some(record) = self.record(task, newest)
             {
                 requests.push(json!({
                     "step": task.name,
@@ -177,6 +176,24 @@ impl Logs<'_> {
         let id = self.run.to_string();
         ui.print(&json!({ "run_id": id, "logs": logs, "requests": requests }).to_string())?;
         Ok(0)
+    }
+
+    /// What is known of the attempt that was asked for, else of the newest. What ended it may have left
+    /// nothing but that: a limit of time, somebody who cancelled it.
+    fn record(&self, task: &TaskSummary, newest: Option<&AttemptRecord>) -> Option<AttemptRecord> {
+        let attempt = self.attempt.unwrap_or(task.attempts);
+        if let Some(record) = newest.filter(|record| record.attempt == attempt) {
+            return Some(record.clone());
+        }
+        let is_last = attempt > 0 && attempt == task.attempts && task.state.is_terminal();
+        if !is_last || task.state == TaskState::Succeeded {
+            return None;
+        }
+        let step = self.flow.as_ref().and_then(|flow| flow.step_of_task(&task.name));
+        let error = timeout_words(task.reason, step.as_deref())
+            .or_else(|| task.error.clone())
+            .or_else(|| words_of(task.reason, |_| "another step".to_owned()));
+        Some(AttemptRecord { attempt, error, ..AttemptRecord::default() })
     }
 
     /// The files that there are of a task.
@@ -226,9 +243,9 @@ impl<'a> Shown<'a> {
         let mut results = None;
         for task in self.logs.tasks(detail) {
             self.open(task);
-            self.write_new(task)?;
             // While it is followed, there may be more of it.
             let is_final = task.state.is_terminal() || !self.is_followed;
+            self.write_new(task, is_final)?;
             if !is_final || !self.told.insert(task.index) {
                 continue;
             }
@@ -255,7 +272,8 @@ impl<'a> Shown<'a> {
         }));
     }
 
-    fn write_new(&mut self, task: &TaskSummary) -> Result<(), CommandError> {
+    /// What has no line end is written when nothing more can come.
+    fn write_new(&mut self, task: &TaskSummary, is_final: bool) -> Result<(), CommandError> {
         for Tail { step, stream, file, .. } in self.tails.get_mut(&task.index).into_iter().flatten()
         {
             if self.logs.wanted.is_some() {
@@ -266,14 +284,17 @@ impl<'a> Shown<'a> {
                 let text: String = lines.iter().map(|line| format!("{step} | {line}\n")).collect();
                 write(stream, &text)?;
             }
+            if let Some(line) = is_final.then(|| file.rest()).flatten() {
+                write(stream, &format!("{step} | {line}\n"))?;
+            }
         }
         Ok(())
     }
 
     /// Says how a request was answered, and why one step that was asked for wrote nothing.
     fn tell(&self, task: &TaskSummary, record: Option<&AttemptRecord>) -> Result<(), CommandError> {
-        let attempt = self.logs.attempt.unwrap_or(task.attempts);
-        let record = record.filter(|record| record.attempt == attempt);
+        let record = self.logs.record(task, record);
+        let record = record.as_ref();
         let kind = self.logs.kind(task);
         let answered = record.filter(|_| kind == Some("http"));
         let mark = match self.logs.wanted {
@@ -332,9 +353,22 @@ fn why_silent(
 /// How a request was answered, each line with the stream it belongs to.
 fn request_lines(record: &AttemptRecord) -> Vec<(&'static str, String)> {
     let status = record.code.map(|status| ("err", format!("status {status}")));
-    let error = record.error.as_ref().map(|error| ("err", harmless(error)));
+    let error = record.error.as_deref().map(|error| {
+        let first = record.tail.as_deref().and_then(|answer| answer.trim_start().lines().next());
+        ("err", harmless(without_excerpt(error, first.unwrap_or_default())))
+    });
     let answer = record.tail.iter().flat_map(|answer| answer.lines());
     status.into_iter().chain(error).chain(answer.map(|line| ("out", harmless(line)))).collect()
+}
+
+/// An error without the beginning of the answer, which is shown below it.
+fn without_excerpt<'a>(error: &'a str, first: &str) -> &'a str {
+    let is_excerpt = |place: usize| {
+        let rest = &error[place + 2..];
+        !rest.is_empty() && first.starts_with(rest)
+    };
+    let mut places = error.match_indices(": ").map(|(place, _)| place);
+    places.find(|place| is_excerpt(*place)).map_or(error, |place| &error[..place])
 }
 
 fn write_bytes(stream: &str, file: &mut LogTail) -> Result<(), CommandError> {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use tidewheel::flow::{Flow, FlowOrder};
 use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
-use tidewheel::{Run, TaskId, TaskState};
+use tidewheel::{Run, TaskId, TaskState, wall_clock};
 
 use tidewheel::flow::nearest;
 
@@ -18,19 +18,19 @@ use crate::command::plan;
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
 use crate::live::Level;
-use crate::output::write_atomically;
+use crate::output::{check_writable, write_atomically};
 use crate::session::{
     Beginning, Ending, RunResultView, STREAMS, Session, SessionOptions, StepView, StoredStatus,
     Takeover, Watch, find_run, load_files, log_path, params_of, result_of,
 };
 use crate::status::{StatusPort, StatusServer};
-use crate::text::short_id;
+use crate::text::{harmless, quoted, short_id};
 use crate::ui::Ui;
 
 /// Steps at once where nobody says otherwise.
 const WORKERS_DEFAULT: u32 = 4;
-/// Past runs that say how long steps take.
-pub(crate) const PAST_RUNS: u32 = 3;
+/// How many times of a step say how long it takes.
+pub(crate) const SAMPLES: usize = 3;
 /// How many runs it is looked through for outputs of steps that are not run.
 const REUSED_RUNS: usize = 20;
 /// How far back for runs of the same files.
@@ -196,15 +196,17 @@ pub(crate) fn start(
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
     let port = status_port(how)?;
+    check_output(how)?;
     let options = SessionOptions::new(ui, order.max_workers);
     let session = Session::open(folder.clone(), &Takeover::Fresh, options)?;
     session.prepare(flow);
     let expected = expectations(folder, &flow.name)?;
     // Asked for first, so that nothing is missed.
-    let notices = session.wheel.notices();
+    let (notices, since) = (session.wheel.notices(), wall_clock());
     let started = session.host.start(&session.wheel, flow, order, &expected);
     let run = started.map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
     let beginning = Beginning {
+        since,
         level: level(how, ui),
         workers: order.max_workers,
         flow: flow.name.clone(),
@@ -258,6 +260,11 @@ pub(crate) fn status_port(how: &RunArgs) -> Result<Option<StatusPort>, CommandEr
     })
 }
 
+/// Makes sure that the result can be written, before anything is started.
+pub(crate) fn check_output(how: &RunArgs) -> Result<(), CommandError> {
+    how.output.as_deref().map_or(Ok(()), check_writable)
+}
+
 /// Writes what the run came to, and gives the exit code.
 pub(crate) fn finish(
     ui: &Ui,
@@ -270,7 +277,8 @@ pub(crate) fn finish(
     let detail = find_run(folder, &reader, id)?;
     let view = result_of(folder, &reader, detail)?;
     if let Some(path) = &how.output {
-        write_atomically(path, &format!("{}\n", pretty(&view, how)?))?;
+        let written = write_atomically(path, &format!("{}\n", pretty(&view, how)?));
+        written.map_err(|error| not_written(error, &view))?;
     } else if ui.format(Format::Human) == Format::Json {
         unless_left(match how.outputs {
             true => ui.print_json(&view.outputs()),
@@ -283,6 +291,18 @@ pub(crate) fn finish(
         advise(ui, &view, &folder.logs_dir());
     }
     Ok(ending.exit_code(view.exit_code()))
+}
+
+/// The work is done, whatever became of the file.
+fn not_written(error: CommandError, view: &RunResultView) -> CommandError {
+    let kind = match view.exit_code() {
+        0 => ErrorKind::Conflict,
+        _ => ErrorKind::Failed,
+    };
+    let (id, state) = (view.detail.summary.id, view.state());
+    let error = error.error.context(format!("run {id} has ended: {state}; its result is lost"));
+    CommandError::new(kind, error)
+        .hint(format!("tidewheel show {} --format json  prints it", short_id(id)))
 }
 
 /// What was asked for of the result, for programs and people.
@@ -331,11 +351,6 @@ fn advise(ui: &Ui, view: &RunResultView, logs: &Path) {
     }
 }
 
-fn quoted(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{name}'") }
-}
-
 pub(crate) fn workers_of(said: Option<u32>, flow: &Flow) -> u32 {
     said.or(flow.runner.max_workers).unwrap_or(WORKERS_DEFAULT)
 }
@@ -356,7 +371,7 @@ pub(crate) fn expectations(
     flow: &str,
 ) -> Result<BTreeMap<String, std::time::Duration>, CommandError> {
     let failed = |error| folder_error(error, folder.path());
-    folder.reader().map_err(failed)?.durations(flow, PAST_RUNS).map_err(failed)
+    folder.reader().map_err(failed)?.durations(flow, SAMPLES).map_err(failed)
 }
 
 pub(crate) fn attempts_max(flow: &Flow) -> HashMap<String, u32> {
@@ -393,10 +408,20 @@ fn check_step(flow: &Flow, name: &str) -> Result<(), CommandError> {
         return Ok(());
     }
     let error = CommandError::usage(anyhow!("the flow has no step `{name}`"));
-    Err(match nearest(name, flow.steps.iter().map(|step| step.name.as_str())) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
+    Err(match near_step(flow, name) {
+        Some(hint) => error.hint(hint),
         None => error,
     })
+}
+
+/// What somebody may have meant who named a step that the flow does not have.
+pub(crate) fn near_step(flow: &Flow, name: &str) -> Option<String> {
+    let step = name.split(['[', '/']).next().unwrap_or_default();
+    if step != name && flow.step(step).is_some() {
+        return Some(format!("`{}` is a part of step `{step}`: name the step", harmless(name)));
+    }
+    let near = nearest(name, flow.steps.iter().map(|step| step.name.as_str()))?;
+    Some(format!("did you mean `{near}`?"))
 }
 
 /// What steps that are not chosen left in the newest run of the same files in which they succeeded.

@@ -7,9 +7,7 @@ use tidewheel::store::{RunFilter, RunKind, RunSummary};
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
-use crate::session::{
-    RunResultView, StepView, find_run, reason_words, result_of, run_state, task_state,
-};
+use crate::session::{RunResultView, StepView, find_run, result_of, run_state, task_state};
 use crate::text::{Table, ago, harmless, short_id, span};
 use crate::ui::Ui;
 
@@ -168,12 +166,12 @@ pub(crate) fn text(view: &RunResultView) -> String {
     lines.push(format!("started {}{}", ago(summary.accepted_at), took.unwrap_or_default()));
     lines.push(String::new());
     let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);
-    for StepView { task, attempts, is_tolerated } in view.listed() {
+    for StepView { task, attempts, is_tolerated, timeout } in view.listed() {
         let took = match (task.started_at, task.at) {
             (Some(from), Some(to)) if task.state.is_terminal() => span(to.since(from)),
             _ => "-".to_owned(),
         };
-        let why = match (&task.error, reason_words(task, &view.detail.tasks)) {
+        let why = match (timeout.as_ref().or(task.error.as_ref()), view.reason(task)) {
             (Some(error), _) if task.state != TaskState::Succeeded => harmless(error),
             (_, Some(reason)) => harmless(&reason),
             _ => String::new(),

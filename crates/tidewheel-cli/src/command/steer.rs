@@ -115,17 +115,16 @@ fn send(
     let reader = folder.reader().map_err(failed)?;
     let detail = find_run(&folder, &reader, run)?;
     let id = detail.summary.id;
-    folder.send(id, command).map_err(failed)?;
     let shard = detail.summary.shard.unwrap_or_default();
-    let is_abandoned = folder.is_left(&shard).map_err(failed)?;
-    match ui.format(Format::Human) {
-        Format::Human if is_abandoned => {
-            ui.print(&format!("{id}: will be {what} when it is resumed"))?;
-            ui.note(&format!("hint: nobody runs it; tidewheel resume {}", short_id(id)));
-        }
-        _ => return said(ui, id, what),
+    if detail.summary.is_live && folder.is_left(&shard).map_err(failed)? {
+        let error = anyhow!("run {id} does not run: its process died");
+        let short = short_id(id);
+        return Err(CommandError::new(ErrorKind::Conflict, error)
+            .hint(format!("tidewheel resume {short}  goes on with it"))
+            .hint(format!("tidewheel cancel {short}  ends it")));
     }
-    Ok(0)
+    folder.send(id, command).map_err(failed)?;
+    said(ui, id, what)
 }
 
 /// Answer a step that waits for approval

@@ -14,12 +14,14 @@ use crate::ui::Ui;
 /// Check flow files, and run nothing
 ///
 /// Reports every problem at once, with its place in the file and what to do about it. Several files
-/// are merged from left to right, as `tidewheel run` does.
+/// are merged from left to right into one flow, as `tidewheel run` does; flows of their own are checked
+/// one by one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   tidewheel validate flow.yaml
   tidewheel validate base.yaml production.yaml --format json
+  for file in flows/*.yaml; do tidewheel validate \"$file\"; done
 
 With --format json it prints { valid, flow, steps, problems: [{ file, line, column, severity, code,
 message, hint }] }. Exit code 3 if the flow cannot be run.")]
@@ -51,7 +53,12 @@ pub(crate) fn validate(ui: &Ui, args: &ValidateArgs) -> Result<u8, CommandError>
     }
     report_problems(ui, &loaded)?;
     if is_valid {
-        let name = harmless(&name.unwrap_or_default());
+        let mut name = harmless(&name.unwrap_or_default());
+        if args.files.len() > 1 {
+            let files: Vec<String> =
+                args.files.iter().map(|file| harmless(&file.to_string_lossy())).collect();
+            name = format!("{} as one flow, {name}", files.join(", "));
+        }
         ui.print(&format!("{name}: {}, no errors", count(steps, "step")))?;
     }
     Ok(if is_valid { 0 } else { 3 })

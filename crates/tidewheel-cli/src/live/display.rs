@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use tidewheel::Timestamp;
+
 use super::eta::eta;
 use super::event::Event;
 use super::keys::{Decoder, Key};
@@ -39,6 +41,8 @@ const ESCAPE: Duration = Duration::from_millis(50);
 pub(crate) struct Options {
     /// When the run began.
     pub started: Instant,
+    /// The same on the wall clock.
+    pub since: Timestamp,
     /// How many steps run at once, for the time left.
     pub workers: usize,
     /// How much is said. Only [`Level::Normal`] gets a live view.
@@ -49,7 +53,7 @@ pub(crate) struct Options {
 /// cursor's old place stands how the run went.
 #[derive(Debug)]
 pub(crate) struct Display {
-    started: Instant,
+    since: Timestamp,
     kind: Kind,
 }
 
@@ -74,16 +78,25 @@ impl Display {
             Some(live) => Kind::Live(live),
             None => Kind::Plain(Box::new(Mutex::new(Plain::new(options.level))), look),
         };
-        Self { started: options.started, kind }
+        Self { since: options.since, kind }
     }
 
-    /// Tells what happened just now.
-    pub fn tell(&self, event: Event) {
-        let now = self.started.elapsed();
+    /// Whether what steps write is shown at all.
+    pub fn shows_output(&self) -> bool {
+        match &self.kind {
+            Kind::Live(_) => true,
+            Kind::Plain(plain, _) => {
+                plain.lock().unwrap_or_else(PoisonError::into_inner).shows_output()
+            }
+        }
+    }
+
+    /// Tells what happened, and when since the run began.
+    pub fn tell(&self, now: Duration, event: Event) {
         match &self.kind {
             Kind::Live(live) => live.tell(now, event),
             Kind::Plain(plain, look) => {
-                let clock = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
+                let clock = clock(self.since.after(now));
                 let mut plain = plain.lock().unwrap_or_else(PoisonError::into_inner);
                 let lines = plain.tell(now, &clock, event);
                 let paint = |line: &Line| line.paint(look.is_colourful, look.is_unicode) + "\n";
@@ -93,6 +106,12 @@ impl Display {
             }
         }
     }
+}
+
+/// The time of day.
+fn clock(at: Timestamp) -> String {
+    let at = jiff::Timestamp::from_microsecond(at.as_micros()).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
 /// The thread that draws, seen from outside.

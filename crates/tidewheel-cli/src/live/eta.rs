@@ -112,7 +112,7 @@ mod tests {
 
     fn end(step: usize, state: EndState) -> Event {
         let (reason, error, tail, is_tolerated) = (None, None, Vec::new(), false);
-        Event::StepEnded { step, state, reason, error, tail, is_tolerated }
+        Event::StepEnded { step, state, reason, error, tail, is_tolerated, is_late: false }
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(crate) enum Event {
         step: usize,
         /// A phrase that follows the step's name: "waits for limit `gpu`".
         why: String,
+        /// What somebody can say so that it goes on, if it waits for that.
+        answer: Option<String>,
     },
     /// An attempt began.
     StepStarted {
@@ -59,6 +61,8 @@ pub(crate) enum Event {
         tail: Vec<String>,
         /// The run is not failed by this.
         is_tolerated: bool,
+        /// When it ended is not known: it is told later than it happened.
+        is_late: bool,
     },
     /// A step wrote a line.
     StepOutput {

@@ -123,18 +123,19 @@ impl Model {
         match event {
             Event::RunStarted { run_id, flow, steps } => self.start(&run_id, &flow, steps),
             Event::StepAdded(info) => self.add_all(vec![info]),
-            Event::StepWaiting { step, why } => self.explain(step, &why),
+            Event::StepWaiting { step, why, .. } => self.explain(step, &why),
             Event::StepStarted { step, attempt } => self.begin(step, attempt, now),
             Event::StepRetrying { step, attempt, at, error } => {
                 self.delay(step, attempt, at, &error);
             }
-            Event::StepEnded { step, state, reason, error, tail, is_tolerated } => {
+            Event::StepEnded { step, state, reason, error, tail, is_tolerated, is_late } => {
                 let clean = |text: Option<String>| {
                     text.map(|text| text::sentence(&text)).unwrap_or_default()
                 };
                 let skipped = tail.len().saturating_sub(TAIL_MAX);
                 let tail = tail.iter().skip(skipped).map(|line| text::output(line)).collect();
                 let (reason, error) = (clean(reason), clean(error));
+                let now = (!is_late).then_some(now);
                 self.end(step, state, now, End { reason, error, tail, is_tolerated });
             }
             Event::StepOutput { step, line } => self.write(step, &line),
@@ -261,10 +262,10 @@ impl Model {
         }
     }
 
-    fn end(&mut self, index: usize, state: EndState, now: Duration, end: End) {
+    fn end(&mut self, index: usize, state: EndState, now: Option<Duration>, end: End) {
         let Some(step) = self.steps.get_mut(index) else { return };
         if let Status::Running { since } = step.status {
-            step.took = Some(now.saturating_sub(since));
+            step.took = now.map(|now| now.saturating_sub(since));
         }
         step.why = String::new();
         step.end = (end != End::default()).then(|| Box::new(end));

@@ -39,6 +39,11 @@ impl Plain {
         Self { model: Model::default(), level }
     }
 
+    /// Whether what steps write is part of it.
+    pub fn shows_output(&self) -> bool {
+        self.level >= Level::Verbose
+    }
+
     /// Takes in what happened at `now`, which is `clock` to people, and gives the lines for it.
     pub fn tell(&mut self, now: Duration, clock: &str, event: Event) -> Vec<Line> {
         let (needed, word, tone) = kind(&event);
@@ -74,8 +79,12 @@ impl Plain {
             Event::StepAdded(_) => {
                 self.model.steps.last().map(|step| step.name.clone()).unwrap_or_default()
             }
-            Event::StepWaiting { step, .. } => {
-                format!("{}: {}", self.name(*step), self.model.steps[*step].why)
+            Event::StepWaiting { step, answer, .. } => {
+                let waits = format!("{}: {}", self.name(*step), self.model.steps[*step].why);
+                match answer {
+                    Some(answer) => format!("{waits}: say `{}`", text::name(answer)),
+                    None => waits,
+                }
             }
             Event::StepStarted { step, .. } => self.started(*step),
             Event::StepRetrying { step, at, .. } => self.retrying(*step, at.saturating_sub(now)),
@@ -155,6 +164,8 @@ fn kind(event: &Event) -> (Level, &'static str, Tone) {
     match event {
         Event::RunStarted { .. } => (Level::Normal, "run", Tone::Strong),
         Event::StepAdded(_) => (Level::Verbose, "added", Tone::Plain),
+        // Nothing goes on until somebody knows.
+        Event::StepWaiting { answer: Some(_), .. } => (Level::Normal, "waiting", Tone::Doubtful),
         Event::StepWaiting { .. } => (Level::Verbose, "waiting", Tone::Plain),
         Event::StepStarted { .. } => (Level::Normal, "started", Tone::Active),
         Event::StepRetrying { .. } => (Level::Normal, "failed", Tone::Doubtful),

@@ -154,8 +154,10 @@ pub(super) fn detail(model: &Model, step: &Step, now: Duration) -> String {
     let attempt = attempt(step, step.attempt);
     match step.status {
         Status::Running { .. } => {
+            // How long somebody takes to answer is not known from before.
             let expected = step
                 .expected
+                .filter(|_| step.why.is_empty())
                 .map(|expected| format!("of about {}", text::about(rounded(expected))));
             joined([step.why.clone(), expected.unwrap_or_default(), attempt])
         }

@@ -77,12 +77,17 @@ fn verdict(model: &Model, width: usize, now: Duration, signs: &Signs) -> Line {
 
 /// "38 succeeded, 1 failed, 1 skipped".
 pub(super) fn counts(model: &Model) -> String {
+    let tolerated = model.failed.iter().filter(|&&step| model.steps[step].is_tolerated()).count();
     let ended = EndState::ALL.map(|state| (state.word(), model.count(state)));
     let open = model.steps.len() - model.ended_count();
     let all = ended.into_iter().chain([("not ended", open)]);
     let some: Vec<String> = all
         .filter(|(_, count)| *count > 0)
-        .map(|(word, count)| format!("{count} {word}"))
+        .map(|(word, count)| match word {
+            "failed" if tolerated == count => format!("{count} failed (tolerated)"),
+            "failed" if tolerated > 0 => format!("{count} failed ({tolerated} tolerated)"),
+            _ => format!("{count} {word}"),
+        })
         .collect();
     if some.is_empty() { "no steps".to_owned() } else { some.join(", ") }
 }

@@ -31,9 +31,13 @@ fn started(step: usize, attempt: u32) -> Event {
     Event::StepStarted { step, attempt }
 }
 
+fn waiting(step: usize, why: &str) -> Event {
+    Event::StepWaiting { step, why: why.to_owned(), answer: None }
+}
+
 fn ended(step: usize, state: EndState) -> Event {
     let (reason, error, tail, is_tolerated) = (None, None, Vec::new(), false);
-    Event::StepEnded { step, state, reason, error, tail, is_tolerated }
+    Event::StepEnded { step, state, reason, error, tail, is_tolerated, is_late: false }
 }
 
 fn failed(step: usize, lines: usize) -> Event {
@@ -41,7 +45,7 @@ fn failed(step: usize, lines: usize) -> Event {
         (1..=lines).map(|line| format!("\x1b[31mline {line}\x1b[0m of the output")).collect();
     let error = Some("exit code 1".to_owned());
     let (state, reason, is_tolerated) = (EndState::Failed, None, false);
-    Event::StepEnded { step, state, reason, error, tail, is_tolerated }
+    Event::StepEnded { step, state, reason, error, tail, is_tolerated, is_late: false }
 }
 
 /// What happens in a run in which something of everything happens.
@@ -64,6 +68,7 @@ fn story() -> Vec<(Duration, Event)> {
         error: None,
         tail: Vec::new(),
         is_tolerated: false,
+        is_late: false,
     };
     let retrying =
         Event::StepRetrying { step: 2, attempt: 1, at: s(9), error: "exit code 1".to_owned() };
@@ -71,7 +76,7 @@ fn story() -> Vec<(Duration, Event)> {
         (s(0), Event::RunStarted { run_id, flow: "nightly".to_owned(), steps }),
         (s(0), started(0, 1)),
         (s(0), skipped),
-        (s(0), Event::StepWaiting { step: 7, why: "waits for limit `gpu` (1 of 1)".to_owned() }),
+        (s(0), waiting(7, "waits for limit `gpu` (1 of 1)")),
         (ms(2_120), ended(0, EndState::Succeeded)),
         (ms(2_120), started(1, 1)),
         (ms(2_120), started(2, 1)),
@@ -390,7 +395,7 @@ fn hostile_text_stays_in_its_place() {
     let (run_id, flow) = (evil.to_owned(), evil.to_owned());
     model.update(s(0), Event::RunStarted { run_id, flow, steps: vec![info.clone()] });
     model.update(s(0), Event::StepAdded(info));
-    model.update(s(0), Event::StepWaiting { step: 1, why: evil.to_owned() });
+    model.update(s(0), waiting(1, evil));
     model.update(
         s(0),
         Event::StepRetrying { step: 0, attempt: 1, at: s(1), error: evil.to_owned() },
@@ -545,7 +550,7 @@ fn a_quiet_log_says_what_went_wrong_and_a_verbose_one_everything() {
 fn a_step_that_waits_says_for_what_while_it_does() {
     let mut model = wide(1);
     model.update(s(0), started(0, 1));
-    model.update(s(0), Event::StepWaiting { step: 0, why: "waits for a file".to_owned() });
+    model.update(s(0), waiting(0, "waits for a file"));
     let lines = frame(&model, canvas(80, 24, s(2)));
     assert!(lines.iter().any(|line| line.contains("waits for a file")), "{lines:?}");
 }

@@ -9,12 +9,23 @@ use tidewheel::TaskId;
 /// At most so much is read at once, so that a flood does not hold anything up.
 const PIECE_MAX: u64 = 256 << 10;
 
+/// At most so much of a file is shown at once; what came before it is left out.
+const SHOWN_MAX: u64 = 64 << 10;
+
 /// The two streams of a process.
 pub(crate) const STREAMS: [&str; 2] = ["out", "err"];
 
 /// Where an attempt's output is kept.
 pub(crate) fn log_path(logs: &Path, task: TaskId, attempt: u32, stream: &str) -> PathBuf {
     logs.join(task.run.to_string()).join(format!("{}-{attempt}.{stream}", task.index))
+}
+
+/// Lines that are worth showing of what came.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    /// Bytes before them that are left out.
+    pub skipped: u64,
+    pub lines: Vec<String>,
 }
 
 /// A file that is read as it grows.
@@ -42,6 +53,27 @@ impl LogTail {
         bytes
     }
 
+    /// The newest lines that came since the last call, at most so many. However much came, it costs
+    /// no more than what is shown of it.
+    pub fn newest(&mut self, lines_max: usize) -> Newest {
+        let length = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let mut skipped = 0;
+        let passed = length.saturating_sub(self.read).saturating_sub(SHOWN_MAX);
+        if passed > 0 {
+            skipped = passed + self.rest.len() as u64;
+            self.read += passed;
+            self.rest.clear();
+        }
+        let mut lines = self.lines().unwrap_or_default();
+        if passed > 0 && lines.len() > 1 {
+            // The first is the end of one whose beginning was passed over.
+            skipped += lines.remove(0).len() as u64 + 1;
+        }
+        let surplus = lines.len().saturating_sub(lines_max);
+        skipped += lines.drain(..surplus).map(|line| line.len() as u64 + 1).sum::<u64>();
+        Newest { skipped, lines }
+    }
+
     /// What was read after the last line end.
     pub fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.rest);
@@ -62,5 +94,34 @@ impl LogTail {
             bytes.append(&mut self.rest);
         }
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn of_a_flood_only_the_newest_lines_are_read() {
+        let path = std::env::temp_dir().join(format!("tidewheel-tail-{}", std::process::id()));
+        let mut file = File::create(&path).unwrap();
+        let mut tail = LogTail::new(path.clone());
+        file.write_all(b"one\ntwo\nbegun").unwrap();
+        let lines = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+        assert_eq!(tail.newest(10), Newest { skipped: 0, lines: lines(&["one", "two"]) });
+        let flood: String = (0..1_000_000).map(|number| format!("{number:09}\n")).collect();
+        file.write_all(flood.as_bytes()).unwrap();
+        let newest = tail.newest(3);
+        assert_eq!(newest.lines, lines(&["000999997", "000999998", "000999999"]));
+        assert_eq!(newest.skipped, "begun".len() as u64 + flood.len() as u64 - 30);
+        assert_eq!(tail.newest(3), Newest { skipped: 0, lines: Vec::new() });
+        file.write_all(b"last").unwrap();
+        assert_eq!(tail.newest(3), Newest { skipped: 0, lines: Vec::new() });
+        assert_eq!(tail.rest().as_deref(), Some("last"));
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use files::{known_params_of, load_files, params_again, params_of, rep
 pub(crate) use find::{find_run, flow_of, task_of};
 pub(crate) use logs::{LogTail, STREAMS, log_path};
 pub(crate) use result::{RunResultView, StepView, result_of};
-pub(crate) use states::{reason_words, run_state, task_state};
+pub(crate) use states::{run_state, task_state, timeout_words, words_of};
 pub(crate) use status::StoredStatus;
 pub(crate) use watch::{Beginning, Ending, Watch};
 pub(crate) use wheel::{Session, SessionOptions, Takeover, end_left};

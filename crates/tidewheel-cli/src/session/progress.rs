@@ -4,8 +4,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tidewheel::TaskId;
 use tidewheel::flow::Progress;
+use tidewheel::{TaskId, Timestamp, wall_clock};
 use tokio::sync::Notify;
 
 /// Commands kept for the view. Nobody may look for long.
@@ -14,6 +14,9 @@ const COMMANDS_MAX: usize = 10_000;
 /// Something that a task said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
+    /// Its attempt of this number was admitted then. Said only of runs that were taken over: the
+    /// notice may have come before anybody listened.
+    Admitted(u32, Timestamp),
     /// Its attempt of this number has something to do.
     Began(u32),
     /// It starts this command.
@@ -39,6 +42,11 @@ impl Sayings {
         }
         drop(said);
         self.bell.notify_one();
+    }
+
+    pub fn admit(&self, task: TaskId, attempt: u32) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.push((task, Said::Admitted(attempt, wall_clock())));
     }
 
     /// Waits until there is something to hear.

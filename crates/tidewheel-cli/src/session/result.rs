@@ -1,15 +1,16 @@
 //! What a run came to, as one JSON value and in words. Its fields are only ever added to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 use tidewheel::TaskState;
-use tidewheel::flow::{FlowOrder, listed, tolerated};
+use tidewheel::flow::{Flow, FlowOrder, listed, tolerated};
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{OutputRecord, OutputValue, RunDetail, TaskResult, TaskSummary};
 
-use super::states::{reason_words, run_state, task_state};
+use super::states::{reason_words, run_state, task_state, timeout_words};
 use crate::data::folder_error;
 use crate::error::CommandError;
 
@@ -32,6 +33,8 @@ pub(crate) struct StepView<'a> {
     pub attempts: u32,
     /// Whether it failed, and the flow says that this does not matter.
     pub is_tolerated: bool,
+    /// Which limit it ran into, if it did.
+    pub timeout: Option<String>,
 }
 
 /// Reads what a run came to, or has come to so far.
@@ -83,13 +86,41 @@ impl RunResultView {
         let tolerated = tolerated(&self.detail, flow.as_ref());
         let view = |task| StepView {
             task,
-            attempts: match task.attempts > 1 && is_wait(&task.name) {
-                true => 1,
-                false => task.attempts,
+            attempts: match task.state {
+                // What it did was to see that there is nothing to do.
+                TaskState::Skipped => 0,
+                _ if task.attempts > 1 && is_wait(&task.name) => 1,
+                _ => task.attempts,
             },
             is_tolerated: tolerated.contains(&task.index),
+            timeout: self.timeout(task, flow.as_ref()),
         };
         listed(tasks).into_iter().map(view).collect()
+    }
+
+    /// The limit that a task ran into, with the last that is known of what it waited for.
+    fn timeout(&self, task: &TaskSummary, flow: Option<&Arc<Flow>>) -> Option<String> {
+        let step = flow.and_then(|flow| flow.step_of_task(&task.name));
+        let words = timeout_words(task.reason, step.as_deref())?;
+        let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
+        match newest.and_then(|record| record.error.as_ref()) {
+            Some(error) if step.is_some_and(|step| step.waits_for().is_some()) => {
+                Some(format!("{words}: {error}"))
+            }
+            _ => Some(words),
+        }
+    }
+
+    /// Why a task is in its state, if that needs saying.
+    pub fn reason(&self, task: &TaskSummary) -> Option<String> {
+        let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
+        let outcome = newest.and_then(|record| record.outcome.as_deref());
+        match (task.state, outcome) {
+            (TaskState::Succeeded, Some("cached")) => Some("cached".to_owned()),
+            // It saw for itself that it lacks something.
+            (TaskState::Skipped, Some("skipped")) => newest.and_then(|record| record.error.clone()),
+            _ => reason_words(task, &self.detail.tasks),
+        }
     }
 
     fn started_at(&self) -> Option<String> {
@@ -97,24 +128,20 @@ impl RunResultView {
         started.or(self.detail.summary.started_at).map(|at| at.to_string())
     }
 
-    fn step(&self, StepView { task, attempts, is_tolerated }: &StepView<'_>) -> Json {
+    fn step(&self, StepView { task, attempts, is_tolerated, .. }: &StepView<'_>) -> Json {
         let result = self.results.get(&task.index);
         let newest = result.and_then(|result| result.newest.as_ref());
         let is_over = task.state.is_terminal();
-        let reason = match newest.and_then(|record| record.outcome.as_deref()) {
-            Some("cached") if task.state == TaskState::Succeeded => Some("cached".to_owned()),
-            _ => reason_words(task, &self.detail.tasks),
-        };
         let error = task.error.clone().or(newest.and_then(|record| record.error.clone()));
         json!({
             "state": task_state(task.state),
-            "reason": reason,
+            "reason": self.reason(task),
             "tolerated": is_tolerated,
             "attempts": attempts,
             "started_at": task.started_at.map(|at| at.to_string()),
             "ended_at": task.at.filter(|_| is_over).map(|at| at.to_string()),
             "code": newest.and_then(|record| record.code),
-            "error": error.filter(|_| task.state != TaskState::Succeeded),
+            "error": error.filter(|_| !matches!(task.state, TaskState::Succeeded | TaskState::Skipped)),
             "outputs": self.outputs_of(task.index),
         })
     }

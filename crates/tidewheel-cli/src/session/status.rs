@@ -8,7 +8,7 @@ use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::result::{RunResultView, result_of};
-use super::states::{reason_words, task_state};
+use super::states::task_state;
 use crate::status::{RunStatus, StatusSource, StepStatus};
 
 /// A run in a data folder.
@@ -50,7 +50,7 @@ impl StatusSource for StoredStatus {
 fn steps(view: &RunResultView) -> Vec<StepStatus> {
     let step = |task: &tidewheel::store::TaskSummary| {
         let ended = task.at.filter(|_| task.state.is_terminal());
-        let reason = || reason_words(task, &view.detail.tasks);
+        let reason = || view.reason(task);
         StepStatus {
             name: task.name.clone(),
             state: task_state(task.state),

@@ -8,18 +8,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use tidewheel::flow::FlowRunner;
-use tidewheel::{Cancel, Fact, Notice, NoticeStream, Run, RunReport, RunResult, TaskId, TaskState};
+use tidewheel::{
+    Cancel, Fact, Notice, NoticeStream, Reason, Run, RunReport, RunResult, TaskId, TaskState,
+    Timestamp, wall_clock,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
-use super::logs::{LogTail, STREAMS, log_path};
+use super::logs::{LogTail, Newest, STREAMS, log_path};
 use super::progress::Said;
+use super::states::{timeout_words, words_of};
 use super::wheel::Session;
 use crate::error::CommandError;
 use crate::live::{Display, EndState, Event, Key, Level, Options, StepInfo};
+use crate::text::{bytes, quoted, short_id};
 
 /// How often the output of running steps is looked at.
 const LOOK: Duration = Duration::from_millis(200);
+/// Lines that are shown of what all steps together wrote since the last look: nobody reads more, and
+/// whatever happens is not held up by them.
+const LINES_MAX: usize = 2000;
 /// Time for steps to end by themselves when the run is killed by a second wish.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the last notices may come after the report.
@@ -53,17 +62,19 @@ pub(crate) struct Watch<'a> {
     display: Display,
     keys: mpsc::UnboundedReceiver<Key>,
     started: Instant,
+    since: Timestamp,
     /// The view's number of each task.
     places: HashMap<u32, usize>,
     /// Tasks whose end was told.
     ended: HashSet<u32>,
-    /// The newest attempts that were admitted, and those that said that they have something to do:
+    /// The newest attempts that were admitted, and when, and those that said that they have something to do:
     /// only what did both has started.
-    admitted: HashMap<u32, u32>,
+    admitted: HashMap<u32, (u32, Duration)>,
     begun: HashMap<u32, u32>,
     /// Tasks that wait, whose looks are one attempt for people.
     waiting: HashSet<u32>,
-    tails: HashMap<TaskId, Vec<LogTail>>,
+    /// What steps that run write, if that is shown.
+    tails: HashMap<u32, Vec<LogTail>>,
     /// Wishes to end the run so far.
     urgency: u8,
     ending: Ending,
@@ -71,6 +82,8 @@ pub(crate) struct Watch<'a> {
 
 /// What the watch begins with.
 pub(crate) struct Beginning {
+    /// When: before anything could happen.
+    pub since: Timestamp,
     pub level: Level,
     pub workers: u32,
     pub flow: String,
@@ -90,11 +103,12 @@ impl<'a> Watch<'a> {
         notices: NoticeStream,
         beginning: Beginning,
     ) -> Self {
-        let started = Instant::now();
+        let (now, since) = (Instant::now(), beginning.since);
+        let started = now.checked_sub(wall_clock().since(since)).unwrap_or(now);
         let (sender, keys) = mpsc::unbounded_channel();
         let workers = beginning.workers as usize;
         let display = Display::start(
-            Options { started, workers, level: beginning.level },
+            Options { started, since, workers, level: beginning.level },
             // Nobody listens when the run is over.
             move |key| {
                 let _ = sender.send(key);
@@ -108,6 +122,7 @@ impl<'a> Watch<'a> {
             display,
             keys,
             started,
+            since,
             places: HashMap::new(),
             ended: HashSet::new(),
             admitted: HashMap::new(),
@@ -127,8 +142,10 @@ impl<'a> Watch<'a> {
             .zip(graph.all_dependencies())
             .map(|(index, after)| {
                 let name = graph.name(index).into_owned();
+                // How long something lets others wait is not known from before.
+                let expected = beginning.expected.get(&name).filter(|_| !self.is_wait(&name));
                 StepInfo {
-                    expected: beginning.expected.get(&name).copied(),
+                    expected: expected.copied(),
                     after: after.into_iter().map(|it| it as usize).collect(),
                     attempts_max: beginning.attempts_max.get(&name).copied(),
                     name,
@@ -137,7 +154,7 @@ impl<'a> Watch<'a> {
             .collect();
         self.places.extend((0..graph.len()).map(|index| (index, index as usize)));
         let (run_id, flow) = (self.run.id().to_string(), beginning.flow);
-        self.display.tell(Event::RunStarted { run_id, flow, steps });
+        self.display.tell(Duration::ZERO, Event::RunStarted { run_id, flow, steps });
         // A run that was taken over may have come some way already. What has happened since is told
         // by notices.
         for index in graph.len().. {
@@ -149,7 +166,7 @@ impl<'a> Watch<'a> {
         for index in beginning.ended {
             let state = self.run.task_state(index);
             if let Some(state) = state.filter(|state| state.is_terminal()) {
-                self.end(index, state, Some("before".to_owned()));
+                self.end(index, state, Some("before".to_owned()), None);
             }
         }
     }
@@ -158,6 +175,7 @@ impl<'a> Watch<'a> {
     pub async fn until_end(mut self) -> Result<Ending, CommandError> {
         let mut signals = Signals::new()?;
         let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let run = self.run.clone();
         let sayings = Arc::clone(&self.session.sayings);
         let report = run.report();
@@ -168,7 +186,7 @@ impl<'a> Watch<'a> {
             tokio::select! {
                 notice = self.notices.recv() => match notice {
                     Some(Ok(notice)) => if let Some(result) = self.notice(&notice) {
-                        break Some(result);
+                        break Some((result, self.moment(notice.at)));
                     },
                     Some(Err(_)) => self.catch_up(),
                     None => break None,
@@ -198,57 +216,60 @@ impl<'a> Watch<'a> {
     }
 
     /// Tells what no notice has told, and the end.
-    fn finish(&mut self, result: Option<RunResult>, report: Option<&RunReport>) {
+    fn finish(&mut self, result: Option<(RunResult, Duration)>, report: Option<&RunReport>) {
         self.show_output();
         for task in report.iter().flat_map(|report| report.tasks()) {
             let index = task.index();
             if !self.ended.contains(&index) {
                 self.add(index);
-                let words = self.reason(task.state(), task.reason());
-                self.end(index, task.state(), words);
+                let words = self.reason(index, task.state(), task.reason());
+                self.end(index, task.state(), words, None);
             }
         }
-        let state = match result.or(report.map(RunReport::result)) {
+        let now = self.now();
+        let (result, at) = result.or(report.map(|report| (report.result(), now))).unzip();
+        let state = match result {
             Some(RunResult::Succeeded) => EndState::Succeeded,
             Some(RunResult::Failed) => EndState::Failed,
             Some(RunResult::Cancelled) => EndState::Cancelled,
             None => return,
         };
-        self.display.tell(Event::RunEnded { state });
+        self.display.tell(at.unwrap_or(now), Event::RunEnded { state });
     }
 
     /// Shows what happened. How the run ended, if it has.
     fn notice(&mut self, notice: &Notice) -> Option<RunResult> {
         let id = self.run.id();
+        let at = self.moment(notice.at);
         match &notice.fact {
-            Fact::RunPaused(run) if *run == id => self.display.tell(Event::Paused),
-            Fact::RunResumed(run) if *run == id => self.display.tell(Event::Resumed),
+            Fact::RunPaused(run) if *run == id => self.display.tell(at, Event::Paused),
+            Fact::RunResumed(run) if *run == id => self.display.tell(at, Event::Resumed),
             Fact::TaskAdded(task) if task.run == id => self.add(task.index),
-            // One that was caught up with has ended already.
-            Fact::AttemptStarted(task, attempt)
-                if task.run == id && !self.ended.contains(&task.index) =>
-            {
-                self.tails.insert(*task, tails(self.session, *task, *attempt));
-                self.admitted.insert(task.index, *attempt);
-                self.start(task.index);
+            Fact::AttemptStarted(task, attempt) if task.run == id => {
+                self.admit(task.index, *attempt, at);
             }
             Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
-                let at = self.started.elapsed() + *delay;
+                let next = at + *delay;
                 let error = error.as_deref().unwrap_or("failed").to_owned();
                 self.hear();
                 let attempt = self.counted(task.index, *attempt);
-                self.tell(task.index, |step| Event::StepRetrying { step, attempt, at, error });
+                self.tell(task.index, at, |step| Event::StepRetrying {
+                    step,
+                    attempt,
+                    at: next,
+                    error,
+                });
             }
             Fact::AttemptPostponed { task, .. } if task.run == id => {
                 self.hear();
                 if self.waiting.insert(task.index) {
-                    let why = self.waits_for(task.index);
-                    self.tell(task.index, |step| Event::StepWaiting { step, why });
+                    let (why, answer) = self.waits_for(task.index);
+                    self.tell(task.index, at, |step| Event::StepWaiting { step, why, answer });
                 }
             }
             Fact::TaskEnded(task, state, reason) if task.run == id => {
-                let words = self.reason(*state, *reason);
-                self.end(task.index, *state, words);
+                let words = self.reason(task.index, *state, *reason);
+                self.end(task.index, *state, words, Some(at));
             }
             Fact::RunEnded(run, result) if *run == id => return Some(*result),
             _ => {}
@@ -265,8 +286,8 @@ impl<'a> Watch<'a> {
             self.add(index);
             if state.is_terminal() && !self.ended.contains(&index) {
                 let reason = self.run.task_reason(index).unwrap_or_default();
-                let words = self.reason(state, reason);
-                self.end(index, state, words);
+                let words = self.reason(index, state, reason);
+                self.end(index, state, words, None);
             }
         }
     }
@@ -278,31 +299,61 @@ impl<'a> Watch<'a> {
                 continue;
             }
             match said {
+                Said::Admitted(attempt, at) => self.admit(task.index, attempt, self.moment(at)),
                 Said::Began(attempt) => {
                     self.begun.insert(task.index, attempt);
                     self.start(task.index);
                 }
                 Said::Command(command) => {
                     let line = format!("$ {command}");
-                    self.tell(task.index, |step| Event::StepOutput { step, line });
+                    let now = self.now();
+                    self.tell(task.index, now, |step| Event::StepOutput { step, line });
                 }
             }
         }
     }
 
+    /// Takes in that an attempt was admitted, unless that is known.
+    fn admit(&mut self, index: u32, attempt: u32, at: Duration) {
+        let is_known = self.admitted.get(&index).is_some_and(|(known, _)| *known >= attempt);
+        // One that was caught up with has ended already.
+        if is_known || self.ended.contains(&index) {
+            return;
+        }
+        if self.display.shows_output() {
+            let task = TaskId { run: self.run.id(), index };
+            self.tails.insert(index, tails(self.session, task, attempt));
+        }
+        self.admitted.insert(index, (attempt, at));
+        self.start(index);
+    }
+
     /// Tells that a task has started, if the newest attempt has something to do and is not only
     /// another look of a task that waits.
     fn start(&mut self, index: u32) {
-        let Some(attempt) = self.admitted.get(&index).copied() else { return };
+        let Some((attempt, at)) = self.admitted.get(&index).copied() else { return };
         if self.begun.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
             let attempt = self.counted(index, attempt);
-            self.tell(index, |step| Event::StepStarted { step, attempt });
+            self.tell(index, at, |step| Event::StepStarted { step, attempt });
         }
     }
 
     /// The number of an attempt as people count: the looks of a task that waits are one.
     fn counted(&self, index: u32, attempt: u32) -> u32 {
-        if self.waiting.contains(&index) { 1 } else { attempt }
+        if self.is_wait(&self.name(index)) { 1 } else { attempt }
+    }
+
+    fn is_wait(&self, name: &str) -> bool {
+        self.runner.as_ref().is_some_and(|runner| runner.flow().is_wait(name))
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// An instant, as the time since the beginning.
+    fn moment(&self, at: Timestamp) -> Duration {
+        at.since(self.since)
     }
 
     fn name(&self, index: u32) -> String {
@@ -316,21 +367,21 @@ impl<'a> Watch<'a> {
         let Some(name) = self.run.task_name(index) else { return };
         let place = self.places.len();
         self.places.insert(index, place);
-        self.display.tell(Event::StepAdded(StepInfo { name, ..StepInfo::default() }));
+        let info = StepInfo { name, ..StepInfo::default() };
+        self.display.tell(self.now(), Event::StepAdded(info));
     }
 
-    fn end(&mut self, index: u32, state: TaskState, reason: Option<String>) {
+    /// Tells the end of a task, and when it was, if that is known.
+    fn end(&mut self, index: u32, state: TaskState, reason: Option<String>, at: Option<Duration>) {
         if !self.ended.insert(index) {
             return;
         }
         let task = TaskId { run: self.run.id(), index };
-        self.show_output();
+        self.hear();
         self.admitted.remove(&index);
         self.begun.remove(&index);
-        for mut tail in self.tails.remove(&task).unwrap_or_default() {
-            while let Some(lines) = tail.lines() {
-                self.tell_lines(index, lines);
-            }
+        for mut tail in self.tails.remove(&index).unwrap_or_default() {
+            self.tell_newest(index, tail.newest(LINES_MAX));
             self.tell_lines(index, tail.rest());
         }
         let record = {
@@ -341,64 +392,88 @@ impl<'a> Watch<'a> {
         let is_tolerated = self.runner.as_ref().is_some_and(|it| it.tolerates(&self.name(index)));
         // What a step wrote matters here only where it went wrong.
         let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
-        let tail = tail.lines().map(str::to_owned).collect();
+        let mut tail: Vec<String> = tail.lines().map(str::to_owned).collect();
         let reason = match record.outcome.as_deref() {
             Some("cached") => Some("cached".to_owned()),
             _ => reason,
         };
         let state = end_state(state);
         let error = record.error.filter(|_| state != EndState::Succeeded);
-        self.tell(index, |step| Event::StepEnded {
+        // One line is not said twice.
+        let is_said =
+            |line: &String| error.as_ref().is_some_and(|error| error.contains(line.trim()));
+        if let [line] = tail.as_slice()
+            && is_said(line)
+        {
+            tail.clear();
+        }
+        let is_late = at.is_none();
+        self.tell(index, at.unwrap_or(self.now()), |step| Event::StepEnded {
             step,
             state,
             reason,
             error,
             tail,
             is_tolerated,
+            is_late,
         });
     }
 
-    fn tell(&self, index: u32, event: impl FnOnce(usize) -> Event) {
+    fn tell(&self, index: u32, at: Duration, event: impl FnOnce(usize) -> Event) {
         if let Some(step) = self.places.get(&index) {
-            self.display.tell(event(*step));
+            self.display.tell(at, event(*step));
         }
     }
 
     fn tell_lines(&self, index: u32, lines: impl IntoIterator<Item = String>) {
+        let now = self.now();
         for line in lines {
-            self.tell(index, |step| Event::StepOutput { step, line });
+            self.tell(index, now, |step| Event::StepOutput { step, line });
         }
     }
 
-    fn reason(&self, state: TaskState, reason: tidewheel::Reason) -> Option<String> {
-        use tidewheel::Reason;
-        let name = |index: u32| self.name(index);
+    fn tell_newest(&self, index: u32, newest: Newest) {
+        let skipped = (newest.skipped > 0).then(|| {
+            let (run, name) = (short_id(self.run.id()), quoted(&self.name(index)));
+            format!("… {} left out, see tidewheel logs {run} {name}", bytes(newest.skipped))
+        });
+        self.tell_lines(index, skipped.into_iter().chain(newest.lines));
+    }
+
+    fn reason(&self, index: u32, state: TaskState, reason: Reason) -> Option<String> {
+        let step = || self.runner.as_ref()?.flow().step_of_task(&self.name(index));
         match reason {
-            Reason::Ordinary | Reason::Error => None,
-            Reason::DependencyFailed(cause) => Some(format!("`{}` failed", name(cause))),
-            Reason::DependencySkipped(cause) => Some(format!("`{}` was skipped", name(cause))),
-            Reason::RunStopped(cause) => Some(format!("`{}` stopped the run", name(cause))),
-            Reason::Condition => Some("condition".to_owned()),
-            Reason::AlreadyDone => Some("reused".to_owned()),
+            // The error says it.
+            Reason::Error => None,
             Reason::Requested if state == TaskState::Cancelled => None,
-            other => Some(other.word().replace('-', " ")),
+            Reason::AttemptTimeout | Reason::TaskTimeout => {
+                timeout_words(reason, step().as_deref())
+            }
+            other => words_of(other, |cause| self.name(cause)),
         }
     }
 
-    fn waits_for(&self, index: u32) -> String {
-        let what = self.runner.as_ref().and_then(|runner| runner.waits_for(&self.name(index)));
-        what.unwrap_or_else(|| "waits".to_owned())
+    /// What a task waits for, and how it is answered if it waits for somebody.
+    fn waits_for(&self, index: u32) -> (String, Option<String>) {
+        let name = self.name(index);
+        let what = self.runner.as_ref().and_then(|runner| runner.waits_for(&name));
+        let asks = self.runner.as_ref().is_some_and(|runner| runner.flow().asks(&name));
+        let answer = || format!("tidewheel approve {} {}", short_id(self.run.id()), quoted(&name));
+        (what.unwrap_or_else(|| "waits".to_owned()), asks.then(answer))
     }
 
     /// Shows what tasks said, and new lines of what running steps write.
     fn show_output(&mut self) {
         self.hear();
-        for (task, tails) in &mut self.tails {
-            let Some(step) = self.places.get(&task.index).copied() else { continue };
-            for line in tails.iter_mut().filter_map(LogTail::lines).flatten() {
-                self.display.tell(Event::StepOutput { step, line });
+        let files = self.tails.len() * STREAMS.len();
+        let each = LINES_MAX / files.max(1) + 1;
+        let mut all = std::mem::take(&mut self.tails);
+        for (index, tails) in &mut all {
+            for tail in tails {
+                self.tell_newest(*index, tail.newest(each));
             }
         }
+        self.tails = all;
     }
 
     fn press(&mut self, key: Key) {
@@ -426,10 +501,10 @@ impl<'a> Watch<'a> {
                 let ends_all = self.urgency > 2 || (self.urgency == 2 && self.run.is_cleaning_up());
                 // SIGTERM and SIGHUP come from somebody who will not ask twice.
                 if self.urgency == 1 && number == 2 {
-                    self.display.tell(Event::Draining);
+                    self.display.tell(self.now(), Event::Draining);
                     self.run.cancel(Cancel::Drain);
                 } else {
-                    self.display.tell(Event::Killing);
+                    self.display.tell(self.now(), Event::Killing);
                     let grace = if self.urgency > 2 { Duration::ZERO } else { GRACE };
                     self.run.cancel(match ends_all {
                         true => Cancel::everything(grace),

@@ -10,7 +10,7 @@ use tidewheel::executor::process::{Processes, ProcessesBuilder};
 use tidewheel::flow::{Answer, Answers, Flow, FlowHost, Means};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{AttemptRecord, StoreError};
-use tidewheel::{BuildError, Cancel, Outcome, RunId, Shutdown, TaskId, TaskState, Tidewheel};
+use tidewheel::{BuildError, Cancel, RunId, Shutdown, TaskId, TaskState, Tidewheel};
 use tokio::runtime::Runtime;
 
 use super::progress::Sayings;
@@ -36,10 +36,10 @@ impl SessionOptions {
     /// For so many steps at once, as far as the configuration allows.
     pub fn new(ui: &Ui, workers: u32) -> Self {
         let config = ui.config();
-        // Switched off, the scheduler has no bound and no ageing of its own; steps are processes,
-        // and as many as the run allows are all there can be.
+        // Switched off, the scheduler has no ageing of its own. Steps are processes, and those are
+        // always bounded.
         let is_enabled = config.scheduler_enabled();
-        let most = config.scheduler_max_concurrency().filter(|_| is_enabled);
+        let most = config.scheduler_max_concurrency();
         Self {
             slots: workers.min(most.unwrap_or(u32::MAX)),
             starvation_timeout: config.scheduler_starvation_timeout().filter(|_| is_enabled),
@@ -100,7 +100,7 @@ impl Session {
         let told = Arc::clone(&sayings);
         let means = Arc::new(means.told(move |task, progress| told.say(task, progress)));
         let host = FlowHost::new(Arc::clone(&means), recall(&folder));
-        let adopted = host.clone();
+        let (adopted, admitted) = (host.clone(), Arc::clone(&sayings));
         let builder = Tidewheel::builder()
             .slots(options.slots)
             .starvation_timeout(options.starvation_timeout)
@@ -108,6 +108,7 @@ impl Session {
             .runtime(runtime.handle().clone())
             .reclaim(reclaim)
             .adopt(move |attempt| {
+                admitted.admit(attempt.id(), attempt.number());
                 let host = adopted.clone();
                 async move { host.attempt(attempt).await }
             })
@@ -144,8 +145,9 @@ pub(crate) fn end_left(folder: DataFolder, shard: &str, id: RunId) -> Result<(),
     runtime.block_on(async {
         let wheel = Tidewheel::builder()
             .reclaim(reclaim)
-            // What could start looks again much later, and is ended before.
-            .adopt(|_| async { Outcome::Postponed(Duration::from_secs(3_600)) })
+            // Nothing of it is started.
+            .paused()
+            .adopt(|_| async {})
             .store(store)
             .try_start()
             .map_err(|error| not_started(error, &folder))?;

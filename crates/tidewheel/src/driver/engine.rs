@@ -120,10 +120,10 @@ impl Engine {
         config: Config,
         mut store: Box<dyn Store>,
         now: Now,
-        look: impl FnOnce(&Snapshot) -> Result<(), EngineError>,
+        look: impl FnOnce(&mut Snapshot) -> Result<(), EngineError>,
     ) -> Result<Self, EngineError> {
-        let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
-        look(&snapshot)?;
+        let (tenure, mut snapshot) = store.take_tenure().map_err(EngineError::Open)?;
+        look(&mut snapshot)?;
         let restored = restore(&config, &*store, snapshot, &BTreeSet::new(), now)?;
         let (decision, scheduler) = restored;
         let store = Some(store);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use tidewheel_core::task::TaskState;
 
 use super::definition::Flow;
-use super::order::FlowOrder;
+use super::order::{FlowOrder, step_of};
 use crate::store::RunDetail;
 
 /// A run that has ended, and what is known of it.
@@ -164,9 +164,4 @@ impl FlowOrder {
             .map(|(step, _)| step)
             .collect()
     }
-}
-
-/// The step of the flow itself that a task belongs to: elements and called flows come with theirs.
-fn step_of(task: &str) -> &str {
-    task.split(['[', '/']).next().unwrap_or_default()
 }

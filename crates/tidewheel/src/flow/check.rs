@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::compile::TASKS_MAX;
 use super::definition::{ChildFlow, Dependency, Flow, Gaps, Place, Step, Work};
 use super::problem::{Problem, Problems, Span};
 use super::template::Reference;
 
-/// How many tasks a flow may come to before anything is found out.
-const TASKS_MAX: usize = 100_000;
+/// What templates know as `run`; see `execute::context`.
+const ABOUT_RUN: [&str; 5] = ["id", "flow", "step", "attempt", "folder"];
 
 /// Adds what templates say to what each step waits for, and reports whatever does not fit.
 pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {
@@ -150,17 +151,16 @@ impl<'a> Names<'a> {
             return None;
         };
         check_places(step, found, at, problems);
-        if let Some(output) = path.next().filter(|_| !reference.has_default)
-            && !self.gaps.outputs.contains(wanted)
-        {
-            check_output(found, output, at, problems);
+        if !reference.has_default && !self.gaps.outputs.contains(wanted) {
+            check_outputs(found, path, at, problems);
         }
         Some(&found.name)
     }
 
-    /// Params, secrets and sources must be declared.
+    /// Params, secrets and sources must be declared, and what is known of a run is always the same.
     fn check_declared(&self, root: &str, name: &str, at: Span, problems: &mut Problems) {
         let (what, known) = match root {
+            "run" => return check_about_run(name, at, problems),
             "params" => ("param", &self.params),
             "secrets" => ("secret", &self.secrets),
             "sources" => ("source", &self.sources),
@@ -189,12 +189,56 @@ fn check_places(step: &Step, needed: &Step, at: Span, problems: &mut Problems) {
     }
 }
 
+fn check_about_run(name: &str, at: Span, problems: &mut Problems) {
+    if ABOUT_RUN.contains(&name) {
+        return;
+    }
+    let problem = Problem::error("unknown-name", format!("`run` has no `{name}`")).at(at);
+    problems.push(match problems.nearest(name, ABOUT_RUN) {
+        Some(near) => problem.hint(format!("did you mean `run.{near}`?")),
+        None => problem.hint(format!("it has {}", ABOUT_RUN.join(", "))),
+    });
+}
+
+/// What is named of a step must be one of its outputs; of one that calls a flow, a step of that and
+/// an output of it.
+fn check_outputs<'r>(
+    mut step: &Step,
+    mut path: impl Iterator<Item = &'r str>,
+    at: Span,
+    problems: &mut Problems,
+) {
+    while let Some(wanted) = path.next() {
+        let Work::Flow(child) = &step.work else {
+            return check_output(step, wanted, at, problems);
+        };
+        let flow = &child.flow;
+        let Some(inner) = flow.step(wanted) else {
+            if !flow.gaps.has_section("flow") {
+                missing_in_flow(step, flow, wanted, at, problems);
+            }
+            return;
+        };
+        // With elements, it is a list of what the step left in each.
+        if step.foreach.is_some() || flow.gaps.outputs.contains(wanted) {
+            return;
+        }
+        step = inner;
+    }
+}
+
+fn missing_in_flow(step: &Step, flow: &Flow, wanted: &str, at: Span, problems: &mut Problems) {
+    let text =
+        format!("step `{}` calls flow `{}`, which has no step `{wanted}`", step.name, flow.name);
+    let problem = Problem::error("missing-output", text).at(at).see(step.span, "this step");
+    problems.push(match problems.nearest(wanted, flow.names.iter().map(String::as_str)) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint(format!("its steps: {}", flow.names.join(", "))),
+    });
+}
+
 fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
-    let names: Vec<&str> = match &step.work {
-        Work::Flow(child) if child.flow.gaps.has_section("flow") => return,
-        Work::Flow(child) => child.flow.steps.iter().map(|step| step.name.as_str()).collect(),
-        _ => step.outputs.iter().map(|output| output.name.as_str()).collect(),
-    };
+    let names: Vec<&str> = step.outputs.iter().map(|output| output.name.as_str()).collect();
     if names.contains(&wanted) {
         return;
     }

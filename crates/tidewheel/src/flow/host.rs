@@ -193,13 +193,9 @@ impl FlowHost {
 
 /// The tasks of the chosen steps, if not all are: elements and called flows come with their step.
 fn chosen_tasks(graph: &Graph, order: &FlowOrder) -> Option<BTreeSet<String>> {
-    let only = order.only.as_ref()?;
-    let is_chosen = |name: &String| {
-        let step = name.split(['[', '/']).next().unwrap_or_default();
-        only.iter().any(|chosen| chosen == step)
-    };
+    order.only.as_ref()?;
     let names = (0..graph.len()).map(|index| graph.name(index).into_owned());
-    Some(names.filter(is_chosen).collect())
+    Some(names.filter(|name| order.is_chosen(name)).collect())
 }
 
 impl fmt::Debug for FlowHost {

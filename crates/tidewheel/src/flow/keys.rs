@@ -67,11 +67,7 @@ pub(crate) static STEP: Shape = Shape {
     name: "a step",
     about: "One thing to be done. It says what with exactly one of run, argv, http, source, wait and flow.",
     keys: &[
-        required(
-            "name",
-            Kind::Either(&[Kind::Template]),
-            "The name of the step; unique in the flow.",
-        ),
+        required("name", Kind::Name, "The name of the step; unique in the flow."),
         key("description", Kind::Text, "What the step is for."),
         key("tags", Kind::List(&Kind::Text), "Words to find it by."),
         key(
@@ -118,7 +114,7 @@ pub(crate) static STEP: Shape = Shape {
             Kind::Map(&Kind::Any),
             "The values the step leaves for others, as templates over stdout, stderr, code, json, data.",
         ),
-        key("depends_on", Kind::Many(&Kind::Template), "Steps that must have ended before."),
+        key("depends_on", Kind::Many(&Kind::Name), "Steps that must have ended before."),
         key("env", VARIABLES, "Variables for its process."),
         key(
             "inherit",
@@ -186,7 +182,7 @@ pub(crate) static STEP: Shape = Shape {
             Kind::Bool,
             "Is never tried again when nobody knows whether it took effect.",
         ),
-        key("key", Kind::Text, "Steps of one key run one at a time, in order."),
+        key("key", Kind::Text, "Steps of one key run one at a time, in order. No template."),
         key("grace", Kind::Duration, "Time to stop by itself before it is killed."),
         key("output_max", Kind::Size, "How much of what it writes is kept."),
         key("rlimits", Kind::Object(&RLIMITS), "What its process may use at most."),
@@ -230,7 +226,7 @@ pub(crate) static SECRET: Shape = Shape {
         key("env", Kind::Text, "The variable of our own environment."),
         key("file", Kind::Text, "The file; a line end at its end does not count."),
         key("command", Kind::List(&Kind::Text), "The program that prints it."),
-        key("optional", Kind::Bool, "Whether it may be missing; it is empty then."),
+        key("optional", Kind::Bool, "Whether it may be missing or empty; it is empty then."),
     ],
 };
 
@@ -355,7 +351,7 @@ pub(crate) static OUTPUT: Shape = Shape {
     name: "an output",
     about: "A value that a step leaves for others.",
     keys: &[
-        required("name", Kind::Either(&[Kind::Template]), "Its name."),
+        required("name", Kind::Name, "Its name."),
         key(
             "type",
             Kind::Choice(&["raw", "json", "jmespath"]),
@@ -381,7 +377,7 @@ pub(crate) static WAIT: Shape = Shape {
         key(
             "approval",
             Kind::Either(&[Kind::Bool, Kind::Text]),
-            "Until somebody says `tidewheel approve`; a text is the question.",
+            "Until somebody says `tidewheel approve`; a text is the question, as it stands.",
         ),
         key("every", Kind::Duration, "How often it is looked. Every second unless given."),
     ],
@@ -451,7 +447,11 @@ pub(crate) static CACHE: Shape = Shape {
     about: "What the work depends on and what it makes. The command, its variables and its input always count.",
     keys: &[
         key("inputs", Kind::List(&Kind::Template), "Files it reads; * ? ** and [] stand for many."),
-        key("outputs", Kind::List(&Kind::Template), "Files it makes; they must be there."),
+        key(
+            "outputs",
+            Kind::List(&Kind::Template),
+            "Files it makes; without one of them the step fails.",
+        ),
         key("key", Kind::Template, "Anything else it depends on."),
     ],
 };

@@ -88,7 +88,7 @@ impl FlowOrder {
     /// Whether a task is one of those that are run: elements and called flows come with their step.
     #[must_use]
     pub fn is_chosen(&self, task: &str) -> bool {
-        let step = task.split(['[', '/']).next().unwrap_or_default();
+        let step = step_of(task);
         self.only.as_ref().is_none_or(|only| only.iter().any(|chosen| chosen == step))
     }
 
@@ -197,4 +197,9 @@ impl FlowOrder {
 fn steps_of(whole: &Json) -> impl Iterator<Item = &Json> {
     let lists = ["flow", "on_success", "on_failure", "finally"].into_iter();
     lists.filter_map(|key| whole.get(key)?.as_array()).flatten()
+}
+
+/// The step of the flow itself that a task belongs to: elements and called flows come with theirs.
+pub(super) fn step_of(task: &str) -> &str {
+    task.split(['[', '/']).next().unwrap_or_default()
 }

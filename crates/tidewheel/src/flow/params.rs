@@ -52,8 +52,17 @@ pub fn parse_param(param: &Param, text: &str) -> Result<Json, ParamError> {
             _ => return Err(unfit(format!("`{text}` is neither true nor false"))),
         },
         ParamKind::Int | ParamKind::Number | ParamKind::List | ParamKind::Map => {
-            serde_json::from_str(text)
-                .map_err(|_| unfit(format!("`{text}` is not {}", in_words(param.kind))))?
+            let value: Json = serde_json::from_str(text)
+                .map_err(|_| unfit(format!("`{text}` is not {}", in_words(param.kind))))?;
+            // The message has the number as it was said, not as it was read.
+            if param.kind == ParamKind::Int && value.is_f64() {
+                let is_sign_or_digit = |byte: u8| byte == b'-' || byte.is_ascii_digit();
+                return Err(unfit(match text.trim().bytes().all(is_sign_or_digit) {
+                    true => format!("`{text}` is too large: a whole number has at most 64 bits"),
+                    false => format!("`{text}` is not {}", in_words(param.kind)),
+                }));
+            }
+            value
         }
         // Whatever looks like JSON is meant as JSON.
         ParamKind::Any => {
@@ -232,6 +241,18 @@ mod tests {
         ] {
             assert!(parse_param(&param(kind), text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_shown_as_they_were_said() {
+        let said = |text| parse_param(&param(ParamKind::Int), text).unwrap_err().to_string();
+        let large = "99999999999999999999";
+        let words =
+            format!("param `p`: `{large}` is too large: a whole number has at most 64 bits");
+        assert_eq!(said(large), words);
+        assert!(said("-99999999999999999999").contains("`-99999999999999999999` is too large"));
+        assert_eq!(said("1e3"), "param `p`: `1e3` is not a whole number");
+        assert!(parse_param(&param(ParamKind::Number), large).is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidewheel_core::graph::Graph;
 
-use super::compile::{Blueprint, EACH, Role, Scope, TaskName, UnknownElements};
+use super::compile::{Blueprint, EACH, Role, Scope, TaskName, UnknownElements, estimate_of};
 use super::definition::{Flow, Place, Step, Work};
 use super::order::FlowOrder;
 use crate::picture::{Edge, Picture, Shape, Vertex};
@@ -89,8 +89,11 @@ impl FlowPlan {
         let times: Vec<Option<Duration>> = (0..graph.len())
             .map(|index| {
                 let name = graph.name(index);
-                let declared = || steps[index as usize].as_ref()?.0.treatment.estimate;
-                expected.get(&*name).copied().or_else(declared)
+                let learnt = expected.get(&*name).copied();
+                match &steps[index as usize] {
+                    Some((step, _)) => estimate_of(step, &name, learnt),
+                    None => learnt,
+                }
             })
             .collect();
         let path = longest_path(graph, &times);

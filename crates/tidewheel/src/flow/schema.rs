@@ -48,6 +48,7 @@ fn of(kind: &Kind, definitions: &mut Map<String, Json>) -> Json {
     match kind {
         Kind::Any => json!({}),
         Kind::Text => json!({ "type": "string" }),
+        Kind::Name => json!({ "type": ["string", "number", "boolean"] }),
         Kind::Template => json!({ "type": ["string", "number", "boolean", "null"] }),
         Kind::Expression => json!({ "type": ["string", "boolean"] }),
         Kind::Bool => json!({ "type": "boolean" }),

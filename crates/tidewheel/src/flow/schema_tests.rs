@@ -179,10 +179,7 @@ fn table<'a>(keys: impl Iterator<Item = &'a Key>) -> String {
     let mut text = "\n| Key | Value | Means |\n|---|---|---|\n".to_owned();
     for key in keys {
         let needed = if key.is_required { ", needed" } else { "" };
-        // Names may be numbers, as what templates give may be, but are no templates.
-        let is_name = ["name", "depends_on"].contains(&key.name);
         let value = in_cell(&key.kind);
-        let value = if is_name { value.replace(", with templates", "") } else { value };
         text.push_str(&format!("| `{}`{needed} | {value} | {} |\n", key.name, key.about));
     }
     text.push('\n');
@@ -193,7 +190,7 @@ fn table<'a>(keys: impl Iterator<Item = &'a Key>) -> String {
 fn in_cell(kind: &Kind) -> String {
     match kind {
         Kind::Any => "any value".to_owned(),
-        Kind::Text => "text".to_owned(),
+        Kind::Text | Kind::Name => "text".to_owned(),
         Kind::Template => "text, with templates".to_owned(),
         Kind::Expression => "[condition](#values)".to_owned(),
         Kind::Bool => "true or false".to_owned(),

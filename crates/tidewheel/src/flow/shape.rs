@@ -44,6 +44,8 @@ pub(crate) enum Kind {
     Any,
     /// A text as it stands.
     Text,
+    /// What something is called: a text, or a number or truth value that is read as one.
+    Name,
     /// A text, number or truth value, rendered as a template.
     Template,
     /// A condition, with or without braces around it.
@@ -81,7 +83,8 @@ impl Kind {
             Self::Any => true,
             Self::Text | Self::Rate => is_text,
             Self::Choice(words) => is_text || words.contains(&scalar_word(value)),
-            Self::Template => is_scalar,
+            // That there is no name is said apart.
+            Self::Name | Self::Template => is_scalar,
             Self::Expression => is_text || matches!(value, Value::Bool(_)),
             Self::Bool => matches!(value, Value::Bool(_)),
             Self::Integer { .. } => matches!(value, Value::Int(_)),
@@ -97,7 +100,7 @@ impl Kind {
     pub fn in_words(&self) -> String {
         match self {
             Self::Any => "any value".to_owned(),
-            Self::Text => "a text".to_owned(),
+            Self::Text | Self::Name => "a text".to_owned(),
             Self::Template => "a text (templates are rendered)".to_owned(),
             Self::Expression => "a condition such as `flows.check.ok`".to_owned(),
             Self::Bool => "true or false".to_owned(),
@@ -139,11 +142,7 @@ fn quoted(words: &[&str]) -> String {
 /// reported again by whoever reads the value.
 pub(crate) fn check(node: &Node, kind: &Kind, what: Arguments<'_>, problems: &mut Problems) {
     if !kind.could_be(&node.value) {
-        problems.push(
-            Problem::error("wrong-type", format!("{what} must be {}", kind.in_words()))
-                .at(node.span)
-                .label(format!("this is {}", node.kind())),
-        );
+        problems.push(wrong_type(node, kind, what));
         return;
     }
     match (kind, &node.value) {
@@ -166,6 +165,10 @@ pub(crate) fn check(node: &Node, kind: &Kind, what: Arguments<'_>, problems: &mu
             problems.push(Problem::error("out-of-range", text).at(node.span));
         }
         (Kind::Choice(words), _) => check_choice(node, words, what, problems),
+        (Kind::Name, value) if is_blank(value) => {
+            let text = format!("{what} must not be empty");
+            problems.push(Problem::error("bad-name", text).at(node.span));
+        }
         (Kind::Duration, _) => say(node, what, literal::duration(node).err(), problems),
         (Kind::Size, _) => say(node, what, literal::size(node).err(), problems),
         (Kind::Rate, _) => say(node, what, literal::rate(node).err(), problems),
@@ -173,8 +176,22 @@ pub(crate) fn check(node: &Node, kind: &Kind, what: Arguments<'_>, problems: &mu
     }
 }
 
+fn wrong_type(node: &Node, kind: &Kind, what: Arguments<'_>) -> Problem {
+    Problem::error("wrong-type", format!("{what} must be {}", kind.in_words()))
+        .at(node.span)
+        .label(format!("this is {}", node.kind()))
+}
+
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Text(text) => text.as_str().trim().is_empty(),
+        _ => false,
+    }
+}
+
 /// What other tools call things.
-const SYNONYMS: [(&str, &str); 22] = [
+const SYNONYMS: [(&str, &str); 25] = [
     ("steps", "flow"),
     ("tasks", "flow"),
     ("jobs", "flow"),
@@ -186,6 +203,9 @@ const SYNONYMS: [(&str, &str); 22] = [
     ("attempts", "retry"),
     ("command", "run"),
     ("cmd", "run"),
+    ("cmd", "command"),
+    ("argv", "command"),
+    ("run", "command"),
     ("script", "run"),
     ("shell_command", "run"),
     ("if", "when"),
@@ -205,34 +225,55 @@ fn check_all(nodes: &[Node], kind: &Kind, what: Arguments<'_>, problems: &mut Pr
     }
 }
 
+/// The key that may be meant by one that does not exist.
+pub(crate) fn meant_key(word: &str, shape: &Shape, problems: &Problems) -> Option<&'static str> {
+    let lower = word.to_ascii_lowercase();
+    let synonym = SYNONYMS.iter().find(|(known, key)| *known == lower && shape.key(key).is_some());
+    let near = || problems.nearest(word, shape.keys.iter().map(|key| key.name));
+    synonym.map(|(_, key)| *key).or_else(near)
+}
+
 fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) {
+    let mut meant = Vec::new();
     for entry in map.iter() {
         match shape.key(&entry.key) {
             // A key without a value is as good as absent.
-            Some(key) if entry.value.is_null() && !key.is_required => {}
-            Some(key) => check(&entry.value, &key.kind, format_args!("`{}`", key.name), problems),
+            Some(key) if entry.value.is_null() && !matches!(key.kind, Kind::Name) => {}
+            Some(key) => check_key(&entry.value, key, problems),
             None => {
                 let text = format!("{} has no key `{}`", shape.name, entry.key);
                 let problem = Problem::error("unknown-key", text).at(entry.key_span);
-                let names = shape.keys.iter().map(|key| key.name);
-                let meant = SYNONYMS.iter().find(|(word, key)| {
-                    *word == entry.key.to_ascii_lowercase() && shape.key(key).is_some()
-                });
-                let near = || problems.nearest(&entry.key, names.clone());
-                problems.push(match meant.map(|(_, key)| *key).or_else(near) {
+                let near = meant_key(&entry.key, shape, problems);
+                meant.extend(near);
+                problems.push(match near {
                     Some(name) => problem.hint(format!("did you mean `{name}`?")),
-                    None => problem
-                        .hint(format!("known keys: {}", names.collect::<Vec<_>>().join(", "))),
+                    None => {
+                        let names: Vec<&str> = shape.keys.iter().map(|key| key.name).collect();
+                        problem.hint(format!("known keys: {}", names.join(", ")))
+                    }
                 });
             }
         }
     }
-    for key in shape.keys.iter().filter(|key| key.is_required) {
-        if map.get(key.name).is_none() {
+    for key in shape.keys.iter().filter(|key| key.is_required && !meant.contains(&key.name)) {
+        let found = map.get(key.name);
+        if found.is_none_or(|node| node.is_null() && !matches!(key.kind, Kind::Name)) {
             let text = format!("{} needs `{}`", shape.name, key.name);
-            problems.push(Problem::error("missing-key", text).at(node.span).hint(key.about));
+            let at = found.unwrap_or(node).span;
+            problems.push(Problem::error("missing-key", text).at(at).hint(key.about));
         }
     }
+}
+
+fn check_key(node: &Node, key: &Key, problems: &mut Problems) {
+    let what = format_args!("`{}`", key.name);
+    // These two are taken for each other.
+    let hint = match (key.name, &node.value) {
+        ("run", Value::List(_)) => "`argv` takes a program and its arguments as a list",
+        ("argv", Value::Text(_)) => "`run` takes a text for the shell",
+        _ => return check(node, &key.kind, what, problems),
+    };
+    problems.push(wrong_type(node, &key.kind, what).hint(hint));
 }
 
 fn check_choice(node: &Node, words: &[&'static str], what: Arguments<'_>, problems: &mut Problems) {

@@ -12,13 +12,15 @@ use tidewheel_core::policy::OnError;
 use super::blueprint::{CompileError, Estimates, Words, gathering_options, options_of};
 use super::name::{EACH, element_name};
 use super::scope::Scope;
-use crate::flow::definition::{ChildFlow, Flow, Foreach, ForeachList, Param, Place, Step, Work};
+use crate::flow::definition::{
+    ChildFlow, Flow, Foreach, ForeachList, Param, Place, Step, Wait, WaitFor, Work,
+};
 use crate::flow::template::{Context, Reference};
 use crate::flow::tree::{RenderError, starts_with};
 use crate::options::TaskOptions;
 
-/// How deep elements and flows may be in each other.
-const TASKS_MAX: usize = 200_000;
+/// How many tasks a run may come to.
+pub(crate) const TASKS_MAX: usize = 200_000;
 
 /// Tasks to be added to a run.
 pub(crate) type NewTasks = Vec<DraftTask>;
@@ -147,7 +149,13 @@ impl<'a> Draft<'a> {
                 self.add_each(scope, step, (foreach, params), &after, words)?
             }
         };
-        self.add(name, step, gathered, gathering_options(step, words));
+        let mut options = gathering_options(step, words);
+        // An element that fails stops the run as its step would, and at once. Inside a called flow
+        // the elements see for themselves.
+        if scope.calls.is_empty() && scope.flow.is_stopped_by(step) {
+            options = options.on_dependency_error(OnError::Fail);
+        }
+        self.add(name, step, gathered, options);
         Ok(())
     }
 
@@ -271,14 +279,26 @@ impl<'a> Draft<'a> {
 
     fn add(&mut self, name: String, step: &Step, after: Vec<String>, options: TaskOptions) {
         let learnt = self.estimates.get(&name).copied();
-        let is_gathering = step.foreach.is_some() && !name.ends_with(']')
-            || matches!(step.work, Work::Flow(ChildFlow { .. }));
-        let declared = step.treatment.estimate.filter(|_| !is_gathering);
-        self.tasks.push(DraftTask { name, after, estimate: learnt.or(declared), options });
+        let estimate = estimate_of(step, &name, learnt);
+        self.tasks.push(DraftTask { name, after, estimate, options });
     }
 
     fn add_plain(&mut self, name: String, after: Vec<String>, options: TaskOptions) {
         self.tasks.push(DraftTask { name, after, estimate: None, options });
+    }
+}
+
+/// How long a task of a step is expected to take.
+pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> Option<Duration> {
+    let declared = step.treatment.estimate;
+    match &step.work {
+        Work::Flow(ChildFlow { .. }) => learnt,
+        // It only gathers what its elements left, or finds them out.
+        _ if step.foreach.is_some() && (!task.ends_with(']') || task.ends_with("[]")) => learnt,
+        // Only the last look of a wait is timed. How long others wait is not for us to say.
+        Work::Wait(Wait { what: WaitFor::Time(time), .. }) => declared.or(Some(*time)),
+        Work::Wait(_) => declared,
+        _ => learnt.or(declared),
     }
 }
 

@@ -15,6 +15,6 @@ mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates, Words};
 pub use expand::UnknownElements;
-pub(crate) use expand::{Draft, elements_of, waiting_for_elements};
+pub(crate) use expand::{Draft, TASKS_MAX, elements_of, estimate_of, waiting_for_elements};
 pub(crate) use name::{EACH, Role, Segment, TaskName};
 pub(crate) use scope::Scope;

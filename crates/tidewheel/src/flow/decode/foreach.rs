@@ -1,7 +1,10 @@
 //! Steps that are done for many elements: `foreach:` and `matrix:`.
 
+use serde_json::Value as Json;
+
 use super::super::definition::{Foreach, ForeachList};
 use super::super::problem::Problem;
+use super::super::tree::Tree;
 use super::super::yaml::{Map, Node, Value};
 use super::{Decoder, ROOTS, fields};
 
@@ -25,8 +28,8 @@ impl Decoder<'_> {
 
     fn matrix(&mut self, node: &Node) -> Option<Foreach> {
         let axes = fields::as_mapping(node)?.iter().map(|entry| {
-            let tree = self.tree(&entry.value, format_args!("matrix.{}", entry.key));
-            (entry.key.clone(), tree)
+            let place = format!("matrix.{}", entry.key);
+            (entry.key.clone(), self.list(&entry.value, &place))
         });
         Some(Foreach {
             list: ForeachList::Product(axes.collect()),
@@ -36,10 +39,22 @@ impl Decoder<'_> {
         })
     }
 
+    /// A list, or a template that gives one.
+    fn list(&mut self, node: &Node, place: &str) -> Tree {
+        let tree = self.tree(node, place);
+        if let Some(Json::String(text)) = tree.as_value() {
+            let said = format!("`{place}` must be a list, or a template that gives one");
+            let problem = Problem::error("wrong-type", said).at(node.span).label("this is a text");
+            let words: Vec<&str> = text.split([' ', ',']).filter(|it| !it.is_empty()).collect();
+            self.problems.push(problem.hint(format!("write a list: [{}]", words.join(", "))));
+        }
+        tree
+    }
+
     fn elements(&mut self, node: &Node) -> Option<Foreach> {
         let Value::Map(map) = &node.value else {
             return Some(Foreach {
-                list: ForeachList::Elements(self.tree(node, "foreach")),
+                list: ForeachList::Elements(self.list(node, "foreach")),
                 variable: ITEM.to_owned(),
                 parallel: None,
                 count_max: COUNT_MAX_DEFAULT,
@@ -55,7 +70,7 @@ impl Decoder<'_> {
         }
         let count_max = fields::integer(map, "max").and_then(|max| usize::try_from(max).ok());
         Some(Foreach {
-            list: ForeachList::Elements(self.tree(map.get("in")?, "foreach.in")),
+            list: ForeachList::Elements(self.list(map.get("in")?, "foreach.in")),
             variable,
             parallel: fields::count(map, "parallel"),
             count_max: count_max.unwrap_or(COUNT_MAX_DEFAULT),

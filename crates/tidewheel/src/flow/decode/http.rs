@@ -1,10 +1,11 @@
 //! Requests: `http:` and sources of the types `rest` and `http`.
 
+use reqwest::{Method, Url};
 use serde_json::Value as Json;
 
 use super::super::definition::{HttpBody, HttpWork, Idempotency, InputMode};
-use super::super::problem::Problem;
-use super::super::tree::Tree;
+use super::super::problem::{Problem, quote};
+use super::super::tree::{Tree, text_of};
 use super::super::yaml::{Map, Node, Value};
 use super::{Decoder, fields};
 
@@ -36,6 +37,7 @@ impl Decoder<'_> {
             let text = "a request has either `json` or `body`";
             self.problems.push(Problem::error("contradiction", text).at(node.span));
         }
+        self.check_target(map, &url, method.as_ref());
         let parameter = || fields::owned(map, "param_name").unwrap_or_else(|| "id".to_owned());
         let input_mode = match fields::word(map, "input_mode").as_deref() {
             Some("parameter") => InputMode::Parameter(parameter()),
@@ -61,6 +63,23 @@ impl Decoder<'_> {
             bytes_max: fields::size(map, "max_bytes"),
             idempotency,
             accepts_any_certificate: fields::boolean(map, "insecure_tls").unwrap_or_default(),
+        }
+    }
+
+    /// A request that could never be sent, as far as it is known before.
+    fn check_target(&mut self, map: &Map, url: &Tree, method: Option<&Tree>) {
+        let said = |key: &str| map.get(key).filter(|node| !node.is_null());
+        if let (Some(node), Some(url)) = (said("url"), url.as_value())
+            && let Some(problem) = bad_url(&text_of(url))
+        {
+            self.problems.push(problem.at(node.span));
+        }
+        if let (Some(node), Some(method)) = (said("method"), method.and_then(Tree::as_value)) {
+            let method = text_of(method);
+            if Method::from_bytes(method.as_bytes()).is_err() {
+                let text = format!("{} is no method, such as GET or POST", quote(&method));
+                self.problems.push(Problem::error("bad-value", text).at(node.span));
+            }
         }
     }
 
@@ -92,6 +111,25 @@ impl Decoder<'_> {
         }
         ranges
     }
+}
+
+/// What is wrong with a URL, if something is.
+fn bad_url(text: &str) -> Option<Problem> {
+    let shown = quote(text);
+    let (said, hint) = match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => return None,
+        Ok(url) if text.contains("://") => {
+            (format!("the URL {shown} is of `{}`", url.scheme()), "only http and https are spoken")
+        }
+        Err(error) if text.contains("://") => {
+            (format!("the URL {shown} cannot be read: {error}"), "write http://host/path")
+        }
+        _ => (
+            format!("the URL {shown} does not begin with http:// or https://"),
+            "write the whole of it: http://host/path",
+        ),
+    };
+    Some(Problem::error("bad-value", said).hint(hint))
 }
 
 fn status_range(text: &str) -> Option<(u16, u16)> {

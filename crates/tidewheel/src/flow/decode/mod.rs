@@ -125,6 +125,16 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Refuses templates in a text that is taken as it stands: they would stay as they are, and
+    /// nobody would notice.
+    fn check_as_it_stands(&mut self, node: &Node, key: &str) {
+        if node.as_str().is_some_and(has_syntax) {
+            let text = format!("`{key}` is taken as it stands: templates are not rendered in it");
+            let problem = Problem::error("wrong-place", text).at(node.span);
+            self.problems.push(problem.hint("write a text without braces"));
+        }
+    }
+
     fn text_tree(&mut self, node: &Node, place: impl Display) -> Tree {
         if !node.as_str().is_some_and(has_syntax) {
             return Tree::Value(node.to_json());

@@ -1,11 +1,13 @@
 //! Steps that start processes: `run:`, `argv:` and process sources.
 
+use serde_json::Value as Json;
+
 use super::super::definition::{
     CommandLine, PassTo, ProcessWork, ResourceLimits, Shown, Surroundings, Work,
 };
 use super::super::problem::Problem;
 use super::super::template::{ShellText, has_syntax};
-use super::super::tree::Tree;
+use super::super::tree::{Tree, text_of};
 use super::super::words::split_words;
 use super::super::yaml::{Map, Node, Value};
 use super::program::{Script, guarded, is_template, script_of};
@@ -25,6 +27,9 @@ impl Decoder<'_> {
                 return None;
             }
         };
+        if text.as_str().trim().is_empty() {
+            self.no_program("run", node);
+        }
         // Of statements the first will do: the others belong to it.
         let mut statements = 0;
         for range in parsed.templates {
@@ -72,13 +77,12 @@ impl Decoder<'_> {
     }
 
     /// `argv:`: a program with its arguments.
-    pub(super) fn argv(&mut self, nodes: &[Node], at: &Node, allows_options: bool) -> Option<Work> {
-        if nodes.is_empty() {
-            let text = "`argv` must name a program";
-            self.problems.push(Problem::error("missing-key", text).at(at.span));
-            return None;
-        }
+    pub(super) fn argv(&mut self, node: &Node, allows_options: bool) -> Option<Work> {
+        let nodes = node.as_list()?;
         let words = self.words(nodes, "argv");
+        if has_no_program(&words) {
+            self.no_program("argv", node);
+        }
         if let Some(Script::Word(place)) = script_of(&words)
             && is_template(&words[place])
         {
@@ -122,6 +126,15 @@ impl Decoder<'_> {
         self.problems.push(problem.at(node.span).hint("pass values by `env:` or as arguments"));
     }
 
+    fn no_program(&mut self, key: &str, node: &Node) {
+        let text = match key {
+            "run" => "`run` has no command".to_owned(),
+            _ => format!("`{key}` must name a program"),
+        };
+        let problem = Problem::error("missing-key", text).at(node.span);
+        self.problems.push(problem.hint("the program `true` does nothing"));
+    }
+
     fn words(&mut self, nodes: &[Node], place: &str) -> Vec<Tree> {
         let nodes = nodes.iter().enumerate();
         nodes.map(|(index, node)| self.tree(node, format_args!("{place}[{index}]"))).collect()
@@ -148,9 +161,11 @@ impl Decoder<'_> {
             let problem = Problem::warning("no-effect", text).at(node.span);
             self.problems.push(problem.hint("use `run:` for a text that a shell should run"));
         }
-        if let (true, Some(node)) = (words.is_empty(), node) {
-            let text = "`command` must name a program";
-            self.problems.push(Problem::error("missing-key", text).at(node.span));
+        if let Some(node) =
+            node.filter(|node| matches!(node.value, Value::List(_) | Value::Text(_)))
+            && has_no_program(&words)
+        {
+            self.no_program("command", node);
         }
         if let (Some(Script::Word(place)), Some(node)) = (script_of(&words), node)
             && is_template(&words[place])
@@ -245,6 +260,12 @@ impl Decoder<'_> {
         }
         variables
     }
+}
+
+/// Whether the first word is surely empty.
+fn has_no_program(words: &[Tree]) -> bool {
+    let first = words.first().map_or(Some(&Json::Null), Tree::as_value);
+    first.is_some_and(|value| text_of(value).trim().is_empty())
 }
 
 /// Whether whoever sets this variable can have other code run, or read what is sent.

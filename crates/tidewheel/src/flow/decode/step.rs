@@ -8,8 +8,10 @@ use super::super::definition::{
     Treatment, Work,
 };
 use super::super::keys;
+use super::super::params::fits;
 use super::super::problem::{Problem, Span};
 use super::super::query::Query;
+use super::super::shape::meant_key;
 use super::super::yaml::{Map, Node, Value};
 use super::foreach::element_names;
 use super::source::SourceWork;
@@ -51,8 +53,8 @@ impl Decoder<'_> {
         sources: &BTreeMap<String, Node>,
     ) -> Option<Step> {
         let map = fields::as_mapping(node)?;
-        let name_node = map.get("name");
-        // That there is none was reported; a name that is empty cannot be named by others.
+        let name_node = map.get("name").or_else(|| self.meant(map, "name"));
+        // That there is none, or an empty one, was reported.
         let name = name_node.and_then(fields::name);
         if let (Some(name), Some(node)) = (&name, name_node) {
             self.check_name(name, node);
@@ -128,15 +130,24 @@ impl Decoder<'_> {
         let forbidden = ['/', '[', ']', '{', '}', '"', '\'', '\\', '`', '*'];
         let is_bad = |letter: char| letter.is_control() || forbidden.contains(&letter);
         let text = if name.trim().is_empty() {
-            "a step needs a name that is not empty".to_owned()
+            return;
         } else if name.chars().count() > NAME_LENGTH_MAX {
             format!("the name of a step has at most {NAME_LENGTH_MAX} letters")
         } else if name.chars().any(is_bad) || name != name.trim() {
-            "the name of a step has no / [ ] { } quotes, stars or blanks around it".to_owned()
+            "the name of a step has no / [ ] { } * \\ ` or quotes, no control characters, and no \
+             blanks around it"
+                .to_owned()
         } else {
             return;
         };
         self.problems.push(Problem::error("bad-name", text).at(node.span));
+    }
+
+    /// The value of a key that is misspelt.
+    fn meant<'m>(&self, map: &'m Map, key: &str) -> Option<&'m Node> {
+        let is_meant = |word: &str| meant_key(word, &keys::STEP, self.problems) == Some(key);
+        let mut unknown = map.iter().filter(|entry| keys::STEP.key(&entry.key).is_none());
+        unknown.find(|entry| is_meant(&entry.key)).map(|entry| &entry.value)
     }
 
     /// What the step does; nothing, if that cannot be understood.
@@ -152,6 +163,7 @@ impl Decoder<'_> {
         let mut works: Vec<Option<SourceWork>> =
             said.iter().map(|kind| self.work_of(kind, map, sources)).collect();
         match said[..] {
+            [] if WORKS.iter().any(|work| self.meant(map, work).is_some()) => {}
             [] => {
                 let text = format!("step `{name}` does nothing");
                 let hint = format!("say what it does with one of {}", WORKS.join(", "));
@@ -187,7 +199,7 @@ impl Decoder<'_> {
             "run" => self.shell(value, map.get("shell").map(|_| fields::texts(map, "shell")))?,
             "argv" => {
                 let allows_options = fields::boolean(map, "allow_options").unwrap_or_default();
-                self.argv(fields::list(map, "argv"), value, allows_options)?
+                self.argv(value, allows_options)?
             }
             "http" => Work::Http(Box::new(self.http(value)?)),
             "source" => return self.source_work(value, sources),
@@ -207,10 +219,15 @@ impl Decoder<'_> {
         if flow.gaps.has_section("params") {
             return Some(ChildFlow { flow, params });
         }
-        for entry in with {
-            if !flow.params.iter().any(|param| param.name == entry.key) {
+        for (entry, (_, tree)) in with.zip(&params) {
+            let Some(param) = flow.params.iter().find(|param| param.name == entry.key) else {
                 let text = format!("flow `{}` has no param `{}`", flow.name, entry.key);
                 self.problems.push(Problem::error("unknown-param", text).at(entry.key_span));
+                continue;
+            };
+            if let Some(Err(why)) = tree.as_value().map(|value| fits(param, value)) {
+                let text = format!("param `{}` of flow `{}`: {why}", param.name, flow.name);
+                self.problems.push(Problem::error("bad-value", text).at(entry.value.span));
             }
         }
         for param in &flow.params {

@@ -18,6 +18,9 @@ impl Decoder<'_> {
         if let Some(resources) = fields::mapping(map, "resources") {
             limits.extend(fields::counts(resources));
         }
+        if let Some(node) = map.get("key") {
+            self.check_as_it_stands(node, "key");
+        }
         Treatment {
             priority: map.get("priority").and_then(priority),
             queue: fields::owned(map, "queue"),

@@ -44,7 +44,10 @@ impl Decoder<'_> {
             }
             "file" => WaitFor::File(self.tree(node, "wait.file")),
             "http" => WaitFor::Http(Box::new(self.http(node)?)),
-            _ => WaitFor::Approval(fields::node_text(node).map(str::to_owned)),
+            _ => {
+                self.check_as_it_stands(node, "approval");
+                WaitFor::Approval(fields::node_text(node).map(str::to_owned))
+            }
         })
     }
 

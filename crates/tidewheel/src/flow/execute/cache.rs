@@ -257,6 +257,11 @@ fn hash_made(patterns: &[String]) -> Option<BTreeMap<String, String>> {
     Some(hashes)
 }
 
+/// Whether there is nothing that a pattern stands for.
+fn is_missing(pattern: &str) -> bool {
+    glob::glob(pattern).is_ok_and(|mut found| found.next().is_none())
+}
+
 struct HashWriter<'a>(&'a mut Sha256);
 
 impl Write for HashWriter<'_> {
@@ -271,14 +276,24 @@ impl Write for HashWriter<'_> {
 }
 
 impl Prepared {
-    /// Keeps what the work left. That it cannot be kept only means that it is done again.
-    pub async fn keep(self, outputs: &Map<String, Json>) {
+    /// Keeps what the work left. That it cannot be kept only means that it is done again; but what
+    /// the work should have made must be there.
+    pub async fn keep(self, outputs: &Map<String, Json>) -> Result<(), Trouble> {
         let outputs = outputs.clone();
         let keep = move || {
-            let Some(made) = hash_made(&self.made) else { return };
-            let _ = self.write(&Entry { outputs, made });
+            if let Some(missing) = self.made.iter().find(|pattern| is_missing(pattern)) {
+                return Err(Trouble::passing(format!(
+                    "cache: the step did not make {missing}, which `outputs` of its `cache` names; \
+                     correct the name, or leave it out"
+                )));
+            }
+            if let Some(made) = hash_made(&self.made) {
+                let _ = self.write(&Entry { outputs, made });
+            }
+            Ok(())
         };
-        let _ = tokio::task::spawn_blocking(keep).await;
+        let kept = tokio::task::spawn_blocking(keep).await;
+        kept.unwrap_or_else(|error| Err(Trouble::passing(error.to_string())))
     }
 
     fn write(&self, entry: &Entry) -> std::io::Result<()> {
@@ -287,5 +302,34 @@ impl Prepared {
         let part = self.entry.with_extension(format!("{}.part", std::process::id()));
         fs::write(&part, serde_json::to_vec(entry)?)?;
         fs::rename(part, &self.entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewheel_core::input::Outcome;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_did_not_make_its_files_is_no_success() {
+        let folder = std::env::temp_dir().join(format!("tidewheel-made-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("made.bin"), "x").unwrap();
+        let (entry, outputs) = (folder.join("entry.json"), Map::new());
+        let keep = |patterns: &[&str]| {
+            let made =
+                patterns.iter().map(|it| folder.join(it).to_string_lossy().into_owned()).collect();
+            Prepared { entry: entry.clone(), made, found: None }.keep(&outputs)
+        };
+        for wrong in ["never.bin", "*.never"] {
+            let trouble = keep(&["made.bin", wrong]).await.expect_err("it is not there");
+            let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
+            assert!(failure.message.contains(wrong), "{}", failure.message);
+            assert!(!failure.permanent && !entry.exists());
+        }
+        keep(&["made.*"]).await.expect("it is there");
+        assert!(entry.exists());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

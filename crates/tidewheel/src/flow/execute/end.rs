@@ -28,10 +28,20 @@ pub(super) struct Success {
 }
 
 impl Success {
-    /// If a template needs the `json` of a process that wrote none: what it wrote instead.
+    /// If a template needs the `json` of a process that wrote none, or of an answer that is none: what
+    /// is there instead.
     pub fn without_json(&self, error: &RenderError, secrets: &Secrets) -> Option<Trouble> {
         let undefined = error.error.undefined.as_deref()?;
         let is_json = undefined.split(['.', '[']).next() == Some("json");
+        if let Json::String(text) = &self.data
+            && is_json
+        {
+            let (place, start) = (&error.place, quote(&secrets.mask(text.trim())));
+            return Some(Trouble::permanent(format!(
+                "{place}: the answer is text and not JSON, so there is no `{undefined}`; it begins \
+                 with {start}. For text use `{{{{ data }}}}`"
+            )));
+        }
         let stdout = self.data.get("stdout").and_then(Json::as_str).filter(|_| is_json)?;
         let wrong = serde_json::from_str::<IgnoredAny>(stdout).err()?;
         let place = &error.place;
@@ -89,6 +99,13 @@ impl Trouble {
         Self::of(Outcome::Skipped)
     }
 
+    /// Something else failed that it cannot do without.
+    pub fn skipped_because(why: String) -> Self {
+        let outcome = Some("skipped".to_owned());
+        let record = AttemptRecord { outcome, error: Some(why), ..AttemptRecord::default() };
+        Self::skipped().with_record(record)
+    }
+
     pub fn with_record(mut self, record: AttemptRecord) -> Self {
         *self.record = record;
         self
@@ -115,6 +132,24 @@ mod tests {
 
     use super::*;
     use crate::flow::template::{Context, Engine, Limits};
+
+    #[test]
+    fn an_answer_that_is_no_json_is_shown_where_json_was_wanted() {
+        let success =
+            Success { code: Some(200), data: json!("<html>sorry</html>"), ..Success::default() };
+        let said = |template: &str| {
+            let template = Engine::new(Limits::default()).template(template).unwrap();
+            let error = template.render(&Context::new()).expect_err("nothing is there");
+            let error = RenderError { place: Arc::from("outputs.x"), error: Box::new(error) };
+            let trouble = success.without_json(&error, &Secrets::default())?;
+            let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
+            Some(failure.message.to_string())
+        };
+        let text = said("{{ json.a }}").unwrap();
+        assert!(text.starts_with("outputs.x: the answer is text and not JSON"), "{text}");
+        assert!(text.contains("it begins with `<html>sorry</html>`"), "{text}");
+        assert_eq!(said("{{ other }}"), None);
+    }
 
     #[test]
     fn output_that_is_no_json_is_shown_where_json_was_wanted() {

@@ -35,8 +35,10 @@ pub struct FlowRunner {
 struct Known {
     contexts: HashMap<Vec<Segment>, Context>,
     elements: HashMap<Vec<Segment>, Arc<Vec<Json>>>,
-    /// Whether tasks of called flows have what they need, by name.
-    needs: HashMap<String, bool>,
+    /// What tasks need that failed, by their name.
+    missing: HashMap<String, Option<String>>,
+    /// Who has stopped called flows, as of so many failures.
+    stoppers: HashMap<Vec<Segment>, (u32, Option<String>)>,
 }
 
 impl FlowRunner {
@@ -118,9 +120,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<(AttemptRecord, Map<String, Json>), Trouble> {
         let position = self.position(task)?;
-        if !self.has_its_turn(&position, attempt)? {
-            return Err(Trouble::skipped());
-        }
+        self.check_turn(&position, attempt)?;
         let context = self.context(&position, attempt)?;
         // Gathering nothing is right for elements whose conditions did not hold, and a condition on
         // the element is for each of them to look at.
@@ -150,9 +150,12 @@ impl FlowRunner {
         }
         begin();
         let success = self.work(&position, &context, attempt).await?;
-        let outputs = self.take_outputs(&position.step, &success, &context)?;
+        let outputs = self
+            .take_outputs(&position.step, &success, &context)
+            .map_err(|trouble| trouble.with_record(success.record.clone()))?;
         if let Some(cache) = work {
-            cache.keep(&outputs).await;
+            let kept = cache.keep(&outputs).await;
+            kept.map_err(|trouble| trouble.with_record(success.record.clone()))?;
         }
         Ok((success.record, outputs))
     }
@@ -244,12 +247,28 @@ impl FlowRunner {
         self.known().elements.insert(path, Arc::clone(elements));
     }
 
-    pub(super) fn known_needs(&self, task: &str) -> Option<bool> {
-        self.known().needs.get(task).copied()
+    pub(super) fn known_missing(&self, task: &str) -> Option<Option<String>> {
+        self.known().missing.get(task).cloned()
     }
 
-    pub(super) fn remember_needs(&self, task: String, has_all: bool) {
-        self.known().needs.insert(task, has_all);
+    pub(super) fn remember_missing(&self, task: String, missing: Option<String>) {
+        self.known().missing.insert(task, missing);
+    }
+
+    pub(super) fn known_stopper(&self, scope: &[Segment], failures: u32) -> Option<Option<String>> {
+        let known = self.known();
+        let (as_of, stopper) = known.stoppers.get(scope)?;
+        // Who has stopped a flow stays the one.
+        (stopper.is_some() || *as_of == failures).then(|| stopper.clone())
+    }
+
+    pub(super) fn remember_stopper(
+        &self,
+        scope: Vec<Segment>,
+        failures: u32,
+        stopper: Option<String>,
+    ) {
+        self.known().stoppers.insert(scope, (failures, stopper));
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -52,7 +52,7 @@ pub enum SecretError {
         /// What happened.
         why: String,
     },
-    /// It cannot be kept out of what is written.
+    /// There is nothing in it, or it cannot be kept out of what is written.
     #[error("secret `{secret}`: {why}")]
     Unusable {
         /// The secret.
@@ -186,7 +186,19 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
         let why = format!("longer than {} KiB", BYTES_MAX >> 10);
         return Err(SecretError::Unusable { secret: secret.name.clone(), why });
     }
-    Ok(value.trim_end_matches(['\n', '\r']).to_owned())
+    let value = value.trim_end_matches(['\n', '\r']);
+    if value.is_empty() && !secret.is_optional {
+        let origin = match &secret.origin {
+            SecretOrigin::Variable(variable) => format!("the variable `{variable}` is empty"),
+            SecretOrigin::File(path) => format!("{} is empty", path.display()),
+            SecretOrigin::Command(words) => {
+                format!("`{}` printed nothing", words.first().map_or("", String::as_str))
+            }
+        };
+        let why = format!("{origin}; say `optional: true` if it may be missing");
+        return Err(SecretError::Unusable { secret: secret.name.clone(), why });
+    }
+    Ok(value.to_owned())
 }
 
 fn by_command(secret: String, words: &[String]) -> Result<String, SecretError> {
@@ -211,6 +223,25 @@ fn by_command(secret: String, words: &[String]) -> Result<String, SecretError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_secret_is_a_missing_one() {
+        let file = std::env::temp_dir().join(format!("tidewheel-secret-{}", std::process::id()));
+        fs::write(&file, "\n").unwrap();
+        let secret = |origin: SecretOrigin, is_optional| {
+            fetch(&Secret { name: "token".to_owned(), origin, is_optional })
+        };
+        for (origin, words) in [
+            (SecretOrigin::File(file.clone()), "is empty"),
+            (SecretOrigin::Command(vec!["true".to_owned()]), "`true` printed nothing"),
+        ] {
+            let error = secret(origin.clone(), false).unwrap_err().to_string();
+            assert!(error.starts_with("secret `token`: "), "{error}");
+            assert!(error.contains(words) && error.contains("`optional: true`"), "{error}");
+            assert_eq!(secret(origin, true).unwrap(), "");
+        }
+        fs::remove_file(file).unwrap();
+    }
 
     #[test]
     fn the_secret_in_a_text_is_named() {

@@ -1,8 +1,10 @@
-//! Whether a step that follows the run has its turn: how the steps before it stand.
+//! Whether a task has its turn: how the steps before it, and those of its flow, stand.
 //!
-//! What a failure means for the run is decided by the scheduler; here it is only looked at.
+//! What a failure means for the run is decided by the scheduler. Here it is only looked at, by tasks
+//! that the scheduler starts in any case: those that follow the run, and those of called flows.
 
 use tidewheel_core::policy::OnError;
+use tidewheel_core::policy::failure;
 use tidewheel_core::task::{Reason, TaskState};
 
 use super::context::Position;
@@ -10,7 +12,8 @@ use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
 use crate::flow::compile::Scope;
-use crate::flow::definition::{Place, Step};
+use crate::flow::definition::{Flow, Place, Step};
+use crate::run::Run;
 
 /// How the steps of a flow stand when all of them have ended.
 struct Standing {
@@ -19,17 +22,24 @@ struct Standing {
 }
 
 impl FlowRunner {
-    /// Whether the step is to be done at all, as far as its place says.
-    pub(super) fn has_its_turn(
-        &self,
-        position: &Position,
-        attempt: &Attempt,
-    ) -> Result<bool, Trouble> {
+    /// Fails with [`Outcome::Skipped`](tidewheel_core::input::Outcome::Skipped) if the task is not to
+    /// be done at all.
+    pub(super) fn check_turn(&self, position: &Position, attempt: &Attempt) -> Result<(), Trouble> {
         let Position { scope, step, .. } = position;
         if !self.is_called(scope, attempt)? || !self.is_followed(scope, step.place, attempt) {
-            return Ok(false);
+            return Err(Trouble::skipped());
         }
-        Ok(scope.calls.is_empty() || self.has_what_it_needs(scope, step, attempt))
+        let is_called = !scope.calls.is_empty();
+        if (is_called || step.place != Place::Flow)
+            && let Some(missing) = self.missing(scope, step, attempt)
+        {
+            return Err(Trouble::skipped_because(format!("`{missing}` failed")));
+        }
+        let may_be_stopped = step.place == Place::Flow && !step.treatment.always;
+        if may_be_stopped && let Some(stopper) = self.stopper(scope, attempt) {
+            return Err(Trouble::skipped_because(format!("`{stopper}` stopped the called flow")));
+        }
+        Ok(())
     }
 
     /// Whether the steps of a flow at this place stand so that a step which follows them, or is one
@@ -50,46 +60,104 @@ impl FlowRunner {
         }
     }
 
-    /// Whether a step of a called flow has what it needs there. The scheduler starts it either way.
-    fn has_what_it_needs(&self, scope: &Scope, step: &Step, attempt: &Attempt) -> bool {
+    /// A task that a step needs and cannot do without, and that did not succeed. The scheduler starts
+    /// the step either way.
+    fn missing(&self, scope: &Scope, step: &Step, attempt: &Attempt) -> Option<String> {
         let name = format!("{}{}", scope.prefix(), step.name);
-        if let Some(known) = self.known_needs(&name) {
+        if let Some(known) = self.known_missing(&name) {
             return known;
         }
         let said = &step.treatment;
-        let goes_on = said.on_dependency_error.or(said.on_error) == Some(OnError::Continue);
-        let mut needed = step.after.iter().filter_map(|it| scope.flow.step(&it.step));
-        let has_all = goes_on || needed.all(|needed| self.is_met(scope, needed, attempt));
-        self.remember_needs(name, has_all);
-        has_all
+        let own = said.on_dependency_error.or(said.on_error);
+        let needed = step.after.iter().filter_map(|it| scope.flow.step(&it.step));
+        // What follows the run does so whatever became of the steps of the run.
+        let mut needed = needed.filter(|needed| needed.place == step.place);
+        let missing = needed.find_map(|needed| {
+            let word = failure::word(own, needed.treatment.on_error, scope.flow.runner.on_error);
+            match word {
+                OnError::Continue => None,
+                _ => self.unmet(scope, needed, attempt),
+            }
+        });
+        self.remember_missing(name, missing.clone());
+        missing
     }
 
-    /// Whether a step of a called flow has succeeded, or had nothing to do although it could.
-    fn is_met(&self, scope: &Scope, needed: &Step, attempt: &Attempt) -> bool {
-        let Some(run) = attempt.run() else { return true };
-        let task = run.task(&format!("{}{}", scope.prefix(), needed.name));
-        let Ok(explained) = attempt.wheel().explain(task) else { return true };
-        match (explained.facts.state, explained.facts.reason) {
-            (TaskState::Succeeded, _) => true,
-            (TaskState::Skipped, Reason::Condition) => {
-                self.has_what_it_needs(scope, needed, attempt)
-            }
-            _ => false,
+    /// The task to name if a step has neither succeeded nor had nothing to do although it could.
+    fn unmet(&self, scope: &Scope, needed: &Step, attempt: &Attempt) -> Option<String> {
+        let run = attempt.run()?;
+        let name = format!("{}{}", scope.prefix(), needed.name);
+        match state_of(&run, &name, attempt)? {
+            (TaskState::Succeeded, _) => None,
+            (TaskState::Skipped, Reason::Condition) => self.missing(scope, needed, attempt),
+            _ => Some(name),
         }
+    }
+
+    /// The task whose failure has stopped a called flow, or one around it.
+    fn stopper(&self, scope: &Scope, attempt: &Attempt) -> Option<String> {
+        if scope.calls.is_empty() {
+            return None;
+        }
+        let run = attempt.run()?;
+        let counts = run.counts();
+        let failures = counts.of(TaskState::Failed) + counts.of(TaskState::Unknown);
+        if failures == 0 {
+            return None;
+        }
+        let own = match self.known_stopper(&scope.path(), failures) {
+            Some(known) => known,
+            None => {
+                let stopper = self.find_stopper(scope, &run, attempt);
+                self.remember_stopper(scope.path(), failures, stopper.clone());
+                stopper
+            }
+        };
+        own.or_else(|| self.stopper(&scope.around(self.flow())?, attempt))
+    }
+
+    fn find_stopper(&self, scope: &Scope, run: &Run, attempt: &Attempt) -> Option<String> {
+        let prefix = scope.prefix();
+        let mut steps = scope.flow.steps.iter().filter(|step| step.place == Place::Flow);
+        steps.find_map(|step| {
+            let name = format!("{prefix}{}", step.name);
+            let (state, _) = state_of(run, &name, attempt)?;
+            let has_failed = matches!(state, TaskState::Failed | TaskState::Unknown);
+            (has_failed && scope.flow.is_stopped_by(step)).then_some(name)
+        })
     }
 
     fn standing(&self, scope: &Scope, attempt: &Attempt) -> Standing {
         let mut standing = Standing { has_failed: false, has_run: false };
         let Some(run) = attempt.run() else { return standing };
-        let (wheel, prefix) = (attempt.wheel(), scope.prefix());
+        let prefix = scope.prefix();
         for step in scope.flow.steps.iter().filter(|step| step.place == Place::Flow) {
-            let task = run.task(&format!("{prefix}{}", step.name));
-            let Ok(explained) = wheel.explain(&task) else { continue };
-            let (state, reason) = (explained.facts.state, explained.facts.reason);
+            let name = format!("{prefix}{}", step.name);
+            let Some((state, reason)) = state_of(&run, &name, attempt) else { continue };
             standing.has_run |= state != TaskState::Skipped || reason == Reason::Condition;
             standing.has_failed |= is_failure(step, state, reason);
         }
         standing
+    }
+}
+
+fn state_of(run: &Run, task: &str, attempt: &Attempt) -> Option<(TaskState, Reason)> {
+    let explained = attempt.wheel().explain(&run.task(task)).ok()?;
+    Some((explained.facts.state, explained.facts.reason))
+}
+
+impl Flow {
+    /// Whether the failure of a step stops the flow, by its words and those of what waits for it.
+    pub(crate) fn is_stopped_by(&self, step: &Step) -> bool {
+        let waits = |other: &&std::sync::Arc<Step>| {
+            let is_ordinary = other.place == Place::Flow && !other.treatment.always;
+            is_ordinary && other.after.iter().any(|needed| needed.step == step.name)
+        };
+        let dependents = self.steps.iter().filter(waits).map(|dependent| {
+            let said = &dependent.treatment;
+            said.on_dependency_error.or(said.on_error)
+        });
+        failure::stops_run(step.treatment.on_error, dependents, self.runner.on_error)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::clock::wall_clock;
 use crate::flow::definition::{Wait, WaitFor};
 use crate::flow::instant;
 use crate::flow::template::Context;
+use crate::store::AttemptRecord;
 
 /// The longest sleep towards an instant: the wall clock may be moved meanwhile.
 const NAP_MAX: Duration = Duration::from_secs(60);
@@ -53,12 +54,25 @@ impl FlowRunner {
                 // A request that is wrong in itself is not waited for; that the other side says no
                 // may change.
                 Err(trouble) if trouble.was_answered || !is_permanent(&trouble.outcome) => {
+                    self.keep_last_answer(&trouble, attempt);
                     Err(Trouble::postponed(wait.every))
                 }
                 other => other,
             },
             WaitFor::Approval(_) => self.approval(wait, attempt),
         }
+    }
+
+    /// Keeps what the newest look brought, for whoever asks what it waits for. All looks share one
+    /// record: there may be very many of them.
+    fn keep_last_answer(&self, trouble: &Trouble, attempt: &Attempt) {
+        let Outcome::Failed(failure) = &trouble.outcome else { return };
+        (self.means.record)(AttemptRecord {
+            task: attempt.id(),
+            attempt: 1,
+            error: Some(self.secrets.mask(&failure.message)),
+            ..AttemptRecord::default()
+        });
     }
 
     fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {

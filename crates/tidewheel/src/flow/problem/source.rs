@@ -141,9 +141,4 @@ impl SourceFiles {
     pub fn line_column(&self, span: Span) -> (usize, usize) {
         self.get(span.file).map_or((1, 1), |file| file.line_column(span.start as usize))
     }
-
-    /// The line and the column behind the last character of `span`.
-    pub fn end_line_column(&self, span: Span) -> (usize, usize) {
-        self.get(span.file).map_or((1, 1), |file| file.line_column(span.end as usize))
-    }
 }

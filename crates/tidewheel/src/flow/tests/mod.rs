@@ -1,5 +1,6 @@
 //! Flow files as people write them, from the text to what is said about it.
 
+mod constants;
 mod listing;
 mod past;
 mod plans;

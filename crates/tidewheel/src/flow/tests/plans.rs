@@ -1,6 +1,7 @@
 //! What a plan shows of what nobody knows yet.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -85,4 +86,22 @@ fn params_that_are_given_make_elements_known() {
     assert!(names(&plan).contains(&"ping[1]") && !names(&plan).contains(&"ping[*]"));
     let steps: Vec<&str> = plan.unknown.iter().map(|elements| elements.step.as_str()).collect();
     assert_eq!(steps, ["scan", "call"]);
+}
+
+#[test]
+fn a_wait_is_expected_to_take_the_time_it_says_and_nothing_else_is_learnt_of_waits() {
+    let text = "
+flow:
+  - { name: pause, wait: 2s }
+  - { name: gate, wait: { file: x }, estimate: 1m }
+  - { name: work, run: x, estimate: 1m }
+";
+    let loaded = load_texts(&[("f.yaml", text)]);
+    let order = FlowOrder::new(&loaded, vec!["f.yaml".into()], BTreeMap::new(), 4);
+    let learnt = ["pause", "gate", "work"].map(|name| (name.to_owned(), Duration::from_millis(1)));
+    let plan =
+        FlowPlan::new(loaded.flow.as_ref().unwrap(), &order, &BTreeMap::from(learnt)).unwrap();
+    let expected: Vec<_> = plan.tasks.iter().map(|task| task.expected).collect();
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    assert_eq!(expected, [seconds(2), seconds(60), Some(Duration::from_millis(1))]);
 }

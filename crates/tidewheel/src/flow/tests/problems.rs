@@ -107,7 +107,7 @@ fn what_depends_on_a_broken_step_is_not_wrong() {
         (format!("{{ name: a, source: nowhere, {outputs} }}"), "unknown-source"),
         (format!("{{ name: a, http: {{ method: GET }}, {outputs} }}"), "missing-key"),
         (
-            format!("{{ name: a, http: {{ url: u, json: 1, body: x }}, {outputs} }}"),
+            format!("{{ name: a, http: {{ url: 'http://u', json: 1, body: x }}, {outputs} }}"),
             "contradiction",
         ),
         (format!("{{ name: a, wait: {{ file: x, duration: 1s }}, {outputs} }}"), "contradiction"),
@@ -270,6 +270,88 @@ fn carets_point_at_the_word() {
     ] {
         assert_eq!(places(text), [(code, word.to_owned())], "{text}");
     }
+}
+
+#[test]
+fn one_mistake_is_one_problem() {
+    let after = "\n  - { name: b, run: x, depends_on: a }";
+    for (step, code, word, hint) in [
+        ("{ name: a, runn: echo }", "unknown-key", "runn", "did you mean `run`?"),
+        ("{ name: a, script: echo }", "unknown-key", "script", "did you mean `run`?"),
+        // What it is called is known all the same.
+        ("{ nme: a, run: echo }", "unknown-key", "nme", "did you mean `name`?"),
+        ("{ name: a, argv: echo hi }", "wrong-type", "echo hi", "`run` takes"),
+        ("{ name: a, run: [echo, hi] }", "wrong-type", "[echo, hi]", "`argv` takes"),
+        (
+            "{ name: a, run: x, env: { X: {{ params.y }} } }",
+            "yaml-key-not-text",
+            "{ params.y }",
+            "quote",
+        ),
+        ("{ name: a, argv: [x, {{ params.y }}] }", "yaml-key-not-text", "{ params.y }", "quote"),
+        (
+            "{ name: a, source: { type: process, configuration: { cmd: x } } }",
+            "unknown-key",
+            "cmd",
+            "`command`",
+        ),
+        (
+            "{ name: a, source: { type: process, configuration: { command: 1 } } }",
+            "wrong-type",
+            "1",
+            "",
+        ),
+        (
+            "{ name: a, source: { type: process, configuration: { command: ~ } } }",
+            "missing-key",
+            "~",
+            "",
+        ),
+        ("{ name: a, http: { url: ~ } }", "missing-key", "~", ""),
+    ] {
+        let text = format!("params: {{ y: 1 }}\nflow:\n  - {step}{after}\n");
+        let found = problems(&text);
+        let [(found_code, pointed_at, said)] = &found[..] else { panic!("{step}: {found:#?}") };
+        assert_eq!((*found_code, pointed_at.trim()), (code, word), "{step}");
+        assert!(said.contains(hint), "{step}: {said}");
+    }
+}
+
+#[test]
+fn a_template_without_quotes_is_checked_as_one() {
+    let text = "params: { y: 1 }\nflow: [{ name: a, run: x, env: { X: {{ params.z }} } }]";
+    assert_eq!(codes(text), ["unknown-name", "yaml-key-not-text"]);
+    let text = "flow: [{ name: a, run: x, env: { {a: b}: c } }]";
+    assert_eq!(codes(text), ["yaml-key-not-text"]);
+}
+
+#[test]
+fn names_are_there_and_are_no_templates() {
+    for step in ["name:\n    run: x", "name: ''\n    run: x", "name: '  '\n    run: x"] {
+        let found = problems(&format!("flow:\n  - {step}\n"));
+        let [(code, _, said)] = &found[..] else { panic!("{step}: {found:?}") };
+        assert_eq!((*code, said.as_str()), ("bad-name", "`name` must not be empty | "), "{step}");
+    }
+    let found = problems("flow: [{ name: [a], run: x }]");
+    assert_eq!(found[0].2, "`name` must be a text | ");
+    let found = problems("flow: [{ name: \"a\\u0007b\", run: x }]");
+    assert!(found[0].2.contains("control characters"), "{found:?}");
+    assert_eq!(codes("flow: [{ name: a, run: x, output: [{ name: }] }]"), ["bad-name"]);
+    assert_eq!(codes("flow: [{ name: a, run: x, depends_on: [~] }]"), ["bad-name"]);
+    assert_eq!(
+        codes("flow: [{ name: 1, run: x }, { name: true, run: x, depends_on: 1 }]"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn numbers_that_lose_a_zero_are_told() {
+    let text = "flow: [{ name: a, run: x, matrix: { py: [3.10, 3.9, 3.0, '3.20', 007] } }]";
+    let found = problems(text);
+    let said: Vec<&str> =
+        found.iter().map(|(.., said)| said.split(" | ").next().unwrap()).collect();
+    assert_eq!(said, ["`3.10` is read as the number 3.1", "`007` is read as the number 7"]);
+    assert_eq!(places(text)[0], ("yaml-trailing-zero", "3.10".to_owned()));
 }
 
 /// The places of arguments that must not begin with a dash.

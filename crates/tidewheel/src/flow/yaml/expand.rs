@@ -13,7 +13,7 @@ use super::align::align;
 use super::draft::{Draft, Part, PartId, Shape};
 use super::map::{Entry, Map, repeated};
 use super::node::{Node, Value};
-use super::scalar::{Scalar, Wanted, has_leading_zero, scalar};
+use super::scalar::{Scalar, Wanted, has_leading_zero, has_trailing_zero, scalar};
 use super::syntax;
 use super::text::Text;
 
@@ -49,7 +49,10 @@ impl<'d> Expansion<'d, '_> {
         let value = match &part.shape {
             Shape::Scalar { text, style, wanted } => self.scalar(text, *style, *wanted, part),
             Shape::List(list) => Value::List(list.iter().map(|id| self.node(*id)).collect()),
-            Shape::Map(entries) => Value::Map(self.map(entries)),
+            Shape::Map(entries) => match self.bare_template(entries, span) {
+                Some(template) => Value::Text(template),
+                None => Value::Map(self.map(entries)),
+            },
             Shape::Alias(target) => self.node(*target).value,
             Shape::Unknown => Value::Null,
         };
@@ -82,7 +85,12 @@ impl<'d> Expansion<'d, '_> {
                 }
                 Value::Int(value)
             }
-            Scalar::Float(value) => Value::Float(value),
+            Scalar::Float(value) => {
+                if wanted == Wanted::Any && has_trailing_zero(text) {
+                    self.problems.push(trailing_zero(text, value).at(span));
+                }
+                Value::Float(value)
+            }
             Scalar::TooLarge => {
                 self.problems.push(too_large(text).at(span));
                 Value::Int(if text.starts_with('-') { i64::MIN } else { i64::MAX })
@@ -98,6 +106,20 @@ impl<'d> Expansion<'d, '_> {
                 Value::Text(Text::written(text, span, pieces))
             }
         }
+    }
+
+    /// A template without quotes, which YAML reads as a mapping in a mapping. It is told, and then
+    /// taken for what it is meant to be, so that nothing else is wrong because of it.
+    fn bare_template(&mut self, written: &[(PartId, PartId)], span: Span) -> Option<Text> {
+        let [(key, _)] = written else { return None };
+        let part = &self.draft.parts[*key];
+        let text = self.draft.text.get(span.range())?;
+        if !matches!(part.shape, Shape::Map(_)) || !text.starts_with("{{") || !text.ends_with("}}")
+        {
+            return None;
+        }
+        self.problems.push(syntax::key_not_text(self.draft.text, self.span(part)));
+        Some(Text::new(text, span))
     }
 
     fn map(&mut self, written: &[(PartId, PartId)]) -> Map {
@@ -197,6 +219,11 @@ fn leading_zero(text: &str, value: i64) -> Problem {
             "quote it if it is meant as a text, write 0o{digits} for an octal number"
         ))
     }
+}
+
+fn trailing_zero(text: &str, value: f64) -> Problem {
+    let message = format!("{} is read as the number {value:?}", quote(text));
+    Problem::warning("yaml-trailing-zero", message).hint("quote it if it is meant as a text")
 }
 
 fn too_large(text: &str) -> Problem {

@@ -64,11 +64,6 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// The boolean, if it is one.
-    pub fn as_bool(&self) -> Option<bool> {
-        if let Value::Bool(value) = self.value { Some(value) } else { None }
-    }
-
     /// The whole number, if it is one.
     pub fn as_int(&self) -> Option<i64> {
         if let Value::Int(value) = self.value { Some(value) } else { None }

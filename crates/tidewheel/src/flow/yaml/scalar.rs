@@ -77,6 +77,15 @@ pub(super) fn has_leading_zero(text: &str) -> bool {
     digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Whether a number ends with zeros that mean nothing, as in `3.10`. One behind the point is how
+/// people write that a number need not be whole.
+pub(super) fn has_trailing_zero(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let Some((whole, fraction)) = digits.split_once('.') else { return false };
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    is_number(whole) && is_number(fraction) && fraction.len() > 1 && fraction.ends_with('0')
+}
+
 fn plain(text: &str) -> Scalar {
     // Most texts start with a letter that begins nothing else.
     match text.as_bytes().first() {
@@ -251,5 +260,11 @@ mod tests {
     fn zeros_that_mean_nothing_are_seen() {
         assert!(has_leading_zero("0644") && has_leading_zero("-01") && has_leading_zero("00"));
         assert!(!has_leading_zero("0") && !has_leading_zero("0o644") && !has_leading_zero("0.5"));
+        assert!(
+            has_trailing_zero("3.10") && has_trailing_zero("-1.00") && has_trailing_zero(".50")
+        );
+        for text in ["3.1", "3.0", "10", "1.0e10", "1.10e0", "3.10.0", "v3.10", ".10.", ""] {
+            assert!(!has_trailing_zero(text), "{text}");
+        }
     }
 }

@@ -409,7 +409,9 @@ impl<'a> Writing<'a> {
     fn end_run(&self, seq: i64, change: &RunChange, result: &str) -> Result<(), Fault> {
         let sql = "INSERT INTO runs (seq, run_id, kind, name, state, reason, cause, accepted_at,
                 started_at, ended_at, tasks, failed, attempts, error)
-            SELECT live.seq, run_id, 'run', name, ?2, ?3, ?4, accepted_at, MIN(tasks.started_at),
+            SELECT live.seq, run_id, 'run', name, ?2, ?3, ?4, accepted_at,
+                COALESCE(MIN(MIN(tasks.started_at), (SELECT MIN(started_at) FROM attempts
+                    WHERE attempts.run_id = live.run_id)), MIN(tasks.started_at)),
                 ?5, live.tasks, COALESCE(SUM(tasks.state IN ('failed', 'unknown')), 0),
                 COALESCE(SUM(tasks.attempts), 0),
                 (SELECT error FROM tasks WHERE seq = ?1 AND state = 'failed' AND error IS NOT NULL

@@ -3,12 +3,12 @@
 //!
 //! Everything about one run is read at once; runs have thousands of tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension as _, params};
 use tidewheel_core::id::{RunId, TaskId};
-use tidewheel_core::task::TaskState;
+use tidewheel_core::task::{Reason, TaskState};
 
 use super::changes::blob;
 use super::error::FolderError;
@@ -17,6 +17,10 @@ use super::reader::{Reader, instant};
 use crate::store::{
     Answer, AttemptRecord, OutputRecord, OutputValue, RunFilter, RunKind, TaskResult,
 };
+
+/// How many runs are looked at for times, and how many tasks of them in all.
+const PAST_RUNS_MAX: u32 = 50;
+const PAST_TASKS_MAX: usize = 50_000;
 
 impl Reader {
     /// The newest attempt that is known of each task of a run, and what it left, by index.
@@ -67,7 +71,9 @@ impl Reader {
         })
     }
 
-    /// How long the tasks of runs of this name took the last few times they succeeded, by name.
+    /// How long the tasks of runs of this name took the last few times they did their work and
+    /// succeeded, by name: the middle one of `samples` times. Runs are looked at from the newest on,
+    /// until enough is known or they become too many.
     ///
     /// # Errors
     ///
@@ -75,24 +81,37 @@ impl Reader {
     pub fn durations(
         &self,
         name: &str,
-        runs_max: u32,
+        samples: usize,
     ) -> Result<BTreeMap<String, Duration>, FolderError> {
         let filter = RunFilter {
             name: Some(name.to_owned()),
             kind: Some(RunKind::Run),
             live: Some(false),
-            limit: runs_max,
+            limit: PAST_RUNS_MAX,
             ..RunFilter::default()
         };
         let mut taken: BTreeMap<String, Vec<Duration>> = BTreeMap::new();
+        let mut tasks_read = 0;
         for summary in self.runs(&filter)? {
             let Some(detail) = self.run(summary.id)? else { continue };
+            let without_work = self.without_work(summary.id)?;
+            tasks_read += detail.tasks.len();
+            let mut is_enough = summary.state == TaskState::Succeeded;
             for task in detail.tasks {
-                if let (TaskState::Succeeded, Some(from), Some(to)) =
-                    (task.state, task.started_at, task.at)
-                {
-                    taken.entry(task.name).or_default().push(to.since(from));
+                let has_worked = task.state == TaskState::Succeeded
+                    && task.reason == Reason::Ordinary
+                    && !without_work.contains(&task.index);
+                let (true, Some(from), Some(to)) = (has_worked, task.started_at, task.at) else {
+                    continue;
+                };
+                let times = taken.entry(task.name).or_default();
+                if times.len() < samples {
+                    times.push(to.since(from));
                 }
+                is_enough &= times.len() >= samples;
+            }
+            if is_enough || tasks_read >= PAST_TASKS_MAX {
+                break;
             }
         }
         let middle = |mut times: Vec<Duration>| {
@@ -100,6 +119,16 @@ impl Reader {
             times[times.len() / 2]
         };
         Ok(taken.into_iter().map(|(name, times)| (name, middle(times))).collect())
+    }
+
+    /// The tasks of a run that succeeded without doing anything: what they would have left was there.
+    fn without_work(&self, run: RunId) -> Result<BTreeSet<u32>, FolderError> {
+        self.read(|connection| {
+            let sql = "SELECT idx FROM attempts WHERE run_id = ?1 AND outcome = 'cached'";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([blob(run)], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
     }
 
     /// What somebody said to a task that waits for it.

@@ -1,0 +1,145 @@
+//! Values without templates that can never work are refused before anything runs.
+
+use super::load_texts;
+
+/// What is said of a file, and of one that it can call: code, message and hint.
+fn said(text: &str) -> Vec<String> {
+    let child = "
+name: child
+params: { n: { type: int, min: 1, max: 3 }, w: { default: v1, pattern: 'v*' }, c: { default: a, choices: [a, b] } }
+flow:
+  - { name: check, run: x, outputs: { ok: '{{ stdout }}' } }
+  - { name: inner, flow: leaf.yaml }
+";
+    let leaf = "name: leaf\nflow: [{ name: last, run: x, outputs: { out: '{{ stdout }}' } }]";
+    let texts = [("f.yaml", text), ("child.yaml", child), ("leaf.yaml", leaf)];
+    let loaded = load_texts(&texts);
+    let said = loaded.problems.iter().map(|problem| {
+        format!("{}: {} | {}", problem.code, problem.message, problem.hint.as_deref().unwrap_or(""))
+    });
+    said.collect()
+}
+
+/// That one thing is wrong with a step, and that it is said in these words.
+fn assert_refused(step: &str, words: &[&str]) {
+    let found = said(&format!("params: {{ p: 1 }}\nflow:\n  - {{ name: a, {step} }}\n"));
+    let [only] = &found[..] else { panic!("{step}: {found:#?}") };
+    for word in words {
+        assert!(only.contains(word), "{step}: `{word}` is not in {only}");
+    }
+}
+
+fn assert_accepted(step: &str) {
+    let found = said(&format!("params: {{ p: 1 }}\nflow:\n  - {{ name: a, {step} }}\n"));
+    assert_eq!(found, [""; 0], "{step}");
+}
+
+#[test]
+fn what_is_done_for_each_is_a_list() {
+    let words = ["wrong-type", "must be a list", "[a, b, c]"];
+    assert_refused("run: x, foreach: 'a b c'", &words);
+    assert_refused("run: x, foreach: { in: 'a b c' }", &words);
+    assert_refused("run: x, matrix: { v: 'a b c' }", &["`matrix.v` must be a list"]);
+    assert_accepted("run: x, foreach: '{{ [1, 2] }}'");
+    assert_accepted("run: x, foreach: [a, '{{ params.p }}']");
+}
+
+#[test]
+fn params_of_called_flows_fit() {
+    let call = |with: &str| format!("flow: child.yaml, with: {{ {with} }}");
+    assert_refused(&call("n: many"), &["bad-value", "param `n` of flow `child`", "a whole number"]);
+    assert_refused(&call("n: 0"), &["must be at least 1"]);
+    assert_refused(&call("n: 4"), &["must be at most 3"]);
+    assert_refused(&call("n: ~"), &["`null` is not a whole number"]);
+    assert_refused(&call("n: 1, w: x"), &["does not look like `v*`"]);
+    assert_refused(&call("n: 1, c: z"), &["must be one of a, b"]);
+    assert_accepted(&call("n: '{{ params.p }}', w: v2, c: b"));
+}
+
+#[test]
+fn requests_have_somewhere_to_go() {
+    for url in ["localhost:8080/x", "/x", "example.org", "?q=1"] {
+        let words = ["bad-value", url, "does not begin with http:// or https://"];
+        assert_refused(&format!("http: '{url}'"), &words);
+        assert_refused(&format!("wait: {{ http: {{ url: '{url}' }} }}"), &words);
+        let source = format!("source: {{ type: rest, configuration: {{ url: '{url}' }} }}");
+        assert_refused(&source, &words);
+    }
+    assert_refused(
+        "http: 'ftp://example.org/x'",
+        &["`ftp://example.org/x`", "only http and https"],
+    );
+    assert_refused("http: 'http://'", &["cannot be read"]);
+    assert_refused("http: { url: 'http://x', method: 'GE T' }", &["`GE T` is no method"]);
+    assert_accepted("http: { url: 'HTTPS://example.org', method: get }");
+    assert_accepted("http: { url: '{{ params.p }}/x', method: '{{ params.p }} x' }");
+}
+
+#[test]
+fn programs_have_a_name() {
+    assert_refused("run: ''", &["missing-key", "`run` has no command"]);
+    assert_refused("run: ' '", &["`run` has no command"]);
+    assert_refused("argv: ['']", &["missing-key", "`argv` must name a program"]);
+    assert_refused("argv: [~, x]", &["`argv` must name a program"]);
+    let source = "source: { type: process, configuration: { command: [''] } }";
+    assert_refused(source, &["`command` must name a program"]);
+    assert_accepted("argv: ['{{ params.p }}', '']");
+}
+
+#[test]
+fn names_in_called_flows_and_of_the_run_are_known() {
+    let use_of = |template: &str| {
+        format!(
+            "flow:\n  - {{ name: c, flow: child.yaml, with: {{ n: 1 }} }}\n  \
+             - {{ name: each, flow: child.yaml, with: {{ n: 1 }}, foreach: [1] }}\n  \
+             - {{ name: a, argv: [x, '{{{{ {template} }}}}'] }}\n"
+        )
+    };
+    for (template, words) in [
+        ("flows.c.check.zz", "missing-output: step `check` has no output `zz` | its outputs: ok"),
+        (
+            "flows.c.chek",
+            "missing-output: step `c` calls flow `child`, which has no step `chek` | did you mean `check`?",
+        ),
+        (
+            "flows.c.inner.last.ou",
+            "missing-output: step `last` has no output `ou` | did you mean `out`?",
+        ),
+        (
+            "flows.c.inner.none",
+            "missing-output: step `inner` calls flow `leaf`, which has no step `none` | its steps: last",
+        ),
+        (
+            "flows.each.chek",
+            "missing-output: step `each` calls flow `child`, which has no step `chek` | did you mean `check`?",
+        ),
+        ("run.idd", "unknown-name: `run` has no `idd` | did you mean `run.id`?"),
+        (
+            "run.colour",
+            "unknown-name: `run` has no `colour` | it has id, flow, step, attempt, folder",
+        ),
+    ] {
+        assert_eq!(said(&use_of(template)), [words], "{template}");
+    }
+    for template in [
+        "flows.c.check.ok",
+        "flows.c.check",
+        "flows.c.inner.last.out",
+        "flows.c.check.zz | default(1)",
+        "flows.each.check[0].ok",
+        "run.id ~ run.flow ~ run.step ~ run.attempt ~ run.folder",
+    ] {
+        assert_eq!(said(&use_of(template)), [""; 0], "{template}");
+    }
+}
+
+#[test]
+fn texts_that_are_taken_as_they_stand_have_no_templates() {
+    assert_refused(
+        "foreach: [1], wait: { approval: 'go {{ item }}?' }",
+        &["wrong-place", "`approval` is taken as it stands"],
+    );
+    assert_refused("run: x, key: '{{ params.p }}'", &["wrong-place", "`key` is taken"]);
+    assert_accepted("run: x, key: 'a {b}'");
+    assert_accepted("wait: { approval: true }");
+}
