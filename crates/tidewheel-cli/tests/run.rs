@@ -1085,3 +1085,24 @@ fn where_nothing_ran_yet_there_are_no_runs() {
     assert_eq!(stdout(&scratch.run(&["runs"])), "no runs yet\n");
     assert!(!scratch.data().exists());
 }
+
+#[test]
+fn processes_are_bounded_by_the_scheduler_even_if_it_is_switched_off() {
+    let scratch = Scratch::new("run-scheduler");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - name: each
+    foreach: [1, 2, 3, 4, 5, 6]
+    run: mkdir alone || touch clash; sleep 0.02; rmdir alone
+",
+    );
+    for enabled in ["true", "false"] {
+        let mut command = scratch.command(&["run", &file]);
+        command.env("TIDEWHEEL_SCHEDULER_MAX_CONCURRENCY", "1");
+        command.env("TIDEWHEEL_SCHEDULER_ENABLED", enabled);
+        assert_eq!(command.output().unwrap().status.code(), Some(0));
+        assert!(!scratch.path("clash").exists(), "enabled = {enabled}");
+    }
+}

@@ -797,3 +797,16 @@ fn variables_that_load_code_have_no_values() {
         assert_eq!(exit, Some(3), "{variable}: {value}");
     }
 }
+
+#[test]
+fn plans_use_the_settings_that_runs_do() {
+    let scratch = Scratch::new("plan-settings");
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, run: 'true' }]\n");
+    for arguments in [&["plan", &file][..], &["run", &file, "--dry-run"]] {
+        let mut command = scratch.command(arguments);
+        let output = command.args(["--format", "json"]).env("TIDEWHEEL_RUN_MAX_WORKERS", "2");
+        let printed: serde_json::Value =
+            serde_json::from_slice(&output.output().unwrap().stdout).unwrap();
+        assert_eq!(printed["max_workers"], 2, "{arguments:?}");
+    }
+}

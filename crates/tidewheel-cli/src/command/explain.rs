@@ -112,6 +112,9 @@ fn words(view: &RunResultView, task: &TaskSummary, why: &Why, timeout: Option<&s
         Why::LimitOrTurn { name } => {
             format!("it waits for limit `{}`, or for its turn", harmless(name))
         }
+        Why::Queue { name, most, holders } => {
+            format!("of queue `{}` {most} run at once: {}", harmless(name), running(holders))
+        }
         Why::Key { name, holders } => {
             format!("it waits for key `{}`, held by {}", harmless(name), names(holders))
         }
@@ -124,7 +127,10 @@ fn words(view: &RunResultView, task: &TaskSummary, why: &Why, timeout: Option<&s
         Why::Slots { most, holders } => {
             format!("it waits for one of {most} slots: {}", running(holders))
         }
-        Why::AboutToStart => "it is about to start".to_owned(),
+        Why::AboutToStart => {
+            "nothing of the flow holds it: it is about to start, or waits for room where it runs"
+                .to_owned()
+        }
         Why::Runs { attempt, since } => {
             format!("attempt {attempt} started {}", since.map_or_else(String::new, ago))
         }

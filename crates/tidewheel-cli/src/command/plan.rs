@@ -54,7 +54,8 @@ pub(crate) fn plan(ui: &Ui, args: &PlanArgs) -> Result<u8, CommandError> {
     let loaded = load_files(ui, &args.files)?;
     let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
     let params = known_params_of(flow, &args.params)?;
-    let workers = workers_of(args.max_workers, flow);
+    let said = args.max_workers.or_else(|| ui.config().run_max_workers());
+    let workers = workers_of(said, flow);
     let order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
     let expected = learnt(ui, &args.data, flow);
     print(ui, flow, &order, &expected)?;
@@ -62,8 +63,13 @@ pub(crate) fn plan(ui: &Ui, args: &PlanArgs) -> Result<u8, CommandError> {
 }
 
 /// What a dry run shows.
-pub(crate) fn show(ui: &Ui, flow: &Arc<Flow>, order: &FlowOrder) -> Result<(), CommandError> {
-    print(ui, flow, order, &BTreeMap::new())
+pub(crate) fn show(
+    ui: &Ui,
+    flow: &Arc<Flow>,
+    order: &FlowOrder,
+    data: &DataArgs,
+) -> Result<(), CommandError> {
+    print(ui, flow, order, &learnt(ui, data, flow))
 }
 
 /// How long steps took before. A plan needs no data folder.
@@ -222,7 +228,7 @@ pub(crate) fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
     let loaded = load_files(ui, &args.files)?;
     let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
     let params = known_params_of(flow, &args.params)?;
-    let workers = workers_of(None, flow);
+    let workers = workers_of(ui.config().run_max_workers(), flow);
     let order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
     let expected = learnt(ui, &args.data, flow);
     let plan = FlowPlan::new(flow, &order, &expected).map_err(CommandError::input)?;

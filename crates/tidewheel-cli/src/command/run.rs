@@ -178,7 +178,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let mut order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
     let chosen = select(&mut order, flow, args)?;
     if args.dry_run {
-        return plan::show(ui, flow, &order).map(|()| 0);
+        return plan::show(ui, flow, &order, &args.data).map(|()| 0);
     }
     let folder = args.data.open(ui, how.durability())?;
     if let Some(chosen) = chosen {

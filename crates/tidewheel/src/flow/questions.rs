@@ -104,6 +104,12 @@ impl Flow {
         followed
     }
 
+    /// The queue that a task waits in, if its step names one.
+    #[must_use]
+    pub fn queue_of_task(self: &Arc<Self>, task: &str) -> Option<String> {
+        self.worker(task)?.1.treatment.queue.clone()
+    }
+
     /// The limits that a task counts against, with units.
     #[must_use]
     pub fn limits_of_task(self: &Arc<Self>, task: &str) -> BTreeMap<String, u32> {

@@ -166,7 +166,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, what: Arguments<'_>, problems: &mu
         }
         (Kind::Choice(words), _) => check_choice(node, words, what, problems),
         (Kind::Name, value) if is_blank(value) => {
-            let text = format!("{what} must not be empty");
+            let text = format!("{what} must be a text that is not empty");
             problems.push(Problem::error("bad-name", text).at(node.span));
         }
         (Kind::Duration, _) => say(node, what, literal::duration(node).err(), problems),

@@ -54,6 +54,15 @@ pub enum Why {
         /// The limit.
         name: String,
     },
+    /// As many of its queue as may run at once do.
+    Queue {
+        /// The queue.
+        name: String,
+        /// How many.
+        most: u32,
+        /// Which do.
+        holders: Vec<String>,
+    },
     /// Another task with its key runs.
     Key {
         /// The key.
@@ -77,7 +86,7 @@ pub enum Why {
         /// Which do.
         holders: Vec<String>,
     },
-    /// Nothing keeps it.
+    /// Nothing that is known here keeps it: it is about to start, or waits for room where it runs.
     AboutToStart,
     /// It runs.
     Runs {
@@ -166,6 +175,7 @@ impl<'a> Scene<'a> {
         }
         let flow = self.flow.as_ref();
         flow.and_then(|flow| self.limit(flow, task))
+            .or_else(|| flow.and_then(|flow| self.queue(flow, task)))
             .or_else(|| flow.and_then(|flow| self.key(flow, task)))
             .or_else(|| flow.and_then(|flow| self.elements(flow, task)))
             .or_else(|| self.slots())
@@ -188,6 +198,14 @@ impl<'a> Scene<'a> {
             }
         }
         None
+    }
+
+    fn queue(&self, flow: &Arc<Flow>, task: &TaskSummary) -> Option<Why> {
+        let name = flow.queue_of_task(&task.name)?;
+        let most = flow.queues.get(&name)?.slots?;
+        let holders =
+            self.running_where(|other| flow.queue_of_task(&other.name).as_ref() == Some(&name));
+        (holders.len() >= most as usize).then_some(Why::Queue { name, most, holders })
     }
 
     fn key(&self, flow: &Arc<Flow>, task: &TaskSummary) -> Option<Why> {

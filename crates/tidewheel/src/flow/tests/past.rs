@@ -143,11 +143,14 @@ fn a_step_that_is_skipped_counts_as_done_and_leaves_nothing() {
 
 const BOUND: &str = "
 limits: { database: 2 }
+queues: { narrow: { slots: 1 } }
 flow:
   - { name: a, run: x, limits: { database: 2 } }
   - { name: b, run: x, limits: [database] }
   - { name: c, run: x, key: one }
   - { name: d, run: x, key: one }
+  - { name: f, run: x, queue: narrow }
+  - { name: g, run: x, queue: narrow }
   - { name: each, foreach: { in: [1, 2, 3], parallel: 1 }, run: x }
   - { name: e, run: x, depends_on: [a, b] }
 ";
@@ -182,6 +185,10 @@ fn a_task_that_could_start_says_what_keeps_it() {
     assert_eq!(
         held(&[("each[0]", Running), ("each[1]", Ready)]),
         Why::Elements { step: "each".to_owned(), most: 1, holders: holders("each[0]") }
+    );
+    assert_eq!(
+        held(&[("f", Running), ("g", Ready)]),
+        Why::Queue { name: "narrow".to_owned(), most: 1, holders: holders("f") }
     );
     let both = words(&["a", "c"]);
     assert_eq!(

@@ -330,7 +330,11 @@ fn names_are_there_and_are_no_templates() {
     for step in ["name:\n    run: x", "name: ''\n    run: x", "name: '  '\n    run: x"] {
         let found = problems(&format!("flow:\n  - {step}\n"));
         let [(code, _, said)] = &found[..] else { panic!("{step}: {found:?}") };
-        assert_eq!((*code, said.as_str()), ("bad-name", "`name` must not be empty | "), "{step}");
+        assert_eq!(
+            (*code, said.as_str()),
+            ("bad-name", "`name` must be a text that is not empty | "),
+            "{step}"
+        );
     }
     let found = problems("flow: [{ name: [a], run: x }]");
     assert_eq!(found[0].2, "`name` must be a text | ");
