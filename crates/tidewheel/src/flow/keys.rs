@@ -446,7 +446,11 @@ pub(crate) static CACHE: Shape = Shape {
     name: "a cache",
     about: "What the work depends on and what it makes. The command, its variables and its input always count.",
     keys: &[
-        key("inputs", Kind::List(&Kind::Template), "Files it reads; * ? ** and [] stand for many."),
+        key(
+            "inputs",
+            Kind::List(&Kind::Template),
+            "Files it reads; a folder is all that is in it; * ? ** and [] stand for many.",
+        ),
         key(
             "outputs",
             Kind::List(&Kind::Template),

@@ -24,8 +24,8 @@ const FILES_MAX: usize = 100_000;
 /// What is known of a step's work before it is done.
 pub(super) struct Prepared {
     entry: PathBuf,
-    /// Patterns of files that the work makes.
-    made: Vec<String>,
+    /// Files that the work makes.
+    made: Vec<Files>,
     /// What the work left, if it was done before and all it made is as it was.
     pub found: Option<Map<String, Json>>,
 }
@@ -51,8 +51,8 @@ impl FlowRunner {
         };
         let from = self.folder_of(position, context)?;
         let about = self.about_work(position, cache, context)?;
-        let inputs = patterns(&cache.inputs, &from, context)?;
-        let made = patterns(&cache.outputs, &from, context)?;
+        let inputs = files(&cache.inputs, &from, context)?;
+        let made = files(&cache.outputs, &from, context)?;
         let read = match &step.work {
             Work::File(file) => Some(from.join(file.path.render_text(context)?)),
             _ => None,
@@ -168,39 +168,60 @@ fn source(tree: &Tree) -> Json {
     }
 }
 
-fn patterns(trees: &[Tree], from: &Path, context: &Context) -> Result<Vec<String>, Trouble> {
-    let mut patterns = Vec::new();
-    for tree in trees {
-        let pattern = tree.render_text(context)?;
-        patterns.push(from.join(pattern).to_string_lossy().into_owned());
-    }
-    Ok(patterns)
+/// Files by a pattern, as they were named and where they are.
+#[derive(Debug, Clone)]
+struct Files {
+    named: String,
+    pattern: String,
 }
 
-fn fingerprint(about: &Json, inputs: &[String], read: Option<PathBuf>) -> Result<String, Trouble> {
+impl Files {
+    /// What a pattern stands for that is written in a folder.
+    fn within(folder: &Path, named: String) -> Self {
+        let pattern = match Path::new(&named).is_absolute() {
+            true => named.clone(),
+            // The folder stands for itself, whatever its name has in it.
+            false => {
+                let folder = glob::Pattern::escape(&folder.to_string_lossy());
+                format!("{folder}/{named}")
+            }
+        };
+        Self { named, pattern }
+    }
+
+    fn is_single(&self) -> bool {
+        !self.named.contains(['*', '?', '['])
+    }
+
+    fn found(&self) -> Result<Vec<PathBuf>, String> {
+        let found = glob::glob(&self.pattern).map_err(|error| error.to_string())?;
+        found.collect::<Result<_, _>>().map_err(|error| error.to_string())
+    }
+}
+
+fn files(trees: &[Tree], from: &Path, context: &Context) -> Result<Vec<Files>, Trouble> {
+    let named = trees.iter().map(|tree| Ok(Files::within(from, tree.render_text(context)?)));
+    named.collect()
+}
+
+fn fingerprint(about: &Json, inputs: &[Files], read: Option<PathBuf>) -> Result<String, Trouble> {
     let mut hash = Sha256::new();
     hash.update(about.to_string());
     // That a file to be read is not there is for the step to tell.
-    let mut files: Vec<PathBuf> = read.into_iter().filter(|path| path.is_file()).collect();
-    for pattern in inputs {
-        let found = glob::glob(pattern)
-            .map_err(|error| Trouble::permanent(format!("cache: `{pattern}`: {error}")))?;
-        let before = files.len();
-        files.extend(found.filter_map(Result::ok).filter(|path| path.is_file()));
-        if files.len() == before && !pattern.contains(['*', '?', '[']) {
-            return Err(Trouble::permanent(format!("cache: there is no {pattern}")));
+    let mut found: Vec<PathBuf> = read.into_iter().filter(|path| path.is_file()).collect();
+    for files in inputs {
+        let paths = files
+            .found()
+            .map_err(|error| Trouble::permanent(format!("cache: `{}`: {error}", files.named)))?;
+        if paths.is_empty() && files.is_single() {
+            return Err(Trouble::permanent(format!("cache: there is no {}", files.named)));
         }
-        if files.len() > FILES_MAX {
-            return Err(Trouble::permanent(format!("cache: more than {FILES_MAX} inputs")));
-        }
+        found.extend(paths);
     }
-    files.sort();
-    files.dedup();
-    for path in files {
-        hash.update(path.to_string_lossy().as_bytes());
+    let hashes = hash_all(found).map_err(|error| Trouble::passing(format!("cache: {error}")))?;
+    for (name, of_file) in hashes {
+        hash.update(name.as_bytes());
         hash.update([0]);
-        let of_file = hash_file(&path)
-            .map_err(|error| Trouble::passing(format!("{}: {error}", path.display())))?;
         hash.update(of_file);
     }
     Ok(hexadecimal(&hash.finalize()))
@@ -217,49 +238,54 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// What the work left, if it was done before and all it made is as it was.
-fn find(entry: &Path, made: &[String]) -> Option<Map<String, Json>> {
+fn find(entry: &Path, made: &[Files]) -> Option<Map<String, Json>> {
     let entry: Entry = serde_json::from_slice(&fs::read(entry).ok()?).ok()?;
     (hash_made(made)? == entry.made).then_some(entry.outputs)
 }
 
 /// What there is of files that the work makes; none if one is missing.
-fn hash_made(patterns: &[String]) -> Option<BTreeMap<String, String>> {
-    let mut hashes = BTreeMap::new();
-    for pattern in patterns {
-        let mut left: Vec<PathBuf> = glob::glob(pattern).ok()?.collect::<Result<_, _>>().ok()?;
-        if left.is_empty() {
+fn hash_made(made: &[Files]) -> Option<BTreeMap<String, String>> {
+    let mut found = Vec::new();
+    for files in made {
+        let paths = files.found().ok()?;
+        if paths.is_empty() {
             return None;
         }
-        while let Some(path) = left.pop() {
-            let name = path.to_string_lossy().into_owned();
-            if hashes.contains_key(&name) {
-                continue;
-            }
-            if hashes.len() >= FILES_MAX {
-                return None;
-            }
-            let hash = match fs::metadata(&path).ok()?.is_dir() {
-                false => hexadecimal(&hash_file(&path).ok()?),
-                true => {
-                    for inside in fs::read_dir(&path).ok()? {
-                        let inside = inside.ok()?;
-                        // A link to a folder may lead around in circles.
-                        if !inside.file_type().ok()?.is_symlink() {
-                            left.push(inside.path());
-                        }
-                    }
-                    String::new()
-                }
-            };
-            hashes.insert(name, hash);
-        }
+        found.extend(paths);
     }
-    Some(hashes)
+    hash_all(found).ok()
 }
 
-/// Whether there is nothing that a pattern stands for.
-fn is_missing(pattern: &str) -> bool {
-    glob::glob(pattern).is_ok_and(|mut found| found.next().is_none())
+/// The fingerprints of files, and of all in folders, by path.
+fn hash_all(mut left: Vec<PathBuf>) -> std::io::Result<BTreeMap<String, String>> {
+    let mut hashes = BTreeMap::new();
+    while let Some(path) = left.pop() {
+        let name = path.to_string_lossy().into_owned();
+        if hashes.contains_key(&name) {
+            continue;
+        }
+        if hashes.len() >= FILES_MAX {
+            return Err(std::io::Error::other(format!("more than {FILES_MAX} files")));
+        }
+        let at = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        let hash = match fs::metadata(&path).map_err(at)?.is_dir() {
+            false => hexadecimal(&hash_file(&path).map_err(at)?),
+            true => {
+                for inside in fs::read_dir(&path).map_err(at)? {
+                    let inside = inside.map_err(at)?;
+                    // A link to a folder may lead around in circles.
+                    if !inside.file_type().map_err(at)?.is_symlink() {
+                        left.push(inside.path());
+                    }
+                }
+                String::new()
+            }
+        };
+        hashes.insert(name, hash);
+    }
+    Ok(hashes)
 }
 
 struct HashWriter<'a>(&'a mut Sha256);
@@ -281,7 +307,9 @@ impl Prepared {
     pub async fn keep(self, outputs: &Map<String, Json>) -> Result<(), Trouble> {
         let outputs = outputs.clone();
         let keep = move || {
-            if let Some(missing) = self.made.iter().find(|pattern| is_missing(pattern)) {
+            let is_missing = |files: &&Files| files.found().is_ok_and(|found| found.is_empty());
+            if let Some(missing) = self.made.iter().find(is_missing) {
+                let missing = &missing.named;
                 return Err(Trouble::passing(format!(
                     "cache: the step did not make {missing}, which `outputs` of its `cache` names; \
                      correct the name, or leave it out"
@@ -318,8 +346,7 @@ mod tests {
         fs::write(folder.join("made.bin"), "x").unwrap();
         let (entry, outputs) = (folder.join("entry.json"), Map::new());
         let keep = |patterns: &[&str]| {
-            let made =
-                patterns.iter().map(|it| folder.join(it).to_string_lossy().into_owned()).collect();
+            let made = patterns.iter().map(|it| Files::within(&folder, (*it).to_owned())).collect();
             Prepared { entry: entry.clone(), made, found: None }.keep(&outputs)
         };
         for wrong in ["never.bin", "*.never"] {
@@ -330,6 +357,28 @@ mod tests {
         }
         keep(&["made.*"]).await.expect("it is there");
         assert!(entry.exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn inputs_are_found_in_folders_of_any_name_and_folders_are_all_that_is_in_them() {
+        let name = format!("tidewheel-inputs [1]-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(folder.join("src/deep")).unwrap();
+        fs::write(folder.join("in.txt"), "1").unwrap();
+        fs::write(folder.join("src/deep/code"), "1").unwrap();
+        let of = |named: &str| {
+            let files = Files::within(&folder, named.to_owned());
+            fingerprint(&Json::Null, &[files], None).map_err(|_| ()).ok()
+        };
+        for (named, file) in [("in.txt", "in.txt"), ("*.txt", "in.txt"), ("src", "src/deep/code")] {
+            let before = of(named);
+            assert!(before.is_some() && before == of(named), "{named}");
+            fs::write(folder.join(file), "2").unwrap();
+            assert_ne!(before, of(named), "{named}");
+            fs::write(folder.join(file), "1").unwrap();
+        }
+        assert_eq!(of("none.txt"), None, "it is not there");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -17,6 +19,8 @@ use crate::flow::definition::{Flow, Secret, SecretOrigin};
 
 /// Nothing that is a secret is longer.
 const BYTES_MAX: usize = 64 << 10;
+/// How long a program may take to print one.
+const TIME_MAX: Duration = Duration::from_secs(60);
 /// The least of a secret that is one itself.
 const PART_MIN: usize = 4;
 
@@ -173,9 +177,10 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
     let fetched = match &secret.origin {
         SecretOrigin::Variable(variable) => std::env::var(variable)
             .map_err(|_| SecretError::Unset { secret: name, variable: variable.clone() }),
-        SecretOrigin::File(path) => fs::read_to_string(path)
+        SecretOrigin::File(path) => File::open(path)
+            .and_then(read_text)
             .map_err(|error| SecretError::Unreadable { secret: name, path: path.clone(), error }),
-        SecretOrigin::Command(words) => by_command(name, words),
+        SecretOrigin::Command(words) => by_command(name, words, TIME_MAX),
     };
     let value = match fetched {
         Ok(value) => value,
@@ -201,28 +206,65 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
     Ok(value.to_owned())
 }
 
-fn by_command(secret: String, words: &[String]) -> Result<String, SecretError> {
+/// Reads a little more than a secret may have, so that one that has more is known.
+fn read_text(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    from.take(BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn by_command(secret: String, words: &[String], time_max: Duration) -> Result<String, SecretError> {
     let program = words.first().cloned().unwrap_or_default();
     let wrong = |why: String| SecretError::Command {
         secret: secret.clone(),
         program: program.clone(),
         why,
     };
-    let output = Command::new(&program)
+    let started = Command::new(&program)
         .args(words.iter().skip(1))
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
-        .map_err(|error| wrong(format!("cannot be started: {error}")))?;
-    if !output.status.success() {
-        return Err(wrong(format!("ended with {}", output.status)));
+        .spawn();
+    let mut child = started.map_err(|error| wrong(format!("cannot be started: {error}")))?;
+    let (said, heard) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        std::thread::spawn(move || said.send(read_text(stdout)));
     }
-    String::from_utf8(output.stdout).map_err(|_| wrong("printed what is not text".to_owned()))
+    let text = heard.recv_timeout(time_max);
+    // It has said all, or more than a secret is.
+    let is_whole = matches!(&text, Ok(Ok(text)) if text.len() <= BYTES_MAX);
+    if !is_whole {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| wrong(format!("cannot be waited for: {error}")))?;
+    match text {
+        Err(_) => Err(wrong(format!("did not end within {} s", time_max.as_secs()))),
+        Ok(Err(_)) => Err(wrong("printed what is not text".to_owned())),
+        Ok(Ok(_)) if is_whole && !status.success() => Err(wrong(format!("ended with {status}"))),
+        Ok(Ok(text)) => Ok(text),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn secrets_are_read_within_bounds() {
+        let origin = SecretOrigin::File("/dev/zero".into());
+        let secret = Secret { name: "token".to_owned(), origin, is_optional: false };
+        assert!(fetch(&secret).unwrap_err().to_string().contains("longer than 64 KiB"));
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let by = |command: &[&str], time| by_command("token".to_owned(), &words(command), time);
+        let all_the_time = Duration::from_secs(60);
+        assert!(by(&["cat", "/dev/zero"], all_the_time).unwrap().len() > BYTES_MAX);
+        let error = by(&["sleep", "600"], Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("did not end within 0 s"), "{error}");
+    }
 
     #[test]
     fn an_empty_secret_is_a_missing_one() {
