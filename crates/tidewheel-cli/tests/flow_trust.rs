@@ -277,11 +277,12 @@ fn a_wait_for_an_answer_outlasts_a_no() {
         "flow.yaml",
         &format!(
             "
+params: {{ wrong: 'gopher://nowhere/' }}
 flow:
   - name: up
     wait: {{ http: 'http://{}/ready', every: 20ms }}
   - name: wrong
-    wait: {{ http: 'gopher://nowhere/', every: 20ms }}
+    wait: {{ http: '{{{{ params.wrong }}}}', every: 20ms }}
     on_error: continue
 ",
             server.address

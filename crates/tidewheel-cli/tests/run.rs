@@ -857,12 +857,22 @@ flow:
     drop(running.output());
     let output = scratch.run(&["retry", "last"]);
     assert_eq!(output.status.code(), Some(5));
-    assert!(stderr(&output).contains("resume it, or cancel it first"), "{}", stderr(&output));
-    scratch.json(&["pause", "last"]);
+    let hints = stderr(&output);
+    assert!(hints.contains("tidewheel resume") && hints.contains("tidewheel cancel"), "{hints}");
+    // Nobody would follow it.
+    let output = scratch.run(&["pause", "last"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(5), String::new()));
+    assert!(stderr(&output).contains("does not run"), "{}", stderr(&output));
     scratch.file("go", "");
     let output = scratch.run(&["resume", "last"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(scratch.read("ledger"), "a\na\nb\n");
+    // What was under way when it was taken over is told like everything else.
+    let text = stderr(&output);
+    let lines: Vec<&str> = text.lines().map(|line| &line[9..]).collect();
+    assert!(lines.contains(&"started   a (attempt 2)"), "{text}");
+    let ended = lines.iter().find(|line| line.starts_with("succeeded a (")).unwrap();
+    assert!(ended.ends_with(" s, attempt 2)"), "{text}");
 }
 
 #[test]
@@ -1057,7 +1067,9 @@ fn a_run_that_nobody_runs_is_ended_without_doing_anything_of_it() {
     drop(running.output());
     scratch.file("go", "");
     scratch.json(&["cancel", "last"]);
-    assert_eq!(scratch.json(&["show", "last"])["state"], "cancelled");
+    let result = scratch.json(&["show", "last"]);
+    assert_eq!(result["state"], "cancelled");
+    assert_eq!(result["steps"]["a"]["attempts"], 1, "nothing was started to be ended");
     assert_eq!(scratch.read("ledger"), "a\n");
     assert_eq!(scratch.run(&["resume", "last"]).status.code(), Some(5));
 }
@@ -1104,5 +1116,55 @@ flow:
         command.env("TIDEWHEEL_SCHEDULER_ENABLED", enabled);
         assert_eq!(command.output().unwrap().status.code(), Some(0));
         assert!(!scratch.path("clash").exists(), "enabled = {enabled}");
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_known_before_anything_starts() {
+    let scratch = Scratch::new("run-output");
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, run: touch started }]");
+    let folder = scratch.path("");
+    for path in ["missing/result.json", folder.to_str().unwrap()] {
+        let output = scratch.run(&["run", &file, "-o", path]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("cannot be written"), "{}", stderr(&output));
+    }
+    assert!(!scratch.path("started").exists());
+}
+
+#[test]
+fn a_result_that_is_lost_does_not_make_the_work_fail() {
+    let scratch = Scratch::new("run-output-lost");
+    std::fs::create_dir(scratch.path("results")).unwrap();
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, run: rmdir results }]");
+    let output = scratch.run(&["run", &file, "-o", "results/result.json"]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(stderr(&output).contains("has ended: succeeded"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("tidewheel show"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_a_retry_would_do_is_a_result_and_short() {
+    let scratch = Scratch::new("run-retry-preview");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: e, foreach: "{{ range(12) }}", run: 'true' }
+  - { name: broken, depends_on: [e], run: exit 1 }
+"#,
+    );
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    let output = scratch.run(&["retry", "last", "--dry-run"]);
+    let text = stdout(&output);
+    assert!(text.starts_with("run again: broken\nreused:    "), "{text}");
+    assert!(text.contains("e[0..11]"), "{text}");
+    assert_eq!(stderr(&output), "");
+    for (step, hint) in [("brokn", "did you mean `broken`?"), ("e[3]", "part of step `e`")] {
+        for word in ["--from", "--skip"] {
+            let output = scratch.run(&["retry", "last", word, step]);
+            assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+            assert!(stderr(&output).contains(hint), "{}", stderr(&output));
+        }
     }
 }

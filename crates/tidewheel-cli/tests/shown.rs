@@ -274,3 +274,169 @@ fn the_data_folder_is_shown_where_it_is() {
     assert_eq!(data(Some("state"))["value"], json!(scratch.path("state").to_str()));
     assert_eq!(data(Some("state"))["origin"]["where"], "TIDEWHEEL_DATA");
 }
+
+#[test]
+fn steps_that_write_a_lot_hold_nothing_up() {
+    let scratch = Scratch::new("shown-flood");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: a, run: 'yes hello | head -c 20000000' }
+  - { name: b, depends_on: [a], run: 'true' }
+",
+    );
+    for level in ["info", "debug"] {
+        let output = scratch.run(&["run", &file, "--log-level", level]);
+        let text = stderr(&output);
+        let lines: Vec<&str> = text.lines().map(|line| &line[9..]).collect();
+        // More of it would be read for longer than it was written.
+        assert!(lines.len() < 20_000, "{}", lines.len());
+        for start in ["started   a", "succeeded a", "started   b", "succeeded b"] {
+            assert!(lines.iter().any(|line| line.starts_with(start)), "{start}");
+        }
+        // What is said of a step is what is kept of it, to the tenth of a second.
+        let step = &scratch.json(&["show", "last"])["steps"]["a"];
+        let at = |name: &str| step[name].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        let took = (at("ended_at") - at("started_at")).total(jiff::Unit::Second).unwrap();
+        let said = lines.iter().find_map(|line| line.strip_prefix("succeeded a (")).unwrap();
+        let said: f64 = said.split(' ').next().unwrap().parse().unwrap();
+        assert!((said - took).abs() < 0.11, "{said} for {took}");
+    }
+    let output = scratch.run(&["run", &file, "--log-level", "debug"]);
+    assert!(stderr(&output).contains("MB left out, see tidewheel logs"));
+}
+
+#[test]
+fn lines_without_an_end_stand_where_they_were_written() {
+    let scratch = Scratch::new("shown-no-newline");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: a, run: printf 'a1' }
+  - { name: b, depends_on: [a], run: 'echo b1; printf b2' }
+  - { name: c, depends_on: [b], run: echo c }
+",
+    );
+    scratch.json(&["run", &file]);
+    let expected = "a | a1\nb | b1\nb | b2\nc | c\n";
+    assert_eq!(stdout(&scratch.run(&["logs", "last"])), expected);
+    assert_eq!(stdout(&scratch.run(&["logs", "last", "-f"])), expected);
+}
+
+#[test]
+fn a_timeout_is_told_with_its_limit_and_what_was_waited_for() {
+    let scratch = Scratch::new("shown-timeout");
+    let down = serve("503 Service Unavailable", "not yet");
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "
+runner: {{ on_error: continue }}
+flow:
+  - {{ name: slow, run: sleep 600, timeout: 50ms }}
+  - {{ name: file, wait: {{ file: missing, every: 10ms }}, timeout: 50ms }}
+  - {{ name: answer, wait: {{ http: {{ url: '{down}' }}, every: 10ms }}, timeout: 2s }}
+  - {{ name: request, http: {{ url: 'http://{address}/' }}, timeout: 50ms, retry: 0 }}
+"
+        ),
+    );
+    let live = stderr(&scratch.run(&["run", &file]));
+    let shown = stdout(&scratch.run(&["show", "last"]));
+    for (step, words) in [
+        ("slow", "timed out after 50 ms"),
+        ("file", "timed out after 50 ms, waited for a file"),
+        ("answer", "timed out after 2.0 s, waited for an answer"),
+        ("request", "timed out after 50 ms"),
+    ] {
+        let told = live.lines().find(|line| line.contains(&format!("failed    {step}"))).unwrap();
+        assert!(told.ends_with(words), "{told}");
+        let line = shown.lines().find(|line| line.starts_with(step)).unwrap();
+        assert!(line.contains(words), "{line}");
+        if step == "answer" {
+            assert!(told.contains("answered 503") && line.contains("answered 503"), "{line}");
+        }
+    }
+    let log = stderr(&scratch.run(&["logs", "last", "request"]));
+    assert_eq!(log, "timed out after 50 ms\n");
+    let requests = scratch.json(&["logs", "last"])["requests"].clone();
+    assert_eq!(requests[0]["error"], "timed out after 50 ms");
+}
+
+#[test]
+fn an_answer_that_is_not_as_expected_keeps_its_status() {
+    let scratch = Scratch::new("shown-not-json");
+    let url = serve("200 OK", "<html>sorry</html>");
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "flow: [{{ name: a, http: {{ url: '{url}' }}, outputs: {{ n: '{{{{ json.n }}}}' }} }}]"
+        ),
+    );
+    assert_eq!(scratch.run(&["run", &file]).status.code(), Some(1));
+    let step = scratch.json(&["show", "last"])["steps"]["a"].clone();
+    assert_eq!(step["code"], 200, "{step}");
+    assert!(step["error"].as_str().unwrap().contains("`<html>sorry</html>`"), "{step}");
+}
+
+#[test]
+fn who_waits_for_approval_says_how_to_give_it() {
+    let scratch = Scratch::new("shown-approval");
+    let file = scratch.file(
+        "flow.yaml",
+        "flow: [{ name: 'gate', wait: { approval: 'Deploy to prod?', every: 10ms } }]",
+    );
+    let mut child =
+        scratch.command(&["run", &file]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut stream = child.stderr.take().unwrap();
+    let text = read_until(&mut stream, "waiting   gate");
+    let text = text + &read_until(&mut stream, "\n");
+    assert!(text.contains("Deploy to prod?"), "{text}");
+    let command = text.rsplit('`').nth(1).unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    assert_eq!(words[0], "tidewheel", "{text}");
+    assert!(scratch.run(&words[1..]).status.success(), "{command}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn colours_are_left_out_and_nothing_is_said_twice() {
+    let scratch = Scratch::new("shown-colours");
+    let bad = serve("404 Not Found", "no such thing\n");
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "
+flow:
+  - {{ name: red, run: \"printf '\\\\033[31moops\\\\033[0m' >&2; exit 3\", on_error: continue }}
+  - {{ name: bad, http: {{ url: '{bad}' }}, retry: 0, on_error: continue }}
+"
+        ),
+    );
+    let live = stderr(&scratch.run(&["run", &file]));
+    assert_eq!(live.matches("no such thing").count(), 1, "{live}");
+    assert!(live.contains("2 failed (tolerated)"), "{live}");
+    for command in ["show", "explain"] {
+        let text = stdout(&scratch.run(&[command, "last"]));
+        assert!(text.contains("exit code 3: oops"), "{text}");
+        assert!(!text.contains("[31m"), "{text}");
+        assert_eq!(text.matches("failed, tolerated").count(), 2, "{text}");
+    }
+    let log = scratch.run(&["logs", "last", "bad"]);
+    assert!(!stderr(&log).contains("no such thing"), "{}", stderr(&log));
+    assert_eq!(stdout(&log), "no such thing\n");
+}
+
+#[test]
+fn several_files_are_told_to_be_one_flow() {
+    let scratch = Scratch::new("shown-merged");
+    scratch.file("a.yaml", "name: both\nflow: [{ name: a, run: 'true' }]\n");
+    scratch.file("b.yaml", "runner: { max_workers: 2 }\n");
+    let output = scratch.run(&["validate", "a.yaml", "b.yaml"]);
+    assert_eq!(stdout(&output), "a.yaml, b.yaml as one flow, both: 1 step, no errors\n");
+    assert_eq!(stdout(&scratch.run(&["validate", "a.yaml"])), "both: 1 step, no errors\n");
+}

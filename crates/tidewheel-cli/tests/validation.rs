@@ -116,6 +116,7 @@ const WARNINGS: &[Row] = &[
     ("no-effect", "sources:\n  s: { type: process, configuration: { command: date, shell: true } }\n", (2, 62), "use `run:`"),
     ("template-in-shell", "flow:\n  - name: a\n    source: { type: process, configuration: { command: [sh, -c, 'echo {{ input }}'], pass_to: template } }\n", (3, 56), "use `run:` with `env:`"),
     ("yaml-leading-zero", "params: { n: 012 }\n", (1, 14), "0o12 for an octal number"),
+    ("yaml-trailing-zero", "params: { n: 3.10 }\n", (1, 14), "quote it"),
 ];
 
 /// Codes without a row above: those of hostile files below, and those that no file brings about.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use common::{Gate, Log, builder, seconds, settle};
 use tidewheel::engine::{Engine, EngineError};
 use tidewheel::store::{Memory, Store, StoreError, conformance};
-use tidewheel::{Graph, LimitSpec, RunError, Shutdown, TaskError, Timestamp};
+use tidewheel::{Cancel, Graph, LimitSpec, RunError, Shutdown, TaskError, Timestamp};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::input::{Command, Input};
 use tidewheel_core::row::Snapshot;
@@ -69,6 +69,41 @@ async fn persisted_work_is_adopted_by_the_next_wheel() {
     tokio::time::sleep(seconds(60)).await;
     assert_eq!(log.len(), 3);
     assert_eq!(store.unfinished(), 0);
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wheel_that_begins_paused_starts_nothing_and_leaves_no_trace_of_it() {
+    let (store, log) = (Memory::new(), Log::default());
+    let wheel = builder().store(store.clone()).start();
+    let runs = [(); 2].map(|()| {
+        let graph = Graph::numbered(1, []).unwrap();
+        wheel.run(graph, |_| std::future::pending::<()>()).paused().start().unwrap()
+    });
+    runs.iter().for_each(|run| assert!(run.resume()));
+    settle().await;
+    let ids = runs.map(|run| run.id());
+    // Dead, as far as the store can see.
+    std::mem::forget(wheel);
+
+    let adopting = || {
+        let inner = log.clone();
+        builder().store(store.clone()).adopt(move |attempt| {
+            inner.add(format!("{}", attempt.number()));
+            async {}
+        })
+    };
+    let wheel = adopting().paused().start();
+    settle().await;
+    let run = wheel.find_run(ids[0]).unwrap();
+    run.cancel(Cancel::everything(seconds(0)));
+    assert_eq!(run.report().await.unwrap().tasks().next().unwrap().attempts(), 1);
+    wheel.shutdown(Shutdown::persist()).await;
+    assert_eq!((log.len(), store.unfinished()), (0, 1));
+
+    let wheel = adopting().start();
+    tokio::time::sleep(seconds(60)).await;
+    assert_eq!((log.len(), store.unfinished()), (1, 0));
     wheel.check();
 }
 

@@ -554,3 +554,31 @@ fn a_step_that_waits_says_for_what_while_it_does() {
     let lines = frame(&model, canvas(80, 24, s(2)));
     assert!(lines.iter().any(|line| line.contains("waits for a file")), "{lines:?}");
 }
+
+#[test]
+fn nobody_knows_how_long_an_answer_takes() {
+    let mut model = Model::default();
+    let steps = vec![step("gate", 5, &[])];
+    let run = Event::RunStarted { run_id: "r".to_owned(), flow: "f".to_owned(), steps };
+    model.update(s(0), run);
+    model.update(s(0), started(0, 1));
+    let detail = |model: &Model| super::row::detail(model, &model.steps[0], s(1));
+    assert_eq!(detail(&model), "of about 5 s");
+    model.update(s(0), waiting(0, "waits for approval: Ship it?"));
+    assert_eq!(detail(&model), "waits for approval: Ship it?");
+}
+
+#[test]
+fn an_end_that_is_told_late_has_no_time() {
+    let mut model = wide(2);
+    for index in 0..2 {
+        model.update(s(0), started(index, 1));
+    }
+    model.update(s(3), ended(0, EndState::Succeeded));
+    let mut late = ended(1, EndState::Succeeded);
+    if let Event::StepEnded { is_late, .. } = &mut late {
+        *is_late = true;
+    }
+    model.update(s(60), late);
+    assert_eq!((model.steps[0].took, model.steps[1].took), (Some(s(3)), None));
+}

@@ -204,11 +204,11 @@ fn check_about_run(name: &str, at: Span, problems: &mut Problems) {
 /// an output of it.
 fn check_outputs<'r>(
     mut step: &Step,
-    mut path: impl Iterator<Item = &'r str>,
+    path: impl Iterator<Item = &'r str>,
     at: Span,
     problems: &mut Problems,
 ) {
-    while let Some(wanted) = path.next() {
+    for wanted in path {
         let Work::Flow(child) = &step.work else {
             return check_output(step, wanted, at, problems);
         };

@@ -251,7 +251,9 @@ impl Draft {
     fn step(&self) -> Mapping {
         let mut step = Mapping::new();
         step.add("name", self.name.as_str());
-        step.add("run", as_shell_text(&self.command).as_str());
+        // A line may have only what its command should read; a shell does nothing then.
+        let command = if self.command.trim().is_empty() { ":" } else { &self.command };
+        step.add("run", as_shell_text(command).as_str());
         if let Some(shell) = &self.shell {
             step.add("shell", json!([shell, "-c"]));
         }

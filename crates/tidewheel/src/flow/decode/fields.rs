@@ -20,13 +20,11 @@ pub(super) fn node_text(node: &Node) -> Option<&str> {
     }
 }
 
-/// A name: numbers and words that YAML reads as something else are meant as written.
+/// A name. A number is called as JSON writes it, which is as people do wherever nothing is lost.
 pub(super) fn name(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) => Some(text.as_str().to_owned()),
-        Value::Int(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Float(number) => Some(number.to_string()),
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) => Some(node.to_json().to_string()),
         _ => None,
     }
 }

@@ -211,7 +211,7 @@ impl Decoder<'_> {
                 }
                 Err(error) => {
                     self.problems.push(Problem::error("bad-value", error).at(node.span));
-                    vec![Tree::Value(serde_json::Value::Null)]
+                    vec![Tree::Value(text.as_str().into())]
                 }
             },
             _ => Vec::new(),

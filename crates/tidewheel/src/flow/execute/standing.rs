@@ -142,7 +142,7 @@ impl FlowRunner {
 }
 
 fn state_of(run: &Run, task: &str, attempt: &Attempt) -> Option<(TaskState, Reason)> {
-    let explained = attempt.wheel().explain(&run.task(task)).ok()?;
+    let explained = attempt.wheel().explain(run.task(task)).ok()?;
     Some((explained.facts.state, explained.facts.reason))
 }
 

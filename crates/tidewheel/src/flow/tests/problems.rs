@@ -349,6 +349,33 @@ fn names_are_there_and_are_no_templates() {
 }
 
 #[test]
+fn of_several_files_the_last_name_counts() {
+    let name = |first: &str, last: &str| {
+        let texts = [("one.yaml", first), ("two.yaml", last)];
+        let texts = texts.map(|(path, text)| (path.into(), format!("{text}\nflow: []").into()));
+        let texts = std::collections::BTreeMap::from(texts);
+        let loaded = crate::flow::load(&["one.yaml".into(), "two.yaml".into()], &texts);
+        loaded.flow.expect("a flow").name.clone()
+    };
+    assert_eq!(name("name: a", "name: b"), "b");
+    assert_eq!(name("name: a", ""), "a");
+    assert_eq!(name("", ""), "one");
+}
+
+#[test]
+fn numbers_as_names_are_those_that_yaml_reads() {
+    let text = "flow: [{ name: 1.0, run: x }, { name: 1.50, run: x }, { name: 0x10, run: x }, { name: '007', run: x, depends_on: [1.5, 16] }]";
+    let loaded = load_texts(&[("f.yaml", text)]);
+    assert!(!loaded.problems.has_errors(), "{:?}", loaded.problems);
+    let flow = loaded.flow.as_ref().expect("a flow");
+    assert_eq!(&*flow.names, ["1.0", "1.5", "16", "007"]);
+    // Runs that are repeated go by the same names.
+    let order = crate::flow::FlowOrder::new(&loaded, vec!["f.yaml".into()], [].into(), 1);
+    let defined = order.definitions();
+    assert!(flow.names.iter().all(|name| defined.contains_key(name)), "{defined:?}");
+}
+
+#[test]
 fn numbers_that_lose_a_zero_are_told() {
     let text = "flow: [{ name: a, run: x, matrix: { py: [3.10, 3.9, 3.0, '3.20', 007] } }]";
     let found = problems(text);
