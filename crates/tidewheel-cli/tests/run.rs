@@ -556,6 +556,13 @@ flow:
     assert_eq!(scratch.read("ledger"), "a\nb 1\nc\nb 1\n");
     scratch.json(&["run", &file, "--from", "b"]);
     assert_eq!(scratch.read("ledger"), "a\nb 1\nc\nb 1\nb 1\nc\n");
+    // What a step left that is another now is not used.
+    let changed = scratch.read("flow.yaml").replace("echo 1,", "echo 2,");
+    scratch.file("flow.yaml", &changed);
+    let output = scratch.run(&["run", &file, "--only", "b"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.contains("nothing of `a` can be reused; --from 'a' runs it too"), "{text}");
     let output = scratch.run(&["run", &file, "--only", "bb"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean `b`?"));

@@ -182,7 +182,12 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     }
     let folder = args.data.open(ui, how.durability())?;
     if let Some(chosen) = chosen {
-        order.reused = newest_outputs(&folder, flow, &order, &chosen)?;
+        let note = |text: &str| {
+            if !how.quiet {
+                ui.note(text)
+            }
+        };
+        order.reused = newest_outputs(&note, &folder, flow, &order, &chosen)?;
     }
     start(ui, &folder, flow, &order, &how)
 }
@@ -424,8 +429,10 @@ pub(crate) fn near_step(flow: &Flow, name: &str) -> Option<String> {
     Some(format!("did you mean `{near}`?"))
 }
 
-/// What steps that are not chosen left in the newest run of the same files in which they succeeded.
+/// What steps that are not chosen left in the newest run of the same files, with the same params, in
+/// which they succeeded and were what they are now. Says from where each comes.
 fn newest_outputs(
+    note: &dyn Fn(&str),
     folder: &DataFolder,
     flow: &Flow,
     order: &FlowOrder,
@@ -442,22 +449,50 @@ fn newest_outputs(
     let mut left = BTreeMap::new();
     let mut runs_seen = 0;
     for summary in reader.runs(&filter).map_err(failed)? {
+        if runs_seen == REUSED_RUNS {
+            break;
+        }
         let Some(detail) = reader.run(summary.id).map_err(failed)? else { continue };
-        let known = FlowOrder::from_payload(detail.payload.as_deref());
-        if runs_seen == REUSED_RUNS || !known.is_ok_and(|known| known.is_of_same_files(order)) {
+        let Ok(known) = FlowOrder::from_payload(detail.payload.as_deref()) else { continue };
+        if !known.is_of_same_files(order) || known.params != order.params {
             continue;
         }
         runs_seen += 1;
+        let changed = order.changed_since(&known);
         let view = result_of(folder, &reader, detail)?;
+        let mut found = Vec::new();
         for task in &view.detail.tasks {
             let is_wanted = task.state == TaskState::Succeeded
                 && !chosen.contains(&task.name)
                 && flow.step(&task.name).is_some()
+                && !changed.contains(&task.name)
                 && !left.contains_key(&task.name);
             if is_wanted {
                 left.insert(task.name.clone(), view.outputs_of(task.index));
+                found.push(harmless(&task.name));
             }
         }
+        if !found.is_empty() {
+            note(&format!("reused of run {}: {}", short_id(summary.id), found.join(", ")));
+        }
+    }
+    for missing in needed_of_others(flow, chosen).filter(|step| !left.contains_key(*step)) {
+        let step = harmless(missing);
+        note(&format!("nothing of `{step}` can be reused; --from '{step}' runs it too"));
     }
     Ok(left)
+}
+
+/// Steps that are not chosen, and whose outputs are named by chosen ones.
+fn needed_of_others<'a>(
+    flow: &'a Flow,
+    chosen: &'a BTreeSet<String>,
+) -> impl Iterator<Item = &'a str> {
+    let steps = flow.steps.iter().filter(|step| chosen.contains(&step.name));
+    let needed: BTreeSet<&str> = steps
+        .flat_map(|step| step.after.iter().filter(|needed| needed.is_inferred))
+        .map(|needed| needed.step.as_str())
+        .filter(|step| !chosen.contains(*step))
+        .collect();
+    needed.into_iter()
 }
