@@ -423,6 +423,26 @@ fn a_changed_flow_is_not_resumed() {
         error.contains("- flow: [{ name: a, run: 'touch") && error.contains("+ flow:"),
         "{error}"
     );
+    let output = scratch.run(&["resume", "last", "--format", "json"]);
+    let printed: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    let change = &printed["error"]["changes"][0]["change"];
+    assert!(change.as_str().unwrap().contains("+ flow:"), "{printed}");
+    scratch.file("go", "");
+    // Other comments are no change.
+    scratch.file("flow.yaml", &format!("# Why.\n{text}\n"));
+    assert_eq!(scratch.json(&["resume", "last"])["state"], "succeeded");
+}
+
+#[test]
+fn a_run_goes_on_as_it_was_started_if_told_to() {
+    let scratch = Scratch::new("run-as-started");
+    let text = "flow: [{ name: a, run: 'touch started; while [ ! -e go ]; do sleep 0.02; done' }]";
+    let file = scratch.file("flow.yaml", text);
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    drop(running.output());
+    scratch.file("flow.yaml", "flow: [{ name: a, run: 'false' }]");
     scratch.file("go", "");
     assert_eq!(scratch.json(&["resume", "last", "--as-started"])["state"], "succeeded");
 }

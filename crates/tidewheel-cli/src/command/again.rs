@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use serde_json::json;
 use tidewheel::flow::{
     Again, AgainError, AgainWith, Disk, Flow, FlowOrder, PastRun, ReadText, Secrets, load,
+    says_the_same,
 };
 use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
@@ -194,8 +195,9 @@ Examples:
 
 The flow goes on as its files were when it was started. If they have changed since, nothing is done
 and the difference is shown: --as-started goes on all the same; `tidewheel cancel`, then
-`tidewheel retry --new-files`, makes a new run of the new files. Unless --max-workers says otherwise, as
-many steps run at once as when it was started. Exit codes and the result are those of `tidewheel run`.")]
+`tidewheel retry --new-files`, makes a new run of the new files. Unless --max-workers says
+otherwise, as many steps run at once as when it was started. Exit codes and the result are those of
+`tidewheel run`.")]
 pub(crate) struct ResumeArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -310,27 +312,28 @@ fn take_over(
 
 /// Refuses to go on when the files are not what they were.
 fn check_unchanged(order: &FlowOrder, run: RunId) -> Result<(), CommandError> {
-    let mut changes = String::new();
+    let mut changes = Vec::new();
     for (path, before) in &order.texts {
         let now = std::fs::read_to_string(order.base.join(path)).ok();
-        if now.as_deref() == Some(before) {
+        if now.as_deref().is_some_and(|now| says_the_same(before, now)) {
             continue;
         }
-        let name = path.display();
-        match now {
-            Some(now) => {
-                changes.push_str(&format!("{name}:\n{}", difference(before, &now)));
-            }
-            None => changes.push_str(&format!("{name}: it cannot be read any more\n")),
-        }
+        let change = match now {
+            Some(now) => difference(before, &now),
+            None => "it cannot be read any more\n".to_owned(),
+        };
+        changes.push((path.display().to_string(), change));
     }
     if changes.is_empty() {
         return Ok(());
     }
+    let shown: String = changes.iter().map(|(file, change)| format!("{file}:\n{change}")).collect();
+    let listed = changes.iter().map(|(file, change)| json!({ "file": file, "change": change }));
     let short = short_id(run);
     let error = anyhow!("the flow has changed since the run was started");
     Err(CommandError::new(ErrorKind::Refused, error)
-        .excerpt(changes)
+        .excerpt(shown)
+        .details("changes", listed.collect())
         .hint(format!("tidewheel resume {short} --as-started  goes on with the files as they were"))
         .hint(format!(
             "tidewheel cancel {short}, then tidewheel retry {short} --new-files  makes a new run of \

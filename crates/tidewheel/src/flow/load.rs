@@ -93,6 +93,12 @@ pub fn load(paths: &[PathBuf], reader: &dyn ReadText) -> Loaded {
     Loaded { flow, problems, files: loader.files, texts: loader.texts }
 }
 
+/// Whether two YAML documents say the same, whatever their comments and layout.
+#[must_use]
+pub fn says_the_same(one: &str, other: &str) -> bool {
+    one == other || parse_yaml(one).is_ok_and(|one| parse_yaml(other) == Ok(one))
+}
+
 /// Reads a YAML document within the limits of flow files, keys in their order.
 ///
 /// ```
