@@ -95,6 +95,12 @@ fn a_record_is_stored_no_later_than_the_row_that_says_the_attempt_ended() {
     assert_eq!(outputs[1].value, OutputValue::Bytes(vec![0, 255]));
 }
 
+/// Lets time pass until something starts.
+fn next_starts(rig: &mut Rig) -> Vec<Start> {
+    let mut turns = (0..10_000).map(|_| rig.turn(vec![Input::Event(Event::TimePassed)]));
+    turns.find(|starts| !starts.is_empty()).unwrap_or_default()
+}
+
 #[test]
 fn attempts_that_were_retried_or_lost_are_known() {
     let folder = TestFolder::new();
@@ -102,13 +108,7 @@ fn attempts_that_were_retried_or_lost_are_known() {
     let mut rig = Rig::open(data.shard("default").unwrap());
     let (run, starts) = start_run(&mut rig, "ci");
     rig.end(&starts, failure);
-    let mut starts = Vec::new();
-    for _ in 0..10_000 {
-        starts.extend(rig.turn(vec![Input::Event(Event::TimePassed)]));
-        if !starts.is_empty() {
-            break;
-        }
-    }
+    let starts = next_starts(&mut rig);
     assert_eq!(starts[0].attempt, 2);
     drop(rig);
     // The second is lost with its owner; the next one tries a third time.
@@ -178,13 +178,7 @@ fn a_run_began_when_its_first_attempt_did() {
     let mut rig = Rig::open(data.shard("default").unwrap());
     let (run, starts) = start_run(&mut rig, "ci");
     rig.end(&starts, failure);
-    let mut starts = Vec::new();
-    for _ in 0..10_000 {
-        starts.extend(rig.turn(vec![Input::Event(Event::TimePassed)]));
-        if !starts.is_empty() {
-            break;
-        }
-    }
+    let starts = next_starts(&mut rig);
     let others = rig.end(&starts, || Outcome::Succeeded);
     rig.end(&others, || Outcome::Succeeded);
     let reader = data.reader().unwrap();
