@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde_json::json;
@@ -16,8 +17,7 @@ use tidewheel::{RunId, TaskState, wall_clock};
 
 use crate::cli::Format;
 use crate::command::run::{
-    RunArgs, attempts_max, check_output, expectations, finish, level, near_step, start,
-    status_port, watch,
+    RunArgs, check_output, expectations, finish, level, near_step, start, status_port, watch,
 };
 use crate::command::runs;
 use crate::data::{DataArgs, folder_error};
@@ -255,7 +255,7 @@ fn take_over(
     ui: &Ui,
     folder: &DataFolder,
     detail: &RunDetail,
-    flow: &Flow,
+    flow: &Arc<Flow>,
     workers: u32,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
@@ -290,7 +290,7 @@ fn take_over(
                 workers,
                 flow: flow.name.clone(),
                 expected,
-                attempts_max: attempts_max(flow),
+                definition: Arc::clone(flow),
                 ended: ended.map(|task| task.index).collect(),
             };
             watch(ui, &session, &run, notices, beginning, port)?

@@ -1,6 +1,6 @@
 //! `tidewheel run`: runs a flow, shows how it goes, and says what it came to.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -216,7 +216,7 @@ pub(crate) fn start(
         workers: order.max_workers,
         flow: flow.name.clone(),
         expected,
-        attempts_max: attempts_max(flow),
+        definition: Arc::clone(flow),
         ended: BTreeSet::new(),
     };
     let ending = watch(ui, &session, &run, notices, beginning, port)?;
@@ -377,12 +377,6 @@ pub(crate) fn expectations(
 ) -> Result<BTreeMap<String, std::time::Duration>, CommandError> {
     let failed = |error| folder_error(error, folder.path());
     folder.reader().map_err(failed)?.durations(flow, SAMPLES).map_err(failed)
-}
-
-pub(crate) fn attempts_max(flow: &Flow) -> HashMap<String, u32> {
-    let retries = |step: &tidewheel::flow::Step| step.treatment.retry.map(|it| it.retries + 1);
-    let steps = flow.steps.iter();
-    steps.filter_map(|step| Some((step.name.clone(), retries(step)?))).collect()
 }
 
 /// Leaves only what was asked for, if not everything was.

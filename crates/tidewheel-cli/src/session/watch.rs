@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use tidewheel::flow::FlowRunner;
+use tidewheel::flow::{Flow, FlowRunner};
 use tidewheel::{
     Cancel, Fact, Notice, NoticeStream, Reason, Run, RunReport, RunResult, TaskId, TaskState,
     Timestamp, wall_clock,
@@ -89,8 +89,8 @@ pub(crate) struct Beginning {
     pub flow: String,
     /// How long steps took before, by name.
     pub expected: std::collections::BTreeMap<String, Duration>,
-    /// Attempts at most, by name, where there may be more than one.
-    pub attempts_max: HashMap<String, u32>,
+    /// What says how often steps are tried.
+    pub definition: Arc<Flow>,
     /// Tasks of a run that was taken over that had ended before.
     pub ended: BTreeSet<u32>,
 }
@@ -147,7 +147,7 @@ impl<'a> Watch<'a> {
                 StepInfo {
                     expected: expected.copied(),
                     after: after.into_iter().map(|it| it as usize).collect(),
-                    attempts_max: beginning.attempts_max.get(&name).copied(),
+                    attempts_max: beginning.definition.attempts_of_task(&name),
                     name,
                 }
             })

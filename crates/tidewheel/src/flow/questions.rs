@@ -104,6 +104,13 @@ impl Flow {
         followed
     }
 
+    /// How often a task is tried at most, if that may be more than once.
+    #[must_use]
+    pub fn attempts_of_task(self: &Arc<Self>, task: &str) -> Option<u32> {
+        let (_, step) = self.worker(task)?;
+        step.retries().map(|retries| retries.saturating_add(1))
+    }
+
     /// The queue that a task waits in, if its step names one.
     #[must_use]
     pub fn queue_of_task(self: &Arc<Self>, task: &str) -> Option<String> {
@@ -145,7 +152,20 @@ impl Flow {
     }
 }
 
+/// How often requests are tried again where nothing is said.
+const REQUEST_RETRIES: u32 = 3;
+
 impl Step {
+    /// How often it is tried again, if at all.
+    #[must_use]
+    pub fn retries(&self) -> Option<u32> {
+        let by_default = match self.work {
+            Work::Http(_) => Some(REQUEST_RETRIES),
+            _ => None,
+        };
+        self.treatment.retry.map(|retry| retry.retries).or(by_default).filter(|count| *count > 0)
+    }
+
     /// Whether it follows the run instead of being part of it.
     #[must_use]
     pub fn follows_run(&self) -> bool {

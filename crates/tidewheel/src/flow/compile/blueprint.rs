@@ -16,9 +16,6 @@ use crate::flow::definition::{Flow, Place, Step, WaitFor, Work};
 use crate::flow::tree::RenderError;
 use crate::options::TaskOptions;
 
-/// Retries of a request that says nothing about them.
-const HTTP_RETRIES: u32 = 3;
-
 /// How long tasks took before, by name.
 pub(crate) type Estimates = BTreeMap<String, Duration>;
 
@@ -97,10 +94,10 @@ pub(super) fn options_of(step: &Step, words: &Words) -> TaskOptions {
     if let Some(queue) = &said.queue {
         options = options.queue(queue);
     }
-    options = match (said.retry, &step.work) {
+    options = match (said.retry, step.retries()) {
         (Some(retry), _) => options.retry(retry),
-        (None, Work::Http(_)) => options.retry(Retry::times(HTTP_RETRIES)),
-        (None, _) => options,
+        (None, Some(retries)) => options.retry(Retry::times(retries)),
+        (None, None) => options,
     };
     // Waits are ended by the time for the whole step, since each look is an attempt of its own.
     let is_wait = matches!(step.work, Work::Wait(_));

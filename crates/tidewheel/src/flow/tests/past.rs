@@ -219,3 +219,18 @@ fn a_failed_attempt_is_named_while_its_task_waits_for_the_next() {
     let ended = Why::Ended { reason: Reason::Ordinary, error: Some("oh no".to_owned()) };
     assert_eq!(why(&[("a", TaskState::Failed)], failed), ended);
 }
+
+#[test]
+fn tasks_know_how_often_they_are_tried() {
+    let text = "
+flow:
+  - { name: once, run: x }
+  - { name: each, foreach: [1], run: x, retry: 2 }
+  - { name: ask, http: { url: 'http://localhost/' } }
+  - { name: insist, http: { url: 'http://localhost/' }, retry: 0 }
+";
+    let flow = order(text).flow().unwrap();
+    let attempts = |task: &str| flow.attempts_of_task(task);
+    assert_eq!((attempts("once"), attempts("each"), attempts("each[0]")), (None, None, Some(3)));
+    assert_eq!((attempts("ask"), attempts("insist")), (Some(4), None));
+}
