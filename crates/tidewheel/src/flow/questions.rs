@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tidewheel_core::policy::OnError;
+use tidewheel_core::policy::{OnError, failure};
 use tidewheel_core::schedule::{Anchor, Trigger};
 use tidewheel_core::time::Timestamp;
 
@@ -54,6 +54,19 @@ impl Flow {
         let following = self.steps.iter().filter(|step| step.follows_run());
         found.extend(following.map(|step| step.name.clone()));
         found
+    }
+
+    /// Whether the failure of a step stops the flow, by its words and those of what waits for it.
+    pub(crate) fn is_stopped_by(&self, step: &Step) -> bool {
+        let waits = |other: &&Arc<Step>| {
+            let is_ordinary = other.place == Place::Flow && !other.treatment.always;
+            is_ordinary && other.after.iter().any(|needed| needed.step == step.name)
+        };
+        let dependents = self.steps.iter().filter(waits).map(|dependent| {
+            let said = &dependent.treatment;
+            said.on_dependency_error.or(said.on_error)
+        });
+        failure::stops_run(step.treatment.on_error, dependents, self.runner.on_error)
     }
 
     /// The step that a task of a run belongs to, of a called flow too.

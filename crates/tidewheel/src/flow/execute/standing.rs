@@ -3,8 +3,7 @@
 //! What a failure means for the run is decided by the scheduler. Here it is only looked at, by tasks
 //! that the scheduler starts in any case: those that follow the run, and those of called flows.
 
-use tidewheel_core::policy::OnError;
-use tidewheel_core::policy::failure;
+use tidewheel_core::policy::{OnError, failure};
 use tidewheel_core::task::{Reason, TaskState};
 
 use super::context::Position;
@@ -12,7 +11,7 @@ use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::attempt::Attempt;
 use crate::flow::compile::Scope;
-use crate::flow::definition::{Flow, Place, Step};
+use crate::flow::definition::{Place, Step};
 use crate::run::Run;
 
 /// How the steps of a flow stand when all of them have ended.
@@ -144,21 +143,6 @@ impl FlowRunner {
 fn state_of(run: &Run, task: &str, attempt: &Attempt) -> Option<(TaskState, Reason)> {
     let explained = attempt.wheel().explain(run.task(task)).ok()?;
     Some((explained.facts.state, explained.facts.reason))
-}
-
-impl Flow {
-    /// Whether the failure of a step stops the flow, by its words and those of what waits for it.
-    pub(crate) fn is_stopped_by(&self, step: &Step) -> bool {
-        let waits = |other: &&std::sync::Arc<Step>| {
-            let is_ordinary = other.place == Place::Flow && !other.treatment.always;
-            is_ordinary && other.after.iter().any(|needed| needed.step == step.name)
-        };
-        let dependents = self.steps.iter().filter(waits).map(|dependent| {
-            let said = &dependent.treatment;
-            said.on_dependency_error.or(said.on_error)
-        });
-        failure::stops_run(step.treatment.on_error, dependents, self.runner.on_error)
-    }
 }
 
 fn is_failure(step: &Step, state: TaskState, reason: Reason) -> bool {
