@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde_json::{Map, Value as Json};
-use tidewheel::flow::{Flow, FlowOrder};
+use tidewheel::flow::{Flow, FlowOrder, nearest, step_of};
 use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
 use tidewheel::{Run, TaskId, TaskState, wall_clock};
-
-use tidewheel::flow::nearest;
 
 use crate::cli::Format;
 use crate::command::plan;
@@ -415,7 +413,7 @@ fn check_step(flow: &Flow, name: &str) -> Result<(), CommandError> {
 
 /// What somebody may have meant who named a step that the flow does not have.
 pub(crate) fn near_step(flow: &Flow, name: &str) -> Option<String> {
-    let step = name.split(['[', '/']).next().unwrap_or_default();
+    let step = step_of(name);
     if step != name && flow.step(step).is_some() {
         return Some(format!("`{}` is a part of step `{step}`: name the step", harmless(name)));
     }

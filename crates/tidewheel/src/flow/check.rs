@@ -8,11 +8,9 @@ use std::sync::Arc;
 
 use super::compile::TASKS_MAX;
 use super::definition::{ChildFlow, Dependency, Flow, Gaps, Place, Step, Work};
+use super::execute::ABOUT_RUN;
 use super::problem::{Problem, Problems, Span};
 use super::template::Reference;
-
-/// What templates know as `run`; see `execute::context`.
-const ABOUT_RUN: [&str; 5] = ["id", "flow", "step", "attempt", "folder"];
 
 /// Adds what templates say to what each step waits for, and reports whatever does not fit.
 pub(super) fn connect(flow: &mut Flow, problems: &mut Problems) {

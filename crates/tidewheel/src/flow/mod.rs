@@ -45,7 +45,7 @@ pub use host::{FlowHost, StartError};
 pub use listing::{listed, tolerated};
 pub use literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use load::{Disk, Loaded, ReadText, load, parse_yaml, says_the_same};
-pub use order::{FlowOrder, OrderError};
+pub use order::{FlowOrder, OrderError, step_of};
 pub use params::{ParamError, known_params, parse_param, resolve_params};
 pub use plan::{FlowPlan, PlanError, PlannedTask};
 pub use problem::{

@@ -23,6 +23,9 @@ pub(super) struct Position {
     pub step: Arc<Step>,
 }
 
+/// What templates know as `run`.
+pub(crate) const ABOUT_RUN: [&str; 5] = ["id", "flow", "step", "attempt", "folder"];
+
 impl FlowRunner {
     /// Finds the step a task is for.
     pub(super) fn position(&self, task: &str) -> Result<Position, Trouble> {
@@ -52,13 +55,15 @@ impl FlowRunner {
     }
 
     fn about(&self, attempt: &Attempt, position: &Position) -> Json {
-        json!({
-            "id": attempt.id().run.to_string(),
-            "flow": self.flow.name,
-            "step": position.name.to_string(),
-            "attempt": attempt.number(),
-            "folder": folder_of_flow(&position.scope.flow).to_string_lossy(),
-        })
+        let values = [
+            attempt.id().run.to_string().into(),
+            self.flow.name.clone().into(),
+            position.name.to_string().into(),
+            attempt.number().into(),
+            folder_of_flow(&position.scope.flow).to_string_lossy().into(),
+        ];
+        let names = ABOUT_RUN.into_iter().map(str::to_owned);
+        Json::Object(names.zip(values).collect())
     }
 
     /// What the templates of every step of a flow are given. It is put together once for each place

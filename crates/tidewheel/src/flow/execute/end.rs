@@ -133,18 +133,21 @@ mod tests {
     use super::*;
     use crate::flow::template::{Context, Engine, Limits};
 
+    /// What is said of a template that finds nothing in a result.
+    fn said_of(success: &Success, template: &str) -> Option<String> {
+        let template = Engine::new(Limits::default()).template(template).unwrap();
+        let error = template.render(&Context::new()).expect_err("nothing is there");
+        let error = RenderError { place: Arc::from("outputs.x"), error: Box::new(error) };
+        let trouble = success.without_json(&error, &Secrets::default())?;
+        let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
+        Some(failure.message.to_string())
+    }
+
     #[test]
     fn an_answer_that_is_no_json_is_shown_where_json_was_wanted() {
         let success =
             Success { code: Some(200), data: json!("<html>sorry</html>"), ..Success::default() };
-        let said = |template: &str| {
-            let template = Engine::new(Limits::default()).template(template).unwrap();
-            let error = template.render(&Context::new()).expect_err("nothing is there");
-            let error = RenderError { place: Arc::from("outputs.x"), error: Box::new(error) };
-            let trouble = success.without_json(&error, &Secrets::default())?;
-            let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
-            Some(failure.message.to_string())
-        };
+        let said = |template: &str| said_of(&success, template);
         let text = said("{{ json.a }}").unwrap();
         assert!(text.starts_with("outputs.x: the answer is text and not JSON"), "{text}");
         assert!(text.contains("it begins with `<html>sorry</html>`"), "{text}");
@@ -155,12 +158,7 @@ mod tests {
     fn output_that_is_no_json_is_shown_where_json_was_wanted() {
         let said = |stdout: &str, template: &str| {
             let success = Success { data: json!({ "stdout": stdout }), ..Success::default() };
-            let template = Engine::new(Limits::default()).template(template).unwrap();
-            let error = template.render(&Context::new()).expect_err("nothing is there");
-            let error = RenderError { place: Arc::from("outputs.x"), error: Box::new(error) };
-            let trouble = success.without_json(&error, &Secrets::default())?;
-            let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
-            Some(failure.message.to_string())
+            said_of(&success, template)
         };
         let text = said("{\"a\": 1}\nWarning: \u{1b}[1mold\n", "{{ json.a }}").unwrap();
         assert!(text.starts_with("outputs.x: standard output is not JSON (line 2, column 1)"));
