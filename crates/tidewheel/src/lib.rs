@@ -55,13 +55,14 @@ pub mod flow;
 mod notices;
 mod options;
 mod output;
-#[cfg(feature = "picture")]
-pub mod picture;
 mod run;
 mod schedule;
 pub mod store;
 mod submission;
 mod wheel;
+
+#[cfg(feature = "flow")]
+pub use tidewheel_picture as picture;
 
 /// The engine that a simulator drives in place of a wheel.
 #[doc(hidden)]

@@ -11,7 +11,7 @@ use tidewheel_core::graph::Graph;
 use super::compile::{Blueprint, EACH, Role, Scope, TaskName, UnknownElements, estimate_of};
 use super::definition::{Flow, Place, Step, Work};
 use super::order::FlowOrder;
-use crate::picture::{Edge, Picture, Shape, Vertex};
+use tidewheel_picture::{Edge, Picture, Shape, Vertex};
 
 /// What a step counts as when nothing is known about it.
 const UNKNOWN: Duration = Duration::from_secs(1);

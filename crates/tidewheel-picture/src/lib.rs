@@ -4,7 +4,7 @@
 //! business of those who have one. Nothing here reads files, asks for the time or prints.
 //!
 //! ```
-//! use tidewheel::picture::{Picture, SvgOptions, Vertex};
+//! use tidewheel_picture::{Picture, SvgOptions, Vertex};
 //!
 //! let mut picture = Picture::new().titled("release");
 //! let build = picture.add(Vertex::new("build").detailed("cargo · ~40 s"));
@@ -16,6 +16,7 @@
 //! );
 //! assert!(picture.svg(&SvgOptions::default()).starts_with("<svg"));
 //! ```
+#![forbid(unsafe_code)]
 
 mod align;
 mod arms;

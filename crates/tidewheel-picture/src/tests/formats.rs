@@ -3,8 +3,8 @@
 //! Terminals are tried in [`super::drawing`].
 
 use super::samples::{HOSTILE, assortment, diamond, hostile, release};
-use crate::picture::letters::{breadth, columns, cut_to_breadth, cut_to_columns, harmless};
-use crate::picture::{Edge, Picture, Shape, State, SvgOptions, Vertex};
+use crate::letters::{breadth, columns, cut_to_breadth, cut_to_columns, harmless};
+use crate::{Edge, Picture, Shape, State, SvgOptions, Vertex};
 
 /// Checks that elements are closed in order and that text cannot be taken for anything else.
 fn assert_well_formed(svg: &str) {
@@ -82,7 +82,7 @@ fn svg_can_leave_its_style_to_the_page() {
     assert_well_formed(&bare);
     assert!(!bare.contains("style"));
     let whole = diamond().svg(&SvgOptions::default());
-    assert!(whole.contains(&crate::picture::style_sheet()));
+    assert!(whole.contains(&crate::style_sheet()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! What is expected of them is in the tests themselves.
 
-use crate::picture::{Edge, Picture, Vertex};
+use crate::{Edge, Picture, Vertex};
 
 /// Names that try to break out of every format.
 pub(super) const HOSTILE: [&str; 12] = [

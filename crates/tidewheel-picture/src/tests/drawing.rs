@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::samples::{assortment, diamond, hostile, of, random, release};
-use crate::picture::arms::{Arms, Weight};
-use crate::picture::letters::columns;
-use crate::picture::{Picture, Shape, State, Vertex};
+use crate::arms::{Arms, Weight};
+use crate::letters::columns;
+use crate::{Picture, Shape, State, Vertex};
 
 #[test]
 fn a_diamond_joins_again() {

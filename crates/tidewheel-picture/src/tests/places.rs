@@ -3,7 +3,7 @@
 //! How they are written down is tried in [`super::formats`].
 
 use super::samples::{assortment, diamond, of, random, release};
-use crate::picture::{Direction, Layout, Picture, Place, Point, Segment, Shape, State, SvgOptions};
+use crate::{Direction, Layout, Picture, Place, Point, Segment, Shape, State, SvgOptions};
 
 const DIRECTIONS: [Direction; 2] = [Direction::Across, Direction::Down];
 
@@ -157,9 +157,9 @@ fn large_graphs_are_laid_out_with_bounded_effort() {
 #[test]
 fn crowded_ranks_keep_what_matters_and_count_the_rest() {
     let mut picture = Picture::new();
-    let root = picture.add(crate::picture::Vertex::new("root"));
+    let root = picture.add(crate::Vertex::new("root"));
     for index in 0..500 {
-        let mut vertex = crate::picture::Vertex::new(format!("s{index}"));
+        let mut vertex = crate::Vertex::new(format!("s{index}"));
         vertex.state = Some(if index == 400 { State::Failed } else { State::Succeeded });
         let vertex = picture.add(vertex);
         picture.connect(root, vertex);
