@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use tidewheel::flow::is_hidden;
 use tidewheel::{RunId, Timestamp, wall_clock};
+use tidewheel_flow::is_hidden;
 
 /// Rows whose columns stand under each other.
 #[derive(Debug)]

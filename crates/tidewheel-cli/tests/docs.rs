@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use common::{Scratch, stderr};
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Loaded, ParamKind, load, parse_yaml};
+use tidewheel_flow::{Loaded, ParamKind, load, parse_yaml};
 
 /// The pages whose flows are run.
 const GUIDES: [&str; 2] = ["docs/guide/flows.md", "docs/guide/from-flowtoy.md"];

@@ -202,7 +202,7 @@ fn warnings_do_not_keep_a_flow_from_being_run() {
 #[test]
 fn every_code_is_tested() {
     let mut codes = BTreeSet::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tidewheel/src/flow");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tidewheel-flow/src");
     collect(&folder, &mut codes);
     let tested = ERRORS.iter().chain(WARNINGS).map(|row| row.0).chain(ELSEWHERE.iter().copied());
     let tested: BTreeSet<String> = tested.map(str::to_owned).collect();

@@ -50,8 +50,6 @@ mod error;
 #[cfg(any(feature = "http", feature = "process"))]
 pub mod executor;
 mod explain;
-#[cfg(feature = "flow")]
-pub mod flow;
 mod notices;
 mod options;
 mod output;
@@ -61,8 +59,10 @@ pub mod store;
 mod submission;
 mod wheel;
 
-#[cfg(feature = "flow")]
-pub use tidewheel_picture as picture;
+/// The rules themselves, for those who want to say beforehand what will follow.
+pub mod policy {
+    pub use tidewheel_core::policy::{OnError, failure};
+}
 
 /// The engine that a simulator drives in place of a wheel.
 #[doc(hidden)]

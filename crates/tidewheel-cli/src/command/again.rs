@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde_json::json;
-use tidewheel::flow::{
-    Again, AgainError, AgainWith, Disk, Flow, FlowOrder, PastRun, ReadText, Secrets, load,
-    says_the_same,
-};
 use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
 use tidewheel::{RunId, TaskState, wall_clock};
+use tidewheel_flow::{
+    Again, AgainError, AgainWith, Disk, Flow, FlowOrder, PastRun, ReadText, Secrets, load,
+    says_the_same,
+};
 
 use crate::cli::Format;
 use crate::command::run::{

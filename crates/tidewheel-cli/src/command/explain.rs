@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Scene, Why};
 use tidewheel::store::TaskSummary;
 use tidewheel::{Reason, TaskState};
+use tidewheel_flow::{Scene, Why};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};

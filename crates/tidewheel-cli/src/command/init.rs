@@ -63,7 +63,7 @@ mod tests {
     fn the_starter_has_no_problems() {
         let path = PathBuf::from("flow.yaml");
         let texts = BTreeMap::from([(path.clone(), Arc::from(STARTER))]);
-        let loaded = tidewheel::flow::load(&[path], &texts);
+        let loaded = tidewheel_flow::load(&[path], &texts);
         assert!(loaded.runnable().is_some() && loaded.problems.is_empty(), "{:?}", loaded.problems);
         assert!(STARTER.lines().all(|line| line.chars().count() <= 100));
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Flow, listed};
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{AttemptRecord, RunDetail, TaskResult, TaskSummary};
 use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel_flow::{Flow, listed};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};

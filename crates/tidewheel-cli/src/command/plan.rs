@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Flow, FlowOrder, FlowPlan};
-use tidewheel::picture::SvgOptions;
+use tidewheel_flow::picture::SvgOptions;
+use tidewheel_flow::{Flow, FlowOrder, FlowPlan};
 
 use crate::cli::{Format, WideFormat};
 use crate::command::run::{expectations, workers_of};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde_json::{Map, Value as Json};
-use tidewheel::flow::{Flow, FlowOrder, nearest, step_of};
 use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
 use tidewheel::{Run, TaskId, TaskState, wall_clock};
+use tidewheel_flow::{Flow, FlowOrder, nearest, step_of};
 
 use crate::cli::Format;
 use crate::command::plan;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::json;
-use tidewheel::flow::{Answer, Step};
 use tidewheel::store::{RunCommand, RunDetail, TaskSummary};
 use tidewheel::{RunId, TaskId};
+use tidewheel_flow::{Answer, Step};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use tidewheel::flow::{Disk, load, schema};
+use tidewheel_flow::{Disk, load, schema};
 
 use crate::cli::Format;
 use crate::error::CommandError;

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use serde_json::{Value as Json, json};
 
 use super::setting::{Definition, Kind, Off};
-use tidewheel::flow::nearest;
+use tidewheel_flow::nearest;
 
 use crate::text::harmless;
 use crate::value::bytes;

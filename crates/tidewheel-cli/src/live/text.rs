@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tidewheel::flow::is_hidden;
+use tidewheel_flow::is_hidden;
 use unicode_width::UnicodeWidthChar as _;
 
 /// Bytes of output, or of a sentence, that are looked at.

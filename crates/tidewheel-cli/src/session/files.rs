@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use serde_json::Value as Json;
-use tidewheel::flow::{
+use tidewheel_flow::{
     Disk, Flow, Loaded, ParamError, Style, known_params, load, parse_param, resolve_params,
 };
 

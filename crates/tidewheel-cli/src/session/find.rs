@@ -1,9 +1,9 @@
 //! Runs by a short prefix of their id, their tasks by name.
 
 use anyhow::anyhow;
-use tidewheel::flow::{FlowOrder, nearest};
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{RunDetail, RunFilter, RunKind, TaskSummary};
+use tidewheel_flow::{FlowOrder, nearest};
 
 use crate::data::folder_error;
 use crate::error::{CommandError, ErrorKind};

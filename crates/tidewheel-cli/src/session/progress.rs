@@ -4,8 +4,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tidewheel::flow::Progress;
 use tidewheel::{TaskId, Timestamp, wall_clock};
+use tidewheel_flow::Progress;
 use tokio::sync::Notify;
 
 /// Commands kept for the view. Nobody may look for long.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 use tidewheel::TaskState;
-use tidewheel::flow::{Flow, FlowOrder, listed, tolerated};
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{OutputRecord, OutputValue, RunDetail, TaskResult, TaskSummary};
+use tidewheel_flow::{Flow, FlowOrder, listed, tolerated};
 
 use super::states::{reason_words, run_state, task_state, timeout_words};
 use crate::data::folder_error;

@@ -1,8 +1,8 @@
 //! States and reasons in the words that surfaces use: the same while a run goes on and afterwards.
 
-use tidewheel::flow::Step;
 use tidewheel::store::{RunSummary, TaskSummary};
 use tidewheel::{Reason, TaskState};
+use tidewheel_flow::Step;
 
 use crate::text::span;
 

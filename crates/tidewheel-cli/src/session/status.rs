@@ -3,9 +3,9 @@
 //! It is read from the store: whatever is shown was kept before.
 
 use serde_json::{Map, Value as Json};
-use tidewheel::flow::listed;
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{RunId, TaskState, Timestamp};
+use tidewheel_flow::listed;
 
 use super::result::{RunResultView, result_of};
 use super::states::task_state;

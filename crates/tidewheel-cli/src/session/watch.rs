@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use tidewheel::flow::{Flow, FlowRunner};
 use tidewheel::{
     Cancel, Fact, Notice, NoticeStream, Reason, Run, RunReport, RunResult, TaskId, TaskState,
     Timestamp, wall_clock,
 };
+use tidewheel_flow::{Flow, FlowRunner};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;

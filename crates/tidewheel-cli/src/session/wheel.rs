@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use tidewheel::executor::http::AddressPolicy;
 use tidewheel::executor::process::{Processes, ProcessesBuilder};
-use tidewheel::flow::{Answer, Answers, Flow, FlowHost, Means};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{AttemptRecord, StoreError};
 use tidewheel::{BuildError, Cancel, RunId, Shutdown, TaskId, TaskState, Tidewheel};
+use tidewheel_flow::{Answer, Answers, Flow, FlowHost, Means};
 use tokio::runtime::Runtime;
 
 use super::progress::Sayings;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value as Json, json};
-use tidewheel::flow::{Disk, load};
+use tidewheel_flow::{Disk, load};
 
 use super::command::FlowArgs;
 use super::dag::failed;

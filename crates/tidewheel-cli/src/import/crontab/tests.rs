@@ -18,7 +18,7 @@ fn flows(imported: &Imported) -> Vec<Json> {
     imported
         .flows
         .iter()
-        .map(|flow| match tidewheel::flow::parse_yaml(&flow.text) {
+        .map(|flow| match tidewheel_flow::parse_yaml(&flow.text) {
             Ok(value) => value,
             Err(error) => panic!("{error}\n{}", flow.text),
         })
@@ -243,7 +243,7 @@ fn no_odd_line_is_lost() {
         assert!(names.insert(&flow.name), "{line}");
         let path = std::path::PathBuf::from(format!("{}.yaml", flow.name));
         let texts = BTreeMap::from([(path.clone(), std::sync::Arc::from(flow.text.as_str()))]);
-        let loaded = tidewheel::flow::load(&[path], &texts);
+        let loaded = tidewheel_flow::load(&[path], &texts);
         assert!(loaded.runnable().is_some(), "{line}\n{}\n{:?}", flow.text, loaded.problems);
     }
 }

@@ -46,7 +46,6 @@ impl HttpEnd {
 
 /// A body, by its content type.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Data {
     /// There is none.
     Empty,

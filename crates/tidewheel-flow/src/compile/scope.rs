@@ -1,0 +1,55 @@
+//! Flows inside each other: whose steps a task's templates mean, and with which params.
+//!
+//! What templates are given in the end is put together in `execute`.
+
+use std::sync::Arc;
+
+use super::name::Segment;
+use crate::definition::{ChildFlow, Flow, Step, Work};
+
+/// A flow at its place in a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    pub flow: Arc<Flow>,
+    /// The calls that lead here, outermost first: the scope around, by what is called.
+    pub calls: Vec<(Segment, Arc<Step>)>,
+}
+
+impl Scope {
+    /// The flow of the run itself.
+    pub fn outermost(flow: Arc<Flow>) -> Self {
+        Self { flow, calls: Vec::new() }
+    }
+
+    /// The scope at the end of a path, if the path leads somewhere.
+    pub fn find(flow: &Arc<Flow>, path: &[Segment]) -> Option<Self> {
+        let mut scope = Self::outermost(Arc::clone(flow));
+        for segment in path {
+            let step = Arc::clone(scope.flow.step(&segment.step)?);
+            scope = scope.inside(&step, segment.element)?;
+        }
+        Some(scope)
+    }
+
+    /// The scope inside a step that calls a flow.
+    pub fn inside(&self, step: &Arc<Step>, element: Option<u32>) -> Option<Self> {
+        let Work::Flow(ChildFlow { flow, .. }) = &step.work else { return None };
+        let mut calls = self.calls.clone();
+        calls.push((Segment { step: step.name.clone(), element }, Arc::clone(step)));
+        Some(Self { flow: Arc::clone(flow), calls })
+    }
+
+    /// The scope around this one.
+    pub fn around(&self, outermost: &Arc<Flow>) -> Option<Self> {
+        let path: Vec<Segment> = self.path();
+        Self::find(outermost, path.split_last()?.1)
+    }
+
+    pub fn path(&self) -> Vec<Segment> {
+        self.calls.iter().map(|(segment, _)| segment.clone()).collect()
+    }
+
+    pub fn prefix(&self) -> String {
+        self.calls.iter().map(|(segment, _)| format!("{segment}/")).collect()
+    }
+}

@@ -1,0 +1,302 @@
+//! Flows, their steps, and how those are treated.
+//!
+//! What steps do is in `work`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tidewheel::ScheduleSpec;
+use tidewheel::{LimitSpec, OnStop, QueueSpec, RunOrder};
+use tidewheel::{OnError, Priority, Retry};
+
+use super::work::{Cache, Foreach, StepOutput, Surroundings, Work};
+use crate::problem::Span;
+use crate::tree::{Leaf, Tree};
+
+/// A flow that was checked and can be run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// What can be said when a run is started.
+    pub params: Vec<Param>,
+    /// Its steps, those that follow the run included.
+    pub steps: Vec<Arc<Step>>,
+    /// How it is run as a whole.
+    pub runner: Runner,
+    /// Caps that steps share, resources among them.
+    pub limits: BTreeMap<String, LimitSpec>,
+    /// Lanes that share the slots.
+    pub queues: BTreeMap<String, QueueSpec>,
+    /// When it is run by itself.
+    pub schedules: Vec<FlowSchedule>,
+    /// The folder that relative paths start at.
+    pub folder: PathBuf,
+    /// The file it was read from, the first of several: which flow it is.
+    pub(crate) file: PathBuf,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) env: Vec<(String, Tree)>,
+    /// What templates know as `sources`: for env sources the names of variables, for others the
+    /// definition as it stands.
+    pub(crate) sources: BTreeMap<String, SourceView>,
+    /// The place of each step by its name, of the first where there are several.
+    pub(crate) places: HashMap<String, usize>,
+    /// The names of all steps.
+    pub(crate) names: Arc<[String]>,
+    /// How many tasks it comes to, called flows included, without elements.
+    pub(crate) tasks: usize,
+    pub(crate) gaps: Gaps,
+}
+
+/// What could not be understood of a flow's files. Whatever names such a thing is not wrong because
+/// of that; a flow with gaps has errors, and is not run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gaps {
+    /// Steps of which it is not known what they leave.
+    pub outputs: BTreeSet<String>,
+    /// Keys of the file of which it is not known what they define.
+    pub sections: BTreeSet<&'static str>,
+}
+
+impl Gaps {
+    /// The keys of a file that define what others name.
+    pub const SECTIONS: [&str; 6] = ["flow", "limits", "params", "queues", "secrets", "sources"];
+
+    pub fn has_section(&self, section: &str) -> bool {
+        self.sections.contains(section)
+    }
+}
+
+impl Flow {
+    /// The step called `name`.
+    #[must_use]
+    pub fn step(&self, name: &str) -> Option<&Arc<Step>> {
+        self.steps.get(*self.places.get(name)?)
+    }
+}
+
+/// The place of each step by its name.
+pub(crate) fn places_of(steps: &[Arc<Step>]) -> HashMap<String, usize> {
+    let mut places = HashMap::with_capacity(steps.len());
+    for (place, step) in steps.iter().enumerate() {
+        places.entry(step.name.clone()).or_insert(place);
+    }
+    places
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum SourceView {
+    Variables(Vec<String>),
+    Definition(Json),
+}
+
+/// Something that can be said when a run is started.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// What kind of value it takes.
+    pub kind: ParamKind,
+    /// Its value when nothing is said; without one it must be said.
+    pub default: Option<Json>,
+    /// The only values it may have, unless empty.
+    pub choices: Vec<Json>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The least a number may be.
+    pub min: Option<f64>,
+    /// The most a number may be.
+    pub max: Option<f64>,
+    /// What a text must look like, with `*` and `?`.
+    pub pattern: Option<String>,
+}
+
+/// What kind of value a param takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A text.
+    Text,
+    /// A whole number.
+    Int,
+    /// A number.
+    Number,
+    /// True or false.
+    Bool,
+    /// A list.
+    List,
+    /// A mapping.
+    Map,
+    /// Anything.
+    Any,
+}
+
+impl ParamKind {
+    /// The word in files.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Int => "int",
+            Self::Number => "number",
+            Self::Bool => "bool",
+            Self::List => "list",
+            Self::Map => "map",
+            Self::Any => "any",
+        }
+    }
+}
+
+/// Where a secret comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Secret {
+    pub name: String,
+    pub origin: SecretOrigin,
+    pub is_optional: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum SecretOrigin {
+    Variable(String),
+    File(PathBuf),
+    Command(Vec<String>),
+}
+
+/// How a flow is run as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Runner {
+    /// Steps at once, where the file says so.
+    pub max_workers: Option<u32>,
+    /// What a failure means where no step has a word.
+    pub on_error: OnError,
+    /// What becomes of running steps when a failure stops the run.
+    pub on_stop: OnStop,
+    /// Time for the whole run.
+    pub timeout: Option<Duration>,
+    /// Which of the steps that could start goes first.
+    pub order: RunOrder,
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self {
+            max_workers: None,
+            on_error: OnError::Fail,
+            on_stop: OnStop::Finish,
+            timeout: None,
+            order: RunOrder::CriticalPath,
+        }
+    }
+}
+
+/// When a flow is run by itself.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FlowSchedule {
+    /// Trigger and policies.
+    pub spec: ScheduleSpec,
+    /// The rule as the file has it.
+    pub text: String,
+    /// The params of these runs.
+    pub params: BTreeMap<String, Json>,
+}
+
+/// One thing to be done.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Whether it belongs to the flow itself or follows it.
+    pub place: Place,
+    /// What it waits for, written down or found in templates, in order of the file.
+    pub after: Vec<Dependency>,
+    /// How it is treated.
+    pub treatment: Treatment,
+    pub(crate) span: Span,
+    pub(crate) capacity: CapacityPlaces,
+    pub(crate) work: Work,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) input: Option<Tree>,
+    pub(crate) outputs: Vec<StepOutput>,
+    pub(crate) when: Option<Leaf>,
+    pub(crate) foreach: Option<Foreach>,
+    pub(crate) cache: Option<Cache>,
+}
+
+/// What a step waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// The step.
+    pub step: String,
+    /// Whether it was found in a template and not written down.
+    pub is_inferred: bool,
+    /// Where it is written.
+    pub(crate) span: Span,
+}
+
+/// When a step has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// It is part of the flow.
+    Flow,
+    /// It follows a run in which all went well.
+    OnSuccess,
+    /// It follows a run that failed.
+    OnFailure,
+    /// It follows every run.
+    Finally,
+}
+
+/// How a step is treated by the scheduler. What the file does not say is left open.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Treatment {
+    /// 0 to 100.
+    pub priority: Option<Priority>,
+    /// The queue it waits in.
+    pub queue: Option<String>,
+    /// What follows a failed attempt.
+    pub retry: Option<Retry>,
+    /// Time for one attempt.
+    pub attempt_timeout: Option<Duration>,
+    /// Time for all attempts and the waits between.
+    pub step_timeout: Option<Duration>,
+    /// Limits and resources, with units.
+    pub limits: BTreeMap<String, u32>,
+    /// When it should have ended, from the start of the run.
+    pub deadline: Option<Duration>,
+    /// How long it is expected to take.
+    pub estimate: Option<Duration>,
+    /// What its failure means.
+    pub on_error: Option<OnError>,
+    /// What the failure of something it needs means.
+    pub on_dependency_error: Option<OnError>,
+    /// Whether it runs whatever became of the others.
+    pub always: bool,
+    /// Whether it is never tried again when nobody knows whether it took effect.
+    pub at_most_once: bool,
+    /// Steps of one key run one at a time.
+    pub key: Option<String>,
+}
+
+/// Where a step names what it shares with others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CapacityPlaces {
+    /// Limits and resources.
+    pub limits: BTreeMap<String, Span>,
+    pub queue: Option<Span>,
+}

@@ -1,0 +1,242 @@
+//! What steps do, what surrounds it, for what it is done, and what it leaves.
+//!
+//! Plain data; how a step is treated by the scheduler is with the step itself.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::flow::Flow;
+use crate::query::Query;
+use crate::tree::{Leaf, Tree};
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    /// Starts a process.
+    Process(ProcessWork),
+    /// Sends a request.
+    Http(Box<HttpWork>),
+    /// Reads variables of our own environment.
+    Env(Vec<String>),
+    /// Reads a file.
+    File(FileWork),
+    /// Waits.
+    Wait(Wait),
+    /// Runs the steps of another flow.
+    Flow(ChildFlow),
+}
+
+impl Work {
+    /// How many tasks it comes to.
+    pub fn tasks(&self) -> usize {
+        match self {
+            Self::Flow(child) => child.flow.tasks.saturating_add(1),
+            _ => 1,
+        }
+    }
+
+    /// The word for it in plans and pictures.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Process(_) => "process",
+            Self::Http(_) => "http",
+            Self::Env(_) => "env",
+            Self::File(_) => "file",
+            Self::Wait(_) => "wait",
+            Self::Flow(_) => "flow",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessWork {
+    pub command: CommandLine,
+    pub pass_to: PassTo,
+    pub shown: Shown,
+    /// The places of arguments that must not begin with a dash: they are values all the way, and the
+    /// program would take them for options. That of the input is behind the last.
+    pub guarded: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum CommandLine {
+    /// A text for a shell, and the shell with its arguments if not the usual one.
+    Shell { text: String, shell: Option<Vec<String>> },
+    /// A program with arguments.
+    Argv(Vec<Tree>),
+}
+
+/// How a process gets the input of its step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassTo {
+    Argument,
+    Stdin,
+    Template,
+}
+
+/// What may be shown of a command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    pub is_full: bool,
+    pub hidden_places: Option<Vec<usize>>,
+    pub hidden_words: Option<Vec<String>>,
+}
+
+/// What surrounds a process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surroundings {
+    pub env: Vec<(String, Tree)>,
+    pub inherit: Option<Vec<String>>,
+    pub cwd: Option<Tree>,
+    pub stdin: Option<Tree>,
+    pub grace: Option<Duration>,
+    pub output_max: Option<u64>,
+    pub limits: ResourceLimits,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ResourceLimits {
+    pub cpu_time: Option<Duration>,
+    pub memory: Option<u64>,
+    pub processes: Option<u64>,
+    pub open_files: Option<u64>,
+    pub file_size: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HttpWork {
+    pub url: Tree,
+    pub method: Option<Tree>,
+    pub headers: Vec<(String, Tree)>,
+    pub query: Vec<(String, Tree)>,
+    pub body: HttpBody,
+    pub input_mode: InputMode,
+    pub total_timeout: Option<Duration>,
+    pub read_timeout: Option<Duration>,
+    pub accept_status: Vec<(u16, u16)>,
+    pub redirects: Option<u32>,
+    pub bytes_max: Option<u64>,
+    pub idempotency: Idempotency,
+    pub accepts_any_certificate: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum HttpBody {
+    None,
+    Json(Tree),
+    Text { text: Tree, content_type: Option<Tree> },
+}
+
+/// How a request gets the input of its step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InputMode {
+    None,
+    Parameter(String),
+    Body,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idempotency {
+    Attempt,
+    Step,
+    None,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct FileWork {
+    pub path: Tree,
+    pub format: Option<FileFormat>,
+    pub bytes_max: u64,
+    pub is_optional: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileFormat {
+    Text,
+    Json,
+    Yaml,
+    Lines,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Wait {
+    pub what: WaitFor,
+    pub every: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum WaitFor {
+    Time(Duration),
+    Instant(Tree),
+    File(Tree),
+    Http(Box<HttpWork>),
+    Approval(Option<String>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ChildFlow {
+    pub flow: Arc<Flow>,
+    pub params: Vec<(String, Tree)>,
+}
+
+/// A value that a step leaves for others.
+#[derive(Debug, Clone)]
+pub(crate) struct StepOutput {
+    pub name: String,
+    pub value: OutputRule,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum OutputRule {
+    /// All of the data.
+    Raw,
+    /// A part of the data.
+    Query(Query),
+    /// Whatever the template makes of the result.
+    Template(Tree),
+}
+
+/// A step that is done for many elements.
+#[derive(Debug, Clone)]
+pub(crate) struct Foreach {
+    pub list: ForeachList,
+    /// What the element is called in templates.
+    pub variable: String,
+    pub parallel: Option<u32>,
+    pub count_max: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ForeachList {
+    /// The elements of one list.
+    Elements(Tree),
+    /// All combinations of several.
+    Product(Vec<(String, Tree)>),
+}
+
+impl ForeachList {
+    pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        match self {
+            Self::Elements(tree) => tree.visit(visit),
+            Self::Product(axes) => axes.iter().for_each(|(_, tree)| tree.visit(visit)),
+        }
+    }
+}
+
+/// The templates in it, as they are written.
+impl fmt::Display for ForeachList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut texts = Vec::new();
+        self.visit(&mut |leaf| texts.push(leaf.template.text().trim()));
+        f.write_str(&texts.join(", "))
+    }
+}
+
+/// When the work of a step need not be done again.
+#[derive(Debug, Clone)]
+pub(crate) struct Cache {
+    pub inputs: Vec<Tree>,
+    pub outputs: Vec<Tree>,
+    pub key: Option<Tree>,
+}

@@ -1,0 +1,384 @@
+//! Steps whose work need not be done again: a fingerprint of all they depend on, and what they left
+//! the last time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::context::Position;
+use super::end::Trouble;
+use super::process::words_of;
+use super::runner::FlowRunner;
+use crate::definition::{Cache, CommandLine, OutputRule, Step, StepOutput, Work};
+use crate::template::Context;
+use crate::tree::Tree;
+
+/// More files than this are no inputs of one step but a mistake.
+const FILES_MAX: usize = 100_000;
+
+/// What is known of a step's work before it is done.
+pub(super) struct Prepared {
+    entry: PathBuf,
+    /// Files that the work makes.
+    made: Vec<Files>,
+    /// What the work left, if it was done before and all it made is as it was.
+    pub found: Option<Map<String, Json>>,
+}
+
+/// What is kept of a step's work.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    outputs: Map<String, Json>,
+    /// The files that the work made, each with the fingerprint of what is in it.
+    made: BTreeMap<String, String>,
+}
+
+impl FlowRunner {
+    /// The fingerprint of a step with `cache:`, before anything is done.
+    pub(super) async fn prepare_cache(
+        &self,
+        position: &Position,
+        context: &Context,
+    ) -> Result<Option<Prepared>, Trouble> {
+        let step = &position.step;
+        let (Some(cache), Some(folder)) = (&step.cache, &self.means.cache) else {
+            return Ok(None);
+        };
+        let from = self.folder_of(position, context)?;
+        let about = self.about_work(position, cache, context)?;
+        let inputs = files(&cache.inputs, &from, context)?;
+        let made = files(&cache.outputs, &from, context)?;
+        let read = match &step.work {
+            Work::File(file) => Some(from.join(file.path.render_text(context)?)),
+            _ => None,
+        };
+        let folder = folder.clone();
+        let prepare = move || {
+            let entry = folder.join(format!("{}.json", fingerprint(&about, &inputs, read)?));
+            let found = find(&entry, &made);
+            Ok(Some(Prepared { entry, made, found }))
+        };
+        let prepared = tokio::task::spawn_blocking(prepare).await;
+        prepared.map_err(|error| Trouble::passing(error.to_string()))?
+    }
+
+    /// Everything rendered that the work depends on.
+    fn about_work(
+        &self,
+        position: &Position,
+        cache: &Cache,
+        context: &Context,
+    ) -> Result<Json, Trouble> {
+        let step = &*position.step;
+        let render = |tree: &Option<Tree>| match tree {
+            Some(tree) => tree.render(context).map_err(Trouble::from),
+            None => Ok(Json::Null),
+        };
+        let input = render(&step.input)?;
+        let mut env = Map::new();
+        for (name, tree) in position.scope.flow.env.iter().chain(&step.surroundings.env) {
+            env.insert(name.clone(), tree.render(context)?);
+        }
+        Ok(json!({
+            "flow": self.flow.name,
+            "step": position.name.to_string(),
+            "folder": self.folder_of(position, context)?,
+            "work": work(step, &input, context)?,
+            "env": env,
+            "stdin": render(&step.surroundings.stdin)?,
+            "inherited": step.surroundings.inherit.as_deref().map(inherited),
+            "output_max": step.surroundings.output_max,
+            "input": input,
+            "key": render(&cache.key)?,
+            "outputs": step.outputs.iter().map(|it| about_output(it, context)).collect::<Json>(),
+        }))
+    }
+}
+
+fn work(step: &Step, input: &Json, context: &Context) -> Result<Json, Trouble> {
+    let input = Some(input).filter(|input| !input.is_null());
+    Ok(match &step.work {
+        Work::Process(process) => match &process.command {
+            CommandLine::Shell { text, shell } => json!({ "run": text, "shell": shell }),
+            CommandLine::Argv(trees) => json!({
+                "argv": words_of(process, trees, input, context)?,
+                "pass_to": format!("{:?}", process.pass_to),
+            }),
+        },
+        Work::Http(request) => json!({ "http": super::http::about(request, context)? }),
+        Work::File(file) => json!({
+            "file": file.path.render(context)?,
+            "format": file.format.map(|format| format!("{format:?}")),
+            "bytes_max": file.bytes_max,
+            "is_optional": file.is_optional,
+        }),
+        Work::Env(names) => json!({ "env": super::context::variables(names) }),
+        Work::Wait(_) | Work::Flow(_) => Json::Null,
+    })
+}
+
+/// The variables of our own environment that a step names, a star at the end for any more letters.
+fn inherited(names: &[String]) -> Json {
+    let is_named = |name: &str| {
+        names.iter().any(|known| match known.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == known,
+        })
+    };
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| is_named(name))?;
+        Some((name, Json::String(value.to_string_lossy().into_owned())))
+    });
+    Json::Object(variables.collect::<BTreeMap<_, _>>().into_iter().collect())
+}
+
+/// How an output is made of the result, with all that is known before there is one.
+fn about_output(output: &StepOutput, context: &Context) -> Json {
+    let rule = match &output.value {
+        OutputRule::Raw => Json::Null,
+        OutputRule::Query(query) => json!({ "query": query.text() }),
+        OutputRule::Template(tree) => {
+            let mut values = BTreeMap::new();
+            tree.visit(&mut |leaf| {
+                for reference in leaf.template.references() {
+                    values.insert(reference.path.clone(), context.value_at(&reference.path));
+                }
+            });
+            let values: Vec<_> = values.into_iter().collect();
+            json!({ "template": source(tree), "values": values })
+        }
+    };
+    json!([output.name, rule])
+}
+
+/// A tree as it was written, wherever in the file that was.
+fn source(tree: &Tree) -> Json {
+    match tree {
+        Tree::Value(value) => json!({ "value": value }),
+        Tree::Text(leaf) => json!({ "text": leaf.template.text() }),
+        Tree::List(trees) => trees.iter().map(source).collect(),
+        Tree::Map(entries) => {
+            Json::Object(entries.iter().map(|(key, tree)| (key.clone(), source(tree))).collect())
+        }
+    }
+}
+
+/// Files by a pattern, as they were named and where they are.
+#[derive(Debug, Clone)]
+struct Files {
+    named: String,
+    pattern: String,
+}
+
+impl Files {
+    /// What a pattern stands for that is written in a folder.
+    fn within(folder: &Path, named: String) -> Self {
+        let pattern = match Path::new(&named).is_absolute() {
+            true => named.clone(),
+            // The folder stands for itself, whatever its name has in it.
+            false => {
+                let folder = glob::Pattern::escape(&folder.to_string_lossy());
+                format!("{folder}/{named}")
+            }
+        };
+        Self { named, pattern }
+    }
+
+    fn is_single(&self) -> bool {
+        !self.named.contains(['*', '?', '['])
+    }
+
+    fn found(&self) -> Result<Vec<PathBuf>, String> {
+        let found = glob::glob(&self.pattern).map_err(|error| error.to_string())?;
+        found.collect::<Result<_, _>>().map_err(|error| error.to_string())
+    }
+}
+
+fn files(trees: &[Tree], from: &Path, context: &Context) -> Result<Vec<Files>, Trouble> {
+    let named = trees.iter().map(|tree| Ok(Files::within(from, tree.render_text(context)?)));
+    named.collect()
+}
+
+fn fingerprint(about: &Json, inputs: &[Files], read: Option<PathBuf>) -> Result<String, Trouble> {
+    let mut hash = Sha256::new();
+    hash.update(about.to_string());
+    // That a file to be read is not there is for the step to tell.
+    let mut found: Vec<PathBuf> = read.into_iter().filter(|path| path.is_file()).collect();
+    for files in inputs {
+        let paths = files
+            .found()
+            .map_err(|error| Trouble::permanent(format!("cache: `{}`: {error}", files.named)))?;
+        if paths.is_empty() && files.is_single() {
+            return Err(Trouble::permanent(format!("cache: there is no {}", files.named)));
+        }
+        found.extend(paths);
+    }
+    let hashes = hash_all(found).map_err(|error| Trouble::passing(format!("cache: {error}")))?;
+    for (name, of_file) in hashes {
+        hash.update(name.as_bytes());
+        hash.update([0]);
+        hash.update(of_file);
+    }
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+fn hash_file(path: &Path) -> std::io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut fs::File::open(path)?, &mut HashWriter(&mut hash))?;
+    Ok(hash.finalize().into())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the work left, if it was done before and all it made is as it was.
+fn find(entry: &Path, made: &[Files]) -> Option<Map<String, Json>> {
+    let entry: Entry = serde_json::from_slice(&fs::read(entry).ok()?).ok()?;
+    (hash_made(made)? == entry.made).then_some(entry.outputs)
+}
+
+/// What there is of files that the work makes; none if one is missing.
+fn hash_made(made: &[Files]) -> Option<BTreeMap<String, String>> {
+    let mut found = Vec::new();
+    for files in made {
+        let paths = files.found().ok()?;
+        if paths.is_empty() {
+            return None;
+        }
+        found.extend(paths);
+    }
+    hash_all(found).ok()
+}
+
+/// The fingerprints of files, and of all in folders, by path.
+fn hash_all(mut left: Vec<PathBuf>) -> std::io::Result<BTreeMap<String, String>> {
+    let mut hashes = BTreeMap::new();
+    while let Some(path) = left.pop() {
+        let name = path.to_string_lossy().into_owned();
+        if hashes.contains_key(&name) {
+            continue;
+        }
+        if hashes.len() >= FILES_MAX {
+            return Err(std::io::Error::other(format!("more than {FILES_MAX} files")));
+        }
+        let at = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        let hash = match fs::metadata(&path).map_err(at)?.is_dir() {
+            false => hexadecimal(&hash_file(&path).map_err(at)?),
+            true => {
+                for inside in fs::read_dir(&path).map_err(at)? {
+                    let inside = inside.map_err(at)?;
+                    // A link to a folder may lead around in circles.
+                    if !inside.file_type().map_err(at)?.is_symlink() {
+                        left.push(inside.path());
+                    }
+                }
+                String::new()
+            }
+        };
+        hashes.insert(name, hash);
+    }
+    Ok(hashes)
+}
+
+struct HashWriter<'a>(&'a mut Sha256);
+
+impl Write for HashWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Prepared {
+    /// Keeps what the work left. That it cannot be kept only means that it is done again; but what
+    /// the work should have made must be there.
+    pub async fn keep(self, outputs: &Map<String, Json>) -> Result<(), Trouble> {
+        let outputs = outputs.clone();
+        let keep = move || {
+            let is_missing = |files: &&Files| files.found().is_ok_and(|found| found.is_empty());
+            if let Some(missing) = self.made.iter().find(is_missing) {
+                let missing = &missing.named;
+                return Err(Trouble::passing(format!(
+                    "cache: the step did not make {missing}, which `outputs` of its `cache` names; \
+                     correct the name, or leave it out"
+                )));
+            }
+            if let Some(made) = hash_made(&self.made) {
+                let _ = self.write(&Entry { outputs, made });
+            }
+            Ok(())
+        };
+        let kept = tokio::task::spawn_blocking(keep).await;
+        kept.unwrap_or_else(|error| Err(Trouble::passing(error.to_string())))
+    }
+
+    fn write(&self, entry: &Entry) -> std::io::Result<()> {
+        let folder = self.entry.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let part = self.entry.with_extension(format!("{}.part", std::process::id()));
+        fs::write(&part, serde_json::to_vec(entry)?)?;
+        fs::rename(part, &self.entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewheel::Outcome;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_did_not_make_its_files_is_no_success() {
+        let folder = std::env::temp_dir().join(format!("tidewheel-made-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("made.bin"), "x").unwrap();
+        let (entry, outputs) = (folder.join("entry.json"), Map::new());
+        let keep = |patterns: &[&str]| {
+            let made = patterns.iter().map(|it| Files::within(&folder, (*it).to_owned())).collect();
+            Prepared { entry: entry.clone(), made, found: None }.keep(&outputs)
+        };
+        for wrong in ["never.bin", "*.never"] {
+            let trouble = keep(&["made.bin", wrong]).await.expect_err("it is not there");
+            let Outcome::Failed(failure) = trouble.outcome else { panic!("not failed") };
+            assert!(failure.message.contains(wrong), "{}", failure.message);
+            assert!(!failure.permanent && !entry.exists());
+        }
+        keep(&["made.*"]).await.expect("it is there");
+        assert!(entry.exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn inputs_are_found_in_folders_of_any_name_and_folders_are_all_that_is_in_them() {
+        let name = format!("tidewheel-inputs [1]-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(folder.join("src/deep")).unwrap();
+        fs::write(folder.join("in.txt"), "1").unwrap();
+        fs::write(folder.join("src/deep/code"), "1").unwrap();
+        let of = |named: &str| {
+            let files = Files::within(&folder, named.to_owned());
+            fingerprint(&Json::Null, &[files], None).map_err(|_| ()).ok()
+        };
+        for (named, file) in [("in.txt", "in.txt"), ("*.txt", "in.txt"), ("src", "src/deep/code")] {
+            let before = of(named);
+            assert!(before.is_some() && before == of(named), "{named}");
+            fs::write(folder.join(file), "2").unwrap();
+            assert_ne!(before, of(named), "{named}");
+            fs::write(folder.join(file), "1").unwrap();
+        }
+        assert_eq!(of("none.txt"), None, "it is not there");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,156 @@
+//! What templates of a task are given: `flows`, `params`, `sources`, `secrets`, `run`, and the
+//! element.
+//!
+//! What each place in a file may name was checked when the file was read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::end::Trouble;
+use super::outputs::FlowsLookup;
+use super::runner::{FlowRunner, folder_of_flow};
+use crate::compile::{Role, Scope, Segment, TaskName, elements_of};
+use crate::definition::{Flow, SourceView, Step, Work};
+use crate::template::Context;
+use tidewheel::Attempt;
+
+/// A task that was found in the flow, with everything about where it stands.
+pub(super) struct Position {
+    pub name: TaskName,
+    pub scope: Scope,
+    pub step: Arc<Step>,
+}
+
+/// What templates know as `run`.
+pub(crate) const ABOUT_RUN: [&str; 5] = ["id", "flow", "step", "attempt", "folder"];
+
+impl FlowRunner {
+    /// Finds the step a task is for.
+    pub(super) fn position(&self, task: &str) -> Result<Position, Trouble> {
+        let unknown = || Trouble::permanent(format!("the flow has nothing for task `{task}`"));
+        let name = TaskName::parse(task).ok_or_else(unknown)?;
+        let scope = Scope::find(&self.flow, &name.scope).ok_or_else(unknown)?;
+        let step = Arc::clone(scope.flow.step(&name.step).ok_or_else(unknown)?);
+        Ok(Position { name, scope, step })
+    }
+
+    /// The step a task is for, if there is one.
+    pub(crate) fn step_of(&self, task: &str) -> Option<Arc<Step>> {
+        self.position(task).ok().map(|position| position.step)
+    }
+
+    /// What the templates of a step are given.
+    pub(super) fn context(
+        &self,
+        position: &Position,
+        attempt: &Attempt,
+    ) -> Result<Context, Trouble> {
+        let mut context = self.scope_context(&position.scope)?;
+        if let Role::Element(element) = position.name.role {
+            context = self.with_element(context, &position.scope, &position.step, element)?;
+        }
+        Ok(context.with("run", self.about(attempt, position)))
+    }
+
+    fn about(&self, attempt: &Attempt, position: &Position) -> Json {
+        let values = [
+            attempt.id().run.to_string().into(),
+            self.flow.name.clone().into(),
+            position.name.to_string().into(),
+            attempt.number().into(),
+            folder_of_flow(&position.scope.flow).to_string_lossy().into(),
+        ];
+        let names = ABOUT_RUN.into_iter().map(str::to_owned);
+        Json::Object(names.zip(values).collect())
+    }
+
+    /// What the templates of every step of a flow are given. It is put together once for each place
+    /// of a flow: what it depends on does not change.
+    pub(super) fn scope_context(&self, scope: &Scope) -> Result<Context, Trouble> {
+        let path = scope.path();
+        if let Some(known) = self.known_context(&path) {
+            return Ok(known);
+        }
+        let lookup = FlowsLookup {
+            outputs: Arc::clone(&self.outputs),
+            prefix: scope.prefix(),
+            steps: Arc::clone(&scope.flow.names),
+        };
+        let context = Context::new()
+            .with_lookup("flows", Arc::new(lookup))
+            .with("params", Json::Object(self.params_of(scope)?.into_iter().collect()))
+            .with("sources", sources(&scope.flow))
+            .with("secrets", self.secrets.to_json(&scope.flow));
+        self.remember_context(path, &context);
+        Ok(context)
+    }
+
+    /// The params of a flow: those of the run, or what the call says.
+    fn params_of(&self, scope: &Scope) -> Result<BTreeMap<String, Json>, Trouble> {
+        let Some((segment, step)) = scope.calls.last() else { return Ok(self.params.clone()) };
+        let Work::Flow(child) = &step.work else { return Ok(BTreeMap::new()) };
+        let around = scope
+            .around(&self.flow)
+            .ok_or_else(|| Trouble::permanent("the flow that calls this one cannot be found"))?;
+        let mut context = self.scope_context(&around)?;
+        if let Some(element) = segment.element {
+            context = self.with_element(context, &around, step, element)?;
+        }
+        let mut said = BTreeMap::new();
+        for (name, tree) in &child.params {
+            said.insert(name.clone(), tree.render(&context)?);
+        }
+        crate::params::resolve_params(&child.flow, said)
+            .map_err(|error| Trouble::permanent(format!("flow `{}`: {error}", child.flow.name)))
+    }
+
+    pub(super) fn with_element(
+        &self,
+        context: Context,
+        scope: &Scope,
+        step: &Arc<Step>,
+        element: u32,
+    ) -> Result<Context, Trouble> {
+        let Some(foreach) = &step.foreach else { return Ok(context) };
+        let elements = self.elements(scope, step)?;
+        let value = elements.get(element as usize).cloned().ok_or_else(|| {
+            Trouble::permanent(format!("the list of `{}` has no element {element}", step.name))
+        })?;
+        Ok(context.with(&foreach.variable, value).with("index", json!(element)))
+    }
+
+    /// The elements of a step. They are rendered once: what they depend on does not change.
+    pub(super) fn elements(
+        &self,
+        scope: &Scope,
+        step: &Arc<Step>,
+    ) -> Result<Arc<Vec<Json>>, Trouble> {
+        let Some(foreach) = &step.foreach else { return Ok(Arc::default()) };
+        let mut path = scope.path();
+        path.push(Segment { step: step.name.clone(), element: None });
+        if let Some(known) = self.known_elements(&path) {
+            return Ok(known);
+        }
+        let context = self.scope_context(scope)?;
+        let elements = Arc::new(elements_of(step, foreach, &context)?);
+        self.remember_elements(path, &elements);
+        Ok(elements)
+    }
+}
+
+/// What templates know as `sources`.
+fn sources(flow: &Flow) -> Json {
+    let view = |view: &SourceView| match view {
+        SourceView::Definition(definition) => definition.clone(),
+        SourceView::Variables(names) => variables(names),
+    };
+    Json::Object(flow.sources.iter().map(|(name, source)| (name.clone(), view(source))).collect())
+}
+
+/// Variables of our own environment; those that are not set, or no text, are null.
+pub(super) fn variables(names: &[String]) -> Json {
+    let value = |name: &String| std::env::var(name).map_or(Json::Null, Json::String);
+    Json::Object(names.iter().map(|name| (name.clone(), value(name))).collect())
+}

@@ -1,0 +1,167 @@
+//! Steps that send a request.
+
+use serde_json::{Map, Value as Json, json};
+use tidewheel::AttemptId;
+
+use super::end::{Success, Trouble};
+use super::runner::FlowRunner;
+use crate::definition::{HttpBody, HttpWork, Idempotency, InputMode};
+use crate::template::Context;
+use crate::tree::{Tree, text_of};
+use tidewheel::Attempt;
+use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
+use tidewheel::store::AttemptRecord;
+
+impl FlowRunner {
+    pub(super) async fn send(
+        &self,
+        work: &HttpWork,
+        input: Option<Json>,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let request = request(work, input, context)?;
+        let client = self.means.http().await.map_err(Trouble::permanent)?;
+        let id = AttemptId { task: attempt.id(), number: attempt.number() };
+        match client.run(id, &request).await {
+            Ok(end) => Ok(success(end, attempt)),
+            Err(failure) => Err(self.trouble(failure)),
+        }
+    }
+
+    /// What the other side said may be what it was told, and it is cut at some place.
+    fn trouble(&self, mut failure: HttpFailure) -> Trouble {
+        failure.message = self.secrets.mask_cut(&failure.message);
+        let code = failure.status.map(i32::from);
+        let tail = failure.excerpt.as_deref().map(|excerpt| self.secrets.mask_cut(excerpt));
+        let record = AttemptRecord { code, tail, ..AttemptRecord::default() };
+        let was_answered = failure.status.is_some();
+        Trouble { was_answered, ..Trouble::of(failure.outcome()).with_record(record) }
+    }
+}
+
+/// Everything of a request that its answer may depend on, the input of the step excepted.
+pub(super) fn about(work: &HttpWork, context: &Context) -> Result<Json, Trouble> {
+    let render = |tree: &Option<Tree>| match tree {
+        Some(tree) => tree.render(context).map_err(Trouble::from),
+        None => Ok(Json::Null),
+    };
+    let pairs = |pairs: &[(String, Tree)]| -> Result<Json, Trouble> {
+        let pair = |(name, tree): &(String, Tree)| Ok(json!([name, tree.render(context)?]));
+        pairs.iter().map(pair).collect()
+    };
+    let body = match &work.body {
+        HttpBody::None => Json::Null,
+        HttpBody::Json(tree) => json!({ "json": tree.render(context)? }),
+        HttpBody::Text { text, content_type } => {
+            json!({ "text": text.render(context)?, "type": render(content_type)? })
+        }
+    };
+    Ok(json!({
+        "url": work.url.render(context)?,
+        "method": render(&work.method)?,
+        "headers": pairs(&work.headers)?,
+        "query": pairs(&work.query)?,
+        "body": body,
+        "input_mode": format!("{:?}", work.input_mode),
+        "accept_status": work.accept_status,
+        "redirects": work.redirects,
+        "bytes_max": work.bytes_max,
+        "accepts_any_certificate": work.accepts_any_certificate,
+    }))
+}
+
+fn request(
+    work: &HttpWork,
+    input: Option<Json>,
+    context: &Context,
+) -> Result<HttpRequest, Trouble> {
+    let method = match &work.method {
+        Some(tree) => tree.render_text(context)?.to_ascii_uppercase(),
+        None => "GET".to_owned(),
+    };
+    let mut request = HttpRequest::new(method, work.url.render_text(context)?);
+    for (name, tree) in &work.headers {
+        let value = tree.render_text(context)?;
+        request = match tree.uses("secrets") {
+            true => request.secret_header(name, value),
+            false => request.header(name, value),
+        };
+    }
+    for (name, tree) in &work.query {
+        request = with_query(request, name, &tree.render(context)?);
+    }
+    request = match &work.body {
+        HttpBody::None => request,
+        HttpBody::Json(tree) => request.json(tree.render(context)?),
+        HttpBody::Text { text, content_type } => {
+            let content_type = match content_type {
+                Some(tree) => tree.render_text(context)?,
+                None => "text/plain; charset=utf-8".to_owned(),
+            };
+            request.body(content_type, text.render_text(context)?.into_bytes())
+        }
+    };
+    if let Some(input) = input {
+        request = match &work.input_mode {
+            InputMode::None => request,
+            InputMode::Body => request.json(input),
+            InputMode::Parameter(name) => match &input {
+                // A mapping brings its own names.
+                Json::Object(map) => {
+                    map.iter().fold(request, |it, (name, value)| with_query(it, name, value))
+                }
+                input => with_query(request, name, input),
+            },
+        };
+    }
+    Ok(with_bounds(request, work))
+}
+
+fn with_bounds(mut request: HttpRequest, work: &HttpWork) -> HttpRequest {
+    for (from, to) in &work.accept_status {
+        request = request.accept_status(*from..=*to);
+    }
+    if let Some(timeout) = work.total_timeout {
+        request = request.total_timeout(timeout);
+    }
+    if let Some(timeout) = work.read_timeout {
+        request = request.read_timeout(timeout);
+    }
+    if let Some(redirects) = work.redirects {
+        request = request.redirects_max(redirects);
+    }
+    if let Some(bytes) = work.bytes_max {
+        request = request.body_max(bytes);
+    }
+    let scope = match work.idempotency {
+        Idempotency::Attempt => IdempotencyScope::Attempt,
+        Idempotency::Step => IdempotencyScope::Task,
+        Idempotency::None => IdempotencyScope::None,
+    };
+    request.idempotency(scope).accept_invalid_tls(work.accepts_any_certificate)
+}
+
+/// A list repeats the name; nothing is left out.
+fn with_query(request: HttpRequest, name: &str, value: &Json) -> HttpRequest {
+    match value {
+        Json::Null => request,
+        Json::Array(values) => {
+            values.iter().fold(request, |it, value| it.query(name, text_of(value)))
+        }
+        value => request.query(name, text_of(value)),
+    }
+}
+
+fn success(end: HttpEnd, attempt: &Attempt) -> Success {
+    let record = end.record(attempt);
+    let data = match end.data {
+        Data::Empty => Json::String(String::new()),
+        Data::Json(value) => value,
+        Data::Text(text) => Json::String(text),
+        Data::Bytes(bytes) => Json::String(String::from_utf8_lossy(&bytes).into_owned()),
+    };
+    let headers: Map<String, Json> =
+        end.headers.into_iter().map(|(name, value)| (name, Json::String(value))).collect();
+    Success { code: record.code, data, headers, record }
+}

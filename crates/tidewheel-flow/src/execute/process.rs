@@ -1,0 +1,299 @@
+//! Steps that start a process.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use tidewheel::Outcome;
+
+use super::context::Position;
+use super::end::{Success, Trouble};
+use super::means::Progress;
+use super::runner::FlowRunner;
+use crate::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits};
+use crate::problem::quote;
+use crate::template::Context;
+use crate::tree::{Tree, text_of};
+use tidewheel::Attempt;
+use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
+
+/// How much of what a process writes can become outputs.
+const CAPTURE_MAX: u64 = 1 << 20;
+/// How much of the last line of output is told with an error.
+const LAST_LINE_MAX: usize = 200;
+
+impl FlowRunner {
+    pub(super) async fn run_process(
+        &self,
+        position: &Position,
+        work: &ProcessWork,
+        input: Option<Json>,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let step = &*position.step;
+        let command = self.command(position, work, input, context, attempt)?;
+        let processes =
+            self.means.processes().await.map_err(|error| Trouble::of(error.into_outcome()))?;
+        let end = processes
+            .run_attempt(attempt, &command)
+            .await
+            .map_err(|error| Trouble::of(error.into_outcome()))?;
+        let record = end.record(attempt);
+        if end.was_stopped && !end.status.is_success() {
+            return Err(Trouble::of(Outcome::Cancelled).with_record(record));
+        }
+        if !end.status.is_success() {
+            return Err(Trouble::passing(failure_text(&end)).with_record(record));
+        }
+        let data = if step.outputs.is_empty() { Json::Null } else { data_of(&end) };
+        Ok(Success { code: record.code, data, record, ..Success::default() })
+    }
+
+    fn command(
+        &self,
+        position: &Position,
+        work: &ProcessWork,
+        input: Option<Json>,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<ProcessCommand, Trouble> {
+        let step = &*position.step;
+        let input = input.filter(|input| !input.is_null());
+        let mut stdin = match &step.surroundings.stdin {
+            Some(tree) => Some(text_of(&tree.render(context)?)),
+            None => None,
+        };
+        let mut command = match &work.command {
+            CommandLine::Shell { text, shell } => {
+                self.tell(attempt, text);
+                let command = ProcessCommand::shell(text.clone());
+                match shell {
+                    Some(words) => command.shell_argv(words.clone()),
+                    None => command,
+                }
+            }
+            CommandLine::Argv(trees) => {
+                let words = words_of(work, trees, input.as_ref(), context)?;
+                self.check_options(work, &words, |place| match trees.get(place) {
+                    Some(tree) => tree.render(context).ok(),
+                    None => input.clone(),
+                })?;
+                if let (PassTo::Stdin, Some(input)) = (work.pass_to, &input) {
+                    stdin = Some(text_of(input));
+                }
+                self.tell(attempt, &shown_command(work, &words).join(" "));
+                ProcessCommand::argv(words)
+            }
+        };
+        if matches!(work.command, CommandLine::Shell { .. }) && stdin.is_none() {
+            stdin = input.as_ref().map(text_of);
+        }
+        if let Some(text) = stdin {
+            command = command.stdin(Stdin::Bytes(Arc::from(text.into_bytes())));
+        }
+        self.surround(command, position, context, attempt)
+    }
+
+    /// Whoever controls a value must not choose options of a program by it.
+    fn check_options(
+        &self,
+        work: &ProcessWork,
+        words: &[String],
+        value: impl Fn(usize) -> Option<Json>,
+    ) -> Result<(), Trouble> {
+        for place in &work.guarded {
+            let Some(word) = words.get(*place).filter(|word| word.starts_with('-')) else {
+                continue;
+            };
+            // A number has a sign, and is as harmless as its kind says.
+            if value(*place).is_some_and(|value| value.is_number()) {
+                continue;
+            }
+            let word = quote(&self.secrets.mask(word));
+            return Err(Trouble::permanent(format!(
+                "argv[{place}]: {word} begins with a dash, so the program would take it for an \
+                 option; put \"--\" before it if the program knows that, or say `allow_options: true`"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Tells which command is started: its first line, without secrets.
+    fn tell(&self, attempt: &Attempt, command: &str) {
+        let shown = self.secrets.mask(command);
+        let command = shown.lines().next().unwrap_or_default();
+        (self.means.told)(attempt.id(), Progress::Command(command));
+    }
+
+    /// Everything around the command itself.
+    fn surround(
+        &self,
+        mut command: ProcessCommand,
+        position: &Position,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<ProcessCommand, Trouble> {
+        let step = &*position.step;
+        for (name, tree) in position.scope.flow.env.iter().chain(&step.surroundings.env) {
+            command = command.variable(name, tree.render_text(context)?);
+        }
+        command = command
+            .variable("TIDEWHEEL_RUN_ID", attempt.id().run.to_string())
+            .variable("TIDEWHEEL_STEP", position.name.to_string())
+            .variable("TIDEWHEEL_ATTEMPT", attempt.number().to_string())
+            .cwd(self.folder_of(position, context)?)
+            .limits(limits_of(&step.surroundings.limits));
+        if let Some(names) = &step.surroundings.inherit {
+            command = command.inherit_also(names);
+        }
+        if let Some(bytes) = step.surroundings.output_max {
+            command = command.output_max(bytes);
+        }
+        if let Some(grace) = step.surroundings.grace {
+            command = command.grace(grace);
+        }
+        if !step.outputs.is_empty() {
+            command = command.capture_max(CAPTURE_MAX);
+        }
+        if let Some(masker) = self.secrets.masker() {
+            command = command.secrets(Arc::clone(masker));
+        }
+        Ok(command)
+    }
+}
+
+/// A program and its arguments, the input among them where it is one.
+pub(super) fn words_of(
+    work: &ProcessWork,
+    trees: &[Tree],
+    input: Option<&Json>,
+    context: &Context,
+) -> Result<Vec<String>, Trouble> {
+    let context = match work.pass_to {
+        PassTo::Template => with_input(context.clone(), input),
+        _ => context.clone(),
+    };
+    let mut words = Vec::with_capacity(trees.len() + 1);
+    for tree in trees {
+        words.push(tree.render_text(&context)?);
+    }
+    if let (PassTo::Argument, Some(input)) = (work.pass_to, input) {
+        words.push(text_of(input));
+    }
+    Ok(words)
+}
+
+/// What flowtoy's command templates may name: the input, and the input as JSON.
+fn with_input(context: Context, input: Option<&Json>) -> Context {
+    let parsed = match input {
+        Some(Json::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+        Some(value @ (Json::Object(_) | Json::Array(_))) => value.clone(),
+        _ => Json::Null,
+    };
+    context.with("input", input.cloned().unwrap_or_default()).with("json", parsed)
+}
+
+fn limits_of(asked: &ResourceLimits) -> Limits {
+    let mut limits = Limits::default();
+    limits.cpu_time = asked.cpu_time;
+    limits.memory = asked.memory;
+    limits.processes = asked.processes;
+    limits.open_files = asked.open_files;
+    limits.file_size = asked.file_size;
+    limits
+}
+
+/// How it ended, with the last thing it said.
+fn failure_text(end: &ProcessEnd) -> String {
+    let mut text = end.status.to_string();
+    if let Some(limit) = &end.limit {
+        text.push_str(&format!(" (limit of {limit:?})"));
+    }
+    let last = end.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    if let Some(line) = last {
+        let shown: String = line.chars().take(LAST_LINE_MAX).collect();
+        text.push_str(": ");
+        text.push_str(&shown);
+    }
+    text
+}
+
+/// What outputs are taken from.
+fn data_of(end: &ProcessEnd) -> Json {
+    let stdout = end.captured.as_deref().unwrap_or_default();
+    let stdout = String::from_utf8_lossy(stdout);
+    let stderr = end.stderr.path.as_deref().map(read_start).unwrap_or_default();
+    let code = match end.status {
+        tidewheel::executor::process::ProcessStatus::Exited(code) => Some(code),
+        tidewheel::executor::process::ProcessStatus::Signalled { .. } => None,
+    };
+    let mut data = json!({ "stdout": stdout, "stderr": stderr, "returncode": code });
+    if let (Ok(parsed), Some(map)) = (serde_json::from_str::<Json>(&stdout), data.as_object_mut()) {
+        map.insert("json".to_owned(), parsed);
+    }
+    data
+}
+
+/// The start of a log file as text.
+fn read_start(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    // A log that cannot be read is no reason to fail a step that succeeded.
+    let _ = File::open(path).and_then(|file| file.take(CAPTURE_MAX).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What may be shown of a command, as flowtoy has it: the program and how many arguments, unless
+/// more is allowed.
+fn shown_command(work: &ProcessWork, words: &[String]) -> Vec<String> {
+    let shown = &work.shown;
+    if shown.is_full || words.len() < 2 {
+        return words.to_vec();
+    }
+    if shown.hidden_places.is_none() && shown.hidden_words.is_none() {
+        let count = words.len() - 1;
+        return vec![words[0].clone(), format!("<{count} args>")];
+    }
+    let is_hidden = |place: usize, word: &str| {
+        let places = shown.hidden_places.as_deref().unwrap_or_default();
+        let patterns = shown.hidden_words.as_deref().unwrap_or_default();
+        places.contains(&place) || patterns.iter().any(|pattern| word.contains(pattern.as_str()))
+    };
+    let show = |(place, word): (usize, &String)| match is_hidden(place, word) {
+        true => "[REDACTED]".to_owned(),
+        false => word.clone(),
+    };
+    words.iter().enumerate().map(show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::Shown;
+
+    #[test]
+    fn commands_are_shown_as_far_as_is_allowed() {
+        let work = |shown: Shown| ProcessWork {
+            command: CommandLine::Argv(Vec::new()),
+            pass_to: PassTo::Argument,
+            shown,
+            guarded: Vec::new(),
+        };
+        let words = ["curl", "--token", "abc", "url"].map(str::to_owned);
+        let show = |shown: Shown, words: &[String]| shown_command(&work(shown), words).join(" ");
+        assert_eq!(show(Shown::default(), &words), "curl <3 args>");
+        assert_eq!(show(Shown::default(), &words[..1]), "curl");
+        assert_eq!(show(Shown::default(), &[]), "");
+        let places = Shown { hidden_places: Some(vec![2]), ..Shown::default() };
+        assert_eq!(show(places.clone(), &words), "curl --token [REDACTED] url");
+        let patterns = Shown { hidden_words: Some(vec!["ab".into()]), ..Shown::default() };
+        assert_eq!(show(patterns, &words), "curl --token [REDACTED] url");
+        let other_case = Shown { hidden_words: Some(vec!["AB".into()]), ..Shown::default() };
+        assert_eq!(show(other_case, &words), "curl --token abc url");
+        let both = Shown { hidden_words: Some(vec!["ur".into()]), ..places.clone() };
+        assert_eq!(show(both, &words), "[REDACTED] --token [REDACTED] [REDACTED]");
+        assert_eq!(show(Shown { is_full: true, ..places }, &words), "curl --token abc url");
+    }
+}

@@ -1,0 +1,348 @@
+//! [`FlowRunner`]: one attempt at a task of a flow's run, from conditions to outputs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value as Json};
+use tidewheel::Outcome;
+
+use super::context::Position;
+use super::end::{Success, Trouble};
+use super::means::{Means, Progress};
+use super::outputs::{Outputs, to_records};
+use super::secrets::Secrets;
+use crate::compile::{Role, Scope, Segment};
+use crate::definition::{Flow, OutputRule, Step, Work};
+use crate::template::Context;
+use crate::tree::starts_with;
+use tidewheel::Attempt;
+use tidewheel::store::AttemptRecord;
+
+/// Carries out the attempts of one run of a flow.
+#[derive(Debug)]
+pub struct FlowRunner {
+    pub(super) flow: Arc<Flow>,
+    pub(super) params: BTreeMap<String, Json>,
+    pub(super) secrets: Secrets,
+    pub(super) outputs: Arc<Outputs>,
+    pub(super) means: Arc<Means>,
+    known: Mutex<Known>,
+}
+
+/// What was rendered before, by the place of a flow or step in the run.
+#[derive(Debug, Default)]
+struct Known {
+    contexts: HashMap<Vec<Segment>, Context>,
+    elements: HashMap<Vec<Segment>, Arc<Vec<Json>>>,
+    /// What tasks need that failed, by their name.
+    missing: HashMap<String, Option<String>>,
+    /// Who has stopped called flows, as of so many failures.
+    stoppers: HashMap<Vec<Segment>, (u32, Option<String>)>,
+}
+
+impl FlowRunner {
+    /// A runner for one run.
+    #[must_use]
+    pub fn new(
+        flow: Arc<Flow>,
+        params: BTreeMap<String, Json>,
+        secrets: Secrets,
+        outputs: Arc<Outputs>,
+        means: Arc<Means>,
+    ) -> Self {
+        Self { flow, params, secrets, outputs, means, known: Mutex::default() }
+    }
+
+    /// The flow.
+    #[must_use]
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// What tasks have left so far.
+    #[must_use]
+    pub fn outputs(&self) -> &Arc<Outputs> {
+        &self.outputs
+    }
+
+    /// Makes one attempt at a task.
+    pub async fn attempt(&self, attempt: Attempt) -> Outcome {
+        let task = attempt.task_name().unwrap_or_default();
+        // What another run left is used as it is.
+        if let Some(outputs) = self.outputs.of(&task) {
+            let (outcome, outputs) = (Some("reused".to_owned()), to_records(&outputs));
+            self.keep(&attempt, AttemptRecord { outcome, outputs, ..AttemptRecord::default() });
+            return Outcome::Succeeded;
+        }
+        match self.carry_out(&task, &attempt).await {
+            Ok((record, outputs)) => {
+                let outputs_kept = to_records(&outputs);
+                self.outputs.insert(&task, outputs);
+                let outcome = record.outcome.clone().unwrap_or_else(|| "succeeded".to_owned());
+                self.keep(
+                    &attempt,
+                    AttemptRecord { outcome: Some(outcome), outputs: outputs_kept, ..record },
+                );
+                Outcome::Succeeded
+            }
+            Err(trouble) => self.conclude(&attempt, trouble),
+        }
+    }
+
+    fn conclude(&self, attempt: &Attempt, trouble: Trouble) -> Outcome {
+        let Trouble { mut outcome, mut record, .. } = trouble;
+        if let Outcome::Failed(failure) = &mut outcome {
+            failure.message = self.secrets.mask(&failure.message).into();
+            record.error = Some(failure.message.to_string());
+            record.outcome = Some("failed".to_owned());
+        }
+        if *record != AttemptRecord::default() {
+            self.keep(attempt, *record);
+        }
+        outcome
+    }
+
+    fn keep(&self, attempt: &Attempt, record: AttemptRecord) {
+        let masked = |text: Option<String>| text.map(|text| self.secrets.mask(&text));
+        (self.means.record)(AttemptRecord {
+            task: attempt.id(),
+            attempt: attempt.number(),
+            error: masked(record.error),
+            tail: masked(record.tail),
+            ..record
+        });
+    }
+
+    async fn carry_out(
+        &self,
+        task: &str,
+        attempt: &Attempt,
+    ) -> Result<(AttemptRecord, Map<String, Json>), Trouble> {
+        let position = self.position(task)?;
+        self.check_turn(&position, attempt)?;
+        let context = self.context(&position, attempt)?;
+        // Gathering nothing is right for elements whose conditions did not hold, and a condition on
+        // the element is for each of them to look at.
+        let gathers = self.gathers(&position);
+        let is_for_elements =
+            position.name.role == Role::Expand && is_about_element(&position.step);
+        if !gathers && !is_for_elements && !holds(&position.step, &context)? {
+            return Err(Trouble::skipped());
+        }
+        let begin = || {
+            let progress = Progress::Began { attempt: attempt.number() };
+            (self.means.told)(attempt.id(), progress);
+        };
+        if position.name.role == Role::Expand {
+            begin();
+            self.expand(&position, attempt)?;
+            return Ok((AttemptRecord::default(), Map::new()));
+        }
+        if gathers {
+            begin();
+            return Ok((AttemptRecord::default(), self.gather(&position, attempt)?));
+        }
+        let work = self.prepare_cache(&position, &context).await?;
+        if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
+            let record = AttemptRecord { outcome: Some("cached".into()), ..Default::default() };
+            return Ok((record, outputs));
+        }
+        begin();
+        let success = self.work(&position, &context, attempt).await?;
+        let outputs = self
+            .take_outputs(&position.step, &success, &context)
+            .map_err(|trouble| trouble.with_record(success.record.clone()))?;
+        if let Some(cache) = work {
+            let kept = cache.keep(&outputs).await;
+            kept.map_err(|trouble| trouble.with_record(success.record.clone()))?;
+        }
+        Ok((success.record, outputs))
+    }
+
+    /// Whether a task only gathers what others left.
+    fn gathers(&self, position: &Position) -> bool {
+        let calls_flow = matches!(position.step.work, Work::Flow(_));
+        match position.name.role {
+            Role::Step => calls_flow || position.step.foreach.is_some(),
+            Role::Element(_) => calls_flow,
+            Role::Expand => false,
+        }
+    }
+
+    async fn work(
+        &self,
+        position: &Position,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let step = &*position.step;
+        let input = match &step.input {
+            Some(tree) => Some(tree.render(context)?),
+            None => None,
+        };
+        match &step.work {
+            Work::Process(process) => {
+                self.run_process(position, process, input, context, attempt).await
+            }
+            Work::Http(request) => self.send(request, input, context, attempt).await,
+            Work::Env(names) => {
+                Ok(Success { data: super::context::variables(names), ..Success::default() })
+            }
+            Work::File(file) => self.read_file(file, position, context).await,
+            Work::Wait(wait) => self.wait(wait, position, context, attempt).await,
+            Work::Flow(_) => Ok(Success::default()),
+        }
+    }
+
+    fn take_outputs(
+        &self,
+        step: &Step,
+        success: &Success,
+        context: &Context,
+    ) -> Result<Map<String, Json>, Trouble> {
+        let mut outputs = Map::new();
+        if step.outputs.is_empty() {
+            return Ok(outputs);
+        }
+        let mut extended = None;
+        for output in &step.outputs {
+            let value = match &output.value {
+                OutputRule::Raw => success.data.clone(),
+                OutputRule::Query(query) => query.search(&success.data).map_err(|error| {
+                    Trouble::permanent(format!("output `{}`: {}", output.name, error.message))
+                })?,
+                OutputRule::Template(tree) => {
+                    let context = extended.get_or_insert_with(|| success.names(context.clone()));
+                    tree.render(context).map_err(|error| {
+                        success.without_json(&error, &self.secrets).unwrap_or_else(|| error.into())
+                    })?
+                }
+            };
+            if let Some(secret) = self.secrets.found_in(&value.to_string()) {
+                return Err(Trouble::permanent(format!(
+                    "output `{}` holds a secret, `{secret}` or a part of it, and outputs are stored; \
+                     leave it out, and use `secrets.{secret}` in the step that needs it",
+                    output.name
+                )));
+            }
+            outputs.insert(output.name.clone(), value);
+        }
+        Ok(outputs)
+    }
+
+    pub(super) fn known_context(&self, path: &[Segment]) -> Option<Context> {
+        self.known().contexts.get(path).cloned()
+    }
+
+    pub(super) fn remember_context(&self, path: Vec<Segment>, context: &Context) {
+        self.known().contexts.insert(path, context.clone());
+    }
+
+    pub(super) fn known_elements(&self, path: &[Segment]) -> Option<Arc<Vec<Json>>> {
+        self.known().elements.get(path).cloned()
+    }
+
+    pub(super) fn remember_elements(&self, path: Vec<Segment>, elements: &Arc<Vec<Json>>) {
+        self.known().elements.insert(path, Arc::clone(elements));
+    }
+
+    pub(super) fn known_missing(&self, task: &str) -> Option<Option<String>> {
+        self.known().missing.get(task).cloned()
+    }
+
+    pub(super) fn remember_missing(&self, task: String, missing: Option<String>) {
+        self.known().missing.insert(task, missing);
+    }
+
+    pub(super) fn known_stopper(&self, scope: &[Segment], failures: u32) -> Option<Option<String>> {
+        let known = self.known();
+        let (as_of, stopper) = known.stoppers.get(scope)?;
+        // Who has stopped a flow stays the one.
+        (stopper.is_some() || *as_of == failures).then(|| stopper.clone())
+    }
+
+    pub(super) fn remember_stopper(
+        &self,
+        scope: Vec<Segment>,
+        failures: u32,
+        stopper: Option<String>,
+    ) {
+        self.known().stoppers.insert(scope, (failures, stopper));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder a step runs in: that of the file it stands in, unless it names another.
+    pub(super) fn folder_of(
+        &self,
+        position: &Position,
+        context: &Context,
+    ) -> Result<PathBuf, Trouble> {
+        let folder = folder_of_flow(&position.scope.flow);
+        match &position.step.surroundings.cwd {
+            Some(tree) => Ok(folder.join(Path::new(&tree.render_text(context)?))),
+            None => Ok(folder),
+        }
+    }
+
+    /// Whether the flows around call this one at all: the places and conditions of the calls.
+    pub(super) fn is_called(&self, scope: &Scope, attempt: &Attempt) -> Result<bool, Trouble> {
+        let Some((segment, step)) = scope.calls.last() else { return Ok(true) };
+        let Some(around) = scope.around(&self.flow) else { return Ok(true) };
+        if !self.is_called(&around, attempt)? || !self.is_followed(&around, step.place, attempt) {
+            return Ok(false);
+        }
+        let mut context = self.scope_context(&around)?;
+        if let Some(element) = segment.element {
+            context = self.with_element(context, &around, step, element)?;
+        }
+        holds(step, &context)
+    }
+}
+
+/// The folder of a flow's file.
+pub(super) fn folder_of_flow(flow: &Flow) -> PathBuf {
+    std::path::absolute(&flow.folder).unwrap_or_else(|_| flow.folder.clone())
+}
+
+impl Success {
+    /// What templates of outputs may name.
+    fn names(&self, context: Context) -> Context {
+        let part = |name: &str| self.data.get(name).cloned().unwrap_or(Json::Null);
+        let code = self.code.map_or(Json::Null, Json::from);
+        let mut context = context
+            .with("data", self.data.clone())
+            .with("code", code.clone())
+            .with("status", code.clone())
+            .with("returncode", code)
+            .with("headers", Json::Object(self.headers.clone()))
+            .with("stdout", part("stdout"))
+            .with("stderr", part("stderr"));
+        let json = match self.data.get("stdout") {
+            Some(_) => self.data.get("json"),
+            None => Some(&self.data),
+        };
+        if let Some(json) = json {
+            context = context.with("json", json.clone());
+        }
+        context
+    }
+}
+
+/// Whether the condition of a step is about one of its elements.
+fn is_about_element(step: &Step) -> bool {
+    let (Some(when), Some(foreach)) = (&step.when, &step.foreach) else { return false };
+    let mut references = when.template.references().iter();
+    references.any(|it| starts_with(it, &foreach.variable) || starts_with(it, "index"))
+}
+
+/// Whether the condition of a step holds.
+fn holds(step: &Step, context: &Context) -> Result<bool, Trouble> {
+    match &step.when {
+        Some(when) => Ok(when.is_true(context)?),
+        None => Ok(true),
+    }
+}

@@ -1,0 +1,96 @@
+//! Steps that wait. Each look is an attempt; between two of them nothing is held.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tidewheel::Outcome;
+
+use super::context::Position;
+use super::end::{Success, Trouble};
+use super::runner::FlowRunner;
+use crate::definition::{Wait, WaitFor};
+use crate::instant;
+use crate::template::Context;
+use tidewheel::Attempt;
+use tidewheel::store::AttemptRecord;
+use tidewheel::wall_clock;
+
+/// The longest sleep towards an instant: the wall clock may be moved meanwhile.
+const NAP_MAX: Duration = Duration::from_secs(60);
+
+impl FlowRunner {
+    pub(super) async fn wait(
+        &self,
+        wait: &Wait,
+        position: &Position,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        match &wait.what {
+            // The scheduler has let the time pass before the attempt.
+            WaitFor::Time(_) => Ok(Success::default()),
+            WaitFor::Instant(tree) => {
+                let text = tree.render_text(context)?;
+                let until = instant::parse(&text).ok_or_else(|| {
+                    Trouble::permanent(format!(
+                        "`{text}` is no instant such as 2030-01-31T08:00:00Z"
+                    ))
+                })?;
+                let left = until.since(wall_clock());
+                match left.is_zero() {
+                    true => Ok(Success::default()),
+                    false => Err(Trouble::postponed(left.min(NAP_MAX))),
+                }
+            }
+            WaitFor::File(tree) => {
+                let path = self.folder_of(position, context)?.join(tree.render_text(context)?);
+                match path.try_exists() {
+                    Ok(true) => Ok(Success { data: json!(path), ..Success::default() }),
+                    Ok(false) => Err(Trouble::postponed(wait.every)),
+                    Err(error) => Err(Trouble::passing(format!("{}: {error}", path.display()))),
+                }
+            }
+            WaitFor::Http(request) => match self.send(request, None, context, attempt).await {
+                // A request that is wrong in itself is not waited for; that the other side says no
+                // may change.
+                Err(trouble) if trouble.was_answered || !is_permanent(&trouble.outcome) => {
+                    self.keep_last_answer(&trouble, attempt);
+                    Err(Trouble::postponed(wait.every))
+                }
+                other => other,
+            },
+            WaitFor::Approval(_) => self.approval(wait, attempt),
+        }
+    }
+
+    /// Keeps what the newest look brought, for whoever asks what it waits for. All looks share one
+    /// record: there may be very many of them.
+    fn keep_last_answer(&self, trouble: &Trouble, attempt: &Attempt) {
+        let Outcome::Failed(failure) = &trouble.outcome else { return };
+        (self.means.record)(AttemptRecord {
+            task: attempt.id(),
+            attempt: 1,
+            error: Some(self.secrets.mask(&failure.message)),
+            ..AttemptRecord::default()
+        });
+    }
+
+    fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {
+        let Some(answers) = &self.means.answers else {
+            return Err(Trouble::permanent("nobody can be asked for approval here"));
+        };
+        let Some(answer) = answers.answer(attempt.id()) else {
+            return Err(Trouble::postponed(wait.every));
+        };
+        if answer.is_approved {
+            let data = json!({ "by": answer.by, "note": answer.note });
+            return Ok(Success { data, ..Success::default() });
+        }
+        let note = answer.note.map(|note| format!(": {note}")).unwrap_or_default();
+        Err(Trouble::permanent(format!("rejected by {}{note}", answer.by)))
+    }
+}
+
+fn is_permanent(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if failure.permanent)
+}
