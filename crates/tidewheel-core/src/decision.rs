@@ -18,7 +18,6 @@ pub struct Tenure(pub u64);
 
 /// Something the driver must now do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Action {
     /// Start an attempt.
     StartAttempt(Start),

@@ -23,7 +23,6 @@ pub enum Input {
 
 /// A request. It may be refused with a [`Rejection`].
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Command {
     /// Run one task.
     Submit(Submission),
@@ -189,7 +188,6 @@ pub enum ShutdownMode {
 
 /// A report. It cannot be refused, only be found stale.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Event {
     /// An attempt ended.
     AttemptEnded {
@@ -327,7 +325,6 @@ pub enum Rejection {
 
 /// The answer to a command, valid once the decision is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Reply {
     /// Done.
     Done,

@@ -12,6 +12,10 @@
 //!
 //! There is no I/O, clock, thread or randomness in here. People embed the crate `tidewheel`, which
 //! drives this one; its interface may change in any release.
+//!
+//! What users of `tidewheel` are told and match ([`Fact`], [`Rejection`], [`Outcome`], reasons, holds,
+//! errors) is `#[non_exhaustive]`. What only drivers and stores match is not: they are released with
+//! this crate, and a new action or row must not compile before all of them know it.
 #![forbid(unsafe_code)]
 
 pub mod calendar;

@@ -13,7 +13,6 @@ use crate::time::Timestamp;
 
 /// One row to store. The newest row of an identity replaces the one before.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Change {
     /// A run was accepted.
     RunAccepted(RunRow),

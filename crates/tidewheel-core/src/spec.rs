@@ -236,7 +236,6 @@ impl Default for QueueSpec {
 
 /// A named cap shared by everything that names it.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum LimitSpec {
     /// At most this many units at once (a concurrency cap, or a resource).
     Units(u32),

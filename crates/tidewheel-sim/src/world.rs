@@ -568,7 +568,8 @@ impl World {
             }
             Action::ScheduleEnded(_) => self.coverage.hit("schedule: ended"),
             Action::ShutDownCompleted => self.shut_down = true,
-            _ => {}
+            // Whoever submitted looks at the rows.
+            Action::SubmissionEnded { .. } => {}
         }
     }
 
@@ -624,6 +625,10 @@ fn note_change(change: &Change, rows: &Rows, trace: &mut Trace, coverage: &mut C
         Change::ScheduleStored(row) => trace.add(format_args!("{:?} {:?}", row.id, row.state)),
         Change::SubmissionAccepted(row) => trace.add(format_args!("single {}", row.id)),
         Change::TaskAdded { id, .. } => trace.add(format_args!("added {id:?}")),
-        other => trace.add(format_args!("{other:?}")),
+        Change::RunChanged(_)
+        | Change::SchedulerPaused(_)
+        | Change::QueueStored { .. }
+        | Change::LimitStored { .. }
+        | Change::ScheduleEnded(_) => trace.add(format_args!("{change:?}")),
     }
 }

@@ -24,7 +24,6 @@ pub struct Retry {
 
 /// How an attempt ended badly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Fault {
     /// It failed.
     Failed,
@@ -71,7 +70,6 @@ impl Default for Backoff {
 
 /// The law by which waits grow; `n` is 0 after the first attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Shape {
     /// Always `base`.
     Fixed,
@@ -126,7 +124,6 @@ impl Factor {
 
 /// How a wait is spread by chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum Jitter {
     /// Not at all.
     None,

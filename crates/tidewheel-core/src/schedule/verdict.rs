@@ -8,7 +8,6 @@ use crate::time::Timestamp;
 
 /// One thing a schedule decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Verdict {
     /// Start the work.
     Fire(Firing),
@@ -55,7 +54,6 @@ pub struct Firing {
 
 /// Why an instant does not fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum SkipReason {
     /// It was late, or several were due at once, and the misfire policy drops it.
     Misfire,
@@ -91,7 +89,6 @@ impl SkipReason {
 
 /// Why a schedule ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum EndReason {
     /// The trigger names no further instant.
     Exhausted,

@@ -171,7 +171,6 @@ impl Player {
                 Action::AskTrigger { schedule, .. } => self.asked.push(schedule),
                 Action::ScheduleEnded(_) => {}
                 Action::ShutDownCompleted => self.shut_down = true,
-                other => bail!("an unknown action: {other:?}"),
             }
         }
         Ok(())

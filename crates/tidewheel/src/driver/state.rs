@@ -295,10 +295,7 @@ impl State {
         let mut next = None;
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
-            match action {
-                Action::StartAttempt(start) => self.start(start, wanted, &mut next, effects),
-                action => self.act(action, effects),
-            }
+            self.act(action, wanted, &mut next, effects);
         }
         self.actions = actions;
         self.rearm(effects);
@@ -342,9 +339,16 @@ impl State {
         code.map_or(SingleCode::Missing, |code| SingleCode::Call(Arc::clone(code)))
     }
 
-    fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
+    #[inline]
+    fn act(
+        &mut self,
+        action: Action,
+        wanted: Wanted,
+        next: &mut Option<Next>,
+        effects: &mut Vec<Effect>,
+    ) {
         match action {
-            Action::StartAttempt(_) => unreachable!("handled by the caller"),
+            Action::StartAttempt(start) => self.start(start, wanted, next, effects),
             Action::StopAttempt { task, attempt, grace, reason } => {
                 let stopped = Stopped { grace, reason };
                 match self.attempts.get(&task) {
@@ -385,7 +389,6 @@ impl State {
                 self.end_everything(effects);
                 effects.push(Effect::ShutDownCompleted);
             }
-            other => unreachable!("an action this driver does not know: {other:?}"),
         }
     }
 

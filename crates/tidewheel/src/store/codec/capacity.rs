@@ -26,15 +26,14 @@ pub(crate) struct QueueRecord {
 }
 
 impl QueueRecord {
-    #[allow(clippy::unnecessary_wraps, reason = "all records are made alike")]
-    pub(super) fn of(spec: &QueueSpec) -> Result<Self, CodecError> {
-        Ok(Self {
+    pub(super) fn of(spec: &QueueSpec) -> Self {
+        Self {
             weight: spec.weight,
             slots: spec.slots,
             rate: spec.rate.map(RateRecord::of),
             waiting_max: spec.waiting_max,
             preempt: spec.preempt,
-        })
+        }
     }
 
     pub(super) fn into_value(self) -> Result<QueueSpec, CodecError> {
@@ -58,16 +57,15 @@ pub(crate) enum LimitRecord {
 }
 
 impl LimitRecord {
-    pub(super) fn of(spec: &LimitSpec) -> Result<Self, CodecError> {
-        Ok(match spec {
+    pub(super) fn of(spec: &LimitSpec) -> Self {
+        match spec {
             LimitSpec::Units(units) => Self::Units(*units),
             LimitSpec::Rate(rate) => Self::Rate(RateRecord::of(*rate)),
             LimitSpec::Breaker(breaker) => Self::Breaker {
                 failures_max: breaker.failures_max,
                 reset_after: breaker.reset_after,
             },
-            other => return Err(CodecError::value("a limit", format!("{other:?}"))),
-        })
+        }
     }
 
     pub(super) fn into_value(self) -> Result<LimitSpec, CodecError> {

@@ -20,14 +20,13 @@ pub(crate) enum CommandRecord {
 }
 
 impl CommandRecord {
-    #[allow(clippy::unnecessary_wraps, reason = "all records are made alike")]
-    pub(super) fn of(command: &RunCommand) -> Result<Self, CodecError> {
-        Ok(match command {
+    pub(super) fn of(command: &RunCommand) -> Self {
+        match command {
             RunCommand::Cancel { grace } => Self::Cancel { grace: *grace },
             RunCommand::End { grace } => Self::End { grace: *grace },
             RunCommand::Pause => Self::Pause,
             RunCommand::Resume => Self::Resume,
-        })
+        }
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "all records are read alike")]

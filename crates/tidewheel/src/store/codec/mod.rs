@@ -73,7 +73,7 @@ pub(crate) trait Written: Sized {
     /// What it is called in messages.
     const WHAT: &'static str;
 
-    fn to_record(&self) -> Result<Self::Record, CodecError>;
+    fn to_record(&self) -> Self::Record;
     fn from_record(record: Self::Record) -> Result<Self, CodecError>;
 }
 
@@ -98,7 +98,7 @@ struct Version {
 
 /// The text of `value`.
 pub(crate) fn write<T: Written>(value: &T) -> Result<String, CodecError> {
-    write_record::<T>(&value.to_record()?)
+    write_record::<T>(&value.to_record())
 }
 
 /// The text of a record.
@@ -131,7 +131,7 @@ macro_rules! written {
             type Record = $record;
             const WHAT: &'static str = $what;
 
-            fn to_record(&self) -> Result<Self::Record, CodecError> {
+            fn to_record(&self) -> Self::Record {
                 <$record>::of(self)
             }
 

@@ -37,11 +37,11 @@ pub(crate) struct ProfileRecord {
 }
 
 impl ProfileRecord {
-    pub(super) fn of(profile: &Profile) -> Result<Self, CodecError> {
-        Ok(Self {
+    pub(super) fn of(profile: &Profile) -> Self {
+        Self {
             priority: profile.priority.value(),
             queue: profile.queue.clone(),
-            retry: RetryRecord::of(&profile.retry)?,
+            retry: RetryRecord::of(&profile.retry),
             attempt_timeout: profile.attempt_timeout,
             task_timeout: profile.task_timeout,
             start_delay: profile.start_delay,
@@ -50,7 +50,7 @@ impl ProfileRecord {
             always: profile.always,
             at_most_once: profile.at_most_once,
             limits: profile.limits.clone(),
-        })
+        }
     }
 
     pub(super) fn into_value(self) -> Result<Profile, CodecError> {
@@ -106,7 +106,7 @@ enum JitterRecord {
 }
 
 impl RetryRecord {
-    pub(super) fn of(retry: &Retry) -> Result<Self, CodecError> {
+    pub(super) fn of(retry: &Retry) -> Self {
         let shape = match retry.backoff.shape {
             Shape::Fixed => ShapeRecord::Fixed,
             Shape::Linear => ShapeRecord::Linear,
@@ -114,7 +114,6 @@ impl RetryRecord {
                 ShapeRecord::Exponential { thousandths: factor.thousandths() }
             }
             Shape::Decorrelated => ShapeRecord::Decorrelated,
-            other => return Err(CodecError::value("a backoff", format!("{other:?}"))),
         };
         let jitter = match retry.jitter {
             Jitter::None => JitterRecord::None,
@@ -122,16 +121,15 @@ impl RetryRecord {
             Jitter::Equal => JitterRecord::Equal,
             Jitter::Additive { max } => JitterRecord::Additive { max },
             Jitter::Proportional { percent } => JitterRecord::Proportional { percent },
-            other => return Err(CodecError::value("a jitter", format!("{other:?}"))),
         };
-        Ok(Self {
+        Self {
             retries: retry.retries,
             shape,
             base: retry.backoff.base,
             cap: retry.backoff.cap,
             jitter,
             on: (retry.on.failed, retry.on.failed_for_good, retry.on.timed_out),
-        })
+        }
     }
 
     pub(super) fn into_value(self) -> Retry {

@@ -32,18 +32,18 @@ pub(crate) struct RunRecord {
 }
 
 impl RunRecord {
-    pub(super) fn of(spec: &RunSpec) -> Result<Self, CodecError> {
+    pub(super) fn of(spec: &RunSpec) -> Self {
         let profiles = spec.profiles.iter().map(|profile| ProfileRecord::of(profile));
-        Ok(Self {
+        Self {
             graph: GraphRecord::of(&spec.graph),
             options: OptionsRecord::of(&spec.options),
-            profiles: profiles.collect::<Result<_, _>>()?,
+            profiles: profiles.collect(),
             profile_of: spec.profile_of.clone(),
             deadlines: spec.deadlines.clone(),
             keys: spec.keys.clone(),
             already_done: spec.already_done.clone(),
             once: spec.attachment.once.as_ref().map(OnceRecord::of),
-        })
+        }
     }
 
     pub(super) fn into_value(self) -> Result<RunSpec, CodecError> {
@@ -175,16 +175,16 @@ pub(crate) struct TaskRecord {
 }
 
 impl TaskRecord {
-    pub(super) fn of(spec: &TaskSpec) -> Result<Self, CodecError> {
-        Ok(Self {
+    pub(super) fn of(spec: &TaskSpec) -> Self {
+        Self {
             name: spec.name.clone(),
             after: spec.after.clone(),
             before: spec.before.clone(),
-            profile: ProfileRecord::of(&spec.profile)?,
+            profile: ProfileRecord::of(&spec.profile),
             estimate: spec.estimate,
             key: spec.key.clone(),
             deadline: spec.deadline,
-        })
+        }
     }
 
     pub(super) fn into_value(self) -> Result<TaskSpec, CodecError> {

@@ -86,8 +86,8 @@ enum MisfireRecord {
 }
 
 impl ScheduleRecord {
-    pub(super) fn of(spec: &ScheduleSpec) -> Result<Self, CodecError> {
-        Ok(Self {
+    pub(super) fn of(spec: &ScheduleSpec) -> Self {
+        Self {
             trigger: TriggerRecord::of(&spec.trigger),
             overlap: match spec.overlap {
                 Overlap::Skip => OverlapRecord::Skip,
@@ -106,8 +106,8 @@ impl ScheduleRecord {
             window: spec.window.map(ends),
             exclusions: spec.exclusions.iter().copied().map(ends).collect(),
             max_firings: spec.max_firings,
-            backoff: spec.backoff.as_ref().map(RetryRecord::of).transpose()?,
-        })
+            backoff: spec.backoff.as_ref().map(RetryRecord::of),
+        }
     }
 
     pub(super) fn into_value(self) -> Result<ScheduleSpec, CodecError> {
@@ -267,11 +267,11 @@ struct SkippedRecord {
 }
 
 impl StateRecord {
-    pub(super) fn of(state: &ScheduleState) -> Result<Self, CodecError> {
+    pub(super) fn of(state: &ScheduleState) -> Self {
         let micros = Timestamp::as_micros;
         let pending = |pending: &Pending| (micros(pending.nominal), micros(pending.due));
         let ranges = state.fired_ranges.iter();
-        Ok(Self {
+        Self {
             anchor: state.anchor.map(micros),
             cursor: micros(state.cursor),
             pending: state.pending.as_ref().map(pending),
@@ -282,7 +282,7 @@ impl StateRecord {
             outstanding: state.outstanding,
             cancelling: state.cancelling,
             paused: state.paused,
-            end: state.end.map(EndRecord::of).transpose()?,
+            end: state.end.map(EndRecord::of),
             end_told: state.end_told,
             fired: state.fired,
             skipped: SkippedRecord {
@@ -299,7 +299,7 @@ impl StateRecord {
             not_before: state.not_before.map(micros),
             seen_label: micros(state.seen_label),
             seen_wall: micros(state.seen_wall),
-        })
+        }
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "all records are read alike")]
@@ -342,15 +342,14 @@ impl StateRecord {
 }
 
 impl EndRecord {
-    fn of(reason: EndReason) -> Result<Self, CodecError> {
-        Ok(match reason {
+    fn of(reason: EndReason) -> Self {
+        match reason {
             EndReason::Exhausted => Self::Exhausted,
             EndReason::MaxFirings => Self::MaxFirings,
             EndReason::WindowClosed => Self::WindowClosed,
             EndReason::TriggerStuck => Self::TriggerStuck,
             EndReason::Cancelled => Self::Cancelled,
-            other => return Err(CodecError::value("the end of a schedule", format!("{other:?}"))),
-        })
+        }
     }
 
     fn into_value(self) -> EndReason {
