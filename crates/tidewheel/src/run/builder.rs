@@ -170,7 +170,6 @@ impl<F> RunBuilder<F> {
 
     /// Says of each task, by its index in the graph, how it is treated. Tasks beyond the list are treated
     /// like all others.
-    #[must_use]
     pub fn configure_by_index(mut self, options: Vec<TaskOptions>) -> Self {
         self.configure = Some(Box::new(move |index, _| {
             options.get(index as usize).cloned().unwrap_or_default()
