@@ -17,8 +17,8 @@ use tidewheel::engine::Engine;
 use tidewheel::store::sqlite::restore_backup;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
 use tidewheel::store::{
-    AttemptRecord, LogFile, OutputRecord, OutputValue, RunCommand, RunFilter, RunKind, Store as _,
-    StoreError,
+    AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunCommand, RunFilter,
+    RunKind, Store as _, StoreError,
 };
 use tidewheel::{
     Failure, Graph, LimitSpec, Outcome, Priority, QueueSpec, Reason, Retry, RunId, ScheduleId,
@@ -65,7 +65,7 @@ fn a_record_is_stored_no_later_than_the_row_that_says_the_attempt_ended() {
         attempt: 1,
         started_at: Some(Timestamp::from_micros(5)),
         ended_at: Some(Timestamp::from_micros(7)),
-        outcome: Some(String::from("failed")),
+        outcome: Some(RecordedOutcome::Failed),
         code: Some(-3),
         signal: Some(9),
         error: Some(String::from("ünwell")),
@@ -115,12 +115,12 @@ fn attempts_that_were_retried_or_lost_are_known() {
     let mut rig = Rig::open_at(data.shard("default").unwrap(), 100);
     let reader = data.reader().unwrap();
     let task = TaskId { run, index: 0 };
-    let words = || -> Vec<(u32, Option<String>)> {
+    let outcomes = || -> Vec<(u32, Option<RecordedOutcome>)> {
         let known = reader.attempts(task).unwrap();
         known.into_iter().map(|attempt| (attempt.attempt, attempt.outcome)).collect()
     };
-    let word = |text: &str| Some(text.to_owned());
-    assert_eq!(words()[..2], [(1, word("error")), (2, word("lost"))]);
+    let again = |reason| Some(RecordedOutcome::Again(reason));
+    assert_eq!(outcomes()[..2], [(1, again(Reason::Error)), (2, again(Reason::Lost))]);
     let known = reader.attempts(task).unwrap();
     assert_eq!(known[0].error.as_deref(), Some("no"));
     assert!(known[0].started_at < known[0].ended_at && known[1].started_at.is_some());
@@ -155,7 +155,7 @@ fn times_are_those_of_the_last_successes_that_did_their_work() {
         recorder.record(AttemptRecord {
             task: TaskId { run, index: 0 },
             attempt: 1,
-            outcome: Some(String::from("cached")),
+            outcome: Some(RecordedOutcome::Cached),
             ..AttemptRecord::default()
         });
         let others = rig.end(&starts, || Outcome::Succeeded);

@@ -333,8 +333,8 @@ fn why_silent(
     kind: Option<&str>,
     record: Option<&AttemptRecord>,
 ) -> Option<&'static str> {
-    let was_reused = match record.and_then(|record| record.outcome.as_deref()) {
-        Some(outcome) => ["cached", "reused"].contains(&outcome),
+    let was_reused = match record.and_then(|record| record.outcome) {
+        Some(outcome) => outcome.is_without_work(),
         None => task.attempts == 0 && task.state == TaskState::Succeeded,
     };
     match (task.state, kind) {

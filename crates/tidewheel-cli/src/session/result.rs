@@ -7,7 +7,9 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 use tidewheel::TaskState;
 use tidewheel::store::sqlite::{DataFolder, Reader};
-use tidewheel::store::{OutputRecord, OutputValue, RunDetail, TaskResult, TaskSummary};
+use tidewheel::store::{
+    OutputRecord, OutputValue, RecordedOutcome, RunDetail, TaskResult, TaskSummary,
+};
 use tidewheel_flow::{Flow, FlowOrder, listed, tolerated};
 
 use super::states::{reason_words, run_state, task_state, timeout_words};
@@ -114,11 +116,15 @@ impl RunResultView {
     /// Why a task is in its state, if that needs saying.
     pub fn reason(&self, task: &TaskSummary) -> Option<String> {
         let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
-        let outcome = newest.and_then(|record| record.outcome.as_deref());
+        let outcome = newest.and_then(|record| record.outcome);
         match (task.state, outcome) {
-            (TaskState::Succeeded, Some("cached")) => Some("cached".to_owned()),
+            (TaskState::Succeeded, Some(cached @ RecordedOutcome::Cached)) => {
+                Some(cached.word().to_owned())
+            }
             // It saw for itself that it lacks something.
-            (TaskState::Skipped, Some("skipped")) => newest.and_then(|record| record.error.clone()),
+            (TaskState::Skipped, Some(RecordedOutcome::Skipped)) => {
+                newest.and_then(|record| record.error.clone())
+            }
             _ => reason_words(task, &self.detail.tasks),
         }
     }

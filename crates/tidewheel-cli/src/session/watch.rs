@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use tidewheel::store::RecordedOutcome;
 use tidewheel::{
     Cancel, Fact, Notice, NoticeStream, Reason, Run, RunReport, RunResult, TaskId, TaskState,
     Timestamp, wall_clock,
@@ -393,8 +394,8 @@ impl<'a> Watch<'a> {
         // What a step wrote matters here only where it went wrong.
         let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
         let mut tail: Vec<String> = tail.lines().map(str::to_owned).collect();
-        let reason = match record.outcome.as_deref() {
-            Some("cached") => Some("cached".to_owned()),
+        let reason = match record.outcome {
+            Some(cached @ RecordedOutcome::Cached) => Some(cached.word().to_owned()),
             _ => reason,
         };
         let state = end_state(state);

@@ -12,7 +12,7 @@ use super::secrets::Secrets;
 use crate::compile::CompileError;
 use crate::problem::quote;
 use crate::tree::RenderError;
-use tidewheel::store::AttemptRecord;
+use tidewheel::store::{AttemptRecord, RecordedOutcome};
 
 /// What an attempt that succeeded brought.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl Trouble {
 
     /// Something else failed that it cannot do without.
     pub fn skipped_because(why: String) -> Self {
-        let outcome = Some("skipped".to_owned());
+        let outcome = Some(RecordedOutcome::Skipped);
         let record = AttemptRecord { outcome, error: Some(why), ..AttemptRecord::default() };
         Self::skipped().with_record(record)
     }

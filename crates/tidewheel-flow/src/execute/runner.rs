@@ -17,7 +17,7 @@ use crate::definition::{Flow, OutputRule, Step, Work};
 use crate::template::Context;
 use crate::tree::starts_with;
 use tidewheel::Attempt;
-use tidewheel::store::AttemptRecord;
+use tidewheel::store::{AttemptRecord, RecordedOutcome};
 
 /// Carries out the attempts of one run of a flow.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl FlowRunner {
         let task = attempt.task_name().unwrap_or_default();
         // What another run left is used as it is.
         if let Some(outputs) = self.outputs.of(&task) {
-            let (outcome, outputs) = (Some("reused".to_owned()), to_records(&outputs));
+            let (outcome, outputs) = (Some(RecordedOutcome::Reused), to_records(&outputs));
             self.keep(&attempt, AttemptRecord { outcome, outputs, ..AttemptRecord::default() });
             return Outcome::Succeeded;
         }
@@ -79,11 +79,8 @@ impl FlowRunner {
             Ok((record, outputs)) => {
                 let outputs_kept = to_records(&outputs);
                 self.outputs.insert(&task, outputs);
-                let outcome = record.outcome.clone().unwrap_or_else(|| "succeeded".to_owned());
-                self.keep(
-                    &attempt,
-                    AttemptRecord { outcome: Some(outcome), outputs: outputs_kept, ..record },
-                );
+                let outcome = record.outcome.or(Some(RecordedOutcome::Succeeded));
+                self.keep(&attempt, AttemptRecord { outcome, outputs: outputs_kept, ..record });
                 Outcome::Succeeded
             }
             Err(trouble) => self.conclude(&attempt, trouble),
@@ -95,7 +92,7 @@ impl FlowRunner {
         if let Outcome::Failed(failure) = &mut outcome {
             failure.message = self.secrets.mask(&failure.message).into();
             record.error = Some(failure.message.to_string());
-            record.outcome = Some("failed".to_owned());
+            record.outcome = Some(RecordedOutcome::Failed);
         }
         if *record != AttemptRecord::default() {
             self.keep(attempt, *record);
@@ -145,7 +142,10 @@ impl FlowRunner {
         }
         let work = self.prepare_cache(&position, &context).await?;
         if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
-            let record = AttemptRecord { outcome: Some("cached".into()), ..Default::default() };
+            let record = AttemptRecord {
+                outcome: Some(RecordedOutcome::Cached),
+                ..AttemptRecord::default()
+            };
             return Ok((record, outputs));
         }
         begin();

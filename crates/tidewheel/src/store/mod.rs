@@ -25,7 +25,9 @@ pub use read::{
     FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind, RunSummary,
     ScheduleSummary, StoreCounts, TaskSummary,
 };
-pub use record::{Answer, AttemptRecord, LogFile, OutputRecord, OutputValue, TaskResult};
+pub use record::{
+    Answer, AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, TaskResult,
+};
 pub use volatile::Volatile;
 
 /// Keeps what the scheduler decided.

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use tidewheel_core::id::TaskId;
+use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
 /// An ended attempt as its executor saw it. What is not known is left out.
@@ -18,8 +19,8 @@ pub struct AttemptRecord {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// How it ended, in one word.
-    pub outcome: Option<String>,
+    /// How it ended.
+    pub outcome: Option<RecordedOutcome>,
     /// The exit code of its process, or the status of its answer.
     pub code: Option<i32>,
     /// The signal that ended its process.
@@ -34,6 +35,77 @@ pub struct AttemptRecord {
     pub stderr: Option<LogFile>,
     /// The values it left for tasks after it.
     pub outputs: Vec<OutputRecord>,
+}
+
+/// How an attempt ended, as its executor or the row of its task says.
+///
+/// An executor knows more of a success than the scheduler needs to: whether anything was done for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RecordedOutcome {
+    /// It did its work.
+    Succeeded,
+    /// It succeeded without doing anything: what it would have left was in a cache.
+    Cached,
+    /// It succeeded without doing anything: what it would have left was given to its run.
+    Reused,
+    /// It failed.
+    Failed,
+    /// It found that there is nothing to do.
+    Skipped,
+    /// It was cancelled, and its task with it.
+    Cancelled,
+    /// Nobody can say whether it took effect.
+    Unknown,
+    /// It ended and its task did not, for this reason: another attempt follows.
+    Again(Reason),
+}
+
+impl RecordedOutcome {
+    /// All that come without a reason.
+    pub(crate) const PLAIN: [Self; 7] = [
+        Self::Succeeded,
+        Self::Cached,
+        Self::Reused,
+        Self::Failed,
+        Self::Skipped,
+        Self::Cancelled,
+        Self::Unknown,
+    ];
+
+    /// The outcome of the attempt with which a task came to a state; `None` if the state is not an
+    /// end.
+    #[must_use]
+    pub fn of_state(state: TaskState) -> Option<Self> {
+        match state {
+            TaskState::Succeeded => Some(Self::Succeeded),
+            TaskState::Failed => Some(Self::Failed),
+            TaskState::Skipped => Some(Self::Skipped),
+            TaskState::Cancelled => Some(Self::Cancelled),
+            TaskState::Unknown => Some(Self::Unknown),
+            _ => None,
+        }
+    }
+
+    /// The word for it: what rows hold.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Succeeded => TaskState::Succeeded.word(),
+            Self::Cached => "cached",
+            Self::Reused => "reused",
+            Self::Failed => TaskState::Failed.word(),
+            Self::Skipped => TaskState::Skipped.word(),
+            Self::Cancelled => TaskState::Cancelled.word(),
+            Self::Unknown => TaskState::Unknown.word(),
+            Self::Again(reason) => reason.word(),
+        }
+    }
+
+    /// Whether it succeeded without doing anything.
+    #[must_use]
+    pub fn is_without_work(self) -> bool {
+        matches!(self, Self::Cached | Self::Reused)
+    }
 }
 
 /// A file with what an attempt wrote.

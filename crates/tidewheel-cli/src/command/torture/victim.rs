@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
-use tidewheel::store::{AttemptRecord, StoreError};
+use tidewheel::store::{AttemptRecord, RecordedOutcome, StoreError};
 use tidewheel::{
     Attempt, AttemptId, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel,
 };
@@ -306,10 +306,14 @@ async fn run_shell(tools: &Tools, attempt: &Attempt, id: AttemptId, text: &str) 
 }
 
 fn record_of(id: AttemptId, end: &ProcessEnd) -> AttemptRecord {
+    let outcome = match end.status.is_success() {
+        true => RecordedOutcome::Succeeded,
+        false => RecordedOutcome::Failed,
+    };
     AttemptRecord {
         task: id.task,
         attempt: id.number,
-        outcome: Some(end.status.to_string()),
+        outcome: Some(outcome),
         tail: Some(end.tail.clone()),
         ..AttemptRecord::default()
     }

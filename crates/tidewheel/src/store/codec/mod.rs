@@ -19,7 +19,7 @@ use tidewheel_core::spec::{LimitSpec, Profile, QueueSpec, RunSpec, TaskSpec};
 use super::{RunCommand, StoreError};
 
 pub(crate) use run::{RunRecord, TaskRecord};
-pub(crate) use words::{reason_of, state_of};
+pub(crate) use words::{outcome_of, reason_of, state_of};
 
 /// The version this program writes. A change that older programs would misread raises it.
 const VERSION: u32 = 1;

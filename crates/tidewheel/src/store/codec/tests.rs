@@ -22,6 +22,7 @@ use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
 use super::*;
+use crate::store::RecordedOutcome;
 
 const ODD: Duration = Duration::new(3, 141_592_653);
 
@@ -312,6 +313,14 @@ fn words_find_their_way_home() {
     for reason in reasons {
         assert_eq!(reason_of(reason.word(), reason.cause()).unwrap(), reason);
     }
+    for outcome in RecordedOutcome::PLAIN {
+        assert_eq!(outcome_of(outcome.word()), Some(outcome));
+    }
+    for reason in reasons.into_iter().filter(|reason| reason.cause().is_none()) {
+        let again = RecordedOutcome::Again(reason);
+        assert_eq!(outcome_of(again.word()), Some(again), "no two outcomes have one word");
+    }
+    assert_eq!(outcome_of("whim"), None);
     assert!(state_of("asleep").is_err() && reason_of("whim", None).is_err());
 }
 

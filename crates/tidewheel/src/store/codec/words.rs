@@ -1,10 +1,11 @@
-//! States and reasons as the words that rows hold, read back.
+//! States, reasons and outcomes as the words that rows hold, read back.
 //!
-//! The words themselves are the core's (`word()`); here they only find their way home.
+//! The words themselves are where the types are (`word()`); here they only find their way home.
 
 use tidewheel_core::task::{Reason, TaskState};
 
 use super::CodecError;
+use crate::store::RecordedOutcome;
 
 /// The state called `word`.
 pub(crate) fn state_of(word: &str) -> Result<TaskState, CodecError> {
@@ -41,4 +42,11 @@ pub(crate) fn reason_of(word: &str, cause: Option<u32>) -> Result<Reason, CodecE
     ];
     let found = known.into_iter().find(|reason| reason.word() == word);
     found.ok_or_else(|| CodecError::value("the reason for a state", word))
+}
+
+/// The outcome called `word`. Nothing is decided by it, so one that this program does not know is left
+/// out, as if nobody had recorded it.
+pub(crate) fn outcome_of(word: &str) -> Option<RecordedOutcome> {
+    let plain = RecordedOutcome::PLAIN.into_iter().find(|outcome| outcome.word() == word);
+    plain.or_else(|| reason_of(word, None).ok().map(RecordedOutcome::Again))
 }

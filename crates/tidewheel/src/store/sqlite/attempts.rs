@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use tidewheel_core::row::TaskRow;
 use tidewheel_core::task::{Reason, TaskState};
 
-use crate::store::{AttemptRecord, LogFile, OutputValue};
+use crate::store::{AttemptRecord, LogFile, OutputValue, RecordedOutcome};
 
 /// Whether the row says that an attempt ended and the task did not.
 ///
@@ -39,7 +39,7 @@ pub(super) fn write_ended(
         row.attempts,
         started_at,
         row.at.as_micros(),
-        row.reason.word(),
+        RecordedOutcome::Again(row.reason).word(),
         row.error,
     ])?;
     Ok(())
@@ -79,7 +79,7 @@ pub(super) fn write_record(
         record.attempt,
         record.started_at.map(|at| at.as_micros()),
         record.ended_at.map(|at| at.as_micros()),
-        record.outcome,
+        record.outcome.map(RecordedOutcome::word),
         record.code,
         record.signal,
         record.error,

@@ -19,8 +19,8 @@ use super::folder::DataFolder;
 use super::store::Fault;
 use crate::store::codec::{self, RunRecord};
 use crate::store::{
-    AttemptRecord, LogFile, OutputRecord, OutputValue, RunDetail, RunFilter, RunKind, RunSummary,
-    StoreCounts, TaskSummary,
+    AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunDetail, RunFilter,
+    RunKind, RunSummary, StoreCounts, TaskSummary,
 };
 
 /// Reads a folder. Made by [`DataFolder::reader`]; each has a connection of its own.
@@ -401,7 +401,7 @@ fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>,
             attempt: row.get(0)?,
             started_at: instant(row, 1)?,
             ended_at: instant(row, 2)?,
-            outcome: row.get(3)?,
+            outcome: outcome(row, 3)?,
             code: row.get(4)?,
             signal: row.get(5)?,
             error: row.get(6)?,
@@ -442,7 +442,7 @@ fn complete(
     newest.started_at = newest.started_at.or(row.started_at);
     if is_over {
         newest.ended_at = newest.ended_at.or(row.at);
-        newest.outcome.get_or_insert_with(|| row.state.word().to_owned());
+        newest.outcome = newest.outcome.or(RecordedOutcome::of_state(row.state));
         newest.error = newest.error.take().or(row.error);
     }
     Ok(())
@@ -489,6 +489,11 @@ pub(super) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
 
 pub(super) fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_micros))
+}
+
+pub(super) fn outcome(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RecordedOutcome>> {
+    let word: Option<String> = row.get(column)?;
+    Ok(word.as_deref().and_then(codec::outcome_of))
 }
 
 /// A column that is not what it should be.

@@ -13,9 +13,10 @@ use tidewheel_core::task::{Reason, TaskState};
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
-use super::reader::{Reader, instant};
+use super::reader::{Reader, instant, outcome};
 use crate::store::{
-    Answer, AttemptRecord, OutputRecord, OutputValue, RunFilter, RunKind, TaskResult,
+    Answer, AttemptRecord, OutputRecord, OutputValue, RecordedOutcome, RunFilter, RunKind,
+    TaskResult,
 };
 
 /// How many runs are looked at for times, and how many tasks of them in all.
@@ -42,7 +43,7 @@ impl Reader {
                     attempt: row.get(1)?,
                     started_at: instant(row, 2)?,
                     ended_at: instant(row, 3)?,
-                    outcome: row.get(4)?,
+                    outcome: outcome(row, 4)?,
                     code: row.get(5)?,
                     signal: row.get(6)?,
                     error: row.get(7)?,
@@ -124,9 +125,10 @@ impl Reader {
     /// The tasks of a run that succeeded without doing anything: what they would have left was there.
     fn without_work(&self, run: RunId) -> Result<BTreeSet<u32>, FolderError> {
         self.read(|connection| {
-            let sql = "SELECT idx FROM attempts WHERE run_id = ?1 AND outcome = 'cached'";
+            let sql = "SELECT idx FROM attempts WHERE run_id = ?1 AND outcome = ?2";
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([blob(run)], |row| row.get(0))?;
+            let rows = statement
+                .query_map(params![blob(run), RecordedOutcome::Cached.word()], |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
