@@ -228,19 +228,24 @@ impl ScheduleHandle {
         self.shared.command(Command::ResumeSchedule(self.key)).is_ok()
     }
 
-    /// What it has done and is doing, in numbers; `None` when it has ended.
+    /// What it has done and is doing, in numbers; `None` when it, or the wheel, has ended.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
-        self.shared.lock().engine.scheduler().schedule_counters(self.key)
+        let state = self.shared.lock();
+        let is_over = state.end.is_some();
+        state.engine.scheduler().schedule_counters(self.key).filter(|_| !is_over)
     }
 
     /// The next instant; `None` when there is none, or it is not known yet.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
-        self.shared.lock().engine.scheduler().schedule_next(self.key)
+        let state = self.shared.lock();
+        let is_over = state.end.is_some();
+        state.engine.scheduler().schedule_next(self.key).filter(|_| !is_over)
     }
 
-    /// Whether it has ended: nothing fires any more, and its last firing is over.
+    /// Whether nothing fires here any more: the schedule has ended and its last firing is over, or
+    /// the wheel has ended. A stored schedule fires again in the next wheel unless it was cancelled.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.counters().is_none()

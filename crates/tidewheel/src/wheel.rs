@@ -31,8 +31,8 @@ use crate::submission::{Submission, TaskRequest, submit_fallible, submit_once};
 /// A scheduler: submit tasks, run graphs, set schedules. Clones are handles of the same one.
 ///
 /// When the last handle is dropped, the wheel drains: what was accepted runs to its end, paused or
-/// not, schedules end, and nothing new is accepted. [`Tidewheel::shutdown`] says it explicitly and
-/// waits.
+/// not, schedules fire no more, and nothing new is accepted. Schedules in a store are there at the
+/// next start; only cancelling ends them. [`Tidewheel::shutdown`] says it explicitly and waits.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -392,7 +392,8 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Everything accepted runs to its end.
+    /// Everything accepted runs to its end. Schedules, and firings they have queued, stay in the
+    /// store for the next start.
     #[must_use]
     pub const fn drain() -> Self {
         Self { mode: ShutdownMode::Drain, grace: None }

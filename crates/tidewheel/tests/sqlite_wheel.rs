@@ -101,6 +101,33 @@ async fn what_one_wheel_leaves_the_next_one_finds() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_cancelling_ends_a_stored_schedule() {
+    for durability in BOTH {
+        let scratch = Folder::new("drained");
+        let folder = scratch.open(durability);
+        let live = || folder.reader().unwrap().schedules(false).unwrap().len();
+        let hour = Duration::from_secs(3600);
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let schedule = || wheel.every(hour).starting_after(hour).run(|| async {}).unwrap();
+        let (kept, cancelled) = (schedule(), schedule());
+        cancelled.cancel();
+        wheel.shutdown(Shutdown::drain()).await;
+        assert!(kept.is_ended() && kept.next().is_none(), "it fires no more in this life");
+        drop((wheel, kept, cancelled));
+        assert_eq!(live(), 1);
+
+        let again = || Tidewheel::builder().store(folder.shard("a").unwrap()).adopt(|_| async {});
+        let wheel = again().start();
+        assert_eq!(wheel.stats().schedules, 1);
+        wheel.shutdown(Shutdown::reject()).await;
+        assert_eq!(live(), 1);
+        // Dropping the last handle drains.
+        drop(again().start());
+        assert_eq!(live(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_found_in_a_folder_has_a_handle_that_does_all_that_others_do() {
     for durability in BOTH {
         let scratch = Folder::new("found");

@@ -54,6 +54,8 @@ pub struct Schedule {
     asked: bool,
     /// Whether its last answer was one it had given before.
     repeated: bool,
+    /// Whether whoever calls it is about to leave: nothing is decided in this life any more.
+    is_still: bool,
 }
 
 impl Schedule {
@@ -109,7 +111,7 @@ impl Schedule {
     /// When to call [`Schedule::poll`]. `None` while only a call of another kind changes anything.
     #[must_use]
     pub fn next_due(&self) -> Option<Due> {
-        if self.state.paused {
+        if self.rests() {
             return None;
         }
         let now = self.state.seen_label;
@@ -145,7 +147,7 @@ impl Schedule {
     pub fn clock_moved(&mut self, now: Now, out: &mut Vec<Verdict>) {
         self.observe(now);
         let mut voice = Voice::new(out);
-        if !self.state.paused && self.state.seen_label >= self.state.cursor {
+        if !self.rests() && self.state.seen_label >= self.state.cursor {
             let before = self.next_nominal();
             self.replan();
             self.tell_move(before, &mut voice);
@@ -174,7 +176,7 @@ impl Schedule {
             self.state.backoff_level = level.saturating_add(1);
         }
         let mut voice = Voice::new(out);
-        if !self.state.paused {
+        if !self.rests() {
             self.start_queued(&mut voice);
         }
         if self.state.pending.is_none() && self.state.end.is_none() {
@@ -218,6 +220,13 @@ impl Schedule {
             }
             self.settle(SkipReason::Paused, &mut Voice::new(out));
         }
+    }
+
+    /// Decides nothing any more in this life, and leaves everything to the next: what is queued
+    /// waits, and what passes follows the misfire policy after [`Schedule::restore`]. It is not
+    /// part of [`Schedule::state`]; pausing and resuming still are.
+    pub fn stand_still(&mut self) {
+        self.is_still = true;
     }
 
     /// Ends the schedule, with what it has queued; work that runs is not touched. Tells nothing
@@ -282,7 +291,17 @@ impl Schedule {
         };
         state.seen_wall = now.wall;
         let origin = (now.monotonic, state.seen_label);
-        Self { id, seed, spec, state, origin, seen: now, asked: false, repeated: false }
+        Self {
+            id,
+            seed,
+            spec,
+            state,
+            origin,
+            seen: now,
+            asked: false,
+            repeated: false,
+            is_still: false,
+        }
     }
 
     /// Where the trigger's time begins. An interval must not wait until labels are over that fired
@@ -385,7 +404,7 @@ impl Schedule {
 
     /// Decides, starts, asks and tells whatever is due now.
     fn settle(&mut self, reason: SkipReason, voice: &mut Voice<'_>) {
-        if self.state.paused {
+        if self.rests() {
             return;
         }
         self.start_queued(voice);
@@ -460,6 +479,11 @@ impl Schedule {
     pub(super) fn end(&mut self, reason: EndReason) {
         self.state.end.get_or_insert(reason);
         self.state.pending = None;
+    }
+
+    /// Whether nothing fires, be it only for now.
+    fn rests(&self) -> bool {
+        self.state.paused || self.is_still
     }
 
     fn wants_answer(&self) -> bool {

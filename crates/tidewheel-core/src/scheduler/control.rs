@@ -362,7 +362,7 @@ impl Scheduler {
             let due = now.monotonic.after(grace);
             self.drain_timer = Some(self.timers.insert(due, Alarm::DrainOver));
         }
-        self.end_schedules(mode, now, decision);
+        self.leave_schedules();
         let works: Vec<DefaultKey> = self.works.keys().collect();
         if mode == ShutdownMode::Drain {
             self.unpause_everything(&works, now, decision);

@@ -123,7 +123,6 @@ impl Scheduler {
             profile,
             priority: row.priority.value(),
             timer: None,
-            is_held: false,
             running: Vec::new(),
         });
         Ok(())

@@ -111,8 +111,6 @@ pub(super) struct ScheduleEntry {
     pub profile: ProfileId,
     pub priority: u8,
     pub timer: Option<crate::timer::TimerKey>,
-    /// Paused by a shutdown, not by request.
-    pub is_held: bool,
     /// Firings whose work has not ended.
     pub running: Vec<DefaultKey>,
 }

@@ -134,7 +134,6 @@ impl Scheduler {
             profile,
             priority: priority.value(),
             timer: None,
-            is_held: false,
             running: Vec::new(),
         });
         self.notice_clock(now, decision);
@@ -342,25 +341,14 @@ impl Scheduler {
         Ok(Reply::Done)
     }
 
-    /// No schedule fires after a shutdown has begun; only one that is kept may live on in the store.
-    pub(super) fn end_schedules(&mut self, mode: ShutdownMode, now: Now, decision: &mut Decision) {
-        let keys: Vec<DefaultKey> = self.schedules.keys().collect();
-        for key in keys {
-            if mode == ShutdownMode::Persist {
-                self.hold_schedule(key, now);
-            } else {
-                let _ = self.cancel_schedule(now, key, decision);
+    /// No schedule fires after a shutdown has begun, and none ends by it: what is stored is there
+    /// at the next start.
+    pub(super) fn leave_schedules(&mut self) {
+        for entry in self.schedules.values_mut() {
+            entry.schedule.stand_still();
+            if let Some(timer) = entry.timer.take() {
+                self.timers.cancel(timer);
             }
-        }
-    }
-
-    /// Lets a schedule that is kept fire no more in this life, without storing that.
-    fn hold_schedule(&mut self, key: DefaultKey, now: Now) {
-        let entry = &mut self.schedules[key];
-        entry.is_held |= !entry.schedule.state().paused;
-        entry.schedule.pause(now);
-        if let Some(timer) = entry.timer.take() {
-            self.timers.cancel(timer);
         }
     }
 
@@ -389,14 +377,12 @@ impl Scheduler {
     fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {
         let Some(entry) = self.schedules.get(key) else { return };
         decision.change(|| {
-            let mut state = entry.schedule.state();
-            state.paused &= !entry.is_held;
             Change::ScheduleStored(ScheduleRow {
                 id: entry.id,
                 spec: entry.spec.clone(),
                 profile: self.profiles[entry.profile.0 as usize].spec.clone(),
                 priority: Priority::new(i64::from(entry.priority)),
-                state,
+                state: entry.schedule.state(),
             })
         });
     }
