@@ -7,18 +7,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
-use tidewheel::Graph;
-use tidewheel::LimitSpec;
-use tidewheel::RunId;
-use tidewheel::{Failure, Outcome, Rejection};
+use tidewheel::{Attempt, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel};
 
-use super::compile::{Blueprint, CompileError, Estimates};
-use super::definition::Flow;
-use super::execute::{FlowRunner, Means, Outputs, SecretError, Secrets};
-use super::order::{FlowOrder, OrderError};
-use tidewheel::Attempt;
-use tidewheel::Run;
-use tidewheel::Tidewheel;
+use crate::compile::order::{FlowOrder, OrderError};
+use crate::compile::{Blueprint, CompileError, Estimates};
+use crate::definition::Flow;
+use crate::execute::{FlowRunner, Means, Outputs, SecretError, Secrets};
 
 /// Why a run of a flow was not started.
 #[derive(Debug, thiserror::Error)]

@@ -3,55 +3,38 @@
 //! [`load`] reads files and finds every problem in them at once; a [`Flow`] is what a file says,
 //! checked; a [`FlowRunner`] carries out the attempts of one run. What is started when, what is
 //! tried again and what a failure means is decided by the scheduler, as for every other run.
+//!
+//! Four layers, each using only those before it: `language` (YAML, problems, templates, queries),
+//! `definition` (which keys there are, and what a checked flow says), `compile` and `execute` with `host`
+//! (a run of it on a wheel), `past` (what can be told of runs, and how they are made again).
 #![forbid(unsafe_code)]
 
-mod again;
-pub(crate) mod check;
 pub(crate) mod compile;
-mod decode;
 pub(crate) mod definition;
 mod execute;
 mod host;
-mod instant;
-mod keys;
-mod listing;
-mod literal;
-mod load;
-mod order;
-mod params;
-mod plan;
-mod problem;
-mod query;
-mod questions;
-mod schema;
-mod shape;
-mod template;
-mod tree;
-mod visit;
-mod why;
-mod words;
-mod yaml;
+pub(crate) mod language;
+mod past;
 
 #[cfg(test)]
 mod tests;
 
-pub use again::{Again, AgainError, AgainWith, PastRun};
+pub use tidewheel::store::Answer;
+pub use tidewheel_picture as picture;
+
 pub use compile::UnknownElements;
+pub use compile::order::{FlowOrder, OrderError, step_of};
+pub use compile::plan::{FlowPlan, PlanError, PlannedTask};
+pub use definition::load::{Disk, Loaded, ReadText, load, parse_yaml, says_the_same};
+pub use definition::params::{ParamError, known_params, parse_param, resolve_params};
+pub use definition::schema::schema;
 pub use definition::{
     Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
 };
 pub use execute::{Answers, FlowRunner, Means, Outputs, Progress, SecretError, Secrets};
 pub use host::{FlowHost, StartError};
-pub use listing::{listed, tolerated};
-pub use literal::{LiteralError, parse_duration, parse_rate, parse_size};
-pub use load::{Disk, Loaded, ReadText, load, parse_yaml, says_the_same};
-pub use order::{FlowOrder, OrderError, step_of};
-pub use params::{ParamError, known_params, parse_param, resolve_params};
-pub use plan::{FlowPlan, PlanError, PlannedTask};
-pub use problem::{
+pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};
+pub use language::problem::{
     FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, is_hidden, nearest,
 };
-pub use schema::schema;
-pub use tidewheel::store::Answer;
-pub use tidewheel_picture as picture;
-pub use why::{Scene, Why};
+pub use past::{Again, AgainError, AgainWith, PastRun, Scene, Why, listed, tolerated};

@@ -7,14 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{Graph, GraphError};
-use tidewheel::{OnError, Retry};
+use tidewheel::{Graph, GraphError, OnError, Retry, TaskOptions};
 
 use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;
 use crate::definition::{Flow, Place, Step, WaitFor, Work};
-use crate::tree::RenderError;
-use tidewheel::TaskOptions;
+use crate::language::tree::RenderError;
 
 /// How long tasks took before, by name.
 pub(crate) type Estimates = BTreeMap<String, Duration>;

@@ -7,20 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::OnError;
+use tidewheel::{OnError, TaskOptions};
 
 use super::blueprint::{CompileError, Estimates, Words, gathering_options, options_of};
 use super::name::{EACH, element_name};
 use super::scope::Scope;
+use crate::definition::connect::TASKS_MAX;
 use crate::definition::{
     ChildFlow, Flow, Foreach, ForeachList, Param, Place, Step, Wait, WaitFor, Work,
 };
-use crate::template::{Context, Reference};
-use crate::tree::{RenderError, starts_with};
-use tidewheel::TaskOptions;
-
-/// How many tasks a run may come to.
-pub(crate) const TASKS_MAX: usize = 200_000;
+use crate::language::template::{Context, Reference};
+use crate::language::tree::{RenderError, starts_with};
 
 /// Tasks to be added to a run.
 pub(crate) type NewTasks = Vec<DraftTask>;

@@ -11,10 +11,12 @@
 mod blueprint;
 mod expand;
 mod name;
+pub(crate) mod order;
+pub(crate) mod plan;
 mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates, Words};
 pub use expand::UnknownElements;
-pub(crate) use expand::{Draft, TASKS_MAX, elements_of, estimate_of, waiting_for_elements};
+pub(crate) use expand::{Draft, elements_of, estimate_of, waiting_for_elements};
 pub(crate) use name::{EACH, Role, Segment, TaskName};
 pub(crate) use scope::Scope;

@@ -8,13 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::ScheduleSpec;
-use tidewheel::{LimitSpec, OnStop, QueueSpec, RunOrder};
-use tidewheel::{OnError, Priority, Retry};
+use tidewheel::{LimitSpec, OnError, OnStop, Priority, QueueSpec, Retry, RunOrder, ScheduleSpec};
 
 use super::work::{Cache, Foreach, StepOutput, Surroundings, Work};
-use crate::problem::Span;
-use crate::tree::{Leaf, Tree};
+use crate::language::problem::Span;
+use crate::language::tree::{Leaf, Tree};
 
 /// A flow that was checked and can be run.
 #[derive(Debug, Clone)]

@@ -1,9 +1,20 @@
-//! What a checked flow says: steps, what they do, what they wait for, how they are treated.
+//! What a flow file may say, and what a checked one says: steps, what they do, what they wait for, how they
+//! are treated.
 //!
-//! Plain data. It is made by `decode`, turned into a run by `compile`, and carried out by
-//! `execute`.
+//! [`Flow`] and what it holds is plain data. `load` reads files, `shape` checks them against the tables in
+//! `keys`, `decode` makes the data, `connect` finds what steps say of each other. A flow is turned into a
+//! run by [`crate::compile`] and carried out by [`crate::execute`].
 
+pub(crate) mod connect;
+pub(crate) mod decode;
 mod flow;
+pub(crate) mod keys;
+pub(crate) mod load;
+pub(crate) mod names;
+pub(crate) mod params;
+pub(crate) mod schema;
+pub(crate) mod shape;
+pub(crate) mod visit;
 mod work;
 
 pub(crate) use flow::{CapacityPlaces, Gaps, Secret, SecretOrigin, SourceView, places_of};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::flow::Flow;
-use crate::query::Query;
-use crate::tree::{Leaf, Tree};
+use crate::language::query::Query;
+use crate::language::tree::{Leaf, Tree};
 
 /// What a step does.
 #[derive(Debug, Clone)]

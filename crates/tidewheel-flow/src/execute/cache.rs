@@ -15,8 +15,8 @@ use super::end::Trouble;
 use super::process::words_of;
 use super::runner::FlowRunner;
 use crate::definition::{Cache, CommandLine, OutputRule, Step, StepOutput, Work};
-use crate::template::Context;
-use crate::tree::Tree;
+use crate::language::template::Context;
+use crate::language::tree::Tree;
 
 /// More files than this are no inputs of one step but a mistake.
 const FILES_MAX: usize = 100_000;

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use tidewheel::Attempt;
 
 use super::end::Trouble;
 use super::outputs::FlowsLookup;
 use super::runner::{FlowRunner, folder_of_flow};
 use crate::compile::{Role, Scope, Segment, TaskName, elements_of};
+use crate::definition::names::ABOUT_RUN;
 use crate::definition::{Flow, SourceView, Step, Work};
-use crate::template::Context;
-use tidewheel::Attempt;
+use crate::language::template::Context;
 
 /// A task that was found in the flow, with everything about where it stands.
 pub(super) struct Position {
@@ -22,9 +23,6 @@ pub(super) struct Position {
     pub scope: Scope,
     pub step: Arc<Step>,
 }
-
-/// What templates know as `run`.
-pub(crate) const ABOUT_RUN: [&str; 5] = ["id", "flow", "step", "attempt", "folder"];
 
 impl FlowRunner {
     /// Finds the step a task is for.
@@ -102,7 +100,7 @@ impl FlowRunner {
         for (name, tree) in &child.params {
             said.insert(name.clone(), tree.render(&context)?);
         }
-        crate::params::resolve_params(&child.flow, said)
+        crate::definition::params::resolve_params(&child.flow, said)
             .map_err(|error| Trouble::permanent(format!("flow `{}`: {error}", child.flow.name)))
     }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
+use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Failure, Outcome};
 
 use super::secrets::Secrets;
 use crate::compile::CompileError;
-use crate::problem::quote;
-use crate::tree::RenderError;
-use tidewheel::store::{AttemptRecord, RecordedOutcome};
+use crate::language::problem::quote;
+use crate::language::tree::RenderError;
 
 /// What an attempt that succeeded brought.
 #[derive(Debug, Default)]
@@ -131,7 +131,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::template::{Context, Engine, Limits};
+    use crate::language::template::{Context, Engine, Limits};
 
     /// What is said of a template that finds nothing in a result.
     fn said_of(success: &Success, template: &str) -> Option<String> {

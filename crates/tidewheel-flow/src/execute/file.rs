@@ -9,9 +9,9 @@ use serde_json::Value as Json;
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
+use crate::definition::load::parse_yaml;
 use crate::definition::{FileFormat, FileWork};
-use crate::load::parse_yaml;
-use crate::template::Context;
+use crate::language::template::Context;
 
 impl FlowRunner {
     pub(super) async fn read_file(

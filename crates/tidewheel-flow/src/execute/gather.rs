@@ -5,17 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use tidewheel::LimitSpec;
-use tidewheel::Rejection;
-use tidewheel::TaskState;
+use tidewheel::{Attempt, LimitSpec, NewTask, Rejection, Run, TaskState};
 
 use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::compile::{Draft, Role, Words, waiting_for_elements};
 use crate::definition::{Step, Work};
-use tidewheel::Attempt;
-use tidewheel::{NewTask, Run};
 
 impl FlowRunner {
     /// Adds a task for each element to the run. Doing it again after a crash adds what is missing.

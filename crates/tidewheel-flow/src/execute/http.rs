@@ -1,16 +1,15 @@
 //! Steps that send a request.
 
 use serde_json::{Map, Value as Json, json};
-use tidewheel::AttemptId;
+use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
+use tidewheel::store::AttemptRecord;
+use tidewheel::{Attempt, AttemptId};
 
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
 use crate::definition::{HttpBody, HttpWork, Idempotency, InputMode};
-use crate::template::Context;
-use crate::tree::{Tree, text_of};
-use tidewheel::Attempt;
-use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
-use tidewheel::store::AttemptRecord;
+use crate::language::template::Context;
+use crate::language::tree::{Tree, text_of};
 
 impl FlowRunner {
     pub(super) async fn send(

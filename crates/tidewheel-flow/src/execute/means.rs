@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidewheel::TaskId;
-use tokio::sync::OnceCell;
-
 use tidewheel::executor::http::{AddressPolicy, HttpClient};
 use tidewheel::executor::process::{ProcessError, Processes, ProcessesBuilder};
 use tidewheel::store::{Answer, AttemptRecord};
+use tokio::sync::OnceCell;
 
 /// What a flow needs of the world around it.
 pub struct Means {

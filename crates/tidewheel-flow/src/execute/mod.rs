@@ -18,7 +18,6 @@ mod secrets;
 mod standing;
 mod wait;
 
-pub(crate) use context::ABOUT_RUN;
 pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;
 pub use runner::FlowRunner;

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde_json::{Map, Value as Json};
-
-use crate::template::{Data, Lookup};
 use tidewheel::store::{OutputRecord, OutputValue};
+
+use crate::language::template::{Data, Lookup};
 
 /// What tasks of a run have left, by the name of the task.
 #[derive(Debug, Default)]

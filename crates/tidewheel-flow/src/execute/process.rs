@@ -6,18 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use tidewheel::Outcome;
+use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
+use tidewheel::{Attempt, Outcome};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::means::Progress;
 use super::runner::FlowRunner;
 use crate::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits};
-use crate::problem::quote;
-use crate::template::Context;
-use crate::tree::{Tree, text_of};
-use tidewheel::Attempt;
-use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
+use crate::language::problem::quote;
+use crate::language::template::Context;
+use crate::language::tree::{Tree, text_of};
 
 /// How much of what a process writes can become outputs.
 const CAPTURE_MAX: u64 = 1 << 20;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
-use tidewheel::Outcome;
+use tidewheel::store::{AttemptRecord, RecordedOutcome};
+use tidewheel::{Attempt, Outcome};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
@@ -14,10 +15,8 @@ use super::outputs::{Outputs, to_records};
 use super::secrets::Secrets;
 use crate::compile::{Role, Scope, Segment};
 use crate::definition::{Flow, OutputRule, Step, Work};
-use crate::template::Context;
-use crate::tree::starts_with;
-use tidewheel::Attempt;
-use tidewheel::store::{AttemptRecord, RecordedOutcome};
+use crate::language::template::Context;
+use crate::language::tree::starts_with;
 
 /// Carries out the attempts of one run of a flow.
 #[derive(Debug)]

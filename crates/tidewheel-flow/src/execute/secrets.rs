@@ -13,9 +13,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use tidewheel::executor::process::{MaskStream, Masker};
 
 use crate::definition::{Flow, Secret, SecretOrigin};
-use tidewheel::executor::process::{MaskStream, Masker};
 
 /// Nothing that is a secret is longer.
 const BYTES_MAX: usize = 64 << 10;

@@ -4,15 +4,13 @@
 //! that the scheduler starts in any case: those that follow the run, and those of called flows.
 
 use tidewheel::policy::{OnError, failure};
-use tidewheel::{Reason, TaskState};
+use tidewheel::{Attempt, Reason, Run, TaskState};
 
 use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::compile::Scope;
 use crate::definition::{Place, Step};
-use tidewheel::Attempt;
-use tidewheel::Run;
 
 /// How the steps of a flow stand when all of them have ended.
 struct Standing {

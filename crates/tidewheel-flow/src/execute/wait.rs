@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidewheel::Outcome;
+use tidewheel::store::AttemptRecord;
+use tidewheel::{Attempt, Outcome, wall_clock};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
 use crate::definition::{Wait, WaitFor};
-use crate::instant;
-use crate::template::Context;
-use tidewheel::Attempt;
-use tidewheel::store::AttemptRecord;
-use tidewheel::wall_clock;
+use crate::language::instant;
+use crate::language::template::Context;
 
 /// The longest sleep towards an instant: the wall clock may be moved meanwhile.
 const NAP_MAX: Duration = Duration::from_secs(60);

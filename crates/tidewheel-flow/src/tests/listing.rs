@@ -1,12 +1,10 @@
 //! Tasks of runs as they are listed for people.
 
-use tidewheel::RunId;
-use tidewheel::Timestamp;
-use tidewheel::{Reason, TaskState};
+use tidewheel::store::{RunDetail, RunKind, RunSummary, TaskSummary};
+use tidewheel::{Reason, RunId, TaskState, Timestamp};
 
 use super::load_texts;
 use crate::{listed, tolerated};
-use tidewheel::store::{RunDetail, RunKind, RunSummary, TaskSummary};
 
 const FLOW: &str = "
 flow:

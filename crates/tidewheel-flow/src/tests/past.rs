@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
+use tidewheel::store::RunDetail;
 use tidewheel::{Reason, TaskState};
 
 use super::listing::run;
 use super::load_texts;
 use crate::{Again, AgainError, AgainWith, FlowOrder, PastRun, Scene, Why};
-use tidewheel::store::RunDetail;
 
 const FILE: &str = "flow.yaml";
 

@@ -1,0 +1,121 @@
+//! Schedules: when a flow is run by itself.
+
+use tidewheel::{Cron, Misfire, Overlap, ScheduleSpec, Trigger, Zone};
+
+use super::{Decoder, fields};
+use crate::definition::FlowSchedule;
+use crate::language::instant;
+use crate::language::literal;
+use crate::language::problem::Problem;
+use crate::language::yaml::{Map, Node, Value};
+
+/// How many firings may wait, or be caught up with, unless something else is said.
+const BACKLOG: u32 = 100;
+
+impl Decoder<'_> {
+    pub(super) fn schedules(&mut self, map: &Map) -> Vec<FlowSchedule> {
+        fields::many(map, "schedule").iter().filter_map(|node| self.schedule(node)).collect()
+    }
+
+    fn schedule(&mut self, node: &Node) -> Option<FlowSchedule> {
+        let empty = Map::default();
+        let map = fields::as_mapping(node).unwrap_or(&empty);
+        let (trigger, text) = match &node.value {
+            Value::Text(text) => {
+                (self.cron(node, text.as_str(), Zone::utc())?, text.as_str().to_owned())
+            }
+            _ => self.trigger(node, map)?,
+        };
+        let mut spec = ScheduleSpec::new(trigger);
+        spec.overlap = match fields::word(map, "overlap").as_deref() {
+            Some("queue-one") => Overlap::QueueOne,
+            Some("queue-all") => Overlap::QueueAll { max: BACKLOG },
+            Some("cancel") => Overlap::Cancel,
+            Some("allow") => Overlap::Allow,
+            _ => Overlap::Skip,
+        };
+        spec.misfire = match fields::word(map, "misfire").as_deref() {
+            Some("skip") => Misfire::Skip,
+            Some("all") => Misfire::All { max: BACKLOG },
+            _ => Misfire::Latest,
+        };
+        spec.jitter = fields::duration(map, "jitter").unwrap_or_default();
+        let params = fields::mapping(map, "params")
+            .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect())
+            .unwrap_or_default();
+        Some(FlowSchedule { spec, text, params })
+    }
+
+    fn trigger(&mut self, node: &Node, map: &Map) -> Option<(Trigger, String)> {
+        let kinds = ["cron", "every", "after", "at"];
+        let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
+        let mut triggers: Vec<_> =
+            said.map(|(kind, value)| self.trigger_of(kind, value, map)).collect();
+        if triggers.len() != 1 {
+            let text = "a schedule needs exactly one of cron, every, after, at";
+            self.problems.push(Problem::error("contradiction", text).at(node.span));
+        }
+        triggers.pop()?
+    }
+
+    fn trigger_of(&mut self, kind: &str, value: &Node, map: &Map) -> Option<(Trigger, String)> {
+        let span = || literal::duration(value).ok();
+        Some(match kind {
+            "cron" => {
+                let zone = self.zone(map);
+                let text = fields::node_text(value)?;
+                let shown = match fields::text(map, "zone") {
+                    Some(zone) => format!("{text} ({zone})"),
+                    None => text.to_owned(),
+                };
+                let trigger = self.cron(value, text, zone.clone().unwrap_or(Zone::utc()));
+                zone.and(trigger).map(|trigger| (trigger, shown))?
+            }
+            "every" => (Trigger::every(span()?), format!("every {}", fields::name(value)?)),
+            "after" => {
+                let start = tidewheel::Anchor::NOW;
+                let trigger = Trigger::FixedDelay { delay: span()?, start };
+                (trigger, format!("{} after each run", fields::name(value)?))
+            }
+            _ => {
+                let text = fields::node_text(value)?;
+                let Some(at) = instant::parse(text) else {
+                    let text = "`at` must be an instant such as 2030-01-31T08:00:00Z";
+                    self.problems.push(Problem::error("bad-value", text).at(value.span));
+                    return None;
+                };
+                (Trigger::at(at), format!("at {text}"))
+            }
+        })
+    }
+
+    fn zone(&mut self, map: &Map) -> Option<Zone> {
+        let Some(node) = map.get("zone") else { return Some(Zone::utc()) };
+        match Zone::named(fields::node_text(node)?) {
+            Ok(zone) => Some(zone),
+            Err(error) => {
+                self.problems.push(Problem::error("bad-zone", error.to_string()).at(node.span));
+                None
+            }
+        }
+    }
+
+    fn cron(&mut self, node: &Node, text: &str, zone: Zone) -> Option<Trigger> {
+        match text.parse::<Cron>() {
+            Ok(cron) => Some(Trigger::Calendar { cron, zone }),
+            Err(error) => {
+                let from = error.position();
+                let at = match &node.value {
+                    Value::Text(text) => text.span_of(from..from + error.length()),
+                    _ => node.span,
+                };
+                let problem = Problem::error("bad-cron", error.message()).at(at);
+                self.problems.push(match error.hint() {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                });
+                None
+            }
+        }
+    }
+}

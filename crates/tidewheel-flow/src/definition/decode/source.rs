@@ -1,0 +1,171 @@
+//! Sources: work by name, of its own, or another with changes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::{Decoder, fields};
+use crate::definition::keys;
+use crate::definition::shape::{Kind, check};
+use crate::definition::{FileFormat, FileWork, SourceView, Surroundings, Work};
+use crate::language::problem::Problem;
+use crate::language::tree::Tree;
+use crate::language::yaml::{Map, Node, Value, merge};
+
+/// The types that can be named without being defined.
+const TYPES: [&str; 5] = ["process", "rest", "http", "env", "file"];
+/// How many sources may be based on each other.
+const DEPTH_MAX: usize = 16;
+/// How much of a file is read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What a source comes to.
+pub(super) struct SourceWork {
+    pub work: Work,
+    /// What it says about its process.
+    pub surroundings: Surroundings,
+    /// Time for one attempt.
+    pub timeout: Option<Duration>,
+}
+
+impl SourceWork {
+    /// Work that says nothing else.
+    pub fn of(work: Work) -> Self {
+        Self { work, surroundings: Surroundings::default(), timeout: None }
+    }
+}
+
+impl Decoder<'_> {
+    /// Checks the sources that no step uses.
+    pub(super) fn check_unused(&mut self, sources: &BTreeMap<String, Node>) {
+        let used = self.used_sources.clone();
+        for (_, node) in sources.iter().filter(|(name, _)| !used.contains(*name)) {
+            self.source_work(node, sources);
+        }
+    }
+
+    /// What a step with this source does, and what the source says about its process.
+    pub(super) fn source_work(
+        &mut self,
+        node: &Node,
+        sources: &BTreeMap<String, Node>,
+    ) -> Option<SourceWork> {
+        let source = self.resolve(node, sources, 0)?;
+        let map = fields::as_mapping(&source)?;
+        let Some(kind) = fields::word(map, "type") else {
+            let text = "the source has no `type`";
+            let hint = format!("types: {}", TYPES.join(", "));
+            self.problems.push(Problem::error("missing-key", text).at(source.span).hint(hint));
+            return None;
+        };
+        let empty = Map::default();
+        let configuration = fields::mapping(map, "configuration").unwrap_or(&empty);
+        let shape = match kind.as_str() {
+            "process" => &keys::PROCESS,
+            "rest" | "http" => &keys::HTTP,
+            "env" => &keys::ENV,
+            "file" => &keys::FILE,
+            _ => return None,
+        };
+        let at = map.get("configuration").unwrap_or(&source);
+        let checked = Node { value: Value::Map(configuration.clone()), span: at.span };
+        check(&checked, &Kind::Object(shape), format_args!("`configuration`"), self.problems);
+        let mut surroundings = Surroundings::default();
+        let mut timeout = None;
+        let work = match kind.as_str() {
+            "process" => {
+                let (work, around) = self.process_source(configuration);
+                (surroundings, timeout) = (around, fields::duration(configuration, "timeout"));
+                work
+            }
+            "rest" | "http" => Work::Http(Box::new(self.request(configuration, "configuration"))),
+            "env" => Work::Env(fields::texts(configuration, "vars")),
+            _ => Work::File(self.file(configuration)),
+        };
+        Some(SourceWork { work, surroundings, timeout })
+    }
+
+    /// The definition of a source, with what it is based on merged in.
+    fn resolve(
+        &mut self,
+        node: &Node,
+        sources: &BTreeMap<String, Node>,
+        depth: usize,
+    ) -> Option<Node> {
+        if depth > DEPTH_MAX {
+            let text = "sources are based on each other in a circle";
+            self.problems.push(Problem::error("cycle", text).at(node.span));
+            return None;
+        }
+        match &node.value {
+            Value::Text(name) => match sources.get(name.as_str()) {
+                Some(found) => {
+                    self.used_sources.insert(name.as_str().to_owned());
+                    self.resolve(found, sources, depth + 1)
+                }
+                None if TYPES.contains(&name.as_str()) => Some(plain(node)),
+                None => {
+                    self.unknown_source(node, name.as_str(), sources);
+                    None
+                }
+            },
+            Value::Map(map) => {
+                let Some(base) = map.get("base") else { return Some(node.clone()) };
+                let base = self.resolve(base, sources, depth + 1)?;
+                Some(match map.get("override") {
+                    Some(over) => merge(base, over.clone()),
+                    None => base,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn unknown_source(&mut self, node: &Node, name: &str, sources: &BTreeMap<String, Node>) {
+        let text = format!("there is no source `{name}`");
+        let problem = Problem::error("unknown-source", text).at(node.span);
+        let known = || sources.keys().map(String::as_str).chain(TYPES);
+        self.problems.push(match self.problems.nearest(name, known()) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem.hint(format!("known: {}", known().collect::<Vec<_>>().join(", "))),
+        });
+    }
+
+    fn file(&mut self, map: &Map) -> FileWork {
+        let format = match fields::word(map, "format").as_deref() {
+            Some("json") => Some(FileFormat::Json),
+            Some("yaml") => Some(FileFormat::Yaml),
+            Some("lines") => Some(FileFormat::Lines),
+            Some("text") => Some(FileFormat::Text),
+            _ => None,
+        };
+        let path = map.get("path").map(|node| self.tree(node, "path"));
+        FileWork {
+            path: path.unwrap_or(Tree::Value(Json::Null)),
+            format,
+            bytes_max: fields::size(map, "max_bytes").unwrap_or(FILE_BYTES_MAX),
+            is_optional: fields::boolean(map, "optional").unwrap_or_default(),
+        }
+    }
+}
+
+/// A type that is named where a source could be.
+fn plain(node: &Node) -> Node {
+    let mut map = Map::default();
+    map.insert("type".to_owned(), node.span, node.clone());
+    Node { value: Value::Map(map), span: node.span }
+}
+
+/// What templates see of a source.
+pub(super) fn view(node: &Node) -> SourceView {
+    let map = fields::as_mapping(node);
+    let is_env = map.is_some_and(|map| fields::word(map, "type").as_deref() == Some("env"));
+    let configuration = map.and_then(|map| fields::mapping(map, "configuration"));
+    match configuration {
+        Some(configuration) if is_env => {
+            SourceView::Variables(fields::texts(configuration, "vars"))
+        }
+        _ => SourceView::Definition(node.to_json()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Steps that wait.
+
+use std::time::Duration;
+
+use super::{Decoder, fields};
+use crate::definition::{Wait, WaitFor};
+use crate::language::instant;
+use crate::language::literal;
+use crate::language::problem::Problem;
+use crate::language::tree::Tree;
+use crate::language::yaml::{Node, Value};
+
+const EVERY_DEFAULT: Duration = Duration::from_secs(1);
+/// Looking more often would only keep the machine busy.
+const EVERY_MIN: Duration = Duration::from_millis(50);
+
+impl Decoder<'_> {
+    pub(super) fn wait(&mut self, node: &Node) -> Option<Wait> {
+        let map = match &node.value {
+            Value::Map(map) => map,
+            _ => {
+                let what = WaitFor::Time(literal::duration(node).ok()?);
+                return Some(Wait { what, every: EVERY_DEFAULT });
+            }
+        };
+        let kinds = ["duration", "until", "file", "http", "approval"];
+        let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
+        let mut whats: Vec<_> = said.map(|(kind, node)| self.wait_for(kind, node)).collect();
+        if whats.len() != 1 {
+            let text = "`wait` needs exactly one of duration, until, file, http, approval";
+            self.problems.push(Problem::error("contradiction", text).at(node.span));
+        }
+        let every = fields::duration(map, "every").unwrap_or(EVERY_DEFAULT).max(EVERY_MIN);
+        Some(Wait { what: whats.pop()??, every })
+    }
+
+    fn wait_for(&mut self, kind: &str, node: &Node) -> Option<WaitFor> {
+        Some(match kind {
+            "duration" => WaitFor::Time(literal::duration(node).ok()?),
+            "until" => {
+                let tree = self.tree(node, "wait.until");
+                self.check_instant(&tree, node);
+                WaitFor::Instant(tree)
+            }
+            "file" => WaitFor::File(self.tree(node, "wait.file")),
+            "http" => WaitFor::Http(Box::new(self.http(node)?)),
+            _ => {
+                self.check_as_it_stands(node, "approval");
+                WaitFor::Approval(fields::node_text(node).map(str::to_owned))
+            }
+        })
+    }
+
+    fn check_instant(&mut self, tree: &Tree, node: &Node) {
+        let text = tree.as_value().and_then(serde_json::Value::as_str);
+        if text.is_some_and(|text| instant::parse(text).is_none()) {
+            let text = "`until` must be an instant such as 2030-01-31T08:00:00Z";
+            self.problems.push(Problem::error("bad-value", text).at(node.span));
+        }
+    }
+}

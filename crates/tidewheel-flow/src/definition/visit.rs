@@ -1,0 +1,78 @@
+//! Every template of a step, wherever it stands.
+//!
+//! What is looked for in them is the business of whoever asks.
+
+use crate::definition::{
+    CommandLine, HttpBody, HttpWork, OutputRule, Step, Surroundings, WaitFor, Work,
+};
+use crate::language::tree::{Leaf, Tree};
+
+impl Step {
+    /// Calls `visit` with each template of the step.
+    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        self.visit_work(visit);
+        self.surroundings.visit(visit);
+        visit_all(self.input.iter(), visit);
+        for output in &self.outputs {
+            if let OutputRule::Template(tree) = &output.value {
+                tree.visit(visit);
+            }
+        }
+        if let Some(when) = &self.when {
+            visit(when);
+        }
+        if let Some(foreach) = &self.foreach {
+            foreach.list.visit(visit);
+        }
+        if let Some(cache) = &self.cache {
+            visit_all(cache.inputs.iter().chain(&cache.outputs).chain(&cache.key), visit);
+        }
+    }
+
+    fn visit_work<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        match &self.work {
+            Work::Process(process) => {
+                if let CommandLine::Argv(words) = &process.command {
+                    visit_all(words.iter(), visit);
+                }
+            }
+            Work::Http(request) => request.visit(visit),
+            Work::Env(_) => {}
+            Work::File(file) => file.path.visit(visit),
+            Work::Wait(wait) => match &wait.what {
+                WaitFor::Instant(tree) | WaitFor::File(tree) => tree.visit(visit),
+                WaitFor::Http(request) => request.visit(visit),
+                WaitFor::Time(_) | WaitFor::Approval(_) => {}
+            },
+            Work::Flow(child) => visit_all(child.params.iter().map(|(_, tree)| tree), visit),
+        }
+    }
+}
+
+impl HttpWork {
+    fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        self.url.visit(visit);
+        visit_all(self.method.iter(), visit);
+        visit_all(self.headers.iter().chain(&self.query).map(|(_, tree)| tree), visit);
+        match &self.body {
+            HttpBody::None => {}
+            HttpBody::Json(tree) => tree.visit(visit),
+            HttpBody::Text { text, content_type } => {
+                visit_all(std::iter::once(text).chain(content_type), visit);
+            }
+        }
+    }
+}
+
+impl Surroundings {
+    fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        visit_all(self.env.iter().map(|(_, tree)| tree), visit);
+        visit_all(self.cwd.iter().chain(&self.stdin), visit);
+    }
+}
+
+fn visit_all<'a>(trees: impl Iterator<Item = &'a Tree>, visit: &mut dyn FnMut(&'a Leaf)) {
+    for tree in trees {
+        tree.visit(visit);
+    }
+}

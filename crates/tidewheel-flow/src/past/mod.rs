@@ -1,0 +1,12 @@
+//! Runs that were started: what is kept with each, what can be told of them, and how they are made again.
+//!
+//! Nothing is started here, and nothing is read from a store; whoever asks brings the rows.
+
+mod again;
+mod listing;
+mod questions;
+mod why;
+
+pub use again::{Again, AgainError, AgainWith, PastRun};
+pub use listing::{listed, tolerated};
+pub use why::{Scene, Why};

@@ -1,0 +1,244 @@
+//! What surfaces ask about flows and steps.
+//!
+//! Answers only; nothing is decided by them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use tidewheel::policy::{OnError, failure};
+use tidewheel::{Anchor, Timestamp, Trigger, wall_clock};
+
+use crate::compile::plan::kind;
+use crate::compile::{Role, Scope, TaskName};
+use crate::definition::{Flow, FlowSchedule, Place, Step, WaitFor, Work};
+use crate::execute::FlowRunner;
+
+impl Flow {
+    /// Whether some step, of a called flow too, starts a process.
+    #[must_use]
+    pub fn has_processes(&self) -> bool {
+        self.steps.iter().any(|step| match &step.work {
+            Work::Process(_) => true,
+            Work::Flow(child) => child.flow.has_processes(),
+            _ => false,
+        })
+    }
+
+    /// A step and everything that comes after it.
+    #[must_use]
+    pub fn descendants(&self, name: &str) -> BTreeSet<String> {
+        self.descendants_of([name])
+    }
+
+    /// Several steps and everything that comes after one of them.
+    #[must_use]
+    pub fn descendants_of<'a>(
+        &'a self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> BTreeSet<String> {
+        let mut after: HashMap<&str, Vec<&str>> = HashMap::new();
+        for step in &self.steps {
+            for needed in &step.after {
+                after.entry(&needed.step).or_default().push(&step.name);
+            }
+        }
+        let mut found = BTreeSet::new();
+        let mut open: Vec<&str> = names.into_iter().collect();
+        while let Some(name) = open.pop() {
+            if found.insert(name.to_owned()) {
+                open.extend(after.get(name).into_iter().flatten());
+            }
+        }
+        let following = self.steps.iter().filter(|step| step.follows_run());
+        found.extend(following.map(|step| step.name.clone()));
+        found
+    }
+
+    /// Whether the failure of a step stops the flow, by its words and those of what waits for it.
+    pub(crate) fn is_stopped_by(&self, step: &Step) -> bool {
+        let waits = |other: &&Arc<Step>| {
+            let is_ordinary = other.place == Place::Flow && !other.treatment.always;
+            is_ordinary && other.after.iter().any(|needed| needed.step == step.name)
+        };
+        let dependents = self.steps.iter().filter(waits).map(|dependent| {
+            let said = &dependent.treatment;
+            said.on_dependency_error.or(said.on_error)
+        });
+        failure::stops_run(step.treatment.on_error, dependents, self.runner.on_error)
+    }
+
+    /// The step that a task of a run belongs to, of a called flow too.
+    #[must_use]
+    pub fn step_of_task(self: &Arc<Self>, task: &str) -> Option<Arc<Step>> {
+        self.place_of_task(task).map(|(_, step)| step)
+    }
+
+    /// What a task does, in the words of a plan: `process`, `http`, `gather`.
+    #[must_use]
+    pub fn kind_of_task(self: &Arc<Self>, task: &str) -> Option<&'static str> {
+        self.place_of_task(task).map(|(name, step)| kind(&step, &name))
+    }
+
+    /// Whether a task waits for something itself, and does not only gather what others leave.
+    #[must_use]
+    pub fn is_wait(self: &Arc<Self>, task: &str) -> bool {
+        let place = self.worker(task);
+        place.is_some_and(|(_, step)| matches!(step.work, Work::Wait(_)))
+    }
+
+    /// Whether a task waits for somebody's approval.
+    #[must_use]
+    pub fn asks(self: &Arc<Self>, task: &str) -> bool {
+        self.worker(task).is_some_and(|(_, step)| step.waits_for_approval())
+    }
+
+    /// The tasks that call the flows which a task follows instead of being part of them. The flow of
+    /// the run itself is called by none: its name is empty.
+    #[must_use]
+    pub fn followed_by(self: &Arc<Self>, task: &str) -> Vec<String> {
+        let Some((name, step)) = self.place_of_task(task) else { return Vec::new() };
+        let mut followed = Vec::new();
+        for length in 0..=name.scope.len() {
+            let around = &name.scope[..length];
+            let inner = match name.scope.get(length) {
+                Some(segment) => {
+                    let scope = Scope::find(self, around);
+                    scope.and_then(|scope| scope.flow.step(&segment.step).cloned())
+                }
+                None => Some(Arc::clone(&step)),
+            };
+            if inner.is_some_and(|inner| inner.follows_run()) {
+                let path: Vec<String> = around.iter().map(ToString::to_string).collect();
+                followed.push(path.join("/"));
+            }
+        }
+        followed
+    }
+
+    /// How often a task is tried at most, if that may be more than once.
+    #[must_use]
+    pub fn attempts_of_task(self: &Arc<Self>, task: &str) -> Option<u32> {
+        let (_, step) = self.worker(task)?;
+        step.retries().map(|retries| retries.saturating_add(1))
+    }
+
+    /// The queue that a task waits in, if its step names one.
+    #[must_use]
+    pub fn queue_of_task(self: &Arc<Self>, task: &str) -> Option<String> {
+        self.worker(task)?.1.treatment.queue.clone()
+    }
+
+    /// The limits that a task counts against, with units.
+    #[must_use]
+    pub fn limits_of_task(self: &Arc<Self>, task: &str) -> BTreeMap<String, u32> {
+        let place = self.worker(task);
+        place.map(|(_, step)| step.treatment.limits.clone()).unwrap_or_default()
+    }
+
+    /// If a task is one of several elements of which only so many run at once: the task that gathers
+    /// them, and how many.
+    #[must_use]
+    pub fn parallel_of_task(self: &Arc<Self>, task: &str) -> Option<(String, u32)> {
+        let (name, step) = self.worker(task)?;
+        let Role::Element(_) = name.role else { return None };
+        let most = step.foreach.as_ref()?.parallel?;
+        Some((TaskName { role: Role::Step, ..name }.to_string(), most))
+    }
+
+    fn place_of_task(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {
+        let name = TaskName::parse(task)?;
+        let scope = Scope::find(self, &name.scope)?;
+        let step = Arc::clone(scope.flow.step(&name.step)?);
+        Some((name, step))
+    }
+
+    /// The same of a task that does what its step says.
+    fn worker(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {
+        let (name, step) = self.place_of_task(task)?;
+        match name.role {
+            Role::Step => step.foreach.is_none().then_some((name, step)),
+            Role::Element(_) => Some((name, step)),
+            Role::Expand => None,
+        }
+    }
+}
+
+/// How often requests are tried again where nothing is said.
+const REQUEST_RETRIES: u32 = 3;
+
+impl Step {
+    /// How often it is tried again, if at all.
+    #[must_use]
+    pub fn retries(&self) -> Option<u32> {
+        let by_default = match self.work {
+            Work::Http(_) => Some(REQUEST_RETRIES),
+            _ => None,
+        };
+        self.treatment.retry.map(|retry| retry.retries).or(by_default).filter(|count| *count > 0)
+    }
+
+    /// Whether it follows the run instead of being part of it.
+    #[must_use]
+    pub fn follows_run(&self) -> bool {
+        self.place != Place::Flow
+    }
+
+    /// Whether it waits for somebody's approval.
+    #[must_use]
+    pub fn waits_for_approval(&self) -> bool {
+        matches!(&self.work, Work::Wait(wait) if matches!(wait.what, WaitFor::Approval(_)))
+    }
+
+    /// What it waits for, in words, if it is one that waits.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<String> {
+        let Work::Wait(wait) = &self.work else { return None };
+        Some(match &wait.what {
+            WaitFor::Time(_) => "waits".to_owned(),
+            WaitFor::Instant(_) => "waits for an instant".to_owned(),
+            WaitFor::File(_) => "waits for a file".to_owned(),
+            WaitFor::Http(_) => "waits for an answer".to_owned(),
+            WaitFor::Approval(None) => "waits for approval".to_owned(),
+            WaitFor::Approval(Some(question)) => format!("waits for approval: {question}"),
+        })
+    }
+
+    /// Whether its failure is tolerated, by its own word.
+    #[must_use]
+    pub fn is_tolerated(&self) -> bool {
+        matches!(self.treatment.on_error, Some(OnError::Skip | OnError::Continue))
+    }
+}
+
+impl FlowRunner {
+    /// Whether the failure of a task is tolerated by the step's own word.
+    pub(crate) fn is_tolerated(&self, task: &str) -> bool {
+        self.step_of(task).is_some_and(|step| step.is_tolerated())
+    }
+
+    /// What a task waits for, in words, if it is one that waits.
+    #[must_use]
+    pub fn waits_for(&self, task: &str) -> Option<String> {
+        self.step_of(task)?.waits_for()
+    }
+}
+
+impl FlowSchedule {
+    /// The next instants after now, as far as they are known before anything has run.
+    #[must_use]
+    pub fn next(&self, count: usize) -> Vec<Timestamp> {
+        let now = wall_clock();
+        match &self.spec.trigger {
+            Trigger::Calendar { cron, zone } => {
+                let next = |at: &Timestamp| cron.next_after(*at, zone);
+                std::iter::successors(cron.next_after(now, zone), next).take(count).collect()
+            }
+            Trigger::FixedRate { period, .. } => {
+                std::iter::successors(Some(now), |at| Some(at.after(*period))).take(count).collect()
+            }
+            Trigger::FixedDelay { .. } => vec![now],
+            Trigger::Once(Anchor::At(at)) if *at > now => vec![*at],
+            _ => Vec::new(),
+        }
+    }
+}
