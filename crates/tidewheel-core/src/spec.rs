@@ -13,7 +13,7 @@ use crate::policy::{BreakerSpec, OnError, Priority, Rate, Retry};
 pub const DEFAULT_QUEUE: &str = "default";
 
 /// How a task is treated, shared by all tasks treated alike.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Profile {
     /// 0 to 100, higher first.
     pub priority: Priority,

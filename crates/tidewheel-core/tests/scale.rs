@@ -221,3 +221,24 @@ fn a_long_queue_is_served_by_priority_and_age() {
     let served = bench.started.iter().map(|start| start.id.run.0 as u32);
     assert!(served.eq(wanted));
 }
+
+#[test]
+fn options_that_all_differ_are_found_and_forgotten() {
+    let mut bench = Bench::new(1);
+    bench.step(Input::Command(Command::Pause));
+    for number in 0..MANY {
+        let attempt_timeout = Some(Duration::from_millis(u64::from(number)));
+        let profile = Profile { attempt_timeout, ..Profile::default() };
+        let profile = bench.scheduler.profile(&profile).expect("the default queue is there");
+        let id = RunId(u128::from(number));
+        let submission = Submission { id, profile, ..Submission::default() };
+        bench.step(Input::Command(Command::Submit(submission)));
+    }
+    bench.scheduler.check();
+    bench.step(Input::Command(Command::Resume));
+    bench.play(|_| Outcome::Succeeded);
+    assert!(bench.started.iter().zip(0..).all(|(start, number)| {
+        start.timeout == Some(Duration::from_millis(number)) && start.id.run.0 == u128::from(number)
+    }));
+    bench.scheduler.check();
+}

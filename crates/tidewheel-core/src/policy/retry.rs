@@ -10,7 +10,7 @@ use crate::time::duration_nanos;
 /// When and how often a task is tried again.
 ///
 /// The default is no retries; waits, when retries are allowed, are `min(1 s · 2^n, 60 s) · U(0,1)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Retry {
     /// Attempts beyond the first: 3 means at most 4 attempts.
     pub retries: u32,
@@ -34,7 +34,7 @@ pub enum Fault {
 }
 
 /// Which faults are worth another attempt. By default all but [`Fault::FailedForGood`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RetryOn {
     /// Whether to retry after [`Fault::Failed`].
     pub failed: bool,
@@ -51,7 +51,7 @@ impl Default for RetryOn {
 }
 
 /// How the wait grows from one failed attempt to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     /// The law of growth.
     pub shape: Shape,
@@ -69,7 +69,7 @@ impl Default for Backoff {
 }
 
 /// The law by which waits grow; `n` is 0 after the first attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// Always `base`.
     Fixed,
@@ -123,7 +123,7 @@ impl Factor {
 }
 
 /// How a wait is spread by chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Jitter {
     /// Not at all.
     None,

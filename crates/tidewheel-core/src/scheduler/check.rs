@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::state::Scheduler;
+use crate::id::ProfileId;
 use crate::limit::LimitKind;
 use crate::run::Work;
 use crate::task::{Task, TaskState};
@@ -76,6 +77,7 @@ impl Scheduler {
         }
         self.check_usage(&usage);
         self.check_classes();
+        self.check_profiles();
     }
 
     fn add_usage(&self, work: &Work, index: u32, task: &Task, usage: &mut Usage) {
@@ -111,6 +113,24 @@ impl Scheduler {
                 assert_eq!(used, held, "units of limit `{}` in use", limit.name);
             }
         }
+    }
+
+    /// Every profile in use is counted as often as it is used.
+    fn check_profiles(&self) {
+        let mut users: Vec<u32> = Vec::new();
+        let mut count = |profile: ProfileId| {
+            let index = profile.0 as usize;
+            users.resize(users.len().max(index + 1), 0);
+            users[index] += 1;
+        };
+        for work in self.works.values() {
+            match work {
+                Work::Run(run) => run.profiles.iter().for_each(|used| count(used.profile)),
+                Work::Single(single) => count(single.task.profile),
+            }
+        }
+        self.schedules.values().for_each(|entry| count(entry.profile));
+        self.profiles.check(&users);
     }
 
     /// A class with ready work is open or waits for a limit that knows of it.

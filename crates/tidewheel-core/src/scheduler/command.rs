@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use slotmap::DefaultKey;
 
-use super::state::{Alarm, Resolved, Scheduler};
+use super::state::{Alarm, DEFAULT_QUEUE_INDEX, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Dependents, Rejection, Reply, Submission};
@@ -17,28 +17,28 @@ use crate::queue::Class;
 use crate::ready::{Lanes, ReadySet};
 use crate::row::{Change, RunRow, SubmissionRow};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
-use crate::spec::{DEFAULT_QUEUE, Profile, RunSpec, TaskSpec};
+use crate::spec::{Profile, RunSpec, TaskSpec};
 use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
 impl Scheduler {
     /// Gives a profile for single submissions a number. Asking again gives the same one.
     ///
+    /// The number is good for as long as work uses it, and for the next commands otherwise: one that
+    /// is kept for later should be asked for again. That of the default profile is always good.
+    ///
     /// # Errors
     ///
     /// When it names a queue or limit that does not exist, or more units than there are.
     pub fn profile(&mut self, profile: &Profile) -> Result<ProfileId, Rejection> {
-        let queue = profile.queue.clone().unwrap_or_else(|| Arc::from(DEFAULT_QUEUE));
-        let queue = self.find_queue(&queue)?;
-        if let Some(known) = self.known_profile(profile, queue) {
-            return Ok(known);
+        let queue = match &profile.queue {
+            Some(name) => self.find_queue(name)?,
+            None => DEFAULT_QUEUE_INDEX,
+        };
+        match self.profiles.find(profile, queue) {
+            Some(known) => Ok(known),
+            None => self.resolve(&Arc::new(profile.clone()), queue),
         }
-        self.resolve(&Arc::new(profile.clone()), queue)
-    }
-
-    fn known_profile(&self, profile: &Profile, queue: u32) -> Option<ProfileId> {
-        let same = |known: &Resolved| known.queue == queue && *known.spec == *profile;
-        self.profiles.iter().position(same).map(|index| ProfileId(index as u32))
     }
 
     pub(super) fn resolve(
@@ -46,17 +46,16 @@ impl Scheduler {
         profile: &Arc<Profile>,
         queue: u32,
     ) -> Result<ProfileId, Rejection> {
-        if let Some(known) = self.known_profile(profile, queue) {
+        if let Some(known) = self.profiles.find(profile, queue) {
             return Ok(known);
         }
-        let class = self.class_for(profile, queue)?;
-        let plain = profile.start_delay.is_zero() && profile.task_timeout.is_none();
-        self.profiles.push(Resolved { spec: profile.clone(), queue, class, plain });
-        Ok(ProfileId(self.profiles.len() as u32 - 1))
+        let needs = self.needs_of(profile)?;
+        let class = self.class_of(queue, needs);
+        Ok(self.profiles.insert(profile.clone(), queue, class))
     }
 
-    /// The class of work that shares this queue and these limits.
-    fn class_for(&mut self, profile: &Profile, queue: u32) -> Result<u32, Rejection> {
+    /// The limits that a profile names, with the units of each.
+    fn needs_of(&self, profile: &Profile) -> Result<Vec<(u32, u32)>, Rejection> {
         let mut needs: BTreeMap<u32, u32> = BTreeMap::new();
         for (name, units) in &profile.limits {
             let index = self.find_limit(name)?;
@@ -68,14 +67,18 @@ impl Scheduler {
                 return Err(Rejection::NeverFits { limit: name.clone(), wanted: *wanted, max });
             }
         }
-        let needs: Vec<(u32, u32)> = needs.into_iter().collect();
-        let same = |class: &Class| class.queue == queue && class.needs == needs;
-        if let Some(known) = self.classes.iter().position(same) {
-            return Ok(known as u32);
+        Ok(needs.into_iter().collect())
+    }
+
+    /// The class of work that shares this queue and these limits.
+    pub(super) fn class_of(&mut self, queue: u32, needs: Vec<(u32, u32)>) -> u32 {
+        let next = self.classes.len() as u32;
+        let class = *self.class_of.entry((queue, needs.clone())).or_insert(next);
+        if class == next {
+            let lanes = Lanes::new();
+            self.classes.push(Class { queue, needs, lanes, blocked_by: None, is_open: false });
         }
-        let lanes = Lanes::new();
-        self.classes.push(Class { queue, needs, lanes, blocked_by: None, is_open: false });
-        Ok(self.classes.len() as u32 - 1)
+        class
     }
 
     pub(super) fn find_queue(&self, name: &Arc<str>) -> Result<u32, Rejection> {
@@ -163,6 +166,7 @@ impl Scheduler {
         schedule: Option<DefaultKey>,
     ) -> DefaultKey {
         let class = self.profiles[submission.profile.0 as usize].class;
+        self.profiles.take(submission.profile);
         let task = Task::new(submission.profile, submission.priority.value());
         self.works.insert(Work::Single(Single { id: submission.id, task, class, schedule, extra }))
     }
@@ -296,7 +300,7 @@ impl Scheduler {
     }
 
     /// Lets a run use a profile, and gives its tasks a ready set.
-    fn add_profile(&self, run: &mut Run, profile: ProfileId, ranks: usize) -> u32 {
+    fn add_profile(&mut self, run: &mut Run, profile: ProfileId, ranks: usize) -> u32 {
         let resolved = &self.profiles[profile.0 as usize];
         let priority = resolved.spec.priority.value();
         let same = |set: &ReadySet| set.class == resolved.class && set.priority == priority;
@@ -305,6 +309,7 @@ impl Scheduler {
             run.sets.len() - 1
         });
         run.profiles.push(RunProfile { profile, set: set as u32 });
+        self.profiles.take(profile);
         run.profiles.len() as u32 - 1
     }
 

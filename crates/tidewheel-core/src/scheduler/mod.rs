@@ -2,7 +2,7 @@
 //!
 //! `state` holds the data and the dispatch; each other file is one part of the deciding: commands,
 //! control, attempts, the one transition function, what follows from an ended task, filling slots,
-//! time, restoring, explaining and checking.
+//! time, restoring, explaining and checking. Two more, `names` and `profiles`, are what it remembers.
 
 mod attempt;
 mod check;
@@ -11,6 +11,7 @@ mod control;
 mod explain;
 mod fill;
 mod names;
+mod profiles;
 mod propagate;
 mod restore;
 mod state;

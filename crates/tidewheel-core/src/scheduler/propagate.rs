@@ -312,6 +312,7 @@ impl Scheduler {
 
     fn finish_single(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(Work::Single(single)) = self.works.remove(key.run.0) else { return };
+        self.profiles.leave(single.task.profile);
         let (state, reason) = (single.task.state, single.task.reason);
         let is_well = single.task.is_met();
         let error = single.extra.and_then(|extra| extra.error);

@@ -116,6 +116,7 @@ impl Scheduler {
             .map_err(|source| refused("schedule", &row.id.to_string(), source))?;
         let seed = self.config.seed;
         let spec = (*row.spec).clone();
+        self.profiles.take(profile);
         self.schedules.insert(ScheduleEntry {
             schedule: Schedule::restore(row.id.0, seed, spec, row.state, now),
             id: row.id,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use slotmap::{DefaultKey, SlotMap};
 
 use super::names::Names;
+use super::profiles::Profiles;
 use crate::decision::{Decision, Fact, Notice};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Command, Event, Input, Rejection, Reply, ShutdownMode};
@@ -52,8 +53,10 @@ pub struct Scheduler {
     pub(super) works: SlotMap<DefaultKey, Work>,
     /// Runs by durable identity; single submissions are not in it.
     pub(super) run_keys: BTreeMap<RunId, DefaultKey>,
-    pub(super) profiles: Vec<Resolved>,
+    pub(super) profiles: Profiles,
     pub(super) classes: Vec<Class>,
+    /// Classes by queue and what they take of limits.
+    pub(super) class_of: BTreeMap<(u32, Vec<(u32, u32)>), u32>,
     pub(super) queues: Vec<Queue>,
     pub(super) limits: Vec<Limit>,
     /// Tasks of each key in order; the first is ready, delayed or running, the others are held.
@@ -92,15 +95,8 @@ pub struct Scheduler {
     pub(super) names: Names,
 }
 
-/// A profile with its queue and class looked up.
-#[derive(Debug, Clone)]
-pub(super) struct Resolved {
-    pub spec: Arc<Profile>,
-    pub queue: u32,
-    pub class: u32,
-    /// No start delay and no task timeout: ready tasks need no timer.
-    pub plain: bool,
-}
+/// The queue that is always there.
+pub(super) const DEFAULT_QUEUE_INDEX: u32 = 0;
 
 /// A schedule and how its firings are treated.
 #[derive(Debug)]
@@ -140,13 +136,14 @@ impl Scheduler {
     pub fn new(config: Config) -> Self {
         let ageing =
             config.starvation_timeout.map_or(Ageing::off(), Ageing::from_starvation_timeout);
-        Self {
+        let mut scheduler = Self {
             config,
             ageing,
             works: SlotMap::new(),
             run_keys: BTreeMap::new(),
-            profiles: Vec::new(),
+            profiles: Profiles::default(),
             classes: Vec::new(),
+            class_of: BTreeMap::new(),
             queues: vec![Queue::new(Arc::from(DEFAULT_QUEUE), QueueSpec::default())],
             limits: Vec::new(),
             keys: HashMap::new(),
@@ -170,7 +167,10 @@ impl Scheduler {
             ended: VecDeque::new(),
             wall_offset: None,
             names: Names::default(),
-        }
+        };
+        let class = scheduler.class_of(DEFAULT_QUEUE_INDEX, Vec::new());
+        scheduler.profiles.insert(Arc::default(), DEFAULT_QUEUE_INDEX, class);
+        scheduler
     }
 
     /// Takes in one input and adds what follows from it to the decision.
@@ -188,6 +188,7 @@ impl Scheduler {
         self.settle(now, decision);
         self.fill_slots(now, decision);
         self.tell_shutdown(decision);
+        self.profiles.tidy();
     }
 
     fn event(&mut self, now: Now, event: Event, decision: &mut Decision) {

@@ -127,6 +127,7 @@ impl Scheduler {
         }
         spec.check(now).map_err(|error| Rejection::Invalid(error.to_string().into()))?;
         let schedule = Schedule::start(id.0, self.config.seed, spec.clone(), now);
+        self.profiles.take(profile);
         let key = self.schedules.insert(ScheduleEntry {
             schedule,
             id,
@@ -367,6 +368,7 @@ impl Scheduler {
 
     fn end_schedule(&mut self, key: DefaultKey, decision: &mut Decision) {
         let Some(entry) = self.schedules.remove(key) else { return };
+        self.profiles.leave(entry.profile);
         if let Some(timer) = entry.timer {
             self.timers.cancel(timer);
         }

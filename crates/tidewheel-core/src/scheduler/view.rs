@@ -27,6 +27,9 @@ impl Scheduler {
         let result = self.run(key.0)?.result?;
         let Some(Work::Run(run)) = self.works.remove(key.0) else { return None };
         let run = *run;
+        for used in &run.profiles {
+            self.profiles.leave(used.profile);
+        }
         let errors = run.extras.into_iter();
         let errors = errors.filter_map(|(index, extra)| Some((index, extra.error?))).collect();
         Some(RunReport {

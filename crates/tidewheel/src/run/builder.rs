@@ -287,17 +287,20 @@ fn configure_tasks(
 ) -> Result<(), Rejection> {
     let graph = Arc::clone(&spec.graph);
     let mut profile_of = Vec::with_capacity(graph.len() as usize);
-    // Profiles have no hash, but they say everything about themselves.
-    let mut places: HashMap<String, usize> =
-        spec.profiles.iter().zip(0..).map(|(known, place)| (format!("{known:?}"), place)).collect();
+    let mut places: HashMap<Arc<Profile>, usize> = spec.profiles.iter().cloned().zip(0..).collect();
     for index in 0..graph.len() {
         let options = options(index, &graph.name(index));
         let said = options.said();
         let profile = said.apply(base);
-        let place = *places.entry(format!("{profile:?}")).or_insert_with(|| {
-            spec.profiles.push(Arc::new(profile));
-            spec.profiles.len() - 1
-        });
+        let place = match places.get(&profile) {
+            Some(&place) => place,
+            None => {
+                let profile = Arc::new(profile);
+                places.insert(Arc::clone(&profile), spec.profiles.len());
+                spec.profiles.push(profile);
+                spec.profiles.len() - 1
+            }
+        };
         let place = u16::try_from(place)
             .map_err(|_| invalid("a run takes at most 65536 different task options"))?;
         profile_of.push(place);
