@@ -12,6 +12,7 @@ use slotmap::DefaultKey;
 
 use crate::graph::Graph;
 use crate::id::{ProfileId, RunId};
+use crate::policy::OnSkip;
 use crate::ready::ReadySet;
 use crate::report::Counts;
 use crate::row::RunResult;
@@ -84,6 +85,8 @@ pub(crate) struct Run {
     pub added_successors: BTreeMap<u32, Vec<u32>>,
     /// What each rank stands for, to find the rank of added tasks.
     rank_keys: Vec<RankKey>,
+    /// No word for skips: all that succeeded, or had nothing to do, lets everything after it go on.
+    pub is_plain: bool,
     pub counts: Counts,
     /// Tasks that have not ended.
     pub unended: u32,
@@ -119,6 +122,8 @@ impl Run {
             added_index: BTreeMap::new(),
             added_successors: BTreeMap::new(),
             rank_keys: Vec::new(),
+            is_plain: spec.options.on_skip == OnSkip::Continue
+                && spec.profiles.iter().all(|profile| profile.on_skip.is_none()),
             counts: Counts::default(),
             unended: 0,
             active: 0,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::graph::Graph;
-use crate::policy::{BreakerSpec, OnError, Priority, Rate, Retry};
+use crate::policy::{BreakerSpec, OnError, OnSkip, Priority, Rate, Retry};
 
 /// The name of the queue everything is in until somebody names another.
 pub const DEFAULT_QUEUE: &str = "default";
@@ -31,6 +31,8 @@ pub struct Profile {
     pub on_error: Option<OnError>,
     /// The task's own word for the failure of what it needs.
     pub on_dependency_error: Option<OnError>,
+    /// The task's own word for being skipped by a condition, and for such a skip of what it needs.
+    pub on_skip: Option<OnSkip>,
     /// Runs whatever became of its dependencies and of the run (clean-up).
     pub always: bool,
     /// Never tried a second time, whatever the retries say; unknown when its attempt was lost.
@@ -50,6 +52,7 @@ impl Default for Profile {
             start_delay: Duration::ZERO,
             on_error: None,
             on_dependency_error: None,
+            on_skip: None,
             always: false,
             at_most_once: false,
             limits: Vec::new(),
@@ -98,6 +101,8 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// The word for failures where neither task has one.
     pub on_error: OnError,
+    /// The word for skips by a condition where neither task has one.
+    pub on_skip: OnSkip,
     /// What happens to running attempts when a failure stops the run.
     pub on_stop: OnStop,
     /// The order inside the run.
@@ -116,6 +121,7 @@ impl Default for RunOptions {
             slots: None,
             timeout: None,
             on_error: OnError::Skip,
+            on_skip: OnSkip::Continue,
             on_stop: OnStop::Finish,
             order: RunOrder::CriticalPath,
             keep_open: false,

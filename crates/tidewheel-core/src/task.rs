@@ -144,6 +144,8 @@ pub enum Reason {
     DependencyFailed(u32),
     /// The task with this index, which it needs, did not run.
     DependencySkipped(u32),
+    /// The task with this index, which it needs, was skipped by a condition, and so is this one.
+    DependencyDeclined(u32),
     /// The failure of the task with this index stopped the run.
     RunStopped(u32),
     /// Somebody asked for it.
@@ -168,7 +170,7 @@ pub enum Reason {
     Quarantined,
     /// Its only attempt was lost and may have taken effect.
     Ambiguous,
-    /// Its attempt found that there is nothing to do. Tasks that need it go on.
+    /// Its attempt found that there is nothing to do: its condition does not hold.
     Condition,
     /// Its attempt found that it is not time yet; the task will run again.
     Postponed,
@@ -187,6 +189,7 @@ impl Reason {
             Self::RunTimeout => "run-timeout",
             Self::DependencyFailed(_) => "dependency-failed",
             Self::DependencySkipped(_) => "dependency-skipped",
+            Self::DependencyDeclined(_) => "dependency-declined",
             Self::RunStopped(_) => "run-stopped",
             Self::Requested => "requested",
             Self::Removed => "removed",
@@ -210,9 +213,18 @@ impl Reason {
         match self {
             Self::DependencyFailed(index)
             | Self::DependencySkipped(index)
+            | Self::DependencyDeclined(index)
             | Self::RunStopped(index) => Some(index),
             _ => None,
         }
+    }
+
+    /// Whether a task that was skipped for it declined: by a condition, its own or that of a task it
+    /// needs, and not because something failed. Only such skips have words (see
+    /// [`crate::policy::skip`]).
+    #[must_use]
+    pub const fn is_declined(self) -> bool {
+        matches!(self, Self::Condition | Self::DependencyDeclined(_))
     }
 
     /// Whether the attempt that led to it says how long such work takes, and how it fares.
@@ -274,13 +286,15 @@ impl Task {
         }
     }
 
-    /// Whether it has ended in a way that lets every task go on that needs it.
+    /// Whether it was skipped by a condition.
+    pub fn is_declined(&self) -> bool {
+        self.state == TaskState::Skipped && self.reason.is_declined()
+    }
+
+    /// Whether it has ended in a way that lets every task go on that needs it, unless a word for
+    /// skips says otherwise.
     pub fn is_met(&self) -> bool {
-        match self.state {
-            TaskState::Succeeded => true,
-            TaskState::Skipped => self.reason == Reason::Condition,
-            _ => false,
-        }
+        self.state == TaskState::Succeeded || self.is_declined()
     }
 }
 

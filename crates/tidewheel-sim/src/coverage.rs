@@ -122,6 +122,7 @@ pub const REQUIRED: &[&str] = &[
     "reason: quarantined",
     "reason: ambiguous",
     "reason: condition",
+    "reason: dependency-declined",
     "reason: postponed",
     "task: new -> delayed",
     "task: new -> running",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::id::{AttemptId, RunId, TaskId};
-use tidewheel_core::policy::OnError;
+use tidewheel_core::policy::{OnError, OnSkip};
 use tidewheel_core::row::TaskRow;
 use tidewheel_core::spec::{DEFAULT_QUEUE, Profile, QueueSpec};
 use tidewheel_core::task::{Reason, TaskState};
@@ -136,11 +136,21 @@ pub fn dependencies(run: &KeptRun, index: u32) -> Vec<u32> {
     dependencies
 }
 
-/// Whether what needs a task goes on whatever the words say.
+/// Whether a task was skipped by a condition, its own or that of what it needs.
 #[must_use]
-pub fn is_met(row: &TaskRow) -> bool {
-    row.state == TaskState::Succeeded
-        || row.state == TaskState::Skipped && row.reason == Reason::Condition
+pub fn is_declined(row: &TaskRow) -> bool {
+    row.state == TaskState::Skipped
+        && matches!(row.reason, Reason::Condition | Reason::DependencyDeclined(_))
+}
+
+/// Whether a dependent goes on after a task that was skipped by a condition, by the book.
+#[must_use]
+pub fn goes_on_after_skip(skipped: &Profile, dependent: &Profile, default: OnSkip) -> bool {
+    let word = match (dependent.on_skip, skipped.on_skip) {
+        (Some(word), _) | (None, Some(word)) => word,
+        (None, None) => default,
+    };
+    word == OnSkip::Continue
 }
 
 /// The word between a failed task and one that waits for it, by the book.
@@ -260,11 +270,18 @@ fn check_dependencies(
         };
         let state = row.state;
         let released = promises.released.contains(&TaskId { run: id.run, index });
-        if is_met(row) || treatment.profile.always || released {
+        if state == TaskState::Succeeded || treatment.profile.always || released {
             continue;
         }
         let failed = matches!(state, TaskState::Failed | TaskState::Unknown);
         let Some(profile) = profile_in(run, index) else { continue };
+        if is_declined(row) {
+            let default = run.row.spec.options.on_skip;
+            if !goes_on_after_skip(&profile, &treatment.profile, default) {
+                broken("not after a skip", format!("task {index} is {state}"));
+            }
+            continue;
+        }
         let default = run.row.spec.options.on_error;
         let word = word_between(&profile, &treatment.profile, default);
         if !failed || word != OnError::Continue {

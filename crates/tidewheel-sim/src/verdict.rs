@@ -13,7 +13,9 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
 
 use crate::client::Asked;
-use crate::ledger::{Promises, dependencies, is_met, profile_in, word_between};
+use crate::ledger::{
+    Promises, dependencies, goes_on_after_skip, is_declined, profile_in, word_between,
+};
 use crate::store::{KeptRun, Rows};
 use crate::world::World;
 
@@ -257,8 +259,24 @@ fn judge_task(
         Reason::DependencySkipped(cause) => {
             // A removed task may be left to finish after its dependents heard of the removal.
             let id = TaskId { run: run.row.id, index: cause };
-            if run.tasks.get(&cause).is_some_and(is_met) && !promises.removed.contains(&id) {
+            let held_up = |row: &TaskRow| row.state != TaskState::Succeeded && !is_declined(row);
+            if !run.tasks.get(&cause).is_some_and(held_up) && !promises.removed.contains(&id) {
                 return Some(format!("task {cause} held up nobody"));
+            }
+            (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
+        }
+        Reason::DependencyDeclined(cause) => {
+            let of = profile_in(run, cause)?;
+            let default = run.row.spec.options.on_skip;
+            if !run.tasks.get(&cause).is_some_and(is_declined) {
+                return Some(format!("task {cause} was not skipped by a condition"));
+            }
+            if goes_on_after_skip(&of, profile, default) || profile.always {
+                return Some(format!("the word about task {cause} is continue"));
+            }
+            let fails = |index: &u32| fails_dependent(run, *index, profile, promises);
+            if let Some(index) = dependencies(run, index).iter().find(|index| fails(index)) {
+                return Some(format!("task {index} counts for more"));
             }
             (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
         }
@@ -268,6 +286,23 @@ fn judge_task(
             (!right).then(|| format!("task {cause} is {failed:?}"))
         }
         _ => None,
+    }
+}
+
+/// Whether a task ended so that a dependent is skipped as after a failure.
+fn fails_dependent(run: &KeptRun, index: u32, dependent: &Profile, promises: &Promises) -> bool {
+    let Some((row, profile)) = run.tasks.get(&index).zip(profile_in(run, index)) else {
+        return false;
+    };
+    let default = run.row.spec.options.on_error;
+    match row.state {
+        _ if row.released || promises.removed.contains(&row.id) => false,
+        TaskState::Failed | TaskState::Unknown => {
+            word_between(&profile, dependent, default) != OnError::Continue
+        }
+        TaskState::Skipped => !is_declined(row),
+        TaskState::Cancelled => true,
+        _ => false,
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidewheel_core::calendar::{Cron, Zone};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::policy::{
-    Backoff, BreakerSpec, Factor, Jitter, OnError, Priority, Rate, Retry, Shape,
+    Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, Retry, Shape,
 };
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
@@ -127,6 +127,9 @@ pub fn profile(random: &mut Random) -> Profile {
     if random.percent(10) {
         profile.on_dependency_error = Some(word(random));
     }
+    if random.percent(15) {
+        profile.on_skip = Some(*random.pick(&[OnSkip::Skip, OnSkip::Continue]));
+    }
     profile.always = random.percent(6);
     profile.at_most_once = random.percent(8);
     for name in UNIT_LIMITS {
@@ -182,6 +185,7 @@ pub fn run(random: &mut Random) -> RunSpec {
         slots: random.percent(60).then(|| random.between(1, 4) as u32),
         timeout: random.percent(8).then(|| random.millis(5_000, 120_000)),
         on_error: *random.pick(&[OnError::Skip, OnError::Skip, OnError::Fail, OnError::Continue]),
+        on_skip: *random.pick(&[OnSkip::Continue, OnSkip::Skip]),
         on_stop: if random.percent(70) {
             OnStop::Finish
         } else {

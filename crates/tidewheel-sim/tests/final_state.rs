@@ -9,7 +9,7 @@ use common::{Bare, failed, starts};
 use tidewheel_core::decision::{Outputs, Start};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::input::{Command, Input, Outcome};
-use tidewheel_core::policy::OnError;
+use tidewheel_core::policy::{OnError, OnSkip};
 use tidewheel_core::row::RunResult;
 use tidewheel_core::spec::{Config, Profile, RunOptions, RunOrder, RunSpec, TaskSpec};
 use tidewheel_core::task::TaskState;
@@ -22,11 +22,14 @@ const GRAPHS: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
 #[derive(Debug)]
 struct Model {
     needs: Vec<Vec<usize>>,
-    /// Tasks that had nothing to do.
+    /// Tasks that had nothing to do, or followed one that had not.
     idle: Vec<bool>,
     /// Own word on failure, own word on the failure of what it needs, clean-up.
     words: Vec<(Option<OnError>, Option<OnError>, bool)>,
+    /// Own word on skips by a condition.
+    skip_words: Vec<Option<OnSkip>>,
     default: OnError,
+    skip_default: OnSkip,
     states: Vec<TaskState>,
     stopped: bool,
     failed: bool,
@@ -54,11 +57,21 @@ impl Model {
             && self.needs[task].iter().all(|&need| self.states[need].is_terminal())
     }
 
+    /// Whether a task that has all it needs follows one that was skipped by a condition.
+    fn declines(&self, task: usize) -> bool {
+        let said = |need: usize| self.skip_words[task].or(self.skip_words[need]);
+        let follows = |&need: &usize| {
+            self.idle[need] && said(need).unwrap_or(self.skip_default) == OnSkip::Skip
+        };
+        !self.words[task].2 && self.may_start(task) && self.needs[task].iter().any(follows)
+    }
+
     /// Puts a new task before others. What it needs may have ended.
     fn add(&mut self, task: &Added) {
         let new = self.needs.len();
         self.needs.push(task.after.clone());
         self.words.push((task.word, None, false));
+        self.skip_words.push(task.skip_word);
         self.states.push(TaskState::Blocked);
         self.idle.push(false);
         for &before in &task.before {
@@ -105,10 +118,16 @@ impl Model {
 
     /// Whoever will never start is skipped, until nothing changes any more.
     fn skip_lost(&mut self) {
-        while let Some(lost) = (0..self.states.len())
-            .find(|&task| self.states[task] == TaskState::Blocked && self.is_lost(task))
-        {
-            self.states[lost] = TaskState::Skipped;
+        let open = |model: &Self, task: &usize| model.states[*task] == TaskState::Blocked;
+        loop {
+            let tasks = 0..self.states.len();
+            let mut waiting = tasks.filter(|task| open(self, task));
+            let lost = waiting.clone().find(|&task| self.is_lost(task));
+            let Some(task) = lost.or_else(|| waiting.find(|&task| self.declines(task))) else {
+                return;
+            };
+            self.states[task] = TaskState::Skipped;
+            self.idle[task] = lost.is_none();
         }
     }
 }
@@ -136,6 +155,7 @@ struct Added {
     after: Vec<usize>,
     before: Vec<usize>,
     word: Option<OnError>,
+    skip_word: Option<OnSkip>,
 }
 
 #[test]
@@ -157,6 +177,10 @@ fn word(random: &mut Random) -> Option<OnError> {
     *random.pick(&[None, None, Some(OnError::Continue), Some(OnError::Skip), Some(OnError::Fail)])
 }
 
+fn skip_word(random: &mut Random) -> Option<OnSkip> {
+    *random.pick(&[None, None, Some(OnSkip::Continue), Some(OnSkip::Skip)])
+}
+
 fn some_task(random: &mut Random, model: &Model) -> Added {
     let count = model.states.len() as u64;
     let some = |random: &mut Random| -> Vec<usize> {
@@ -167,7 +191,7 @@ fn some_task(random: &mut Random, model: &Model) -> Added {
     if random.percent(80) {
         before.retain(|&task| model.waits(task));
     }
-    Added { after, before, word: word(random) }
+    Added { after, before, word: word(random), skip_word: skip_word(random) }
 }
 
 /// Adds a task, if by the model that makes sense; if it does not, it must be refused.
@@ -189,7 +213,11 @@ fn add(
         name: format!("added {}", model.states.len()).into(),
         after: indices(&task.after),
         before: indices(&task.before),
-        profile: Arc::new(Profile { on_error: task.word, ..Profile::default() }),
+        profile: Arc::new(Profile {
+            on_error: task.word,
+            on_skip: task.skip_word,
+            ..Profile::default()
+        }),
         estimate: None,
         key: None,
         deadline: None,
@@ -228,6 +256,8 @@ fn play(seed: u64, added: &mut (u64, u64)) -> Vec<TaskState> {
     }
     let words: Vec<_> =
         (0..count).map(|_| (word(&mut random), word(&mut random), random.percent(10))).collect();
+    let skip_words: Vec<_> = (0..count).map(|_| skip_word(&mut random)).collect();
+    let skip_default = *random.pick(&[OnSkip::Continue, OnSkip::Skip]);
     let default = *random.pick(&[OnError::Continue, OnError::Skip, OnError::Skip, OnError::Fail]);
     let chance = *random.pick(&[5, 20, 50]);
     let mut fates: Vec<Fate> = (0..count).map(|_| Fate::of(&mut random, chance)).collect();
@@ -235,6 +265,7 @@ fn play(seed: u64, added: &mut (u64, u64)) -> Vec<TaskState> {
     let graph = Arc::new(Graph::numbered(count as u32, edges).expect("edges point forward"));
     let options = RunOptions {
         on_error: default,
+        on_skip: skip_default,
         slots: random.percent(50).then(|| random.between(1, 3) as u32),
         order: *random.pick(&[RunOrder::CriticalPath, RunOrder::Fifo]),
         ..RunOptions::default()
@@ -242,14 +273,26 @@ fn play(seed: u64, added: &mut (u64, u64)) -> Vec<TaskState> {
     let mut spec = RunSpec::new(graph, options, Profile::default());
     spec.profiles = words
         .iter()
-        .map(|&(on_error, on_dependency_error, always)| {
-            Arc::new(Profile { on_error, on_dependency_error, always, ..Profile::default() })
+        .zip(&skip_words)
+        .map(|(&(on_error, on_dependency_error, always), &on_skip)| {
+            let words = Profile { on_error, on_dependency_error, on_skip, ..Profile::default() };
+            Arc::new(Profile { always, ..words })
         })
         .collect();
     spec.profile_of = (0..count as u16).collect();
     let states = vec![TaskState::Blocked; count];
     let idle = vec![false; count];
-    let mut model = Model { needs, idle, words, default, states, stopped: false, failed: false };
+    let mut model = Model {
+        needs,
+        idle,
+        words,
+        skip_words,
+        default,
+        skip_default,
+        states,
+        stopped: false,
+        failed: false,
+    };
 
     let mut bare = Bare::new(Config::default());
     let mut outputs = bare.ask(Command::SubmitRun { id: RunId(1), spec: Arc::new(spec) });

@@ -1,4 +1,4 @@
-//! Every row of the published table of failure policies, played on the scheduler.
+//! Every row of the published tables of failures and skips, played on the scheduler.
 
 mod common;
 
@@ -7,11 +7,12 @@ use std::sync::Arc;
 use common::{Bare, starts};
 use tidewheel_core::decision::Outputs;
 use tidewheel_core::graph::Graph;
-use tidewheel_core::input::Command;
+use tidewheel_core::input::{Command, Outcome};
 use tidewheel_core::policy::failure::{Fate, Row, truth_table};
+use tidewheel_core::policy::skip;
 use tidewheel_core::row::RunResult;
 use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec};
-use tidewheel_core::task::TaskState;
+use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::{RunId, TaskKey};
 
 /// The tasks: a fails, b waits for it; x runs meanwhile, y waits for x.
@@ -74,4 +75,29 @@ fn play(row: Row, apart: bool) {
     let report = bare.scheduler.take_report(run).expect("the run has ended");
     let succeeded = report.result == RunResult::Succeeded;
     assert_eq!(succeeded, row.run_succeeds, "{row:?}: {:?}", report.result);
+}
+
+/// A is skipped by its condition, b waits for it, and c for b.
+#[test]
+fn the_scheduler_does_what_each_row_of_skips_says() {
+    for row in skip::truth_table() {
+        let graph = Graph::numbered(3, [(0, 1), (1, 2)]).expect("there is no cycle");
+        let options = RunOptions { on_skip: row.run_default, ..RunOptions::default() };
+        let mut spec = RunSpec::new(Arc::new(graph), options, Profile::default());
+        let says = |on_skip| Arc::new(Profile { on_skip, ..Profile::default() });
+        // Whatever c hears, it says the same of itself: a word is heard as far down as skips go.
+        let last = says(Some(skip::OnSkip::Continue));
+        spec.profiles = vec![says(row.skipped_own), says(row.dependent_own), last];
+        spec.profile_of = vec![0, 1, 2];
+        let mut bare = Bare::new(Config::default());
+        let outputs = bare.ask(Command::SubmitRun { id: RunId(1), spec: Arc::new(spec) });
+        let a = starts(&outputs).next().expect("a starts");
+        let outputs = bare.end_with(a, Outcome::Skipped);
+        let next = starts(&outputs).next().expect("b or c starts");
+        assert_eq!(next.id.index, if row.runs { 1 } else { 2 }, "{row:?}");
+        if !row.runs {
+            let b = bare.scheduler.task(TaskKey { run: a.task.run, index: 1 }).expect("it is live");
+            assert_eq!((b.state, b.reason), (TaskState::Skipped, Reason::DependencyDeclined(0)));
+        }
+    }
 }

@@ -61,7 +61,7 @@ mod wheel;
 
 /// The rules themselves, for those who want to say beforehand what will follow.
 pub mod policy {
-    pub use tidewheel_core::policy::{OnError, failure};
+    pub use tidewheel_core::policy::{OnError, OnSkip, failure, skip};
 }
 
 /// The engine that a simulator drives in place of a wheel.
@@ -93,7 +93,8 @@ pub use tidewheel_core::histogram::Histogram;
 pub use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId};
 pub use tidewheel_core::input::{Dependents, Failure, Outcome, Rejection};
 pub use tidewheel_core::policy::{
-    Backoff, BreakerSpec, Factor, Jitter, OnError, Priority, Rate, RateError, Retry, RetryOn, Shape,
+    Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, RateError, Retry,
+    RetryOn, Shape,
 };
 pub use tidewheel_core::report::Counts;
 pub use tidewheel_core::row::RunResult;

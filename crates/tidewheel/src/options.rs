@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_core::policy::{OnError, Priority, Retry};
+use tidewheel_core::policy::{OnError, OnSkip, Priority, Retry};
 use tidewheel_core::spec::{Attachment, OnceKey, Profile};
 
 /// The methods every builder has that holds what was [`Said`], at the given path in `self`.
@@ -135,6 +135,12 @@ macro_rules! graph_option_methods {
             self
         }
 
+        /// The task's own word for being skipped by a condition, and for such a skip of what it needs.
+        pub fn on_skip(mut self, word: tidewheel_core::policy::OnSkip) -> Self {
+            self.$($options).+.set_on_skip(word);
+            self
+        }
+
         /// Runs the task whatever became of its dependencies and of the run (clean-up).
         pub fn always(mut self) -> Self {
             self.$($options).+.set_always();
@@ -198,6 +204,7 @@ pub(crate) struct Said {
     start_delay: Option<Duration>,
     on_error: Option<OnError>,
     on_dependency_error: Option<OnError>,
+    on_skip: Option<OnSkip>,
     always: bool,
     at_most_once: bool,
     limits: Vec<(Arc<str>, u32)>,
@@ -222,6 +229,7 @@ impl Said {
         profile.start_delay = self.start_delay.unwrap_or(profile.start_delay);
         profile.on_error = self.on_error.or(profile.on_error);
         profile.on_dependency_error = self.on_dependency_error.or(profile.on_dependency_error);
+        profile.on_skip = self.on_skip.or(profile.on_skip);
         profile.always |= self.always;
         profile.at_most_once |= self.at_most_once;
         for (limit, units) in &self.limits {
@@ -279,6 +287,10 @@ impl Said {
 
     pub(crate) fn set_on_dependency_error(&mut self, word: OnError) {
         self.on_dependency_error = Some(word);
+    }
+
+    pub(crate) fn set_on_skip(&mut self, word: OnSkip) {
+        self.on_skip = Some(word);
     }
 
     pub(crate) fn set_always(&mut self) {

@@ -40,6 +40,9 @@ pub(crate) fn words_of(reason: Reason, cause: impl Fn(u32) -> String) -> Option<
         Reason::Error => "failed".to_owned(),
         Reason::DependencyFailed(index) => format!("`{}` failed", cause(index)),
         Reason::DependencySkipped(index) => format!("`{}` was skipped", cause(index)),
+        Reason::DependencyDeclined(index) => {
+            format!("`{}` was skipped by its condition", cause(index))
+        }
         Reason::RunStopped(index) => format!("the run was stopped by `{}`", cause(index)),
         Reason::AttemptTimeout => "timed out".to_owned(),
         Reason::TaskTimeout => "out of time".to_owned(),

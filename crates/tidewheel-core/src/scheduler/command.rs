@@ -371,6 +371,7 @@ impl Scheduler {
             Some(local) => local as u32,
             None => self.add_profile(&mut run, profile, ranks),
         };
+        run.is_plain &= spec.profile.on_skip.is_none();
         let index = run.tasks.len() as u32;
         let mut task = Task::new(ProfileId(local), spec.profile.priority.value());
         let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));

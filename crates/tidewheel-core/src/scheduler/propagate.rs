@@ -5,12 +5,12 @@
 use super::state::Scheduler;
 use crate::decision::{Action, Decision, Fact};
 use crate::id::{RunKey, TaskId, TaskKey};
-use crate::policy::failure;
-use crate::policy::{ErrorWords, OnError, Priority};
+use crate::policy::{ErrorWords, OnError, OnSkip, Priority};
+use crate::policy::{failure, skip};
 use crate::row::{Change, RunChange, RunResult};
 use crate::run::Work;
 use crate::spec::{OnStop, Profile};
-use crate::task::{Reason, TaskState};
+use crate::task::{Reason, Task, TaskState};
 use crate::time::Now;
 
 /// What an ended task means for one that waits for it.
@@ -20,6 +20,8 @@ enum Consequence {
     Release,
     /// It will not run.
     Skip(Reason),
+    /// It will not run unless something else it needs fails, which would count for more.
+    Decline,
 }
 
 impl Scheduler {
@@ -85,7 +87,7 @@ impl Scheduler {
     fn tell_dependents(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(run) = self.run(key.run.0) else { return };
         let task = &run.tasks[key.index as usize];
-        if task.is_met() && run.added_successors.is_empty() {
+        if run.is_plain && task.is_met() && run.added_successors.is_empty() {
             self.release_successors(key, now, decision);
             return;
         }
@@ -131,20 +133,28 @@ impl Scheduler {
         match self.consequence(ended, dependent) {
             Consequence::Release => self.release(dependent, now, decision),
             Consequence::Skip(reason) => self.skip(dependent, reason, now, decision),
+            Consequence::Decline => {
+                self.mark_declined(dependent, Reason::DependencyDeclined(ended.index));
+                self.release(dependent, now, decision);
+            }
         }
     }
 
     fn consequence(&self, ended: TaskKey, dependent: TaskKey) -> Consequence {
         let Work::Run(run) = self.work(ended) else { return Consequence::Release };
         let task = &run.tasks[ended.index as usize];
-        if task.is_met() || task.released {
-            return Consequence::Release;
-        }
         let profile = self.profile_spec(dependent);
-        if profile.always {
+        if task.state == TaskState::Succeeded || task.released || profile.always {
             return Consequence::Release;
         }
         match task.state {
+            TaskState::Skipped if task.reason.is_declined() => {
+                let own = self.profile_spec(ended).on_skip;
+                match skip::word(profile.on_skip, own, run.spec.options.on_skip) {
+                    OnSkip::Continue => Consequence::Release,
+                    OnSkip::Skip => Consequence::Decline,
+                }
+            }
             TaskState::Failed | TaskState::Unknown => {
                 let word = failure::word(
                     words(profile).as_dependent(),
@@ -162,12 +172,28 @@ impl Scheduler {
         }
     }
 
-    /// One dependency less; with the last one gone the task becomes ready.
+    /// One dependency less; with the last one gone the task becomes ready, or declines.
     pub(super) fn release(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
-        if self.one_dependency_less(key) == 0
-            && self.member(key).is_some_and(|task| task.state == TaskState::Blocked)
-        {
+        if self.one_dependency_less(key) > 0 {
+            return;
+        }
+        let Some(task) = self.member(key).filter(|task| task.state == TaskState::Blocked) else {
+            return;
+        };
+        let reason = task.reason;
+        if reason.is_declined() {
+            self.transition(key, TaskState::Skipped, reason, now, decision);
+        } else {
             self.become_ready(key, now, decision);
+        }
+    }
+
+    /// Notes with a task that waits that it will decline. It does so when all it needs has ended: if
+    /// something of that fails, the task is skipped because of it, whichever came first.
+    fn mark_declined(&mut self, key: TaskKey, reason: Reason) {
+        let task = self.work_mut(key).task_mut(key.index);
+        if task.state == TaskState::Blocked && !task.reason.is_declined() {
+            task.reason = reason;
         }
     }
 
@@ -186,6 +212,26 @@ impl Scheduler {
             self.transit(key, TaskState::Ready, Reason::Ordinary, now, decision);
         } else {
             self.delay(key, Reason::Ordinary, now.monotonic.after(delay), now, decision);
+        }
+    }
+
+    /// After a restore: notes again which of the tasks that wait will decline.
+    pub(super) fn mark_all_declined(&mut self, run: RunKey) {
+        if self.run(run.0).is_none_or(|run| run.is_plain) {
+            return;
+        }
+        for ended in self.task_keys(run.0) {
+            if !self.member(ended).is_some_and(Task::is_declined) {
+                continue;
+            }
+            let successors: Vec<u32> =
+                self.run(run.0).map_or_else(Vec::new, |run| run.successors(ended.index).collect());
+            for index in successors {
+                let dependent = TaskKey { run, index };
+                if self.consequence(ended, dependent) == Consequence::Decline {
+                    self.mark_declined(dependent, Reason::DependencyDeclined(ended.index));
+                }
+            }
         }
     }
 

@@ -158,6 +158,7 @@ impl Scheduler {
             self.restore_task(key, row, now, running)?;
         }
         self.recount(key);
+        self.mark_all_declined(key);
         Ok(key)
     }
 

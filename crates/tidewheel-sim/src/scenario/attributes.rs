@@ -63,6 +63,7 @@ impl TaskText {
             "on-dependency-error" => {
                 profile.on_dependency_error = Some(words.word("a word")?.parse()?);
             }
+            "on-skip" => profile.on_skip = Some(words.word("a word")?.parse()?),
             "always" => profile.always = true,
             "at-most-once" => profile.at_most_once = true,
             "limit" => {
@@ -179,6 +180,7 @@ impl RunText {
             "slots" => options.slots = Some(words.number()?),
             "timeout" => options.timeout = Some(words.duration()?),
             "on-error" => options.on_error = words.word("a word")?.parse()?,
+            "on-skip" => options.on_skip = words.word("a word")?.parse()?,
             "on-stop" => {
                 options.on_stop = if words.accept("cancel") {
                     OnStop::Cancel { grace: words.duration()? }

@@ -13,7 +13,7 @@ use tidewheel_core::decision::Start;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Rejection, Reply};
-use tidewheel_core::policy::OnError;
+use tidewheel_core::policy::{OnError, OnSkip};
 use tidewheel_core::report::{self, Counts};
 use tidewheel_core::spec::{OnStop, Profile, RunOptions, RunOrder, RunSpec};
 
@@ -122,6 +122,13 @@ impl<F> RunBuilder<F> {
     /// What a failure means for the tasks that need the failed one, and for the run.
     pub fn on_error(mut self, word: OnError) -> Self {
         self.run.on_error = word;
+        self
+    }
+
+    /// What a skip by a condition means for the tasks that need the skipped one, where neither has a
+    /// word of its own. Unless said, they run all the same.
+    pub fn on_skip(mut self, word: OnSkip) -> Self {
+        self.run.on_skip = word;
         self
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidewheel_core::policy::{Backoff, Factor, Jitter, OnError, Priority, Retry, RetryOn, Shape};
+use tidewheel_core::policy::{
+    Backoff, Factor, Jitter, OnError, OnSkip, Priority, Retry, RetryOn, Shape,
+};
 use tidewheel_core::spec::Profile;
 
 use super::CodecError;
@@ -28,6 +30,8 @@ pub(crate) struct ProfileRecord {
     on_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_dependency_error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_skip: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
     always: bool,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -47,6 +51,7 @@ impl ProfileRecord {
             start_delay: profile.start_delay,
             on_error: profile.on_error.map(|word| word.to_string()),
             on_dependency_error: profile.on_dependency_error.map(|word| word.to_string()),
+            on_skip: profile.on_skip.map(|word| word.to_string()),
             always: profile.always,
             at_most_once: profile.at_most_once,
             limits: profile.limits.clone(),
@@ -67,6 +72,7 @@ impl ProfileRecord {
                 .as_deref()
                 .map(on_error_of)
                 .transpose()?,
+            on_skip: self.on_skip.as_deref().map(on_skip_of).transpose()?,
             always: self.always,
             at_most_once: self.at_most_once,
             limits: self.limits,
@@ -156,6 +162,11 @@ impl RetryRecord {
             on: RetryOn { failed, failed_for_good, timed_out },
         }
     }
+}
+
+/// The word for a skip.
+pub(super) fn on_skip_of(word: &str) -> Result<OnSkip, CodecError> {
+    word.parse().map_err(|_| CodecError::value("a word for skips", word))
 }
 
 /// The word for a failure.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tidewheel_core::policy::OnSkip;
 use tidewheel_core::spec::{Attachment, OnStop, OnceKey, RunOptions, RunOrder, RunSpec, TaskSpec};
 
 use super::CodecError;
 use super::graph::GraphRecord;
-use super::profile::{ProfileRecord, is_false, on_error_of};
+use super::profile::{ProfileRecord, is_false, on_error_of, on_skip_of};
 
 /// A [`RunSpec`], without its payload.
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,6 +74,8 @@ struct OptionsRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Duration>,
     on_error: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_skip: Option<String>,
     /// The grace with which running attempts are told to stop; none: they finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stop_grace: Option<Duration>,
@@ -100,6 +103,7 @@ impl OptionsRecord {
             slots: options.slots,
             timeout: options.timeout,
             on_error: options.on_error.to_string(),
+            on_skip: (options.on_skip != OnSkip::default()).then(|| options.on_skip.to_string()),
             stop_grace: match options.on_stop {
                 OnStop::Finish => None,
                 OnStop::Cancel { grace } => Some(grace),
@@ -122,6 +126,7 @@ impl OptionsRecord {
             slots: self.slots,
             timeout: self.timeout,
             on_error: on_error_of(&self.on_error)?,
+            on_skip: self.on_skip.as_deref().map(on_skip_of).transpose()?.unwrap_or_default(),
             on_stop: match self.stop_grace {
                 None => OnStop::Finish,
                 Some(grace) => OnStop::Cancel { grace },

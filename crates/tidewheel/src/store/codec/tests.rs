@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidewheel_core::calendar::{ClockChanges, Cron, Fold, Gap, Zone};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::policy::{
-    Backoff, BreakerSpec, Factor, Jitter, OnError, Priority, Rate, Retry, RetryOn, Shape,
+    Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, Retry, RetryOn, Shape,
 };
 use tidewheel_core::schedule::{
     Anchor, EndReason, FiredRanges, Misfire, Overlap, Pending, ScheduleSpec, ScheduleState,
@@ -70,6 +70,7 @@ fn profile(retry: Retry) -> Profile {
         start_delay: ODD,
         on_error: Some(OnError::Continue),
         on_dependency_error: Some(OnError::Fail),
+        on_skip: Some(OnSkip::Skip),
         always: true,
         at_most_once: true,
         limits: vec![(Arc::from("ünits"), u32::MAX), (Arc::from(""), 0)],
@@ -131,6 +132,7 @@ fn runs() {
             slots: Some(u32::MAX),
             timeout: Some(ODD),
             on_error: OnError::Fail,
+            on_skip: OnSkip::Skip,
             on_stop: OnStop::Cancel { grace: Duration::MAX },
             order: RunOrder::LatestFinish,
             keep_open: true,
@@ -308,6 +310,7 @@ fn words_find_their_way_home() {
         Reason::Quarantined,
         Reason::Ambiguous,
         Reason::Condition,
+        Reason::DependencyDeclined(7),
         Reason::Postponed,
     ];
     for reason in reasons {

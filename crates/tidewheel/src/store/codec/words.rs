@@ -25,6 +25,7 @@ pub(crate) fn reason_of(word: &str, cause: Option<u32>) -> Result<Reason, CodecE
         Reason::RunTimeout,
         Reason::DependencyFailed(cause),
         Reason::DependencySkipped(cause),
+        Reason::DependencyDeclined(cause),
         Reason::RunStopped(cause),
         Reason::Requested,
         Reason::Removed,
