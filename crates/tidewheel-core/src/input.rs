@@ -116,6 +116,14 @@ pub enum Command {
         /// Priority of its firings.
         priority: Priority,
     },
+    /// Change a schedule: other policies, perhaps another trigger, whose instants count from now on.
+    /// What was decided stays so.
+    UpdateSchedule {
+        /// The schedule.
+        schedule: ScheduleKey,
+        /// Trigger and policies as they shall be.
+        spec: Box<ScheduleSpec>,
+    },
     /// Remove a schedule; what runs is finished.
     CancelSchedule(ScheduleKey),
     /// Let no instant of a schedule fire.

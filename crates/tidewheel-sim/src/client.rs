@@ -24,6 +24,8 @@ pub enum Asked {
     Work(RunId),
     /// Accept a schedule.
     Schedule(ScheduleId),
+    /// Change a schedule.
+    Update(ScheduleId),
     /// Start nothing.
     Pause,
     /// Go on.
@@ -287,8 +289,12 @@ impl World {
             return None;
         }
         let (key, id) = *self.random.pick(&schedules);
-        let command = match self.random.below(5) {
+        let command = match self.random.below(6) {
             0 => Command::CancelSchedule(key),
+            5 => {
+                let spec = Box::new(workload::schedule(&mut self.random, self.now.wall));
+                return Some((Command::UpdateSchedule { schedule: key, spec }, Asked::Update(id)));
+            }
             1..=2 => {
                 self.schedules.insert(id, true);
                 Command::PauseSchedule(key)
@@ -369,6 +375,9 @@ impl World {
                 self.promises.resume_all();
                 self.promises.stopped = false;
             }
+            Asked::Update(id) => {
+                self.updated.insert(*id);
+            }
             _ => {}
         }
     }
@@ -418,6 +427,7 @@ impl World {
                 self.promises.run_slots.insert(id, slots);
             }
             Asked::AddBefore => self.coverage.hit("added: before others"),
+            Asked::Update(_) => self.coverage.hit("schedule: changed"),
             Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Other => {}
         }
     }

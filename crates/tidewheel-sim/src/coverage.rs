@@ -170,6 +170,8 @@ pub const REQUIRED: &[&str] = &[
     "schedule: fired in a clock-change gap",
     "schedule: custom trigger asked",
     "schedule: ended",
+    "schedule: changed",
+    "schedule: another trigger",
     "run: succeeded",
     "run: failed",
     "run: cancelled",

@@ -113,6 +113,10 @@ pub struct Rows {
     recent: Vec<Change>,
     /// Change sets offered again after they had been stored.
     pub repeated: u64,
+    /// Since when the newest trigger of a schedule counts, and what its old one had queued.
+    changed: BTreeMap<ScheduleId, (Timestamp, Vec<Timestamp>)>,
+    /// Firings of a trigger for instants before it was the schedule's.
+    pub early: Vec<String>,
 }
 
 /// A handle on the rows; clones share them.
@@ -262,7 +266,11 @@ impl Rows {
                 }
             }
             Change::ScheduleStored(row) => {
-                self.schedules.insert(row.id, (row.clone(), false));
+                let before = self.schedules.insert(row.id, (row.clone(), false));
+                if before.is_some_and(|(before, _)| before.spec.trigger != row.spec.trigger) {
+                    let queued = row.state.queue.iter().map(|pending| pending.nominal).collect();
+                    self.changed.insert(row.id, (row.state.seen_label, queued));
+                }
             }
             Change::ScheduleEnded(id) => {
                 if let Some((_, ended)) = self.schedules.get_mut(id) {
@@ -338,6 +346,13 @@ impl Rows {
 
     fn store_firing(&mut self, row: &FiringRow) {
         let fired = row.fate.is_ok();
+        if let Some((since, queued)) = self.changed.get(&row.schedule)
+            && fired
+            && row.nominal < *since
+            && !queued.contains(&row.nominal)
+        {
+            self.early.push(format!("{} of {} was before {since}", row.nominal, row.schedule));
+        }
         let twice = self.firings.iter().any(|other| {
             other.schedule == row.schedule
                 && other.nominal == row.nominal
@@ -381,6 +396,12 @@ impl Rows {
                 .collect(),
             names: self.names.clone(),
         }
+    }
+
+    /// How many schedules have another trigger than they had.
+    #[must_use]
+    pub fn changes_of_triggers(&self) -> u64 {
+        self.changed.len() as u64
     }
 
     /// The fate of each instant of a schedule that one row stands for.

@@ -67,6 +67,8 @@ pub struct World {
     pub(crate) faults: bool,
     pub(crate) acknowledged: Vec<RunId>,
     pub(crate) schedules: BTreeMap<ScheduleId, bool>,
+    /// Schedules that were perhaps changed.
+    pub(crate) updated: BTreeSet<ScheduleId>,
     pub(crate) shutting_down: bool,
     pub(crate) shut_down: bool,
     pub(crate) next_id: u64,
@@ -136,6 +138,7 @@ impl World {
             faults: true,
             acknowledged: Vec::new(),
             schedules: BTreeMap::new(),
+            updated: BTreeSet::new(),
             shutting_down: false,
             shut_down: false,
             next_id: 0,
@@ -622,7 +625,9 @@ fn note_change(change: &Change, rows: &Rows, trace: &mut Trace, coverage: &mut C
                 }
             }
         }
-        Change::ScheduleStored(row) => trace.add(format_args!("{:?} {:?}", row.id, row.state)),
+        Change::ScheduleStored(row) => {
+            trace.add(format_args!("{:?} {:?}", row.id, row.state));
+        }
         Change::SubmissionAccepted(row) => trace.add(format_args!("single {}", row.id)),
         Change::TaskAdded { id, .. } => trace.add(format_args!("added {id:?}")),
         Change::RunChanged(_)

@@ -14,7 +14,7 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
-use crate::driver::{Ask, ScheduleEntry, Shared, Until, plain_conclude};
+use crate::driver::{Ask, ScheduleEntry, Shared, State, Until, plain_conclude};
 use crate::options::{Said, option_methods};
 use crate::output::TaskOutput;
 
@@ -216,6 +216,32 @@ impl ScheduleHandle {
     pub fn cancel(&self) {
         // Refused only when the wheel has ended.
         self.shared.post(Command::CancelSchedule(self.key));
+    }
+
+    /// Gives the schedule other policies, and perhaps another trigger, whose instants count from now
+    /// on. What was decided stays so, and firings that wait or run are not touched.
+    ///
+    /// # Errors
+    ///
+    /// When that makes no sense, would never fire, or the schedule or the wheel has ended.
+    pub fn update(&self, spec: ScheduleSpec) -> Result<(), Rejection> {
+        let (schedule, spec) = (self.key, Box::new(spec));
+        let make = |state: &mut State, _| {
+            if spec.trigger == Trigger::Custom && !state.has_rule(schedule) {
+                let text = "a rule of your own is given when a schedule is set";
+                return Err(Rejection::Invalid(Arc::from(text)));
+            }
+            Ok(Command::UpdateSchedule { schedule, spec })
+        };
+        self.shared.command_with(Until::Stored, make, |_, _| ()).map(|_| ())
+    }
+
+    /// Trigger and policies as they are now; `None` when it, or the wheel, has ended.
+    #[must_use]
+    pub fn spec(&self) -> Option<ScheduleSpec> {
+        let state = self.shared.lock();
+        let spec = state.engine.scheduler().schedule_spec(self.key)?;
+        Some((**spec).clone()).filter(|_| state.end.is_none())
     }
 
     /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.

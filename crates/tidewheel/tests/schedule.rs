@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{Gate, Log, builder, millis, seconds, settle};
 use tidewheel::{
-    Backoff, Jitter, Misfire, Overlap, Priority, Retry, Shutdown, Span, Tidewheel, Timestamp,
-    VirtualClock,
+    Backoff, Jitter, Misfire, Overlap, Priority, Rejection, Retry, ScheduleSpec, Shutdown, Span,
+    Tidewheel, Timestamp, Trigger, VirtualClock,
 };
 use tokio::time::Instant;
 
@@ -342,6 +342,25 @@ async fn schedules_pause_are_bounded_and_leave_out_what_they_should() {
     assert!(wheel.every(Duration::ZERO).run(|| async {}).is_err());
     assert!(wheel.cron("99 * * * *", "UTC").is_err());
     assert!(wheel.cron("0 0 * * *", "Mars/Olympus").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schedule_can_be_changed() {
+    let (wheel, log) = (builder().start(), Log::default());
+    let ticker = wheel.every(seconds(60)).run(ticking(&log, Duration::ZERO)).unwrap();
+    tokio::time::sleep(seconds(90)).await;
+    let spec = ticker.spec().unwrap();
+    assert_eq!(spec.trigger, Trigger::every(seconds(60)));
+    ticker.update(ScheduleSpec { trigger: Trigger::every(seconds(20)), ..spec.clone() }).unwrap();
+    tokio::time::sleep(seconds(30)).await;
+    assert_eq!(times(&log), [0, 60_000, 90_000, 110_000]);
+    let nonsense = ScheduleSpec { max_firings: Some(1), ..spec.clone() };
+    assert!(matches!(ticker.update(nonsense), Err(Rejection::Invalid(_))));
+    let unruly = ScheduleSpec { trigger: Trigger::Custom, ..spec.clone() };
+    assert!(matches!(ticker.update(unruly), Err(Rejection::Invalid(_))));
+    ticker.cancel();
+    assert_eq!(ticker.update(spec), Err(Rejection::Gone("schedule")));
+    assert_eq!(ticker.spec(), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -248,23 +248,25 @@ impl Schedule {
         self.state.end.is_some() && self.state.queue.is_empty()
     }
 
-    /// Gives it another trigger, whose instants count from now on; those the old one named and
-    /// that are not decided are dropped, queued ones stay. Returns false if the schedule has ended.
-    pub fn update(&mut self, trigger: Trigger, now: Now) -> bool {
+    /// Gives it other policies, and perhaps another trigger. Returns false if the schedule has ended.
+    ///
+    /// The instants of another trigger count from now on; those the old one named and that are not
+    /// decided are dropped, so poll first. Queued ones stay, and so does all that was decided.
+    pub fn update(&mut self, spec: ScheduleSpec, now: Now) -> bool {
         self.observe(now);
         if self.state.end.is_some() {
             return false;
         }
-        let was_wall = self.spec.trigger.is_wall();
-        self.spec.trigger = trigger;
-        if was_wall != self.spec.trigger.is_wall() {
-            let label = self.fresh_label(now.wall);
-            let shift = label.as_micros().saturating_sub(self.state.seen_label.as_micros());
-            self.shift_backoff(shift);
-            self.origin = (now.monotonic, label);
-            self.state.seen_label = label;
+        let old = std::mem::replace(&mut self.spec, spec.in_order());
+        if old.trigger == self.spec.trigger {
+            self.fit(old.jitter == self.spec.jitter);
+        } else {
+            self.change_clock(old.trigger.is_wall(), now);
+            self.begin();
         }
-        self.begin();
+        if self.firings_left() == 0 {
+            self.end(EndReason::MaxFirings);
+        }
         true
     }
 
@@ -312,6 +314,35 @@ impl Schedule {
                 Timestamp::from_micros(last.saturating_add(1))
             }
             _ => wall,
+        }
+    }
+
+    /// After a change of the trigger: goes by another clock, if the new one does.
+    fn change_clock(&mut self, was_wall: bool, now: Now) {
+        if was_wall != self.spec.trigger.is_wall() {
+            let label = self.fresh_label(now.wall);
+            let shift = label.as_micros().saturating_sub(self.state.seen_label.as_micros());
+            self.shift_backoff(shift);
+            self.origin = (now.monotonic, label);
+            self.state.seen_label = label;
+        }
+    }
+
+    /// After a change of the policies: makes the pending instant one that they allow.
+    fn fit(&mut self, keeps_jitter: bool) {
+        match (&self.spec.trigger, self.state.pending) {
+            // It is asked again, and answers by what was decided last.
+            (Trigger::Custom, _) => {
+                self.asked = false;
+                self.state.pending = None;
+                self.state.anchor = None;
+            }
+            (Trigger::FixedDelay { .. }, Some(pending)) => self.place(pending.nominal),
+            (Trigger::FixedDelay { .. }, None) => {}
+            (_, pending) => {
+                self.state.pending = pending.filter(|_| keeps_jitter);
+                self.replan();
+            }
         }
     }
 

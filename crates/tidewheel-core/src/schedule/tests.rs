@@ -442,7 +442,7 @@ fn a_changed_trigger_never_fires_an_instant_before_the_change() {
             let mut bench = Bench::new(spec(cron("*/2 * * * *")));
             bench.run(seconds(3_600)).sleep(seconds(unseen)).clear();
             let change = bench.now.wall;
-            assert!(bench.schedule.update(trigger.clone(), bench.now));
+            assert!(bench.schedule.update(spec(trigger.clone()), bench.now));
             bench.run(seconds(86_400));
             assert!(bench.firings().iter().all(|firing| firing.nominal >= change), "{trigger:?}");
             assert_eq!(bench.firings().is_empty(), matches!(trigger, Trigger::Once(_)));
@@ -451,11 +451,31 @@ fn a_changed_trigger_never_fires_an_instant_before_the_change() {
 }
 
 #[test]
+fn changed_policies_keep_the_rhythm_and_hold_for_the_pending_instant() {
+    let mut bench = Bench::new(spec(Trigger::every(seconds(60))));
+    bench.run(seconds(90)).clear();
+    let excluded = Span::new(at("2026-11-15T12:02:00Z"), at("2026-11-15T12:03:30Z"));
+    let changed = ScheduleSpec { exclusions: vec![excluded], ..bench.schedule.spec().clone() };
+    assert!(bench.schedule.update(changed.clone(), bench.now));
+    assert_eq!(bench.schedule.next_nominal(), Some(at("2026-11-15T12:04:00Z")));
+    bench.run(seconds(180)).clear();
+    let jittered = ScheduleSpec { jitter: seconds(50), ..changed };
+    assert!(bench.schedule.update(jittered.clone(), bench.now));
+    assert_eq!(bench.schedule.next_nominal(), Some(at("2026-11-15T12:05:00Z")));
+    assert!(bench.schedule.state().pending.is_some_and(|next| next.due > next.nominal));
+    let fired = bench.schedule.counters().fired;
+    assert!(
+        bench.schedule.update(ScheduleSpec { max_firings: Some(fired), ..jittered }, bench.now)
+    );
+    assert!(bench.schedule.is_ended() && !bench.schedule.update(spec(cron("@hourly")), bench.now));
+}
+
+#[test]
 fn an_interval_changed_while_the_wall_clock_is_off_repeats_no_label() {
     let mut bench = Bench::new(spec(Trigger::every(seconds(60))));
     bench.run(seconds(7_200));
     bench.set_wall(at("2026-11-15T13:00:00Z"));
-    assert!(bench.schedule.update(Trigger::every(seconds(30)), bench.now));
+    assert!(bench.schedule.update(spec(Trigger::every(seconds(30))), bench.now));
     bench.run(seconds(600));
     assert!(bench.firings().is_sorted_by(|one, next| one.nominal < next.nominal));
     assert_eq!(bench.firings().len(), 120 + 21);
@@ -466,7 +486,7 @@ fn a_calendar_set_back_and_changed_to_an_interval_fires_at_once_and_repeats_no_l
     let mut bench = Bench::new(spec(cron("* * * * *")));
     bench.run(seconds(7_200));
     bench.set_wall(at("2026-11-15T13:00:00Z"));
-    assert!(bench.schedule.update(Trigger::every(seconds(60)), bench.now));
+    assert!(bench.schedule.update(spec(Trigger::every(seconds(60))), bench.now));
     bench.run(seconds(600));
     assert!(bench.firings().is_sorted_by(|one, next| one.nominal < next.nominal));
     assert_eq!(bench.firings().len(), 120 + 11);

@@ -234,6 +234,9 @@ impl Scheduler {
             Command::AddSchedule { id, spec, profile, priority } => {
                 self.add_schedule(now, id, *spec, profile, priority, decision)
             }
+            Command::UpdateSchedule { schedule, spec } => {
+                self.update_schedule(now, schedule.0, *spec, decision)
+            }
             Command::CancelSchedule(schedule) => self.cancel_schedule(now, schedule.0, decision),
             Command::PauseSchedule(schedule) => self.pause_schedule(now, schedule.0, decision),
             Command::ResumeSchedule(schedule) => self.resume_schedule(now, schedule.0, decision),

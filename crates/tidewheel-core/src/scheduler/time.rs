@@ -143,6 +143,37 @@ impl Scheduler {
         Ok(Reply::Scheduled(ScheduleKey(key)))
     }
 
+    pub(super) fn update_schedule(
+        &mut self,
+        now: Now,
+        key: DefaultKey,
+        spec: ScheduleSpec,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        let Some(entry) = self.schedules.get(key) else { return Err(Rejection::Gone("schedule")) };
+        spec.check(now).map_err(|error| Rejection::Invalid(error.to_string().into()))?;
+        // A refusal leaves no trace, so it is found out on a copy.
+        let mut trial = entry.schedule.clone();
+        trial.poll(now, &mut Vec::new());
+        if !trial.update(spec.clone(), now) {
+            return Err(Rejection::Gone("schedule"));
+        }
+        if trial.is_ended() {
+            return Err(Rejection::Invalid("it would never fire again".into()));
+        }
+        // What is due already is decided by the old rules.
+        self.poll_schedule(key, now, decision);
+        if let Some(entry) = self.schedules.get_mut(key) {
+            entry.spec = Arc::new(spec.clone());
+        }
+        self.with_schedule(key, now, decision, |schedule, verdicts| {
+            schedule.update(spec, now);
+            schedule.poll(now, verdicts);
+        });
+        self.record_schedule(key, decision);
+        Ok(Reply::Done)
+    }
+
     pub(super) fn poll_schedule(&mut self, key: DefaultKey, now: Now, decision: &mut Decision) {
         self.with_schedule(key, now, decision, |schedule, verdicts| schedule.poll(now, verdicts));
     }

@@ -10,7 +10,7 @@ use crate::policy::Priority;
 use crate::ready::SINGLE;
 use crate::report::{Counts, RunReport, TaskReport};
 use crate::run::Work;
-use crate::schedule::Counters;
+use crate::schedule::{Counters, ScheduleSpec};
 use crate::spec::RunSpec;
 use crate::statistics::{Overview, Statistics};
 use crate::task::{Task, TaskState};
@@ -144,6 +144,12 @@ impl Scheduler {
     /// Every live schedule.
     pub fn schedules(&self) -> impl Iterator<Item = (ScheduleKey, ScheduleId)> + '_ {
         self.schedules.iter().map(|(key, entry)| (ScheduleKey(key), entry.id))
+    }
+
+    /// Trigger and policies of a schedule.
+    #[must_use]
+    pub fn schedule_spec(&self, key: ScheduleKey) -> Option<&Arc<ScheduleSpec>> {
+        self.schedules.get(key.0).map(|entry| &entry.spec)
     }
 
     /// Figures of a schedule.

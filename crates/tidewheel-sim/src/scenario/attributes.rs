@@ -312,7 +312,7 @@ pub fn limit(words: &mut Words) -> Result<LimitSpec> {
 }
 
 /// Reads a schedule: its trigger first, then policies, then attributes of its task.
-pub fn schedule(words: &mut Words, task: &mut TaskText) -> Result<ScheduleSpec> {
+pub fn schedule_spec(words: &mut Words, task: &mut TaskText) -> Result<ScheduleSpec> {
     let mut spec = ScheduleSpec::new(trigger(words)?);
     while words.accept(",") {
         match words.peek().unwrap_or_default() {

@@ -12,7 +12,7 @@ use tidewheel_core::input::{
 };
 use tidewheel_core::time::{Now, Timestamp};
 
-use super::attributes::{TaskText, limit, queue, schedule};
+use super::attributes::{TaskText, limit, queue, schedule_spec};
 use super::player::Player;
 use super::words::Words;
 
@@ -43,6 +43,7 @@ impl Player {
             }
             "submit" => self.submit(words)?,
             "schedule" => self.schedule(words)?,
+            "update" => self.update(words)?,
             "add" => self.add(words)?,
             "remove" => self.remove(words)?,
             "pause" => self.pause(words, true)?,
@@ -194,7 +195,7 @@ impl Player {
         let name = words.word("a schedule")?;
         words.expect(":")?;
         let mut text = TaskText::default();
-        let spec = Box::new(schedule(words, &mut text)?);
+        let spec = Box::new(schedule_spec(words, &mut text)?);
         let profile = self.engine()?.scheduler_mut().profile(&text.profile)?;
         let id = ScheduleId(u128::from(self.number()) << 64);
         self.schedules.insert(name.clone(), id);
@@ -203,6 +204,14 @@ impl Player {
         }
         let priority = text.profile.priority;
         self.command(Command::AddSchedule { id, spec, profile, priority })
+    }
+
+    /// `update NAME: trigger, policies`.
+    fn update(&mut self, words: &mut Words) -> Result<()> {
+        let schedule = self.schedule_key(&words.word("a schedule")?)?;
+        words.expect(":")?;
+        let spec = Box::new(schedule_spec(words, &mut TaskText::default())?);
+        self.command(Command::UpdateSchedule { schedule, spec })
     }
 
     /// `add NAME to RUN [after a, b] [before c, d]: attributes`.

@@ -174,6 +174,11 @@ impl State {
         self.schedules.insert(schedule, Arc::new(entry));
     }
 
+    /// Whether a schedule has a rule of its own that names its instants.
+    pub fn has_rule(&self, schedule: ScheduleKey) -> bool {
+        self.schedules.get(&schedule).is_some_and(|entry| entry.ask.is_some())
+    }
+
     /// Steps one input. What it leads to waits for [`State::settle`]; the reply is for commands.
     pub(super) fn step(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
         if self.end.is_some() {
