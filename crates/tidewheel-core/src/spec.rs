@@ -135,6 +135,8 @@ impl Default for RunOptions {
 pub struct Attachment {
     /// What whoever runs the work must know.
     pub payload: Option<Arc<[u8]>>,
+    /// Who understands the payload, in a short word.
+    pub kind: Option<Arc<str>>,
     /// Makes accepting the work twice harmless.
     pub once: Option<OnceKey>,
 }

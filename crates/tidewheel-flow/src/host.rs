@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value as Json};
 use tidewheel::{Attempt, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel};
 
-use crate::compile::order::{FlowOrder, OrderError};
+use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};
 use crate::compile::{Blueprint, CompileError, Estimates};
 use crate::definition::Flow;
 use crate::execute::{FlowRunner, Means, Outputs, SecretError, Secrets};
@@ -123,7 +123,8 @@ impl FlowHost {
             .order(flow.runner.order)
             .configure_by_index(blueprint.options)
             .already_done(done)
-            .payload(order.to_payload());
+            .payload(order.to_payload())
+            .kind(FLOW_KIND);
         if let Some(timeout) = flow.runner.timeout {
             builder = builder.run_timeout(timeout);
         }
@@ -136,7 +137,7 @@ impl FlowHost {
     }
 
     /// Makes one attempt at a task of a run that the store brought back: for
-    /// [`tidewheel::Builder::adopt`].
+    /// [`tidewheel::Builder::adopt_kind`] with [`FLOW_KIND`].
     pub async fn attempt(&self, attempt: Attempt) -> Outcome {
         match self.runner_of(&attempt) {
             Ok(runner) => runner.attempt(attempt).await,
@@ -159,14 +160,15 @@ impl FlowHost {
         if let Some(known) = self.runners().get(&run) {
             return known.clone();
         }
-        let made = self.restore(run, attempt.payload().as_deref());
+        let made = self.restore(run, attempt);
         let made = made.map_err(|error| Arc::from(error.to_string()));
         self.runners().insert(run, made.clone());
         made
     }
 
-    fn restore(&self, run: RunId, payload: Option<&[u8]>) -> Result<Arc<FlowRunner>, StartError> {
-        let order = FlowOrder::from_payload(payload)?;
+    fn restore(&self, run: RunId, attempt: &Attempt) -> Result<Arc<FlowRunner>, StartError> {
+        let (kind, payload) = (attempt.kind(), attempt.payload());
+        let order = FlowOrder::from_payload(kind.as_deref(), payload.as_deref())?;
         let flow = order.flow()?;
         let secrets = Secrets::fetch(&flow)?;
         let outputs = Arc::new(Outputs::default());

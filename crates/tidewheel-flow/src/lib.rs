@@ -23,7 +23,7 @@ pub use tidewheel::store::Answer;
 pub use tidewheel_picture as picture;
 
 pub use compile::UnknownElements;
-pub use compile::order::{FlowOrder, OrderError, step_of};
+pub use compile::order::{FLOW_KIND, FlowOrder, OrderError, step_of};
 pub use compile::plan::{FlowPlan, PlanError, PlannedTask};
 pub use definition::load::{Disk, Loaded, ReadText, load, parse_yaml, says_the_same};
 pub use definition::params::{ParamError, known_params, parse_param, resolve_params};

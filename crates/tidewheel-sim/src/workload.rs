@@ -227,7 +227,11 @@ pub fn attachment(random: &mut Random) -> Option<Attachment> {
     random.percent(25).then(|| {
         let key = format!("name {}", random.below(12));
         let body = [random.below(5).min(1) as u8];
-        Attachment { payload: Some(Arc::from(&body[..])), once: Some(OnceKey::new(&key, &body)) }
+        Attachment {
+            payload: Some(Arc::from(&body[..])),
+            kind: None,
+            once: Some(OnceKey::new(&key, &body)),
+        }
     })
 }
 

@@ -104,6 +104,13 @@ impl Attempt {
         state.engine.scheduler().payload(self.seat.start.task).cloned()
     }
 
+    /// Who understands what was given along, as whoever gave it said.
+    #[must_use]
+    pub fn kind(&self) -> Option<Arc<str>> {
+        let state = self.seat.shared.lock();
+        state.engine.scheduler().kind(self.seat.start.task.run).cloned()
+    }
+
     /// The name of a task of a graph; of a single one, its identity in words.
     #[must_use]
     pub fn task_name(&self) -> Option<Arc<str>> {

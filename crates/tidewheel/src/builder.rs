@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::attempt::Attempt;
 use crate::clock::Clock;
 use crate::driver::engine::{Engine, EngineError};
-use crate::driver::{Repeat, Settings, Shared, State, plain_conclude};
+use crate::driver::{Adopt, Settings, Shared, State, plain_conclude};
 use crate::error::BoxError;
 use crate::notices::Hub;
 use crate::output::TaskOutput;
@@ -56,7 +56,7 @@ pub struct Builder {
     store: Box<dyn Store>,
     seed: Option<u64>,
     notices: usize,
-    adopt: Option<Arc<Repeat>>,
+    adopt: Adopt,
     reclaim: Option<Reclaim>,
     paused: bool,
     runtime: Option<Handle>,
@@ -90,7 +90,7 @@ impl Builder {
             store: Box::new(Volatile),
             seed: None,
             notices: NOTICES_DEFAULT,
-            adopt: None,
+            adopt: Adopt::default(),
             reclaim: None,
             paused: false,
             runtime: None,
@@ -178,8 +178,9 @@ impl Builder {
         self
     }
 
-    /// Code for tasks that are restored from the store. Without it a wheel does not start on a store
-    /// that holds unfinished work: what nobody here understands is left for somebody who does.
+    /// Code for tasks that are restored from the store, whatever their [kind](Builder::adopt_kind),
+    /// unless there is code for just that. Without any code a wheel does not start on a store that
+    /// holds unfinished work: what nobody here understands is left for somebody who does.
     ///
     /// Tasks added to a restored run run this code too, unless they bring their own.
     pub fn adopt<F, R>(mut self, code: F) -> Self
@@ -188,7 +189,39 @@ impl Builder {
         R: Future + Send + 'static,
         R::Output: TaskOutput,
     {
-        self.adopt = Some(plain_conclude(code));
+        self.adopt.rest = Some(plain_conclude(code));
+        self
+    }
+
+    /// Code for tasks that are restored from the store and whose work is of this kind, or says none
+    /// for `None`. A wheel may have code for several kinds.
+    ///
+    /// If there is no [`Builder::adopt`] for all others, work of other kinds is held: it stays in the
+    /// store as it is, nothing of it is started, ended or timed out, and commands for it wait; a wheel
+    /// that knows its kind goes on with it. [`Tidewheel::held_work`] lists it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Shutdown, Tidewheel, store::Memory};
+    ///
+    /// let store = Memory::new();
+    /// let wheel = Tidewheel::builder().store(store.clone()).paused().start();
+    /// wheel.task(|| async { Ok::<_, std::io::Error>(()) }).kind("mail").submit().accepted().await?;
+    /// wheel.shutdown(Shutdown::persist()).await;
+    ///
+    /// let wheel = Tidewheel::builder().store(store).adopt_kind("report", |_| async {}).start();
+    /// assert_eq!(wheel.held_work()[0].kind.as_deref(), Some("mail"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn adopt_kind<'a, F, R>(mut self, kind: impl Into<Option<&'a str>>, code: F) -> Self
+    where
+        F: Fn(Attempt) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: TaskOutput,
+    {
+        self.adopt.kinds.insert(kind.into().map(Arc::from), plain_conclude(code));
         self
     }
 
@@ -250,7 +283,7 @@ impl Builder {
             None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
         };
         let now = self.clock.now_exactly();
-        let (reclaim, has_code) = (self.reclaim.take(), self.adopt.is_some());
+        let (reclaim, has_code) = (self.reclaim.take(), !self.adopt.is_empty());
         let paused = self.paused;
         let look = |snapshot: &mut Snapshot| {
             snapshot.paused |= paused;
@@ -264,8 +297,8 @@ impl Builder {
                 None => Ok(()),
             }
         };
-        let engine =
-            Engine::open_after(self.config, self.store, now, look).map_err(BuildError::Store)?;
+        let engine = Engine::open_after(self.config, self.store, self.adopt.known(), now, look)
+            .map_err(BuildError::Store)?;
         let state = State::new(engine, ProfileId::default(), self.adopt, self.seed);
         let settings = Settings { clock: self.clock, runtime, hub: Hub::new(self.notices) };
         let shared = Shared::new(settings, state);

@@ -67,12 +67,14 @@ pub mod policy {
 /// The engine that a simulator drives in place of a wheel.
 #[doc(hidden)]
 pub mod engine {
+    pub use crate::driver::Kinds;
     pub use crate::driver::engine::{Batch, Engine, EngineError};
 }
 
 pub use attempt::{Attempt, StopRequest};
 pub use builder::{BuildError, Builder};
 pub use clock::{Clock, VirtualClock, wall_clock};
+pub use driver::{HeldId, HeldWork};
 pub use error::{BoxError, Permanent, RetryAfter, RunError, TaskError};
 pub use explain::{Explain, Explanation, UnknownTask};
 pub use notices::{Lagged, NoticeStream};

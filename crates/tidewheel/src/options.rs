@@ -109,6 +109,13 @@ macro_rules! durable_option_methods {
             self
         }
 
+        /// Who understands the payload, in a short word such as `flow`: the next wheel gives the work to
+        /// the code for it ([`crate::Builder::adopt_kind`]), and leaves it alone if it has none.
+        pub fn kind(mut self, kind: &str) -> Self {
+            self.$($options).+.kind = Some(std::sync::Arc::from(kind));
+            self
+        }
+
         /// A name under which this work is accepted once: asking again within a day is refused with
         /// [`crate::Rejection::AlreadyAccepted`], other work (another payload) under the same name
         /// with [`crate::Rejection::KeyTaken`].
@@ -211,6 +218,7 @@ pub(crate) struct Said {
     pub(crate) key: Option<Arc<str>>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) payload: Option<Arc<[u8]>>,
+    pub(crate) kind: Option<Arc<str>>,
     pub(crate) once: Option<Arc<str>>,
 }
 
@@ -245,8 +253,9 @@ impl Said {
     pub(crate) fn attachment(&self) -> Option<Attachment> {
         let body = self.payload.as_deref().unwrap_or_default();
         let once = self.once.as_deref().map(|key| OnceKey::new(key, body));
-        (once.is_some() || self.payload.is_some())
-            .then(|| Attachment { payload: self.payload.clone(), once })
+        let attachment =
+            Attachment { payload: self.payload.clone(), kind: self.kind.clone(), once };
+        (attachment != Attachment::default()).then_some(attachment)
     }
 
     pub(crate) fn set_priority(&mut self, priority: Priority) {

@@ -91,6 +91,13 @@ impl ScheduleBuilder {
         self
     }
 
+    /// Who understands the payload, in a short word: the next wheel gives the schedule to the code for
+    /// it ([`crate::Builder::adopt_kind`]), and leaves it alone if it has none.
+    pub fn kind(mut self, kind: &str) -> Self {
+        self.spec.kind = Some(Arc::from(kind));
+        self
+    }
+
     /// What happens to an instant that comes while the firing before still runs.
     pub fn overlap(mut self, overlap: Overlap) -> Self {
         self.spec.overlap = overlap;

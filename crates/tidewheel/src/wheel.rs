@@ -19,7 +19,7 @@ use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
 use crate::builder::Builder;
-use crate::driver::{BoxFuture, Shared};
+use crate::driver::{BoxFuture, HeldWork, Shared};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::notices::{NoticeStream, observe};
@@ -321,6 +321,13 @@ impl Tidewheel {
         let facts = scheduler.explain(key, now)?;
         let error = scheduler.task(key).and_then(|task| task.error);
         Some(Explanation { facts, cause: None, error })
+    }
+
+    /// Unfinished work in the store that this wheel leaves alone, because there is no code for its kind
+    /// ([`crate::Builder::adopt_kind`]).
+    #[must_use]
+    pub fn held_work(&self) -> Vec<HeldWork> {
+        self.shared.lock().engine.held().to_vec()
     }
 
     /// The figures of the wheel and of each queue.

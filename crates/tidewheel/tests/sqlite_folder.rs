@@ -251,7 +251,7 @@ fn names_beyond_their_time_leave_when_the_shard_is_taken() {
     let day = 24 * 60 * 60;
     for (name, seconds) in [("old", 10), ("young", day), ("new", day + 20)] {
         let once = Some(OnceKey { key: name.into(), digest: 7 });
-        let attachment = Some(Attachment { payload: None, once }.into());
+        let attachment = Some(Attachment { once, ..Attachment::default() }.into());
         let submission = Submission { attachment, ..rig.submission() };
         let input = Input::Command(Command::Submit(submission));
         rig.engine.turn(sqlite_common::at(seconds), [input]).unwrap();

@@ -546,7 +546,7 @@ fn names_are_forgotten_after_a_day() {
     let data = folder.open();
     let mut rig = Rig::open(data.shard("default").unwrap());
     let once = Some(tidewheel_core::spec::OnceKey::new("k", b""));
-    rig.submit_with(Attachment { payload: None, once });
+    rig.submit_with(Attachment { once, ..Attachment::default() });
     drop(rig);
     data.prune(Retention::default()).unwrap();
     let (_, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
@@ -657,7 +657,10 @@ fn a_reader_of_ours_that_stays_lets_the_log_start_over() {
     // A log that never starts over holds all that was written.
     while fs::metadata(&log).map_or(0, |log| log.len()) >= written {
         assert!(written < 1_000 * MIB, "it does not start over");
-        rig.submit_with(Attachment { payload: Some(Arc::clone(&payload)), once: None });
+        rig.submit_with(Attachment {
+            payload: Some(Arc::clone(&payload)),
+            ..Attachment::default()
+        });
         written += MIB;
         assert_eq!(reader.counts().unwrap().live_submissions, written / MIB);
     }

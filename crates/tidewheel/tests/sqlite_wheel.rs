@@ -127,6 +127,40 @@ async fn only_cancelling_ends_a_stored_schedule() {
     }
 }
 
+/// A wheel that does not understand a run does not answer for it: the command waits for one that does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_for_work_that_is_held_waits_for_who_understands_it() {
+    let scratch = Folder::new("held");
+    let folder = scratch.open(Durability::Process);
+    let wheel = Tidewheel::builder().paused().store(folder.shard("a").unwrap()).start();
+    let graph = Graph::from_edges([("one", "two")]).unwrap();
+    let run = wheel.run(graph, |_| async {}).kind("mail").start().unwrap();
+    let id = run.id();
+    wheel.shutdown(Shutdown::persist()).await;
+    drop((wheel, run));
+
+    let open = |kind| {
+        let store = folder.shard("a").unwrap();
+        Tidewheel::builder().store(store).adopt_kind(kind, |_| std::future::pending::<()>()).start()
+    };
+    let wheel = open("report");
+    folder.send(id, RunCommand::End { grace: Duration::ZERO }).unwrap();
+    let other = wheel.submit_normal(std::future::pending::<()>());
+    folder.send(other.id().unwrap(), RunCommand::End { grace: Duration::ZERO }).unwrap();
+    // By the time the second has been followed, the first has been seen.
+    assert!(other.await.is_err());
+    wheel.shutdown(Shutdown::persist()).await;
+    drop(wheel);
+    let reader = folder.reader().unwrap();
+    assert!(reader.run(id).unwrap().unwrap().summary.is_live);
+
+    let wheel = open("mail");
+    if let Some(run) = wheel.find_run(id) {
+        run.report().await.unwrap();
+    }
+    assert_eq!(reader.run(id).unwrap().unwrap().summary.result(), Some(RunResult::Cancelled));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_found_in_a_folder_has_a_handle_that_does_all_that_others_do() {
     for durability in BOTH {

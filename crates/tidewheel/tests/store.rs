@@ -72,6 +72,94 @@ async fn persisted_work_is_adopted_by_the_next_wheel() {
     wheel.check();
 }
 
+/// A wheel whose work is of two kinds, dead as far as the store can see.
+fn leave_two_kinds(store: &Memory) {
+    let wheel = builder().store(store.clone()).paused().start();
+    for kind in ["mail", "report"] {
+        let graph = Graph::numbered(2, [(0, 1)]).unwrap();
+        let run = wheel.run(graph, |_| async {}).kind(kind).run_timeout(seconds(1));
+        std::mem::forget(run.start().unwrap());
+        std::mem::forget(
+            wheel.task(|| async { Ok::<(), TaskError>(()) }).kind(kind).payload(*b"x").submit(),
+        );
+        wheel
+            .every(seconds(1))
+            .starting_after(seconds(5))
+            .times(1)
+            .kind(kind)
+            .run(|| async {})
+            .unwrap();
+    }
+    std::mem::forget(wheel.submit_normal(async {}));
+    std::mem::forget(wheel);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_of_an_unknown_kind_is_held_until_a_wheel_knows_it() {
+    let (store, log) = (Memory::new(), Log::default());
+    leave_two_kinds(&store);
+    let all = store.unfinished();
+    let adopting = |kind: Option<&'static str>| {
+        let inner = log.clone();
+        builder().store(store.clone()).adopt_kind(kind, move |attempt| {
+            inner.add(attempt.kind().as_deref().unwrap_or("none"));
+            async {}
+        })
+    };
+    let wheel = adopting(Some("mail")).start();
+    tokio::time::sleep(seconds(60)).await;
+    let held: Vec<String> = wheel.held_work().iter().map(ToString::to_string).collect();
+    assert_eq!(held.len(), 4, "{held:?}");
+    assert!(held[0].contains("is of the kind `report`, for which there is no code"), "{held:?}");
+    assert!(held.iter().any(|line| line.contains("says no kind")), "{held:?}");
+    assert!(held[3].starts_with("schedule "), "{held:?}");
+    let done = log.take();
+    assert!(!done.is_empty() && done.iter().all(|kind| kind == "mail"), "{done:?}");
+    // Not even the end of its time has come to what is held.
+    assert!(store.unfinished() < all && store.unfinished() > 0);
+    wheel.shutdown(Shutdown::drain()).await;
+    drop(wheel);
+
+    let wheel = adopting(None).start();
+    tokio::time::sleep(seconds(60)).await;
+    assert_eq!(log.take(), ["none"]);
+    assert_eq!(wheel.held_work().len(), 3);
+    wheel.shutdown(Shutdown::persist()).await;
+    drop(wheel);
+
+    let wheel = adopting(Some("report")).start();
+    assert_eq!(wheel.held_work(), []);
+    tokio::time::sleep(seconds(60)).await;
+    assert_eq!(
+        (log.take(), store.unfinished()),
+        (done.iter().map(|_| "report".to_owned()).collect(), 0)
+    );
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_for_a_kind_goes_before_code_for_all_others() {
+    let (store, log) = (Memory::new(), Log::default());
+    leave_two_kinds(&store);
+    let (mail, rest) = (log.clone(), log.clone());
+    let wheel = builder()
+        .store(store.clone())
+        .adopt_kind("mail", move |attempt| {
+            mail.add(format!("mail {}", attempt.kind().as_deref().unwrap_or("none")));
+            async {}
+        })
+        .adopt(move |attempt| {
+            rest.add(format!("rest {}", attempt.kind().as_deref().unwrap_or("none")));
+            async {}
+        })
+        .start();
+    assert_eq!(wheel.held_work(), []);
+    tokio::time::sleep(seconds(60)).await;
+    let said: std::collections::BTreeSet<String> = log.take().into_iter().collect();
+    assert_eq!(said.iter().collect::<Vec<_>>(), ["mail mail", "rest none", "rest report"]);
+    assert_eq!(store.unfinished(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wheel_that_begins_paused_starts_nothing_and_leaves_no_trace_of_it() {
     let (store, log) = (Memory::new(), Log::default());

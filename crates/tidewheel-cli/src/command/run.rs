@@ -445,7 +445,7 @@ fn newest_outputs(
             break;
         }
         let Some(detail) = reader.run(summary.id).map_err(failed)? else { continue };
-        let Ok(known) = FlowOrder::from_payload(detail.payload.as_deref()) else { continue };
+        let Ok(known) = FlowOrder::of_run(&detail) else { continue };
         if !known.is_of_same_files(order) || known.params != order.params {
             continue;
         }

@@ -46,8 +46,7 @@ pub(crate) fn find_run(
 
 /// What was asked for when the run was started.
 pub(crate) fn flow_of(detail: &RunDetail) -> Result<FlowOrder, CommandError> {
-    FlowOrder::from_payload(detail.payload.as_deref())
-        .map_err(|error| CommandError::new(ErrorKind::Refused, error))
+    FlowOrder::of_run(detail).map_err(|error| CommandError::new(ErrorKind::Refused, error))
 }
 
 /// A task of a run by name.

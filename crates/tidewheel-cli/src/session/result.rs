@@ -51,7 +51,7 @@ pub(crate) fn result_of(
         Some(shard) => folder.is_left(shard).map_err(failed)?,
         None => false,
     };
-    let order = FlowOrder::from_payload(detail.payload.as_deref()).ok();
+    let order = FlowOrder::of_run(&detail).ok();
     Ok(RunResultView { detail, results, order, is_abandoned })
 }
 

@@ -9,8 +9,8 @@ use tidewheel::executor::http::AddressPolicy;
 use tidewheel::executor::process::{Processes, ProcessesBuilder};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{AttemptRecord, StoreError};
-use tidewheel::{BuildError, Cancel, RunId, Shutdown, TaskId, TaskState, Tidewheel};
-use tidewheel_flow::{Answer, Answers, Flow, FlowHost, Means};
+use tidewheel::{Attempt, BuildError, Cancel, RunId, Shutdown, TaskId, TaskState, Tidewheel};
+use tidewheel_flow::{Answer, Answers, FLOW_KIND, Flow, FlowHost, Means};
 use tokio::runtime::Runtime;
 
 use super::progress::Sayings;
@@ -101,17 +101,20 @@ impl Session {
         let means = Arc::new(means.told(move |task, progress| told.say(task, progress)));
         let host = FlowHost::new(Arc::clone(&means), recall(&folder));
         let (adopted, admitted) = (host.clone(), Arc::clone(&sayings));
+        let code = move |attempt: Attempt| {
+            admitted.admit(attempt.id(), attempt.number());
+            let host = adopted.clone();
+            async move { host.attempt(attempt).await }
+        };
         let builder = Tidewheel::builder()
             .slots(options.slots)
             .starvation_timeout(options.starvation_timeout)
             .notices(NOTICES)
             .runtime(runtime.handle().clone())
             .reclaim(reclaim)
-            .adopt(move |attempt| {
-                admitted.admit(attempt.id(), attempt.number());
-                let host = adopted.clone();
-                async move { host.attempt(attempt).await }
-            })
+            .adopt_kind(FLOW_KIND, code.clone())
+            // Runs from before there were kinds.
+            .adopt_kind(None, code)
             .store(store);
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
         Ok(Self { folder, wheel, host, records, sayings, means, runtime })

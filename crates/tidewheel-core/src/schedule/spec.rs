@@ -50,6 +50,8 @@ pub struct ScheduleSpec {
     pub backoff: Option<Retry>,
     /// What whoever runs the firings must know; nobody here looks inside.
     pub payload: Option<Arc<[u8]>>,
+    /// Who understands the payload, in a short word.
+    pub kind: Option<Arc<str>>,
 }
 
 impl ScheduleSpec {
@@ -67,6 +69,7 @@ impl ScheduleSpec {
             max_firings: None,
             backoff: None,
             payload: None,
+            kind: None,
         }
     }
 

@@ -257,11 +257,9 @@ impl Scheduler {
             priority: Priority::new(i64::from(entry.priority)),
             ..Submission::default()
         };
-        let attachment = entry
-            .spec
-            .payload
-            .as_ref()
-            .map(|payload| Arc::new(Attachment { payload: Some(payload.clone()), once: None }));
+        let (payload, kind) = (entry.spec.payload.clone(), entry.spec.kind.clone());
+        let attachment = (payload.is_some() || kind.is_some())
+            .then(|| Arc::new(Attachment { payload, kind, once: None }));
         let queue = self.profiles[profile.0 as usize].queue;
         let statistics = &mut self.queues[queue as usize].statistics;
         statistics.submitted += 1;

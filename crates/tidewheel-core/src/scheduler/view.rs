@@ -93,6 +93,15 @@ impl Scheduler {
         }
     }
 
+    /// Who understands the payload of a run or single submission.
+    #[must_use]
+    pub fn kind(&self, run: RunKey) -> Option<&Arc<str>> {
+        match self.works.get(run.0)? {
+            Work::Run(run) => run.spec.attachment.kind.as_ref(),
+            Work::Single(single) => single.extra.as_ref()?.attachment.as_ref()?.kind.as_ref(),
+        }
+    }
+
     /// A run or single submission by its durable identity. For the latter all are looked through.
     #[must_use]
     pub fn find_work(&self, id: RunId) -> Option<RunKey> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use tidewheel::store::RunDetail;
 
 use crate::definition::Flow;
 use crate::definition::load::{Loaded, load};
@@ -48,6 +49,9 @@ const CALLS_MAX: usize = 16;
 /// The form that this program writes.
 const VERSION: u32 = 1;
 
+/// The kind of the payloads of flows.
+pub const FLOW_KIND: &str = "flow";
+
 /// Why a stored run cannot be understood.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,6 +59,9 @@ pub enum OrderError {
     /// It was not started from a flow file.
     #[error("the run was not started from a flow file")]
     NoFlow,
+    /// It is work of another kind.
+    #[error("the run was not started from a flow file: it is of the kind `{0}`")]
+    OtherKind(String),
     /// It is of a newer version.
     #[error("the run was started by a newer version of this program")]
     Newer,
@@ -154,15 +161,28 @@ impl FlowOrder {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// A run from what was kept with it.
+    /// A run as a store shows it.
     ///
     /// # Errors
     ///
-    /// When it was not made by [`FlowOrder::to_payload`].
-    pub fn from_payload(payload: Option<&[u8]>) -> Result<Self, OrderError> {
+    /// As [`FlowOrder::from_payload`].
+    pub fn of_run(detail: &RunDetail) -> Result<Self, OrderError> {
+        Self::from_payload(detail.payload_kind.as_deref(), detail.payload.as_deref())
+    }
+
+    /// A run from what was kept with it, and the kind of that. Runs from before there were kinds say
+    /// none; what they hold is looked at.
+    ///
+    /// # Errors
+    ///
+    /// When it was not made by [`FlowOrder::to_payload`], or is of another kind.
+    pub fn from_payload(kind: Option<&str>, payload: Option<&[u8]>) -> Result<Self, OrderError> {
         #[derive(Deserialize)]
         struct Version {
             version: u32,
+        }
+        if let Some(other) = kind.filter(|kind| *kind != FLOW_KIND) {
+            return Err(OrderError::OtherKind(other.to_owned()));
         }
         let payload = payload.ok_or(OrderError::NoFlow)?;
         let version: Version = serde_json::from_slice(payload).map_err(|_| OrderError::NoFlow)?;

@@ -53,6 +53,7 @@ pub(super) fn run(state: TaskState, tasks: &[(&str, TaskState, Reason)]) -> RunD
             firing: None,
         },
         payload: None,
+        payload_kind: None,
     }
 }
 

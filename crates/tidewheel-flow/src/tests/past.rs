@@ -9,7 +9,7 @@ use tidewheel::{Reason, TaskState};
 
 use super::listing::run;
 use super::load_texts;
-use crate::{Again, AgainError, AgainWith, FlowOrder, PastRun, Scene, Why};
+use crate::{Again, AgainError, AgainWith, FLOW_KIND, FlowOrder, OrderError, PastRun, Scene, Why};
 
 const FILE: &str = "flow.yaml";
 
@@ -233,4 +233,18 @@ flow:
     let attempts = |task: &str| flow.attempts_of_task(task);
     assert_eq!((attempts("once"), attempts("each"), attempts("each[0]")), (None, None, Some(3)));
     assert_eq!((attempts("ask"), attempts("insist")), (Some(4), None));
+}
+
+#[test]
+fn only_payloads_of_flows_are_flows() {
+    let order = order("name: x\nflow:\n- name: a\n  run: 'true'\n");
+    let payload = order.to_payload();
+    let read = |kind: Option<&str>, payload: &[u8]| FlowOrder::from_payload(kind, Some(payload));
+    assert_eq!(read(Some(FLOW_KIND), &payload).unwrap(), order);
+    // From before there were kinds.
+    assert_eq!(read(None, &payload).unwrap(), order);
+    let other = read(Some("publish"), &payload).unwrap_err();
+    assert!(other.to_string().contains("it is of the kind `publish`"), "{other}");
+    let newer = read(Some(FLOW_KIND), br#"{"version":99}"#);
+    assert!(matches!(newer, Err(OrderError::Newer)), "{newer:?}");
 }

@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 
 use tidewheel_core::decision::{Decision, Outputs, Tenure};
-use tidewheel_core::id::AttemptId;
+use tidewheel_core::id::{AttemptId, RunId};
 use tidewheel_core::input::{Input, Rejection, Reply};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::Now;
 use tidewheel_core::{RestoreError, Scheduler};
 
+use super::held::{HeldId, HeldWork, Kinds};
 use crate::error::BoxError;
 use crate::store::{CommandSource, Pace, Store, StoreError};
 
@@ -32,6 +33,8 @@ pub struct Engine {
     tenure: Tenure,
     decision: Decision,
     is_lost: bool,
+    kinds: Kinds,
+    held: Vec<HeldWork>,
 }
 
 /// A closed decision on its way to the store.
@@ -107,11 +110,11 @@ impl Engine {
     ///
     /// When the store cannot be opened or read, or refuses the first decision.
     pub fn open(config: Config, store: Box<dyn Store>, now: Now) -> Result<Self, EngineError> {
-        Self::open_after(config, store, now, |_| Ok(()))
+        Self::open_after(config, store, Kinds::all(), now, |_| Ok(()))
     }
 
     /// As [`Engine::open`]; `look` sees what is stored before anything is decided about it, and may
-    /// refuse to go on.
+    /// refuse to go on. Work of other kinds than these is [held](Engine::held).
     ///
     /// # Errors
     ///
@@ -119,15 +122,18 @@ impl Engine {
     pub fn open_after(
         config: Config,
         mut store: Box<dyn Store>,
+        kinds: Kinds,
         now: Now,
         look: impl FnOnce(&mut Snapshot) -> Result<(), EngineError>,
     ) -> Result<Self, EngineError> {
         let (tenure, mut snapshot) = store.take_tenure().map_err(EngineError::Open)?;
         look(&mut snapshot)?;
+        let held = kinds.hold(&mut snapshot, &BTreeSet::new());
         let restored = restore(&config, &*store, snapshot, &BTreeSet::new(), now)?;
         let (decision, scheduler) = restored;
         let store = Some(store);
-        let mut engine = Self { config, scheduler, store, tenure, decision, is_lost: false };
+        let mut engine =
+            Self { config, scheduler, store, tenure, decision, is_lost: false, kinds, held };
         engine.commit()?;
         Ok(engine)
     }
@@ -252,7 +258,9 @@ impl Engine {
         now: Now,
     ) -> Result<(), EngineError> {
         self.is_lost = true;
-        let (tenure, snapshot) = store.take_tenure().map_err(EngineError::Open)?;
+        let (tenure, mut snapshot) = store.take_tenure().map_err(EngineError::Open)?;
+        let ours = self.scheduler.works().map(|(_, id)| id).collect();
+        self.held = self.kinds.hold(&mut snapshot, &ours);
         let (decision, scheduler) = restore(&self.config, store, snapshot, alive, now)?;
         self.tenure = tenure;
         self.decision = decision;
@@ -277,6 +285,18 @@ impl Engine {
     /// The scheduler, for what is no decision: profiles, reports, notices on and off.
     pub fn scheduler_mut(&mut self) -> &mut Scheduler {
         &mut self.scheduler
+    }
+
+    /// What was left in the store because nobody here understands it.
+    #[must_use]
+    pub fn held(&self) -> &[HeldWork] {
+        &self.held
+    }
+
+    /// Whether a run or single submission is held.
+    #[must_use]
+    pub fn holds(&self, run: RunId) -> bool {
+        self.held.iter().any(|held| held.work == HeldId::Run(run))
     }
 
     /// The tenure under which decisions are stored.

@@ -77,6 +77,9 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
         |state, _| {
             let run = match state.engine.scheduler().find_work(sent.run) {
                 Some(run) => run,
+                None if state.engine.holds(sent.run) => {
+                    return Err(Rejection::Unavailable("nobody here understands it".into()));
+                }
                 None if state.has_stored_all() => return Err(Rejection::Gone("run")),
                 // Should we die before its end is stored, the command is for the next owner.
                 None => return Err(Rejection::Unavailable("its end is not stored yet".into())),

@@ -7,6 +7,7 @@ mod books;
 mod effect;
 pub mod engine;
 mod entries;
+mod held;
 mod inbox;
 mod post;
 mod seat;
@@ -17,7 +18,8 @@ mod worker;
 
 pub(crate) use attempt::{BoxFuture, panic_text};
 pub(crate) use effect::{End, Launch, Waiter};
+pub use held::{HeldId, HeldWork, Kinds};
 pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared, Until};
-pub(crate) use state::{Ask, Code, Repeat, ScheduleEntry, SingleEntry, State};
+pub(crate) use state::{Adopt, Ask, Code, ScheduleEntry, SingleEntry, State};
 pub(crate) use worker::{conclude, plain_conclude, run_worker};

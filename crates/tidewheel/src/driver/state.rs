@@ -17,6 +17,7 @@ use super::books::Books;
 use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::Engine;
 use super::entries::Entries;
+use super::held::Kinds;
 use super::post::Report;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
@@ -27,6 +28,33 @@ use crate::store::CommandSource;
 
 /// Code that can be run again and again.
 pub(crate) type Repeat = dyn Fn(Attempt) -> BoxFuture<Outcome> + Send + Sync;
+
+/// Code for restored work.
+#[derive(Default)]
+pub(crate) struct Adopt {
+    /// By kind, `None` standing for work that says none.
+    pub kinds: HashMap<Option<Arc<str>>, Arc<Repeat>>,
+    /// For work of any other kind.
+    pub rest: Option<Arc<Repeat>>,
+}
+
+impl Adopt {
+    /// Which kinds of work there is code for.
+    pub fn known(&self) -> Kinds {
+        match self.rest {
+            Some(_) => Kinds::all(),
+            None => Kinds::only(self.kinds.keys().cloned().collect()),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_none() && self.kinds.is_empty()
+    }
+
+    fn code(&self, kind: Option<&Arc<str>>) -> Option<&Arc<Repeat>> {
+        self.kinds.get(&kind.cloned()).or(self.rest.as_ref())
+    }
+}
 
 /// Asks a custom trigger for its next instant.
 pub(crate) type Ask = Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync>;
@@ -49,7 +77,7 @@ pub(crate) struct State {
     /// Requests to stop attempts that are not among these yet.
     early: HashMap<(TaskKey, u32), Stopped, BuildHasherDefault<KeyHasher>>,
     /// Code for restored tasks.
-    adopt: Option<Arc<Repeat>>,
+    adopt: Adopt,
     ids: Ids,
     /// Where commands of other processes arrive, until somebody looks after them.
     pub(super) inbox: Option<Box<dyn CommandSource>>,
@@ -101,12 +129,7 @@ pub(super) enum Next {
 }
 
 impl State {
-    pub fn new(
-        mut engine: Engine,
-        plain: ProfileId,
-        adopt: Option<Arc<Repeat>>,
-        seed: Option<u64>,
-    ) -> Self {
+    pub fn new(mut engine: Engine, plain: ProfileId, adopt: Adopt, seed: Option<u64>) -> Self {
         let opening = std::mem::take(&mut engine.outputs().actions);
         let pace = engine.pace();
         let inbox = engine.inbox();
@@ -158,13 +181,16 @@ impl State {
 
     /// Gives restored runs the code for restored work, and handles as if they had been started here.
     pub(super) fn adopt_runs(&mut self, shared: &Arc<Shared>) {
-        let Some(adopt) = self.adopt.clone() else { return };
+        if self.adopt.is_empty() {
+            return;
+        }
         let works: Vec<(RunKey, RunId)> = self.engine.scheduler().works().collect();
         for (key, id) in works {
             let Some(cell) = RunCell::restored(shared, self.engine.scheduler(), key, id) else {
                 continue;
             };
-            let code = Arc::clone(&adopt);
+            let kind = self.engine.scheduler().kind(key);
+            let Some(code) = self.adopt.code(kind).cloned() else { continue };
             let code = move |task: Task| code(task.as_attempt());
             self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), code)));
         }
@@ -340,7 +366,8 @@ impl State {
     fn adopted(&self, start: Start) -> SingleCode {
         // A schedule ends only when its last firing has, so its code is still there.
         let schedule = start.schedule.and_then(|key| self.schedules.get(&key));
-        let code = schedule.map(|schedule| &schedule.code).or(self.adopt.as_ref());
+        let kind = || self.engine.scheduler().kind(start.task.run);
+        let code = schedule.map(|schedule| &schedule.code).or_else(|| self.adopt.code(kind()));
         code.map_or(SingleCode::Missing, |code| SingleCode::Call(Arc::clone(code)))
     }
 

@@ -400,7 +400,7 @@ fn payload(seed: u8) -> Arc<[u8]> {
 fn submit_named(engine: &mut Engine, id: u128, key: &str, seconds: u64) -> Vec<Action> {
     let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
     let once = Some(OnceKey::new(key, &id.to_be_bytes()));
-    let attachment = Attachment { payload: Some(payload(id as u8)), once };
+    let attachment = Attachment { payload: Some(payload(id as u8)), once, ..Attachment::default() };
     let submission = Submission {
         id: RunId(id),
         profile,
@@ -414,22 +414,27 @@ fn payloads_come_back_byte_for_byte(opener: &Opener) {
     let mut engine = open(opener);
     submit_named(&mut engine, 1, "one", 1);
     let mut spec = spec();
-    spec.attachment =
-        Attachment { payload: Some(payload(9)), once: Some(OnceKey::new("rün", b"body")) };
+    spec.attachment = Attachment {
+        payload: Some(payload(9)),
+        kind: Some(Arc::from("bücher")),
+        once: Some(OnceKey::new("rün", b"body")),
+    };
     let attachment = spec.attachment.clone();
     start_run(&mut engine, spec);
     let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
     let mut schedule = ScheduleSpec::new(Trigger::after(Duration::from_secs(50)));
     schedule.payload = Some(Arc::from(&[][..]));
+    schedule.kind = Some(Arc::from("alarm"));
     let (id, spec, priority) = (ScheduleId(4), Box::new(schedule), Priority::NORMAL);
     ask(&mut engine, at(1), Command::AddSchedule { id, spec, profile, priority });
 
     let snapshot = stored(opener);
     assert_eq!(snapshot.runs[0].row.spec.attachment, attachment);
     let kept = snapshot.submissions[0].0.attachment.as_ref().unwrap();
-    assert_eq!(kept.payload, Some(payload(1)));
+    assert_eq!((&kept.payload, &kept.kind), (&Some(payload(1)), &None));
     assert_eq!(kept.once, Some(OnceKey::new("one", &1_u128.to_be_bytes())));
     assert_eq!(snapshot.schedules[0].spec.payload.as_deref(), Some(&[][..]));
+    assert_eq!(snapshot.schedules[0].spec.kind.as_deref(), Some("alarm"));
     // And again, from the store that was just read.
     assert_eq!(stored(opener).runs[0].row.spec.attachment, attachment);
 }

@@ -117,6 +117,8 @@ pub struct RunDetail {
     pub tasks: Vec<TaskSummary>,
     /// What travelled with it.
     pub payload: Option<Vec<u8>>,
+    /// Who understands that.
+    pub payload_kind: Option<String>,
 }
 
 /// A task in one line.

@@ -1,6 +1,6 @@
 //! Runs, and tasks added to them, as they are written.
 //!
-//! Payloads are not part of the text: they are bytes and have a column of their own.
+//! Payloads and their kinds are not part of the text: they have columns of their own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::CodecError;
 use super::graph::GraphRecord;
 use super::profile::{ProfileRecord, is_false, on_error_of, on_skip_of};
 
-/// A [`RunSpec`], without its payload.
+/// A [`RunSpec`], without its payload and its kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunRecord {
     pub(crate) graph: GraphRecord,
@@ -59,6 +59,7 @@ impl RunRecord {
             already_done: self.already_done,
             attachment: Attachment {
                 payload: None,
+                kind: None,
                 once: self.once.map(OnceRecord::into_value).transpose()?,
             },
         })

@@ -17,7 +17,7 @@ use tidewheel_core::time::Timestamp;
 use super::CodecError;
 use super::profile::{RetryRecord, is_false};
 
-/// A [`ScheduleSpec`], without its payload.
+/// A [`ScheduleSpec`], without its payload and its kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ScheduleRecord {
     trigger: TriggerRecord,
@@ -132,6 +132,7 @@ impl ScheduleRecord {
             max_firings: self.max_firings,
             backoff: self.backoff.map(RetryRecord::into_value),
             payload: None,
+            kind: None,
         })
     }
 }

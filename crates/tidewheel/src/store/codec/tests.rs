@@ -145,8 +145,11 @@ fn runs() {
     spec.deadlines = BTreeMap::from([(0, Duration::MAX), (u32::MAX, ODD)]);
     spec.keys = BTreeMap::from([(2, Arc::from("k")), (3, Arc::from(""))]);
     spec.already_done = vec![0, u32::MAX];
-    spec.attachment =
-        Attachment { payload: Some(Arc::from(&b"x"[..])), once: Some(OnceKey::new("k", b"d")) };
+    spec.attachment = Attachment {
+        payload: Some(Arc::from(&b"x"[..])),
+        kind: Some(Arc::from("kind")),
+        once: Some(OnceKey::new("k", b"d")),
+    };
     same_run(&spec);
     for order in [RunOrder::CriticalPath, RunOrder::Deadline, RunOrder::Fifo] {
         spec.options.order = order;
@@ -229,6 +232,7 @@ fn schedules() {
             max_firings: Some(u64::MAX),
             backoff: Some(retries()[5]),
             payload: None,
+            kind: None,
         };
         same(&full);
         for overlap in [Overlap::QueueOne, Overlap::Cancel, Overlap::Allow] {

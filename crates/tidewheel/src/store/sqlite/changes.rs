@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{Change, RunChange, RunRow, SubmissionRow, TaskRow};
 use tidewheel_core::schedule::ScheduleSpec;
-use tidewheel_core::spec::{OnceKey, Profile, TaskSpec};
+use tidewheel_core::spec::{Attachment, OnceKey, Profile, TaskSpec};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
@@ -123,7 +123,7 @@ impl<'a> Writing<'a> {
         let once = row.spec.attachment.once.as_ref();
         self.keep_name(once, row.id, row.accepted_at, seq)?;
         let spec = codec::write(&*row.spec)?;
-        self.keep_spec(seq, Some(&spec), row.spec.attachment.payload.as_deref())?;
+        self.keep_spec(seq, Some(&spec), &row.spec.attachment)?;
         let sql = "INSERT INTO live_runs (seq, run_id, shard, name, accepted_at, tasks)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let name = Some(&*row.spec.options.name).filter(|name| !name.is_empty());
@@ -150,8 +150,8 @@ impl<'a> Writing<'a> {
         let seq = self.place()?;
         if let Some(attachment) = &row.attachment {
             self.keep_name(attachment.once.as_ref(), row.id, row.accepted_at, seq)?;
-            if attachment.payload.is_some() {
-                self.keep_spec(seq, None, attachment.payload.as_deref())?;
+            if attachment.payload.is_some() || attachment.kind.is_some() {
+                self.keep_spec(seq, None, attachment)?;
             }
         }
         self.single(row.id).accepted = Some((seq, row));
@@ -477,9 +477,10 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn keep_spec(&self, seq: i64, spec: Option<&str>, payload: Option<&[u8]>) -> Result<(), Fault> {
-        let sql = "INSERT INTO specs (seq, spec, payload) VALUES (?1, ?2, ?3)";
-        self.connection.prepare_cached(sql)?.execute(params![seq, spec, payload])?;
+    fn keep_spec(&self, seq: i64, spec: Option<&str>, with: &Attachment) -> Result<(), Fault> {
+        let sql = "INSERT INTO specs (seq, spec, payload, kind) VALUES (?1, ?2, ?3, ?4)";
+        let row = params![seq, spec, with.payload.as_deref(), with.kind];
+        self.connection.prepare_cached(sql)?.execute(row)?;
         Ok(())
     }
 

@@ -64,16 +64,18 @@ pub(super) fn store_schedule(writing: &mut Writing<'_>, row: &ScheduleRow) -> Re
     }
     let profile = writing.profile(&row.profile)?;
     let place = writing.place()?;
-    let sql = "INSERT INTO schedules (id, shard, place, spec, payload, profile, priority, state)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    let sql = "INSERT INTO schedules (id, shard, place, spec, payload, kind, profile, priority,
+            state)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
         ON CONFLICT (id) DO UPDATE SET spec = excluded.spec, payload = excluded.payload,
-            profile = excluded.profile, priority = excluded.priority, state = excluded.state";
+            kind = excluded.kind, profile = excluded.profile, priority = excluded.priority, state = excluded.state";
     writing.connection.prepare_cached(sql)?.execute(params![
         id,
         writing.shard,
         place,
         codec::write(&*row.spec)?,
         row.spec.payload.as_deref(),
+        row.spec.kind,
         profile,
         row.priority.value(),
         state,

@@ -290,18 +290,19 @@ fn detail(connection: &Connection, id: RunId) -> Result<Option<RunDetail>, Fault
         }
     }
     let Some(summary) = found else { return Ok(None) };
-    let sql = "SELECT spec, payload FROM specs WHERE seq = ?1";
+    let sql = "SELECT spec, payload, kind FROM specs WHERE seq = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    let spec: Option<(Option<String>, Option<Vec<u8>>)> =
-        statement.query_row([summary.place], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let (spec, payload) = spec.unwrap_or_default();
+    let (spec, payload, payload_kind): (Option<String>, _, _) = statement
+        .query_row([summary.place], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?
+        .unwrap_or_default();
     let tasks = match (summary.kind, spec) {
         (RunKind::Run, Some(spec)) => {
             tasks_of(connection, summary.place, &codec::read_record::<RunSpec>(&spec)?)?
         }
         _ => vec![only_task(&summary)],
     };
-    Ok(Some(RunDetail { summary, tasks, payload }))
+    Ok(Some(RunDetail { summary, tasks, payload, payload_kind }))
 }
 
 /// A submission is its own only task.

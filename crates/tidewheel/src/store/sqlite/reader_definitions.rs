@@ -87,7 +87,7 @@ impl Reader {
 
 fn schedules(connection: &Connection, ended_too: bool) -> Result<Vec<ScheduleSummary>, Fault> {
     let sql = "SELECT schedules.id, COALESCE(shards.name, ''), schedules.spec, payload,
-            profiles.spec, state, ended
+            profiles.spec, state, ended, schedules.kind
         FROM schedules JOIN profiles ON profiles.id = profile
             LEFT JOIN shards ON shards.id = shard
         WHERE ?1 OR NOT ended ORDER BY place";
@@ -97,6 +97,7 @@ fn schedules(connection: &Connection, ended_too: bool) -> Result<Vec<ScheduleSum
     while let Some(row) = rows.next()? {
         let mut spec: ScheduleSpec = codec::read(row.get_ref(2)?.as_str().map_err(wrong)?)?;
         spec.payload = row.get(3)?;
+        spec.kind = row.get(7)?;
         found.push(ScheduleSummary {
             id: ScheduleId(u128::from_be_bytes(row.get(0)?)),
             shard: row.get(1)?,

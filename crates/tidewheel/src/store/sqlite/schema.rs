@@ -12,7 +12,7 @@ pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] = &[FIRST];
+pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -290,6 +290,12 @@ CREATE TABLE answers (
 ) WITHOUT ROWID;
 ";
 
+/// Payloads say who understands them. Those that were kept before say nothing.
+const KINDS: &str = "
+ALTER TABLE specs ADD COLUMN kind TEXT;
+ALTER TABLE schedules ADD COLUMN kind TEXT;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,6 +325,20 @@ mod tests {
         migrate(&connection, &whole).unwrap();
         assert_eq!(user_version(&connection).unwrap(), VERSION + 1);
         assert!(has_table(&connection, "later"));
+    }
+
+    #[test]
+    fn what_was_kept_before_there_were_kinds_says_none() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, &MIGRATIONS[..1]).unwrap();
+        let sql = "INSERT INTO specs (seq, spec, payload) VALUES (1, 'text', x'00ff')";
+        connection.execute_batch(sql).unwrap();
+        migrate(&connection, MIGRATIONS).unwrap();
+        let sql = "SELECT spec, payload, kind FROM specs WHERE seq = 1";
+        let row: (String, Vec<u8>, Option<String>) = connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .unwrap();
+        assert_eq!(row, ("text".to_owned(), vec![0, 255], None));
     }
 
     #[test]

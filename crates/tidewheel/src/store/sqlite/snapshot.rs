@@ -79,7 +79,7 @@ fn read_limits(connection: &Connection, shard: i64) -> Result<Limits, Fault> {
 
 fn read_runs(connection: &Connection, shard: i64) -> Result<Vec<StoredRun>, Fault> {
     let sql = "SELECT seq, run_id, accepted_at, changed, paused, keep_open, stopped, stopped_by,
-            spec, payload
+            spec, payload, kind
         FROM live_runs JOIN specs USING (seq) WHERE shard = ?1 ORDER BY seq";
     let mut runs = Vec::new();
     rows(connection, sql, shard, |row| {
@@ -87,6 +87,7 @@ fn read_runs(connection: &Connection, shard: i64) -> Result<Vec<StoredRun>, Faul
         let id = run_id(row, 1)?;
         let mut spec: RunSpec = codec::read(text(row, 8)?)?;
         spec.attachment.payload = row.get(9)?;
+        spec.attachment.kind = row.get(10)?;
         let stopped = match row.get_ref(6)?.as_str_or_null().map_err(rusqlite::Error::from)? {
             Some(word) => Some(codec::reason_of(word, row.get(7)?)?),
             None => None,
@@ -141,7 +142,7 @@ fn read_submissions(
 ) -> Result<Vec<(SubmissionRow, Option<TaskRow>)>, Fault> {
     let sql = "SELECT run_id, profile, priority, deadline, key, accepted_at, schedule, nominal,
             once_key, once_digest, payload, state, reason, cause, attempts, lost, uncounted, at,
-            until, expires, released, error
+            until, expires, released, error, kind
         FROM live_submissions LEFT JOIN specs USING (seq) WHERE shard = ?1 ORDER BY seq";
     let mut submissions = Vec::new();
     rows(connection, sql, shard, |row| {
@@ -175,7 +176,7 @@ fn attachment(row: &Row<'_>) -> Result<Option<Arc<Attachment>>, Fault> {
     let digest: Option<[u8; 16]> = row.get(9)?;
     let once =
         key.zip(digest).map(|(key, digest)| OnceKey { key, digest: u128::from_be_bytes(digest) });
-    let attachment = Attachment { payload: row.get(10)?, once };
+    let attachment = Attachment { payload: row.get(10)?, kind: row.get(22)?, once };
     Ok((attachment != Attachment::default()).then(|| Arc::new(attachment)))
 }
 
@@ -184,12 +185,13 @@ fn read_schedules(
     shard: i64,
     profiles: &mut Profiles<'_>,
 ) -> Result<Vec<ScheduleRow>, Fault> {
-    let sql = "SELECT id, spec, payload, profile, priority, state FROM schedules
+    let sql = "SELECT id, spec, payload, profile, priority, state, kind FROM schedules
         WHERE shard = ?1 AND NOT ended ORDER BY place";
     let mut schedules = Vec::new();
     rows(connection, sql, shard, |row| {
         let mut spec: ScheduleSpec = codec::read(text(row, 1)?)?;
         spec.payload = row.get(2)?;
+        spec.kind = row.get(6)?;
         schedules.push(ScheduleRow {
             id: ScheduleId(u128::from_be_bytes(row.get(0)?)),
             spec: Arc::new(spec),

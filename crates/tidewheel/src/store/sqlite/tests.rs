@@ -40,7 +40,7 @@ fn folder(name: &str) -> (Folder, DataFolder) {
 fn decision(bytes: usize) -> Decision {
     let mut scheduler = Scheduler::new(Config::default());
     let profile = scheduler.profile(&Profile::default()).unwrap();
-    let attachment = Attachment { payload: Some(vec![7; bytes].into()), once: None };
+    let attachment = Attachment { payload: Some(vec![7; bytes].into()), ..Attachment::default() };
     let submission = Submission {
         id: RunId(1),
         profile,
@@ -118,7 +118,7 @@ fn records_wait_until_a_commit_has_written_them() {
     second.clear();
     let mut scheduler = Scheduler::new(Config::default());
     let profile = scheduler.profile(&Profile::default()).unwrap();
-    let attachment = Attachment { payload: Some(vec![7; 1 << 20].into()), once: None };
+    let attachment = Attachment { payload: Some(vec![7; 1 << 20].into()), ..Attachment::default() };
     let submission = Submission {
         id: RunId(2),
         profile,
