@@ -2,14 +2,17 @@
 //!
 //! Choosing between queues and classes is the scheduler's business, in `scheduler/fill.rs`.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::id::TaskKey;
 use crate::policy::{Ageing, Bucket, Priority};
 use crate::ready::Lanes;
 use crate::spec::QueueSpec;
 use crate::statistics::Statistics;
-use crate::task::Task;
+use crate::task::{Reason, Task, TaskState};
 use crate::time::Moment;
 use crate::timer::TimerKey;
 
@@ -35,6 +38,48 @@ pub(crate) struct Queue {
     /// What an attempt is expected to cost, in nanoseconds.
     pub cost_estimate: u64,
     pub statistics: Statistics,
+    /// Who gives way first, where the queue has preemption.
+    pub preemptible: Preemptible,
+}
+
+/// Running attempts that may give way, and whether one does already.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preemptible {
+    /// The least important first, the youngest of them.
+    attempts: BTreeSet<(u8, Reverse<Moment>, TaskKey)>,
+    giving_way: u32,
+}
+
+impl Preemptible {
+    /// Whether an attempt has been told to give way and has not ended.
+    pub fn is_giving_way(&self) -> bool {
+        self.giving_way > 0
+    }
+
+    /// The attempt that gives way first, if it is less important than `priority`.
+    pub fn below(&self, priority: u8) -> Option<TaskKey> {
+        self.attempts.first().filter(|(least, ..)| *least < priority).map(|&(.., key)| key)
+    }
+
+    /// Takes a task in as it stands. What must not be tried twice cannot give way and come back.
+    pub fn enter(&mut self, key: TaskKey, task: &Task, may_give_way: bool) {
+        if task.state == TaskState::Running && may_give_way {
+            self.attempts.insert((task.priority, Reverse(task.started_at), key));
+        }
+        self.giving_way += u32::from(gives_way(task));
+    }
+
+    /// Takes a task out as it stood.
+    pub fn leave(&mut self, key: TaskKey, task: &Task) {
+        if task.state == TaskState::Running {
+            self.attempts.remove(&(task.priority, Reverse(task.started_at), key));
+        }
+        self.giving_way -= u32::from(gives_way(task));
+    }
+}
+
+fn gives_way(task: &Task) -> bool {
+    task.state == TaskState::Cancelling && task.reason == Reason::Preempted
 }
 
 impl Queue {
@@ -52,6 +97,7 @@ impl Queue {
             finish_tag: 0,
             cost_estimate: 1_000_000,
             statistics: Statistics::default(),
+            preemptible: Preemptible::default(),
         }
     }
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::report::RunReport;
-use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec, TaskSpec};
+use tidewheel_core::spec::{Config, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now};
 use tidewheel_core::{
-    Action, Command, Decision, Event, Input, Outcome, RunId, Scheduler, Start, Submission,
+    Action, Command, Decision, Event, Input, Outcome, RunId, Scheduler, Start, Submission, TaskKey,
 };
 
 const MANY: u32 = 100_000;
@@ -23,6 +23,7 @@ struct Bench {
     decision: Decision,
     now: Now,
     started: Vec<Start>,
+    stopped: Vec<TaskKey>,
     report: Option<RunReport>,
 }
 
@@ -33,6 +34,7 @@ impl Bench {
             decision: Decision::volatile(),
             now: Now::default(),
             started: Vec::new(),
+            stopped: Vec::new(),
             report: None,
         }
     }
@@ -43,6 +45,7 @@ impl Bench {
         for action in self.decision.committed(proof).actions.drain(..) {
             match action {
                 Action::StartAttempt(start) => self.started.push(start),
+                Action::StopAttempt { task, .. } => self.stopped.push(task),
                 Action::RunEnded { run, .. } => self.report = self.scheduler.take_report(run),
                 _ => {}
             }
@@ -240,5 +243,32 @@ fn options_that_all_differ_are_found_and_forgotten() {
     assert!(bench.started.iter().zip(0..).all(|(start, number)| {
         start.timeout == Some(Duration::from_millis(number)) && start.id.run.0 == u128::from(number)
     }));
+    bench.scheduler.check();
+}
+
+#[test]
+fn who_gives_way_among_100_000_is_known_without_looking_at_them() {
+    let mut bench = Bench::new(MANY);
+    let name: Arc<str> = "default".into();
+    let spec = QueueSpec { preempt: true, ..QueueSpec::default() };
+    bench.step(Input::Command(Command::DefineQueue { name, spec }));
+    let submit = |bench: &mut Bench, number: u32, priority: i64| {
+        let id = RunId(u128::from(number));
+        let priority = Priority::new(priority);
+        let submission = Submission { id, priority, ..Submission::default() };
+        bench.step(Input::Command(Command::Submit(submission)));
+    };
+    (0..MANY).for_each(|number| submit(&mut bench, number, i64::from(number % 50)));
+    bench.scheduler.check();
+    // Each important task takes the place of one; looking at all of them would be 10^9 looks.
+    for number in 0..MANY / 10 {
+        submit(&mut bench, MANY + number, 90);
+        let stopped = bench.stopped.pop().expect("one of them gives way");
+        let least = bench.scheduler.id_of(stopped).map(|id| id.run.0 % 50);
+        assert_eq!(least, Some(u128::from(number / (MANY / 50))));
+        let event = Event::AttemptEnded { task: stopped, attempt: 1, outcome: Outcome::Cancelled };
+        bench.step(Input::Event(event));
+        assert_eq!(bench.started.len() as u32, MANY + number + 1);
+    }
     bench.scheduler.check();
 }

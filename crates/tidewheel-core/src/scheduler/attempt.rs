@@ -241,7 +241,11 @@ impl Scheduler {
         now: Now,
         decision: &mut Decision,
     ) {
-        self.work_mut(key).task_mut(key.index).reason = reason;
+        let task = self.work_mut(key).task_mut(key.index);
+        let before = (task.state, std::mem::replace(&mut task.reason, reason));
+        if self.has_preemption {
+            self.note_preemptible(key, before);
+        }
         if decision.is_recording() {
             self.record(key, now, decision);
         }

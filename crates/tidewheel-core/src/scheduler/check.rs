@@ -78,6 +78,11 @@ impl Scheduler {
         self.check_usage(&usage);
         self.check_classes();
         self.check_profiles();
+        let mut preemptible = self.find_preemptible();
+        for (queue, index) in self.queues.iter().zip(0..) {
+            let found = preemptible.remove(&index).unwrap_or_default();
+            assert_eq!(queue.preemptible, found, "who may give way in queue `{}`", queue.name);
+        }
     }
 
     fn add_usage(&self, work: &Work, index: u32, task: &Task, usage: &mut Usage) {

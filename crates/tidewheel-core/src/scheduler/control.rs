@@ -265,9 +265,12 @@ impl Scheduler {
                 format!("queue `{name}` needs a weight and slots of at least one").into(),
             ));
         }
+        let mut had_preemption = false;
+        let has_preemption = spec.preempt;
         let index = match self.find_queue(&name) {
             Ok(index) => {
-                self.queues[index as usize].spec = spec;
+                let known = &mut self.queues[index as usize].spec;
+                had_preemption = std::mem::replace(known, spec).preempt;
                 index
             }
             Err(_) => {
@@ -275,7 +278,9 @@ impl Scheduler {
                 self.queues.len() as u32 - 1
             }
         };
-        self.has_preemption = self.queues.iter().any(|queue| queue.spec.preempt);
+        if has_preemption != had_preemption {
+            self.index_preemptible();
+        }
         self.record_queue(index, decision);
         Ok(Reply::Done)
     }

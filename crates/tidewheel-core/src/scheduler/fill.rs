@@ -1,6 +1,7 @@
 //! Filling free slots: which queue, which class, which task, and whether its limits are open.
 //!
-//! This is the only place where attempts are admitted: first starts, retries, firings alike.
+//! This is the only place where attempts are admitted: first starts, retries, firings alike. Who gives
+//! way when there is no room is in `preempt`.
 
 use std::cmp::Reverse;
 
@@ -226,7 +227,7 @@ impl Scheduler {
     }
 
     /// Takes the ready set of a run that may not start out of its lane.
-    fn unlist(&mut self, class: u32, choice: Choice, entry: Entry) {
+    pub(super) fn unlist(&mut self, class: u32, choice: Choice, entry: Entry) {
         let Self { works, classes, .. } = self;
         if let Some(Work::Run(run)) = works.get_mut(entry.run) {
             run.sets[entry.set as usize].listed = false;
@@ -270,7 +271,7 @@ impl Scheduler {
     /// The open class of a queue whose first task goes before the others'.
     ///
     /// Aged work ties with critical work and, being older, goes first: but never twice running.
-    fn best_of(&mut self, queue: u32, now: Moment) -> Option<(u32, Choice)> {
+    pub(super) fn best_of(&mut self, queue: u32, now: Moment) -> Option<(u32, Choice)> {
         let best = self.oldest_of_the_most_urgent(queue, now)?;
         if !best.1.has_aged_to_the_top() {
             return Some(best);
@@ -336,7 +337,7 @@ impl Scheduler {
     }
 
     /// Whether a limit of the class is closed; if so the class waits for it.
-    fn is_blocked(&mut self, class: u32, ready_at: Moment, now: Moment) -> bool {
+    pub(super) fn is_blocked(&mut self, class: u32, ready_at: Moment, now: Moment) -> bool {
         for place in 0..self.classes[class as usize].needs.len() {
             let (index, units) = self.classes[class as usize].needs[place];
             match self.limits[index as usize].verdict(class, units, now) {
@@ -391,77 +392,5 @@ impl Scheduler {
         };
         decision.act(Action::StartAttempt(Start { task: key, id, attempt, schedule, timeout }));
         self.notify(now, decision, || Fact::AttemptStarted(id, attempt));
-    }
-
-    /// Ends a less important attempt when a more important task waits and all slots are taken.
-    ///
-    /// One at a time: the next is looked for when this one has ended and its slot was filled.
-    fn preempt(&mut self, now: Now, decision: &mut Decision) {
-        for queue in 0..self.queues.len() as u32 {
-            let entry = &self.queues[queue as usize];
-            if !entry.spec.preempt || entry.paused || entry.open.is_empty() {
-                continue;
-            }
-            let Some(choice) = self.best_startable(queue, now.monotonic) else { continue };
-            if let Some(victim) = self.least_important_running(queue, choice.priority) {
-                self.stop_attempt(
-                    victim,
-                    Reason::Preempted,
-                    std::time::Duration::ZERO,
-                    now,
-                    decision,
-                );
-            }
-        }
-    }
-
-    /// The task of a queue that would start first if there were a slot.
-    fn best_startable(&mut self, queue: u32, now: Moment) -> Option<Choice> {
-        loop {
-            let (class, choice) = self.best_of(queue, now)?;
-            let entry = self.classes[class as usize].lanes.peek(choice)?;
-            if entry.set != SINGLE && self.run(entry.run).is_none_or(|run| run.is_held()) {
-                self.unlist(class, choice, entry);
-            } else if self.classes[class as usize].needs.is_empty()
-                || !self.is_blocked(class, entry.ready_at, now)
-            {
-                return Some(choice);
-            }
-        }
-    }
-
-    /// The running task of a queue with the lowest priority below `priority`, the youngest of them;
-    /// none while another one is giving way already.
-    fn least_important_running(&self, queue: u32, priority: u8) -> Option<TaskKey> {
-        let mut victim: Option<((u8, Reverse<Moment>), TaskKey)> = None;
-        for (run, work) in &self.works {
-            let count = match work {
-                Work::Run(run) if run.active == 0 => 0,
-                Work::Run(run) => run.tasks.len() as u32,
-                Work::Single(_) => 1,
-            };
-            for index in 0..count {
-                let Some(task) = work.task(index).filter(|task| task.state.holds_slot()) else {
-                    continue;
-                };
-                if self.classes[work.class(index) as usize].queue != queue {
-                    continue;
-                }
-                if task.state == TaskState::Cancelling && task.reason == Reason::Preempted {
-                    return None;
-                }
-                let rank = (task.priority, Reverse(task.started_at));
-                // What must not be tried twice cannot give way and come back.
-                let spec = &self.profiles[work.profile(index).0 as usize].spec;
-                if task.state == TaskState::Running
-                    && !spec.at_most_once
-                    && task.priority < priority
-                    && victim.is_none_or(|(best, _)| rank < best)
-                {
-                    victim = Some((rank, TaskKey { run: RunKey(run), index }));
-                }
-            }
-        }
-        victim.map(|(_, key)| key)
     }
 }

@@ -11,6 +11,7 @@ mod control;
 mod explain;
 mod fill;
 mod names;
+mod preempt;
 mod profiles;
 mod propagate;
 mod restore;

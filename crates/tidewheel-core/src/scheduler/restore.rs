@@ -91,6 +91,7 @@ impl Scheduler {
         for (row, task) in snapshot.submissions {
             works.push(scheduler.restore_single(row, task, now, &mut running)?);
         }
+        scheduler.index_preemptible();
         // Only when everything has its state, anything may follow from it.
         for work in works {
             scheduler.wake_restored(work, now, decision);

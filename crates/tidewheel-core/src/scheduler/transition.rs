@@ -49,6 +49,7 @@ impl Scheduler {
         let queue = &mut self.queues[entry.queue as usize];
         let task = work.task_mut(key.index);
         let from = task.state;
+        let before = task.reason;
         assert!(from.may_become(to), "a task cannot go from {from} to {to} ({reason})");
         task.state = to;
         task.reason = reason;
@@ -78,6 +79,7 @@ impl Scheduler {
                 queue.correct_charge(ran, reason.tells_of_work());
             }
         }
+        let is_indexed = queue.spec.preempt && (from.holds_slot() || to.holds_slot());
         let mut was_full = false;
         if let Work::Run(run) = work {
             run.counts.leave(from);
@@ -86,7 +88,10 @@ impl Scheduler {
             was_full = releases && run.active == run.slots_max;
             run.active = run.active + u32::from(takes) - u32::from(releases);
         }
-        if (takes || releases) && !entry.needs.is_empty() {
+        if is_indexed {
+            self.note_preemptible(key, (from, before));
+        }
+        if (takes || releases) && !self.classes[class as usize].needs.is_empty() {
             self.count_units(key, class, to, now, decision);
         }
         if from == TaskState::Ready && to != TaskState::Running {
