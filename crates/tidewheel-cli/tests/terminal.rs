@@ -6,7 +6,7 @@ mod common;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
-use common::{Scratch, read_until, stderr, wait_until};
+use common::{Scratch, read_until, skipped, stderr, wait_until};
 
 /// A step that runs until the test says `go`, and one after it.
 const FLOW: &str = "
@@ -70,7 +70,7 @@ struct Terminal {
 impl Terminal {
     fn start(scratch: &Scratch) -> Option<Self> {
         if Command::new("script").arg("--version").output().is_err() {
-            println!("skipped: there is no `script` here");
+            skipped("a run in a terminal", "there is no `script` here");
             return None;
         }
         scratch.file("flow.yaml", FLOW);

@@ -5,10 +5,15 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "../../tidewheel-core/tests/skipped/mod.rs"]
+mod skipped;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use skipped::skipped;
 
 /// Long enough for a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(240);
@@ -45,13 +50,17 @@ fn torture(arguments: &[&str]) -> Value {
 
 /// The scenario was played, or it says why that cannot be done here.
 #[track_caller]
-#[expect(clippy::print_stderr, reason = "what is not tested is said")]
 fn assert_played(report: &Value) {
-    for scenario in report["scenarios"].as_array().expect("a list") {
-        if let Some(why) = scenario["skipped"].as_str() {
-            eprintln!("{} was not played: {why}", scenario["scenario"]);
-            continue;
-        }
+    let scenarios = report["scenarios"].as_array().expect("a list");
+    let missing = scenarios.iter().filter_map(|scenario| {
+        let why = scenario["skipped"].as_str()?;
+        Some(format!("{}: {why}", scenario["scenario"]))
+    });
+    let missing: Vec<String> = missing.collect();
+    if !missing.is_empty() {
+        skipped("torture", &missing.join(", "));
+    }
+    for scenario in scenarios.iter().filter(|scenario| scenario["skipped"].is_null()) {
         assert!(scenario["faults"].as_u64() > Some(0), "{scenario}");
         assert!(scenario["runs"].as_u64() > Some(0), "{scenario}");
         assert!(scenario["attempts"].as_u64() > Some(0), "{scenario}");

@@ -1,11 +1,21 @@
 //! What tests of the binary share: a folder of their own, and the program run in it.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    reason = "each test file uses a part of it"
+)]
+
+#[path = "../../../tidewheel-core/tests/skipped/mod.rs"]
+mod skipped;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+pub use skipped::skipped;
 
 /// Long enough for anything on a busy machine; only what is broken takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);

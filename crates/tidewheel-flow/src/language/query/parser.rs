@@ -9,7 +9,7 @@ use super::functions::{self, Function};
 use super::lexer::{Token, tokens};
 
 /// How deep queries may be in each other while they are read.
-const NESTING_MAX: u32 = 32;
+const NESTING_MAX: u32 = 64;
 /// How many parts a query may have one behind the other.
 const LENGTH_MAX: u32 = 100;
 

@@ -191,3 +191,31 @@ fn what_would_exhaust_stack_or_memory_is_refused() {
     let rows = json!(vec![vec![0; 1_000]; 1_000]);
     assert!(search("[*][?contains(`[1]`, @)] | [*][?@ == `0`]", &rows).is_err());
 }
+
+/// The deepest queries that are read, on half of the stack that runtimes give their threads.
+#[test]
+fn the_deepest_queries_fit_on_a_small_stack() {
+    let deepest = |opening: &str, middle: &str, closing: &str| {
+        let text = |depth: usize| [&opening.repeat(depth), middle, &closing.repeat(depth)].concat();
+        let depth = (1..=300).rev().find(|depth| Query::parse(&text(*depth)).is_ok());
+        text(depth.expect("some depth is read"))
+    };
+    let work = move || {
+        let value = json!({"a": [{"a": 1}], "b": 2});
+        for query in [
+            deepest("(", "a", ")"),
+            deepest("!", "a", ""),
+            deepest("[", "a", "]"),
+            deepest("{a: ", "a", "}"),
+            deepest("a[?", "b", "]"),
+            deepest("not_null(", "a", ")"),
+            deepest("", "a", "[*].a"),
+            deepest("", "a", ".a"),
+            deepest("", "a", " || b"),
+        ] {
+            Query::parse(&query).expect("read before").search(&value).expect("nothing is wrong");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1024 * 1024).spawn(work);
+    thread.expect("a thread").join().expect("the stack is large enough");
+}
