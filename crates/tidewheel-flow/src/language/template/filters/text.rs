@@ -249,14 +249,17 @@ pub(super) fn urlencode(budget: &mut Budget, value: &Value, given: Given) -> Out
     let mut encoded = String::new();
     match value {
         Value::Map(map) => {
-            for (index, (key, value)) in map.iter().enumerate() {
-                if index > 0 {
-                    encoded.push('&');
-                }
-                percent(budget, &mut encoded, key, false)?;
-                encoded.push('=');
-                let value = input(budget, value)?;
-                percent(budget, &mut encoded, &value, false)?;
+            for (key, value) in map.iter() {
+                query_part(budget, &mut encoded, key, value)?;
+            }
+        }
+        Value::List(_) => {
+            for pair in budget.members(value)? {
+                let [key, value] = &budget.members(&pair)?[..] else {
+                    return Err(wanted("a pair of a name and a value", &pair));
+                };
+                let key = input(budget, key)?;
+                query_part(budget, &mut encoded, &key, value)?;
             }
         }
         other => {
@@ -265,6 +268,22 @@ pub(super) fn urlencode(budget: &mut Budget, value: &Value, given: Given) -> Out
         }
     }
     Ok(Value::Text(encoded.into()))
+}
+
+/// Adds `name=value` to a query.
+fn query_part(
+    budget: &mut Budget,
+    out: &mut String,
+    name: &str,
+    value: &Value,
+) -> Result<(), TemplateError> {
+    if !out.is_empty() {
+        out.push('&');
+    }
+    percent(budget, out, name, false)?;
+    out.push('=');
+    let value = input(budget, value)?;
+    percent(budget, out, &value, false)
 }
 
 fn percent(
@@ -377,6 +396,10 @@ impl<'a> Directive<'a> {
                 integer()?;
                 format!("{:.*}", self.precision.unwrap_or(6), float.abs())
             }
+            'e' | 'E' => {
+                integer()?;
+                exponent(float.abs(), self.precision.unwrap_or(6), self.letter)
+            }
             'g' => {
                 integer()?;
                 float.abs().to_string()
@@ -399,6 +422,14 @@ impl<'a> Directive<'a> {
             () => format!("{}{sign}{body}", " ".repeat(padding)),
         })
     }
+}
+
+/// A number with its exponent as Python writes it: a sign, and two digits at least.
+fn exponent(number: f64, precision: usize, letter: char) -> String {
+    let text = format!("{number:.precision$e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
+    format!("{digits}{letter}{sign}{power:0>2}")
 }
 
 fn digits(text: &str) -> Result<(usize, &str), TemplateError> {

@@ -21,7 +21,12 @@ fn template(text: &str) -> Template {
 
 /// What most of the tests fill in.
 fn context() -> Context {
-    let values = json!({
+    let values = values().as_object().expect("a map").clone();
+    values.iter().fold(Context::new(), |context, (name, value)| context.with(name, value))
+}
+
+fn values() -> Value {
+    json!({
         "n": 7,
         "pi": 3.5,
         "yes": true,
@@ -38,9 +43,7 @@ fn context() -> Context {
         "empty": [],
         "tree": [{"n": "a", "c": [{"n": "b", "c": []}]}, {"n": "d", "c": []}],
         "flows": {"fetch": {"total": 12, "rows": [{"id": 1}]}, "fetch-all": {"total": 0}},
-    });
-    let values = values.as_object().expect("a map").clone();
-    values.iter().fold(Context::new(), |context, (name, value)| context.with(name, value))
+    })
 }
 
 fn text(source: &str) -> Result<String, TemplateError> {
