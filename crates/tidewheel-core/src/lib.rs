@@ -26,6 +26,7 @@ pub mod histogram;
 pub mod id;
 pub mod input;
 mod limit;
+pub mod nearest;
 pub mod policy;
 mod queue;
 mod ready;

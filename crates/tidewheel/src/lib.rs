@@ -64,6 +64,11 @@ pub mod policy {
     pub use tidewheel_core::policy::{OnError, OnSkip, failure, skip};
 }
 
+/// Words that people may have meant.
+pub mod words {
+    pub use tidewheel_core::nearest::nearest;
+}
+
 /// The engine that a simulator drives in place of a wheel.
 #[doc(hidden)]
 pub mod engine {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::hash::Hasher as _;
 
 use super::GraphError;
+use crate::nearest::nearest;
 
 /// Marks a free slot of the table; also one more than the greatest index a task can have.
 const FREE: u32 = u32::MAX;
@@ -162,54 +163,10 @@ impl<'a> Suggestions<'a> {
         Self { table, looks_left: 2_000_000 }
     }
 
-    /// The nearest name within a third of the length of `wanted`, the first of equals.
+    /// The name that was meant, if one is near.
     pub(super) fn nearest(&mut self, wanted: &str) -> Option<String> {
         self.looks_left = self.looks_left.checked_sub(self.table.len())?;
-        let wanted: Vec<char> = wanted.chars().flat_map(char::to_lowercase).collect();
-        if wanted.len() > 100 {
-            return None;
-        }
-        let mut best = None;
-        let mut limit = (wanted.len() / 3).max(1);
-        for index in 0..self.table.len() {
-            let candidate = self.table.name(index);
-            // A cheap bound first: one edit changes the length by at most one character.
-            if candidate.len() > 4 * (wanted.len() + limit) {
-                continue;
-            }
-            let letters: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
-            if letters.len().abs_diff(wanted.len()) > limit {
-                continue;
-            }
-            let distance = edit_distance(&wanted, &letters);
-            if distance <= limit {
-                best = Some(index);
-                if distance == 0 {
-                    break;
-                }
-                limit = distance - 1;
-            }
-        }
-        best.map(|index| self.table.name(index).to_owned())
+        let names = (0..self.table.len()).map(|index| self.table.name(index));
+        nearest(wanted, names).map(str::to_owned)
     }
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
-fn edit_distance(from: &[char], to: &[char]) -> usize {
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    for (row, &letter) in from.iter().enumerate() {
-        let mut current = Vec::with_capacity(to.len() + 1);
-        current.push(row + 1);
-        for (column, &other) in to.iter().enumerate() {
-            let replaced = last[column] + usize::from(letter != other);
-            let mut cost = replaced.min(last[column + 1] + 1).min(current[column] + 1);
-            if row > 0 && column > 0 && letter == to[column - 1] && from[row - 1] == other {
-                cost = cost.min(before_last[column - 1] + 1);
-            }
-            current.push(cost);
-        }
-        before_last = std::mem::replace(&mut last, current);
-    }
-    last[to.len()]
 }

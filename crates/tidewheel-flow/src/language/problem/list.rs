@@ -2,7 +2,7 @@
 //!
 //! How they are shown is in [`super::render`] and [`super::json`].
 
-use super::nearest::nearest;
+use super::nearest;
 use super::report::{Problem, Severity};
 
 /// How many problems are kept; more are only counted.

@@ -8,7 +8,6 @@ mod clean;
 mod excerpt;
 mod json;
 mod list;
-mod nearest;
 mod render;
 mod report;
 mod source;
@@ -16,9 +15,10 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use tidewheel::words::nearest;
+
 pub use clean::{is_hidden, quote};
 pub use list::Problems;
-pub use nearest::nearest;
 pub use render::Style;
 pub use report::{Problem, Severity};
 pub use source::{FileId, SourceFile, SourceFiles, Span};

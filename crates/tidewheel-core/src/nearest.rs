@@ -1,6 +1,6 @@
-//! The word somebody meant: the nearest of a few known ones.
+//! The word somebody meant: the nearest of those that are known.
 //!
-//! How it is proposed is in [`super::Problem::did_you_mean`].
+//! How it is proposed is up to whoever shows the error.
 
 /// Longer words are not misspelt but something else; comparing them would take long.
 const WORD_CHARS_MAX: usize = 64;
@@ -9,6 +9,7 @@ const WORD_CHARS_MAX: usize = 64;
 ///
 /// One letter of three may be changed, added, removed or swapped with its neighbour, and always
 /// one of a word of two. Case does not count, nor whether parts are joined by `-`, `_` or a space.
+#[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = letters(word)?;
     let mut limit = match word.len() {
