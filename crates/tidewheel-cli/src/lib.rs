@@ -18,7 +18,7 @@ mod output;
 mod session;
 pub mod simulate;
 mod status;
-mod text;
+mod table;
 mod ui;
 mod value;
 

@@ -38,6 +38,6 @@ pub use execute::{Answers, FlowRunner, Means, Outputs, Progress, SecretError, Se
 pub use host::{FlowHost, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use language::problem::{
-    FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, is_hidden, nearest,
+    FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, nearest,
 };
 pub use past::{Again, AgainError, AgainWith, PastRun, Scene, Why, listed, tolerated};

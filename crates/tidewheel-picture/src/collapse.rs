@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::letters::harmless;
+use super::labels::harmless;
 use super::model::{Edge, Picture, Shape, State, Vertex};
 use super::ranks::levels;
 use super::skeleton::Skeleton;

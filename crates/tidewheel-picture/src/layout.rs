@@ -6,8 +6,8 @@
 //! right, and turned at the end where they go downwards.
 
 use super::align::centres;
+use super::labels::{breadth, harmless};
 use super::layers::Layers;
-use super::letters::{breadth, harmless};
 use super::model::{Picture, Vertex};
 use super::ranks::ranks;
 use super::relax::relax;

@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::dot::colours;
-use super::letters::harmless;
+use super::labels::harmless;
 use super::model::{EdgeKind, Picture, Shape, State, Vertex};
 
 /// Longer names make no picture clearer.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
 
 use super::collapse::state_counts;
+use super::labels::{cut_to_breadth, harmless};
 use super::layout::{DETAIL_SIZE, Direction, LAMP_ROOM, Layout, PADDING, Place, name_size};
-use super::letters::{cut_to_breadth, harmless};
 use super::model::{EdgeKind, Picture, Shape, State, Vertex};
 use super::route::{Point, Route, Segment};
 use super::svg_shapes::{write_lamp, write_outline};

@@ -2,8 +2,9 @@
 //!
 //! The lines are drawn in [`super::lanes`].
 
+use super::labels::{cut_to_columns, harmless};
 use super::lanes::{Row, draw};
-use super::letters::{columns, cut_to_columns, harmless};
+use super::letters::columns;
 use super::model::{Picture, Shape, State, Vertex};
 use super::ranks::levels;
 use super::skeleton::Skeleton;

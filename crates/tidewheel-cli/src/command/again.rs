@@ -10,6 +10,7 @@ use serde_json::json;
 use tidewheel::store::sqlite::{DataFolder, FolderError};
 use tidewheel::store::{RunCommand, RunDetail};
 use tidewheel::{RunId, TaskState, wall_clock};
+use tidewheel_client::text::{difference, harmless, short_id, task_list};
 use tidewheel_flow::{
     Again, AgainError, AgainWith, Disk, Flow, FlowOrder, PastRun, ReadText, Secrets, load,
     says_the_same,
@@ -27,7 +28,6 @@ use crate::session::{
     Beginning, RunResultView, Session, SessionOptions, Takeover, find_run, flow_of, params_again,
     report_problems, result_of,
 };
-use crate::text::{difference, harmless, short_id, task_list};
 use crate::ui::Ui;
 
 /// Run again what did not succeed in a run

@@ -3,11 +3,11 @@
 //! What can be set, and which word wins, is in `crate::config`.
 
 use serde_json::{Value as Json, json};
+use tidewheel_client::text::harmless;
 
 use crate::cli::Format;
 use crate::config::{Config, Place, Surroundings, as_json, as_text, places};
 use crate::error::CommandError;
-use crate::text::harmless;
 use crate::ui::Ui;
 
 /// Show the settings, and where they come from

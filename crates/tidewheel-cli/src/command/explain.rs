@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use serde_json::{Value as Json, json};
 use tidewheel::store::TaskSummary;
 use tidewheel::{Reason, TaskState};
+use tidewheel_client::text::{ago, harmless, short_id, until};
 use tidewheel_flow::{Scene, Why};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
 use crate::session::{RunResultView, StepView, find_run, result_of, task_of, task_state};
-use crate::text::{ago, harmless, short_id, until};
 use crate::ui::Ui;
 
 /// Say why steps of a run have not started, failed, or were skipped

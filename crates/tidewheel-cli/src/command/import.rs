@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use clap::Subcommand;
 use serde_json::{Value as Json, json};
+use tidewheel_client::text::count;
 use tidewheel_core::calendar::Zone;
 
 use crate::cli::Format;
@@ -17,7 +18,6 @@ use crate::import::crontab::{self, ImportedFlow, Surroundings};
 use crate::import::{Warning, flowtoy, machine};
 use crate::output::write_atomically;
 use crate::output::write_new;
-use crate::text::count;
 use crate::ui::Ui;
 
 /// Larger files are not read.

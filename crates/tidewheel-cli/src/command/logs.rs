@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{AttemptRecord, RunDetail, TaskResult, TaskSummary};
 use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel_client::text::{harmless, short_id};
 use tidewheel_flow::{Flow, listed};
 
 use crate::cli::Format;
@@ -19,7 +20,6 @@ use crate::error::{CommandError, ErrorKind};
 use crate::session::{
     LogTail, STREAMS, find_run, flow_of, log_path, task_of, task_state, timeout_words, words_of,
 };
-use crate::text::{harmless, short_id};
 use crate::ui::Ui;
 
 /// How often it is looked for more.

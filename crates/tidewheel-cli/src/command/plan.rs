@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
+use tidewheel_client::text::{count, harmless, span};
 use tidewheel_flow::picture::SvgOptions;
 use tidewheel_flow::{Flow, FlowOrder, FlowPlan};
 
@@ -16,7 +17,7 @@ use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::output::write_atomically;
 use crate::session::{known_params_of, load_files};
-use crate::text::{Table, count, harmless, span};
+use crate::table::Table;
 use crate::ui::Ui;
 
 /// Firings that are shown.

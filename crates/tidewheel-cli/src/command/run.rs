@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
 use tidewheel::{Run, TaskId, TaskState, wall_clock};
+use tidewheel_client::text::{harmless, quoted, short_id};
 use tidewheel_flow::{Flow, FlowOrder, nearest, step_of};
 
 use crate::cli::Format;
@@ -22,7 +23,6 @@ use crate::session::{
     Takeover, Watch, find_run, load_files, log_path, params_of, result_of,
 };
 use crate::status::{StatusPort, StatusServer};
-use crate::text::{harmless, quoted, short_id};
 use crate::ui::Ui;
 
 /// Steps at once where nobody says otherwise.

@@ -3,12 +3,13 @@
 use serde_json::{Value as Json, json};
 use tidewheel::TaskState;
 use tidewheel::store::{RunFilter, RunKind, RunSummary};
+use tidewheel_client::text::{ago, harmless, short_id, span};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::CommandError;
 use crate::session::{RunResultView, StepView, find_run, result_of, run_state, task_state};
-use crate::text::{Table, ago, harmless, short_id, span};
+use crate::table::Table;
 use crate::ui::Ui;
 
 /// List runs, newest first

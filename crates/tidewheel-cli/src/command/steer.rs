@@ -7,13 +7,13 @@ use anyhow::anyhow;
 use serde_json::json;
 use tidewheel::store::{RunCommand, RunDetail, TaskSummary};
 use tidewheel::{RunId, TaskId};
+use tidewheel_client::text::short_id;
 use tidewheel_flow::{Answer, Step};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
 use crate::error::{CommandError, ErrorKind};
 use crate::session::{end_left, find_run, flow_of, task_of};
-use crate::text::short_id;
 use crate::ui::Ui;
 use crate::value;
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use tidewheel_client::text::{count, harmless};
 use tidewheel_flow::{Disk, load, schema};
 
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::session::report_problems;
-use crate::text::{count, harmless};
 use crate::ui::Ui;
 
 /// Check flow files, and run nothing

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use tidewheel_client::text::harmless;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -18,7 +19,6 @@ use super::setting::{
 };
 use super::value::{Value, shortened};
 use crate::error::{CommandError, ErrorKind};
-use crate::text::harmless;
 
 /// The most a file may have.
 const BYTES_MAX: u64 = 1 << 20;

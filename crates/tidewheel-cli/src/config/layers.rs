@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{ColorChoice, ValueEnum};
 use tidewheel::store::sqlite::DataFolder;
+use tidewheel_client::text::harmless;
 
 use super::places::{Surroundings, places};
 use super::setting::{Definition, Otherwise, SETTINGS, Setting};
@@ -15,7 +16,6 @@ use super::value::Value;
 use super::{environment, file};
 use crate::cli::WideFormat;
 use crate::error::CommandError;
-use crate::text::harmless;
 
 /// The settings, each with the value that won and where that came from.
 #[derive(Debug)]

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value as Json, json};
-
-use super::setting::{Definition, Kind, Off};
+use tidewheel_client::text::harmless;
 use tidewheel_flow::nearest;
 
-use crate::text::harmless;
+use super::setting::{Definition, Kind, Off};
 use crate::value::bytes;
 
 /// What a setting is set to.

@@ -4,12 +4,13 @@
 
 use std::time::Duration;
 
+use tidewheel_client::text::count;
+
 use super::event::{EndState, Event};
 use super::line::{Line, Tone};
 use super::model::{Model, Status};
 use super::summary;
 use super::text;
-use crate::text::count;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use tidewheel_client::text::count;
+
 use super::event::EndState;
 use super::line::{Line, Signs, Tone};
 use super::model::{Model, Part, Phase};
 use super::row::{self, RowStyle};
 use super::text;
 use super::window::{Choice, WINDOW_MAX};
-use crate::text::count;
 
 /// Rows of the header and the footer, and an empty one beside each where there is room.
 const FRAME_ROWS: usize = 3;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use serde_json::Value as Json;
+use tidewheel_client::text::count;
 use tidewheel_flow::{
     Disk, Flow, Loaded, ParamError, Style, known_params, load, parse_param, resolve_params,
 };
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::text::count;
 use crate::ui::Ui;
 
 /// Reads files into a flow that can be run. Warnings are shown, errors are too, and end it.

@@ -2,9 +2,8 @@
 
 use tidewheel::store::{RunSummary, TaskSummary};
 use tidewheel::{Reason, TaskState};
+use tidewheel_client::text::span;
 use tidewheel_flow::Step;
-
-use crate::text::span;
 
 /// pending, running, succeeded, failed, skipped, cancelled, unknown.
 pub(crate) fn task_state(state: TaskState) -> &'static str {

@@ -12,6 +12,7 @@ use tidewheel::{
     Cancel, Fact, Notice, NoticeStream, Reason, Run, RunReport, RunResult, TaskId, TaskState,
     Timestamp, wall_clock,
 };
+use tidewheel_client::text::{bytes, quoted, short_id};
 use tidewheel_flow::{Flow, FlowRunner};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -23,7 +24,6 @@ use super::states::{timeout_words, words_of};
 use super::wheel::Session;
 use crate::error::CommandError;
 use crate::live::{Display, EndState, Event, Key, Level, Options, StepInfo};
-use crate::text::{bytes, quoted, short_id};
 
 /// How often the output of running steps is looked at.
 const LOOK: Duration = Duration::from_millis(200);

@@ -3,7 +3,8 @@
 //! Terminals are tried in [`super::drawing`].
 
 use super::samples::{HOSTILE, assortment, diamond, hostile, release};
-use crate::letters::{breadth, columns, cut_to_breadth, cut_to_columns, harmless};
+use crate::labels::{breadth, cut_to_breadth, cut_to_columns, harmless};
+use crate::letters::columns;
 use crate::{Edge, Picture, Shape, State, SvgOptions, Vertex};
 
 /// Checks that elements are closed in order and that text cannot be taken for anything else.

@@ -4,5 +4,6 @@
 
 mod drawing;
 mod formats;
+mod letters;
 mod places;
 mod samples;

@@ -1,9 +1,12 @@
 //! Text that is safe to show: no character of it moves a cursor, hides or reorders others.
 //!
-//! Lines of files are cut to their width in [`super::excerpt`].
+//! Which characters those are is in [`tidewheel_picture::letters`]; lines of files are cut to their
+//! width in [`super::excerpt`].
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+use tidewheel_picture::letters::is_hidden;
 
 /// Longest part of foreign text that a message quotes, in characters.
 const QUOTE_CHARS_MAX: usize = 60;
@@ -56,32 +59,4 @@ pub(super) fn push(clean: &mut String, letter: char) {
         }
         _ => clean.push(letter),
     }
-}
-
-/// Whether a character does something else than to show a sign: control characters, those that
-/// turn the direction of writing, and those that take no place at all.
-///
-/// Marks that are written over the letter before them are not hidden.
-#[must_use]
-pub fn is_hidden(letter: char) -> bool {
-    letter.is_control()
-        || matches!(
-            letter,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{61c}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fffb}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
 }

@@ -2,7 +2,7 @@
 //!
 //! A line may be megabytes long and full of escape sequences: only what is shown is looked at.
 
-use unicode_width::UnicodeWidthChar;
+use tidewheel_picture::letters::{columns_of, is_hidden};
 
 use super::clean;
 
@@ -103,8 +103,8 @@ fn fitting(letters: impl Iterator<Item = char>, room: usize) -> Fit {
 fn width(letter: char) -> usize {
     match letter {
         '\t' => TAB_COLUMNS,
-        _ if clean::is_hidden(letter) => show(&mut String::new(), letter),
-        _ => letter.width().unwrap_or(0),
+        _ if is_hidden(letter) => show(&mut String::new(), letter),
+        _ => columns_of(letter),
     }
 }
 
@@ -115,14 +115,14 @@ fn show(text: &mut String, letter: char) -> usize {
             text.push_str("    ");
             TAB_COLUMNS
         }
-        _ if clean::is_hidden(letter) => {
+        _ if is_hidden(letter) => {
             let length = text.len();
             clean::push(text, letter);
             text.len() - length
         }
         _ => {
             text.push(letter);
-            letter.width().unwrap_or(0)
+            columns_of(letter)
         }
     }
 }

@@ -17,7 +17,7 @@ mod tests;
 
 pub use tidewheel::words::nearest;
 
-pub use clean::{is_hidden, quote};
+pub use clean::quote;
 pub use list::Problems;
 pub use render::Style;
 pub use report::{Problem, Severity};

@@ -1,6 +1,7 @@
 //! What people and machines get to see of problems.
 
 use serde_json::json;
+use tidewheel_picture::letters::is_hidden;
 
 use super::list::KEPT_MAX;
 use super::*;
@@ -136,7 +137,7 @@ fn nothing_a_file_says_reaches_the_terminal_raw() {
     let mut problems = Problems::new();
     problems.push(problem);
     let plain = problems.render(&files, Style::Plain, 80);
-    let hidden = |letter: char| letter != '\n' && clean::is_hidden(letter);
+    let hidden = |letter: char| letter != '\n' && is_hidden(letter);
     assert!(!plain.contains(hidden), "{plain}");
     let colour = problems.render(&files, Style::Colour, 80);
     let bare = colour.replace("\x1b[0m", "");

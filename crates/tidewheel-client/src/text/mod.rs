@@ -1,0 +1,18 @@
+//! Text for people: foreign text made harmless, measured and cut; names, times and differences in words.
+//!
+//! Which letters are dangerous is in [`tidewheel_flow::picture::letters`], which rooms below need as
+//! well. Colours and tables are each surface's own.
+
+mod columns;
+mod difference;
+mod harmless;
+mod time;
+mod words;
+
+pub use columns::cut;
+pub use difference::difference;
+pub use harmless::{harmless, name, output, sentence};
+pub use tidewheel::words::nearest;
+pub use tidewheel_flow::picture::letters::columns;
+pub use time::{ago, span, until};
+pub use words::{bytes, count, quoted, short_id, task_list};
