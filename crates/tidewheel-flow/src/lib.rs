@@ -34,7 +34,10 @@ pub use definition::schema::schema;
 pub use definition::{
     Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
 };
-pub use execute::{Answers, FlowRunner, Means, Outputs, Progress, SecretError, Secrets};
+pub use execute::{
+    Answers, FlowRunner, Means, Outputs, Pending, Progress, SecretError, Secrets, ThisMachine,
+    World,
+};
 pub use host::{FlowHost, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use language::problem::{

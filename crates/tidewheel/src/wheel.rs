@@ -330,6 +330,12 @@ impl Tidewheel {
         self.shared.lock().engine.held().to_vec()
     }
 
+    /// What the wall clock says that the wheel goes by.
+    #[must_use]
+    pub fn wall_clock(&self) -> Timestamp {
+        self.shared.clock.now_exactly().wall
+    }
+
     /// The figures of the wheel and of each queue.
     #[must_use]
     pub fn stats(&self) -> Overview {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel::executor::http::AddressPolicy;
-use tidewheel::executor::process::{Processes, ProcessesBuilder};
+use tidewheel::executor::process::Processes;
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{AttemptRecord, StoreError};
 use tidewheel::{Attempt, BuildError, Cancel, RunId, Shutdown, TaskId, TaskState, Tidewheel};
-use tidewheel_flow::{Answer, Answers, FLOW_KIND, Flow, FlowHost, Means};
+use tidewheel_flow::{Answer, Answers, FLOW_KIND, Flow, FlowHost, Means, ThisMachine, World};
 use tokio::runtime::Runtime;
 
 use super::progress::Sayings;
@@ -72,7 +72,7 @@ pub(crate) struct Session {
     pub host: FlowHost,
     pub records: Records,
     pub sayings: Arc<Sayings>,
-    means: Arc<Means>,
+    world: Arc<dyn World>,
     /// Last, so that everything that needs it is gone before.
     pub runtime: Runtime,
 }
@@ -96,10 +96,11 @@ impl Session {
             .output_max(options.output_max)
             .of_shard(&store)?;
         let reclaim = processes.reclaim();
-        let means = means(&folder, &store, &records, processes)?.policy(options.policy);
+        let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
+        let means = means(&folder, &store, &records, Arc::clone(&world))?;
         let told = Arc::clone(&sayings);
         let means = Arc::new(means.told(move |task, progress| told.say(task, progress)));
-        let host = FlowHost::new(Arc::clone(&means), recall(&folder));
+        let host = FlowHost::new(means, recall(&folder));
         let (adopted, admitted) = (host.clone(), Arc::clone(&sayings));
         let code = move |attempt: Attempt| {
             admitted.admit(attempt.id(), attempt.number());
@@ -117,15 +118,15 @@ impl Session {
             .adopt_kind(None, code)
             .store(store);
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
-        Ok(Self { folder, wheel, host, records, sayings, means, runtime })
+        Ok(Self { folder, wheel, host, records, sayings, world, runtime })
     }
 
     /// Sets up what a flow's steps will need while other things are done. If that fails, the first
     /// step that needs it says so.
     pub fn prepare(&self, flow: &Flow) {
         if flow.has_processes() {
-            let means = Arc::clone(&self.means);
-            self.runtime.spawn(async move { means.processes().await.is_ok() });
+            let world = Arc::clone(&self.world);
+            self.runtime.spawn(async move { world.prepare().await });
         }
     }
 
@@ -185,11 +186,11 @@ fn means(
     folder: &DataFolder,
     store: &SqliteStore,
     records: &Records,
-    processes: ProcessesBuilder,
+    world: Arc<dyn World>,
 ) -> Result<Means, CommandError> {
     let (recorder, records) = (store.recorder(), Arc::clone(records));
     let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
-    Ok(Means::new(processes)
+    Ok(Means::new(world)
         .record(move |record| {
             let mut known = records.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(record.task, AttemptRecord { outputs: Vec::new(), ..record.clone() });

@@ -88,53 +88,53 @@ impl FlowRunner {
             "flow": self.flow.name,
             "step": position.name.to_string(),
             "folder": self.folder_of(position, context)?,
-            "work": work(step, &input, context)?,
+            "work": self.about_step(step, &input, context)?,
             "env": env,
             "stdin": render(&step.surroundings.stdin)?,
-            "inherited": step.surroundings.inherit.as_deref().map(inherited),
+            "inherited": step.surroundings.inherit.as_deref().map(|names| self.inherited(names)),
             "output_max": step.surroundings.output_max,
             "input": input,
             "key": render(&cache.key)?,
             "outputs": step.outputs.iter().map(|it| about_output(it, context)).collect::<Json>(),
         }))
     }
-}
 
-fn work(step: &Step, input: &Json, context: &Context) -> Result<Json, Trouble> {
-    let input = Some(input).filter(|input| !input.is_null());
-    Ok(match &step.work {
-        Work::Process(process) => match &process.command {
-            CommandLine::Shell { text, shell } => json!({ "run": text, "shell": shell }),
-            CommandLine::Argv(trees) => json!({
-                "argv": words_of(process, trees, input, context)?,
-                "pass_to": format!("{:?}", process.pass_to),
+    fn about_step(&self, step: &Step, input: &Json, context: &Context) -> Result<Json, Trouble> {
+        let input = Some(input).filter(|input| !input.is_null());
+        Ok(match &step.work {
+            Work::Process(process) => match &process.command {
+                CommandLine::Shell { text, shell } => json!({ "run": text, "shell": shell }),
+                CommandLine::Argv(trees) => json!({
+                    "argv": words_of(process, trees, input, context)?,
+                    "pass_to": format!("{:?}", process.pass_to),
+                }),
+            },
+            Work::Http(request) => json!({ "http": super::http::about(request, context)? }),
+            Work::File(file) => json!({
+                "file": file.path.render(context)?,
+                "format": file.format.map(|format| format!("{format:?}")),
+                "bytes_max": file.bytes_max,
+                "is_optional": file.is_optional,
             }),
-        },
-        Work::Http(request) => json!({ "http": super::http::about(request, context)? }),
-        Work::File(file) => json!({
-            "file": file.path.render(context)?,
-            "format": file.format.map(|format| format!("{format:?}")),
-            "bytes_max": file.bytes_max,
-            "is_optional": file.is_optional,
-        }),
-        Work::Env(names) => json!({ "env": super::context::variables(names) }),
-        Work::Wait(_) | Work::Flow(_) => Json::Null,
-    })
-}
-
-/// The variables of our own environment that a step names, a star at the end for any more letters.
-fn inherited(names: &[String]) -> Json {
-    let is_named = |name: &str| {
-        names.iter().any(|known| match known.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == known,
+            Work::Env(names) => json!({ "env": self.variables(names) }),
+            Work::Wait(_) | Work::Flow(_) => Json::Null,
         })
-    };
-    let variables = std::env::vars_os().filter_map(|(name, value)| {
-        let name = name.into_string().ok().filter(|name| is_named(name))?;
-        Some((name, Json::String(value.to_string_lossy().into_owned())))
-    });
-    Json::Object(variables.collect::<BTreeMap<_, _>>().into_iter().collect())
+    }
+
+    /// The variables of our own environment that a step names, a star at the end for any more letters.
+    fn inherited(&self, names: &[String]) -> Json {
+        let is_named = |name: &str| {
+            names.iter().any(|known| match known.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => name == known,
+            })
+        };
+        let variables = self.means.world.variables().into_iter().filter_map(|(name, value)| {
+            let name = name.into_string().ok().filter(|name| is_named(name))?;
+            Some((name, Json::String(value.to_string_lossy().into_owned())))
+        });
+        Json::Object(variables.collect::<BTreeMap<_, _>>().into_iter().collect())
+    }
 }
 
 /// How an output is made of the result, with all that is known before there is one.

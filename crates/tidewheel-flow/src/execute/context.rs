@@ -3,7 +3,8 @@
 //!
 //! What each place in a file may name was checked when the file was read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -79,7 +80,7 @@ impl FlowRunner {
         let context = Context::new()
             .with_lookup("flows", Arc::new(lookup))
             .with("params", Json::Object(self.params_of(scope)?.into_iter().collect()))
-            .with("sources", sources(&scope.flow))
+            .with("sources", self.sources(&scope.flow))
             .with("secrets", self.secrets.to_json(&scope.flow));
         self.remember_context(path, &context);
         Ok(context)
@@ -136,19 +137,24 @@ impl FlowRunner {
         self.remember_elements(path, &elements);
         Ok(elements)
     }
-}
 
-/// What templates know as `sources`.
-fn sources(flow: &Flow) -> Json {
-    let view = |view: &SourceView| match view {
-        SourceView::Definition(definition) => definition.clone(),
-        SourceView::Variables(names) => variables(names),
-    };
-    Json::Object(flow.sources.iter().map(|(name, source)| (name.clone(), view(source))).collect())
-}
+    /// What templates know as `sources`.
+    fn sources(&self, flow: &Flow) -> Json {
+        let view = |view: &SourceView| match view {
+            SourceView::Definition(definition) => definition.clone(),
+            SourceView::Variables(names) => self.variables(names),
+        };
+        let sources = flow.sources.iter();
+        Json::Object(sources.map(|(name, source)| (name.clone(), view(source))).collect())
+    }
 
-/// Variables of our own environment; those that are not set, or no text, are null.
-pub(super) fn variables(names: &[String]) -> Json {
-    let value = |name: &String| std::env::var(name).map_or(Json::Null, Json::String);
-    Json::Object(names.iter().map(|name| (name.clone(), value(name))).collect())
+    /// Variables of our own environment; those that are not set, or no text, are null.
+    pub(super) fn variables(&self, names: &[String]) -> Json {
+        let all: HashMap<OsString, OsString> = self.means.world.variables().into_iter().collect();
+        let value = |name: &String| {
+            let text = all.get(OsStr::new(name)).and_then(|value| value.to_str());
+            text.map_or(Json::Null, Json::from)
+        };
+        Json::Object(names.iter().map(|name| (name.clone(), value(name))).collect())
+    }
 }

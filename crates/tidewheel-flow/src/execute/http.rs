@@ -1,9 +1,9 @@
 //! Steps that send a request.
 
 use serde_json::{Map, Value as Json, json};
+use tidewheel::Attempt;
 use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
 use tidewheel::store::AttemptRecord;
-use tidewheel::{Attempt, AttemptId};
 
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
@@ -20,9 +20,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let request = request(work, input, context)?;
-        let client = self.means.http().await.map_err(Trouble::permanent)?;
-        let id = AttemptId { task: attempt.id(), number: attempt.number() };
-        match client.run(id, &request).await {
+        match self.means.world.send(attempt, &request).await {
             Ok(end) => Ok(success(end, attempt)),
             Err(failure) => Err(self.trouble(failure)),
         }

@@ -1,23 +1,19 @@
-//! [`Means`]: what a flow needs of the world around it.
+//! [`Means`]: what a flow needs from whoever runs it.
 //!
-//! Each thing is made when it is first needed: a flow without processes starts no spawner.
+//! What it does in the world, and how, is in `world`.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidewheel::TaskId;
-use tidewheel::executor::http::{AddressPolicy, HttpClient};
-use tidewheel::executor::process::{ProcessError, Processes, ProcessesBuilder};
 use tidewheel::store::{Answer, AttemptRecord};
-use tokio::sync::OnceCell;
 
-/// What a flow needs of the world around it.
+use super::world::World;
+
+/// What a flow needs from whoever runs it.
 pub struct Means {
-    processes: OnceCell<Processes>,
-    builder: ProcessesBuilder,
-    http: OnceCell<HttpClient>,
-    policy: AddressPolicy,
+    pub(super) world: Arc<dyn World>,
     pub(super) record: Box<dyn Fn(AttemptRecord) + Send + Sync>,
     pub(super) told: Box<Told>,
     pub(super) cache: Option<PathBuf>,
@@ -47,26 +43,16 @@ pub trait Answers: Send + Sync {
 }
 
 impl Means {
-    /// Processes to be started so, requests that may go anywhere, nothing kept.
+    /// Work is done there; nothing is kept, and nobody is told or asked.
     #[must_use]
-    pub fn new(builder: ProcessesBuilder) -> Self {
+    pub fn new(world: Arc<dyn World>) -> Self {
         Self {
-            processes: OnceCell::new(),
-            builder,
-            http: OnceCell::new(),
-            policy: AddressPolicy::open(),
+            world,
             record: Box::new(|_| ()),
             told: Box::new(|_, _| ()),
             cache: None,
             answers: None,
         }
-    }
-
-    /// Where requests may go.
-    #[must_use]
-    pub fn policy(mut self, policy: AddressPolicy) -> Self {
-        self.policy = policy;
-        self
     }
 
     /// Who keeps what is known of ended attempts.
@@ -95,23 +81,6 @@ impl Means {
     pub fn answers(mut self, answers: Arc<dyn Answers>) -> Self {
         self.answers = Some(answers);
         self
-    }
-
-    /// The processes, which are set up now if they were not before.
-    ///
-    /// # Errors
-    ///
-    /// When the spawner cannot be started.
-    pub async fn processes(&self) -> Result<&Processes, ProcessError> {
-        self.processes.get_or_try_init(|| self.builder.clone().start()).await
-    }
-
-    pub(super) async fn http(&self) -> Result<&HttpClient, String> {
-        let make = || async {
-            let client = HttpClient::builder().policy(self.policy.clone()).build();
-            client.map_err(|error| error.to_string())
-        };
-        self.http.get_or_try_init(make).await
     }
 }
 

@@ -17,8 +17,10 @@ mod runner;
 mod secrets;
 mod standing;
 mod wait;
+mod world;
 
 pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;
 pub use runner::FlowRunner;
 pub use secrets::{SecretError, Secrets};
+pub use world::{Pending, ThisMachine, World};

@@ -34,12 +34,8 @@ impl FlowRunner {
     ) -> Result<Success, Trouble> {
         let step = &*position.step;
         let command = self.command(position, work, input, context, attempt)?;
-        let processes =
-            self.means.processes().await.map_err(|error| Trouble::of(error.into_outcome()))?;
-        let end = processes
-            .run_attempt(attempt, &command)
-            .await
-            .map_err(|error| Trouble::of(error.into_outcome()))?;
+        let end = self.means.world.run(attempt, &command).await;
+        let end = end.map_err(|error| Trouble::of(error.into_outcome()))?;
         let record = end.record(attempt);
         if end.was_stopped && !end.status.is_success() {
             return Err(Trouble::of(Outcome::Cancelled).with_record(record));

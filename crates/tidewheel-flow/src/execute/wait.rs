@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidewheel::store::AttemptRecord;
-use tidewheel::{Attempt, Outcome, wall_clock};
+use tidewheel::{Attempt, Outcome};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
@@ -34,7 +34,7 @@ impl FlowRunner {
                         "`{text}` is no instant such as 2030-01-31T08:00:00Z"
                     ))
                 })?;
-                let left = until.since(wall_clock());
+                let left = until.since(attempt.wheel().wall_clock());
                 match left.is_zero() {
                     true => Ok(Success::default()),
                     false => Err(Trouble::postponed(left.min(NAP_MAX))),

@@ -25,6 +25,20 @@ pub struct HttpEnd {
 }
 
 impl HttpEnd {
+    /// An answer without headers, for whoever sends requests in another way than
+    /// [`HttpClient`](super::HttpClient).
+    #[must_use]
+    pub fn new(status: u16, data: Data) -> Self {
+        let meta = HttpMeta {
+            url: String::new(),
+            redirects: 0,
+            elapsed: Duration::ZERO,
+            bytes: 0,
+            warnings: Vec::new(),
+        };
+        Self { status, headers: Vec::new(), data, meta }
+    }
+
     /// What a store keeps of it.
     #[must_use]
     pub fn record(&self, attempt: &Attempt) -> AttemptRecord {

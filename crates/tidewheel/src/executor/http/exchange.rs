@@ -14,7 +14,7 @@ use tidewheel_core::id::AttemptId;
 use super::body::{BodyError, Intake};
 use super::client::{HEADERS_MAX, Shared};
 use super::end::{Encoding, HttpEnd, HttpMeta, Warning, read_data};
-use super::failure::{HttpFailure, HttpFailureKind, MayRetry, may_retry_status};
+use super::failure::{HttpFailure, HttpFailureKind, MayRetry};
 use super::lookup::HOP_PORT;
 use super::request::{HttpRequest, check_scheme, is_secret_name, shown};
 use super::retry_after::{RETRY_AFTER_MAX, wait_of};
@@ -229,11 +229,7 @@ impl<'a> Exchange<'a> {
             message.push_str(": ");
             message.extend(line.trim().chars().take(MESSAGE_EXCERPT_MAX));
         }
-        let mut failure = match may_retry_status(status.as_u16()) {
-            MayRetry::Yes => HttpFailure::passing(HttpFailureKind::Status, message),
-            MayRetry::No => HttpFailure::permanent(HttpFailureKind::Status, message),
-        };
-        failure.status = Some(status.as_u16());
+        let mut failure = HttpFailure::answered(status.as_u16(), message);
         failure.excerpt = excerpt;
         if failure.retry == MayRetry::Yes {
             wait_as_asked(&mut failure, &headers);

@@ -80,6 +80,20 @@ pub enum HttpFailureKind {
 }
 
 impl HttpFailure {
+    /// An answer with a status that does not count as success, for whoever sends requests in another
+    /// way than [`HttpClient`](super::HttpClient).
+    #[must_use]
+    pub fn answered(status: u16, message: impl Into<String>) -> Self {
+        let failure = Self::new(HttpFailureKind::Status, may_retry_status(status), message.into());
+        Self { status: Some(status), ..failure }
+    }
+
+    /// A request that cannot be sent, now or ever.
+    #[must_use]
+    pub fn impossible(message: impl Into<String>) -> Self {
+        Self::permanent(HttpFailureKind::BadRequest, message)
+    }
+
     /// The outcome to report to the core.
     #[must_use]
     pub fn outcome(&self) -> Outcome {

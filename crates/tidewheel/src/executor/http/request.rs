@@ -201,7 +201,9 @@ impl HttpRequest {
         self
     }
 
-    pub(super) fn accepts(&self, status: u16) -> bool {
+    /// Whether an answer with this status counts as success.
+    #[must_use]
+    pub fn accepts(&self, status: u16) -> bool {
         if self.accepted.is_empty() {
             return (200..=299).contains(&status);
         }

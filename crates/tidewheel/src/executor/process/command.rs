@@ -176,6 +176,13 @@ impl ProcessCommand {
         self
     }
 
+    /// What it consists of, for whoever runs it in another way than [`Processes`](super::Processes).
+    #[must_use]
+    pub fn parts(&self) -> CommandParts<'_> {
+        let Self { program, cwd, variables, stdin, .. } = self;
+        CommandParts { program, cwd: cwd.as_deref(), variables, stdin }
+    }
+
     pub(super) fn words(&self) -> Result<Vec<&OsStr>, ProcessError> {
         let words: Vec<&OsStr> = match &self.program {
             Program::Argv(words) => words.iter().map(OsString::as_os_str).collect(),
@@ -198,6 +205,20 @@ impl ProcessCommand {
         }
         Ok(words)
     }
+}
+
+/// What a command consists of. Values may be secrets.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct CommandParts<'a> {
+    /// What to run.
+    pub program: &'a Program,
+    /// The working folder.
+    pub cwd: Option<&'a Path>,
+    /// The variables it declares, without those it inherits.
+    pub variables: &'a BTreeMap<OsString, OsString>,
+    /// What it reads from its standard input.
+    pub stdin: &'a Stdin,
 }
 
 /// Shows no values: variables, arguments and input may hold secrets.

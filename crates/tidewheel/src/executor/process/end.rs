@@ -35,6 +35,27 @@ pub struct ProcessEnd {
     pub limit: Option<Limit>,
 }
 
+impl ProcessEnd {
+    /// The end of a process that wrote nothing and was not told to stop, now: for whoever runs
+    /// commands in another way than [`Processes`](super::Processes).
+    #[must_use]
+    pub fn new(status: ProcessStatus) -> Self {
+        let now = SystemTime::now();
+        Self {
+            status,
+            pid: 0,
+            started: now,
+            ended: now,
+            stdout: Output::default(),
+            stderr: Output::default(),
+            tail: String::new(),
+            captured: None,
+            was_stopped: false,
+            limit: status.limit(),
+        }
+    }
+}
+
 /// The exit code of a process, or the signal that ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessStatus {

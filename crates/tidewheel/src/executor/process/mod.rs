@@ -63,7 +63,7 @@ mod variants;
 mod wire;
 
 pub use client::{Processes, ProcessesBuilder};
-pub use command::{ProcessCommand, Program, Stdin};
+pub use command::{CommandParts, ProcessCommand, Program, Stdin};
 pub use end::{Output, ProcessEnd, ProcessStatus};
 pub use error::ProcessError;
 pub use limits::{Limit, Limits};
