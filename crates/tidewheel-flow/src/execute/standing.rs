@@ -10,7 +10,7 @@ use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::compile::Scope;
-use crate::definition::{Place, Step};
+use crate::definition::{Flow, Place, Step};
 
 /// How the steps of a flow stand when all of them have ended.
 struct Standing {
@@ -71,23 +71,28 @@ impl FlowRunner {
         let mut needed = needed.filter(|needed| needed.place == step.place);
         let missing = needed.find_map(|needed| {
             let word = failure::word(own, needed.treatment.on_error, scope.flow.runner.on_error);
-            match word {
-                OnError::Continue => None,
-                _ => self.unmet(scope, needed, attempt),
-            }
+            self.unmet(scope, needed, word, attempt)
         });
         self.remember_missing(name, missing.clone());
         missing
     }
 
-    /// The task to name if a step has neither succeeded nor had nothing to do although it could.
-    fn unmet(&self, scope: &Scope, needed: &Step, attempt: &Attempt) -> Option<String> {
+    /// The task to name if a step has neither succeeded nor had nothing to do although it could. The
+    /// word is about its failure; that it was skipped after one passes on whatever the word.
+    fn unmet(
+        &self,
+        scope: &Scope,
+        needed: &Step,
+        word: OnError,
+        attempt: &Attempt,
+    ) -> Option<String> {
         let run = attempt.run()?;
         let name = format!("{}{}", scope.prefix(), needed.name);
         match state_of(&run, &name, attempt)? {
             (TaskState::Succeeded, _) => None,
             (TaskState::Skipped, Reason::Condition) => self.missing(scope, needed, attempt),
-            _ => Some(name),
+            (TaskState::Skipped, _) => Some(name),
+            _ => (word != OnError::Continue).then_some(name),
         }
     }
 
@@ -132,7 +137,7 @@ impl FlowRunner {
             let name = format!("{prefix}{}", step.name);
             let Some((state, reason)) = state_of(&run, &name, attempt) else { continue };
             standing.has_run |= state != TaskState::Skipped || reason == Reason::Condition;
-            standing.has_failed |= is_failure(step, state, reason);
+            standing.has_failed |= is_failure(&scope.flow, step, state, reason);
         }
         standing
     }
@@ -143,9 +148,9 @@ fn state_of(run: &Run, task: &str, attempt: &Attempt) -> Option<(TaskState, Reas
     Some((explained.facts.state, explained.facts.reason))
 }
 
-fn is_failure(step: &Step, state: TaskState, reason: Reason) -> bool {
+fn is_failure(flow: &Flow, step: &Step, state: TaskState, reason: Reason) -> bool {
     match state {
-        TaskState::Failed | TaskState::Unknown => !step.is_tolerated(),
+        TaskState::Failed | TaskState::Unknown => !step.is_tolerated() || flow.is_stopped_by(step),
         TaskState::Cancelled => true,
         TaskState::Skipped => matches!(reason, Reason::RunStopped(_)),
         _ => false,

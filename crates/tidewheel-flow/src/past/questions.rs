@@ -211,9 +211,13 @@ impl Step {
 }
 
 impl FlowRunner {
-    /// Whether the failure of a task is tolerated by the step's own word.
+    /// Whether the failure of a task is tolerated by the flow it is in: by the step's own word, unless
+    /// a word of what needs it made the failure stop the flow.
     pub(crate) fn is_tolerated(&self, task: &str) -> bool {
-        self.step_of(task).is_some_and(|step| step.is_tolerated())
+        self.flow().place_of_task(task).is_some_and(|(name, step)| {
+            let scope = Scope::find(self.flow(), &name.scope);
+            step.is_tolerated() && scope.is_some_and(|scope| !scope.flow.is_stopped_by(&step))
+        })
     }
 
     /// What a task waits for, in words, if it is one that waits.

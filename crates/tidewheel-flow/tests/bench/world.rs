@@ -1,0 +1,215 @@
+//! [`StagedWorld`]: a world in which every step does what a test says, and which remembers what
+//! was asked of it. It outlives the wheels that a story crashes.
+//!
+//! What the scheduler makes of it is none of its business.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value as Json};
+use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest};
+use tidewheel::executor::process::{
+    ProcessCommand, ProcessEnd, ProcessError, ProcessStatus, Program, Stdin,
+};
+use tidewheel::store::{Answer, AttemptRecord, OutputValue, RecordedOutcome};
+use tidewheel::{Attempt, RunId, TaskId};
+use tidewheel_flow::{Answers, Pending, World};
+
+use super::deed::{Deed, End, Printed};
+
+const TERM: ProcessStatus = ProcessStatus::Signalled { number: 15, name: "SIGTERM" };
+
+#[derive(Debug, Default)]
+pub struct StagedWorld(Mutex<Staged>);
+
+/// What is said and remembered.
+#[derive(Debug, Default)]
+pub struct Staged {
+    /// What tasks do, attempt by attempt; the last deed is done again. `[*]` stands for any element.
+    pub deeds: HashMap<String, Vec<Deed>>,
+    /// How often each task was done.
+    pub done: HashMap<String, usize>,
+    /// The tasks whose work began, since somebody looked.
+    pub began: Vec<String>,
+    /// What was asked the last time, by task.
+    pub asked: BTreeMap<String, Asked>,
+    pub variables: Vec<(OsString, OsString)>,
+    pub answers: HashMap<TaskId, Answer>,
+    pub records: Vec<AttemptRecord>,
+    /// The names of tasks whose wheel has crashed.
+    pub names: BTreeMap<TaskId, String>,
+}
+
+/// What was asked of the world for a task.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The text for a shell, the words of a program, or the request.
+    pub command: String,
+    pub variables: BTreeMap<String, String>,
+    pub stdin: String,
+}
+
+impl StagedWorld {
+    pub fn staged(&self) -> MutexGuard<'_, Staged> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a task does now.
+    fn begin(&self, attempt: &Attempt, asked: Asked) -> Deed {
+        let task = attempt.task_name().expect("it is a task of a run").to_string();
+        let mut staged = self.staged();
+        let count = staged.done.entry(task.clone()).or_default();
+        let place = *count;
+        *count += 1;
+        staged.began.push(task.clone());
+        let deeds = staged.deeds.get(&task).or_else(|| staged.deeds.get(&of_any_element(&task)));
+        let deed = deeds.map(|all| all[place.min(all.len() - 1)].clone()).unwrap_or_default();
+        staged.asked.insert(task, asked);
+        deed
+    }
+}
+
+impl Staged {
+    /// What the tasks of a run that succeeded have left, by name.
+    pub fn left_in(&self, run: RunId) -> Vec<(String, Map<String, Json>)> {
+        let tasks = self.names.iter().filter(|(task, _)| task.run == run);
+        tasks.filter_map(|(task, name)| Some((name.clone(), self.left_by(*task)?))).collect()
+    }
+
+    /// What a task that succeeded has left.
+    pub fn left_by(&self, task: TaskId) -> Option<Map<String, Json>> {
+        let of_task = self.records.iter().rev().filter(|record| record.task == task);
+        let record = of_task.into_iter().find(|record: &&AttemptRecord| {
+            use RecordedOutcome::{Cached, Reused, Succeeded};
+            matches!(record.outcome, Some(Succeeded | Cached | Reused))
+        })?;
+        let value = |value: &OutputValue| match value {
+            OutputValue::Bytes(bytes) => serde_json::from_slice(bytes).expect("outputs are JSON"),
+            OutputValue::File { .. } => Json::Null,
+        };
+        let outputs = record.outputs.iter();
+        Some(outputs.map(|output| (output.name.clone(), value(&output.value))).collect())
+    }
+}
+
+impl World for StagedWorld {
+    fn run<'a>(
+        &'a self,
+        attempt: &'a Attempt,
+        command: &'a ProcessCommand,
+    ) -> Pending<'a, Result<ProcessEnd, ProcessError>> {
+        attempt.end_by_itself();
+        Box::pin(async move {
+            let asked = asked_of(command);
+            let deed = self.begin(attempt, asked.clone());
+            let was_stopped = is_stopped(&deed, attempt).await;
+            let status = match deed.ends {
+                _ if was_stopped => TERM,
+                End::Code(code) => ProcessStatus::Exited(code),
+                End::Lost => return Err(ProcessError::SpawnerLost),
+                End::NotThere => return Err(ProcessError::NotFound { program: "missing".into() }),
+                End::Well | End::Status(_) | End::Hangs => ProcessStatus::Exited(0),
+            };
+            let mut end = ProcessEnd::new(status);
+            end.was_stopped = was_stopped;
+            end.captured = Some(printed(&deed, &asked).into_bytes());
+            end.tail = deed.says;
+            Ok(end)
+        })
+    }
+
+    fn send<'a>(
+        &'a self,
+        attempt: &'a Attempt,
+        request: &'a HttpRequest,
+    ) -> Pending<'a, Result<HttpEnd, HttpFailure>> {
+        Box::pin(async move {
+            let asked = Asked { command: format!("{request:?}"), ..Asked::default() };
+            let deed = self.begin(attempt, asked.clone());
+            is_stopped(&deed, attempt).await;
+            let status = match deed.ends {
+                End::Status(status) => status,
+                End::NotThere => return Err(HttpFailure::impossible("nobody is there")),
+                End::Code(code) if code != 0 => 503,
+                _ => 200,
+            };
+            let body = printed(&deed, &asked);
+            if !request.accepts(status) {
+                return Err(HttpFailure::answered(status, format!("answered {status}: {body}")));
+            }
+            let data = match serde_json::from_str(&body) {
+                Ok(value) => Data::Json(value),
+                Err(_) if body.is_empty() => Data::Empty,
+                Err(_) => Data::Text(body),
+            };
+            Ok(HttpEnd::new(status, data))
+        })
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.staged().variables.clone()
+    }
+
+    fn prepare(&self) -> Pending<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Answers for StagedWorld {
+    fn answer(&self, task: TaskId) -> Option<Answer> {
+        self.staged().answers.get(&task).cloned()
+    }
+}
+
+/// Lets the time of a deed pass; whether it was told to stop before.
+async fn is_stopped(deed: &Deed, attempt: &Attempt) -> bool {
+    let passes = async {
+        match deed.ends {
+            End::Hangs => std::future::pending().await,
+            _ if deed.takes.is_zero() => (),
+            _ => tokio::time::sleep(deed.takes).await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = passes => false,
+        _ = attempt.stop() => true,
+    }
+}
+
+fn printed(deed: &Deed, asked: &Asked) -> String {
+    match &deed.prints {
+        Printed::Text(text) => text.clone(),
+        Printed::Variable(name) => asked.variables.get(name).cloned().unwrap_or_default(),
+        Printed::Input => asked.stdin.clone(),
+    }
+}
+
+fn asked_of(command: &ProcessCommand) -> Asked {
+    let parts = command.parts();
+    let text = |text: &OsString| text.to_string_lossy().into_owned();
+    let command = match parts.program {
+        Program::Shell(text) => text.clone(),
+        Program::Argv(words) => words.iter().map(text).collect::<Vec<_>>().join(" "),
+    };
+    let variables = parts.variables.iter().map(|(name, value)| (text(name), text(value)));
+    let stdin = match parts.stdin {
+        Stdin::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    };
+    Asked { command, variables: variables.collect(), stdin }
+}
+
+/// `each[3]/a` is `each[*]/a`.
+fn of_any_element(task: &str) -> String {
+    let mut name = String::with_capacity(task.len());
+    let mut rest = task;
+    while let Some((before, inside)) = rest.split_once('[') {
+        let after = inside.split_once(']').map_or("", |(_, after)| after);
+        name.push_str(before);
+        name.push_str("[*]");
+        rest = after;
+    }
+    name + rest
+}
