@@ -1,4 +1,6 @@
 //! Files that are there whole or not at all, and files that are never replaced.
+//!
+//! What is in them is the business of the commands.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind as Io, Write as _};

@@ -1,4 +1,6 @@
 //! `tidewheel completions`: what a shell needs to complete our command lines.
+//!
+//! Which words there are is said where the commands are declared.
 
 use clap_complete::{Shell, generate};
 

@@ -1,4 +1,6 @@
 //! `tidewheel explain`: why a step is where it is, and what must happen next.
+//!
+//! Reasons are not found out here, only put into words.
 
 use std::collections::HashMap;
 

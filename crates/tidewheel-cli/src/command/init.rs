@@ -1,4 +1,6 @@
 //! `tidewheel init`: a first flow file to run and to change.
+//!
+//! What a flow file may say is known to the crate of the flows alone.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,6 @@
 //! `tidewheel man`: our manual pages, made of what `--help` says.
+//!
+//! Nothing is written here that `--help` does not say.
 
 use std::fs;
 use std::path::{Path, PathBuf};

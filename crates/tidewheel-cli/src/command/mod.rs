@@ -1,4 +1,6 @@
 //! The commands, one file each: what they take, and what they do with it.
+//!
+//! Rules are in the crates below; what several commands share is beside this folder.
 
 pub(crate) mod again;
 pub(crate) mod backup;

@@ -1,4 +1,6 @@
 //! `tidewheel plan` and `tidewheel graph`: what a flow would do, in words and as a picture.
+//!
+//! Tasks and their order come from the flow, pictures from the crate that draws.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

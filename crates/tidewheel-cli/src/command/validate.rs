@@ -1,4 +1,6 @@
 //! `tidewheel validate` and `tidewheel schema`: what is wrong with flow files, and what they may say.
+//!
+//! What is wrong is found by the crate of the flows; here it is shown.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,6 @@
 //! What an import asks the machine it runs on: its zone, and the home folders of its users.
+//!
+//! Everything else in an import is text in and text out.
 
 use std::collections::BTreeMap;
 use std::fs;

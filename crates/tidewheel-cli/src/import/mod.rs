@@ -5,26 +5,10 @@
 mod document;
 mod scalar;
 mod text;
-
-use std::fmt;
+mod warning;
 
 pub(crate) mod crontab;
 pub(crate) mod flowtoy;
 pub(crate) mod machine;
 
-/// Something about the original that could not be kept as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Warning {
-    /// The line it is about, from 1, where it is known.
-    pub line: Option<usize>,
-    pub text: String,
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(formatter, "line {line}: {}", self.text),
-            None => formatter.write_str(&self.text),
-        }
-    }
-}
+pub(crate) use warning::Warning;

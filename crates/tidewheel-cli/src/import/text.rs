@@ -1,4 +1,6 @@
 //! Texts of others as texts of a flow file.
+//!
+//! How scalars are quoted in YAML is in `scalar`.
 
 /// What begins a template.
 const OPENINGS: [&str; 3] = ["{{", "{%", "{#"];

@@ -1,13 +1,13 @@
-//! The measured rival of the wheel: an indexed heap with four children per node.
+//! The measured rival of the wheel: an indexed heap with four children per entry.
 //!
 //! It serves only tests: [`super::measure`] times it, and [`super::tests`] holds the wheel against
 //! it. The scheduler uses [`super::wheel`].
 
 use crate::time::Moment;
 
-/// Pending timers in a heap whose nodes carry their rank, with an index from timer to node.
+/// Pending timers in a heap whose entries carry their rank, with an index from timer to entry.
 pub(super) struct Heap<T> {
-    nodes: Vec<Node>,
+    entries: Vec<Entry>,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
     sequence: u64,
@@ -20,7 +20,7 @@ pub(super) struct HeapKey {
 }
 
 #[derive(Clone, Copy)]
-struct Node {
+struct Entry {
     due: Moment,
     sequence: u64,
     slot: u32,
@@ -29,12 +29,12 @@ struct Node {
 struct Slot<T> {
     value: T,
     generation: u32,
-    node: u32,
+    entry: u32,
 }
 
 const CHILDREN: usize = 4;
 
-impl Node {
+impl Entry {
     fn order(&self) -> u128 {
         u128::from(self.due.as_nanos()) << 64 | u128::from(self.sequence)
     }
@@ -42,7 +42,7 @@ impl Node {
 
 impl<T: Copy> Heap<T> {
     pub(super) fn new() -> Self {
-        Self { nodes: Vec::new(), slots: Vec::new(), free: Vec::new(), sequence: 0 }
+        Self { entries: Vec::new(), slots: Vec::new(), free: Vec::new(), sequence: 0 }
     }
 
     pub(super) fn insert(&mut self, due: Moment, value: T) -> HeapKey {
@@ -52,14 +52,14 @@ impl<T: Copy> Heap<T> {
                 slot
             }
             None => {
-                self.slots.push(Slot { value, generation: 0, node: 0 });
+                self.slots.push(Slot { value, generation: 0, entry: 0 });
                 self.slots.len() as u32 - 1
             }
         };
-        let node = Node { due, sequence: self.sequence, slot };
+        let entry = Entry { due, sequence: self.sequence, slot };
         self.sequence += 1;
-        self.nodes.push(node);
-        self.sift_up(self.nodes.len() - 1, node);
+        self.entries.push(entry);
+        self.sift_up(self.entries.len() - 1, entry);
         HeapKey { slot, generation: self.slots[slot as usize].generation }
     }
 
@@ -68,11 +68,11 @@ impl<T: Copy> Heap<T> {
         if slot.generation != key.generation {
             return None;
         }
-        Some(self.remove(slot.node as usize))
+        Some(self.remove(slot.entry as usize))
     }
 
     pub(super) fn next_wakeup(&self) -> Option<Moment> {
-        self.nodes.first().map(|node| node.due)
+        self.entries.first().map(|entry| entry.due)
     }
 
     pub(super) fn expire(&mut self, now: Moment) -> Option<(Moment, T)> {
@@ -81,9 +81,9 @@ impl<T: Copy> Heap<T> {
     }
 
     fn remove(&mut self, at: usize) -> T {
-        let removed = self.nodes[at];
-        let last = self.nodes.pop().expect("the removed node is in the heap");
-        if at < self.nodes.len() {
+        let removed = self.entries[at];
+        let last = self.entries.pop().expect("the removed entry is in the heap");
+        if at < self.entries.len() {
             if last.order() < removed.order() {
                 self.sift_up(at, last);
             } else {
@@ -96,36 +96,36 @@ impl<T: Copy> Heap<T> {
         slot.value
     }
 
-    fn sift_up(&mut self, mut at: usize, node: Node) {
+    fn sift_up(&mut self, mut at: usize, entry: Entry) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
-            if self.nodes[parent].order() <= node.order() {
+            if self.entries[parent].order() <= entry.order() {
                 break;
             }
-            self.put(at, self.nodes[parent]);
+            self.put(at, self.entries[parent]);
             at = parent;
         }
-        self.put(at, node);
+        self.put(at, entry);
     }
 
-    fn sift_down(&mut self, mut at: usize, node: Node) {
+    fn sift_down(&mut self, mut at: usize, entry: Entry) {
         loop {
             let first = at * CHILDREN + 1;
-            let last = (first + CHILDREN).min(self.nodes.len());
-            let Some(child) = (first..last).min_by_key(|&child| self.nodes[child].order()) else {
+            let last = (first + CHILDREN).min(self.entries.len());
+            let Some(child) = (first..last).min_by_key(|&child| self.entries[child].order()) else {
                 break;
             };
-            if node.order() <= self.nodes[child].order() {
+            if entry.order() <= self.entries[child].order() {
                 break;
             }
-            self.put(at, self.nodes[child]);
+            self.put(at, self.entries[child]);
             at = child;
         }
-        self.put(at, node);
+        self.put(at, entry);
     }
 
-    fn put(&mut self, at: usize, node: Node) {
-        self.nodes[at] = node;
-        self.slots[node.slot as usize].node = at as u32;
+    fn put(&mut self, at: usize, entry: Entry) {
+        self.entries[at] = entry;
+        self.slots[entry.slot as usize].entry = at as u32;
     }
 }

@@ -1,5 +1,7 @@
 //! Steps whose work need not be done again: a fingerprint of all they depend on, and what they left
 //! the last time.
+//!
+//! Whether a step has a cache at all is said in its definition.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,6 @@
 //! Steps that read a file.
+//!
+//! What becomes of its text is decided by the outputs of the step.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,5 +1,7 @@
 //! Tasks that do no work of their own: finding out which elements there are, and gathering what
 //! elements and called flows left.
+//!
+//! Whether there is anything to gather is decided by the scheduler.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Steps that send a request.
+//!
+//! Whether a failed one is sent again is decided by the scheduler.
 
 use serde_json::{Map, Value as Json, json};
 use tidewheel::Attempt;

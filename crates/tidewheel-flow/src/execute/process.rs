@@ -1,4 +1,6 @@
 //! Steps that start a process.
+//!
+//! Starting, stopping and reading it is the executor's business.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,7 @@
 //! [`FlowRunner`]: one attempt at a task of a flow's run, from conditions to outputs.
+//!
+//! How each kind of work is done is in the files beside this one; when, and what follows, is decided by the
+//! scheduler.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

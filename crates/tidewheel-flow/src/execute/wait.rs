@@ -1,4 +1,6 @@
 //! Steps that wait. Each look is an attempt; between two of them nothing is held.
+//!
+//! How long it may take in all is kept by the scheduler.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! `tidewheel bench`: named workloads, measured through the public interface, one file each.
+//!
+//! What is measured is never a private part, so that a figure means something to users.
 
 mod command;
 mod dag;

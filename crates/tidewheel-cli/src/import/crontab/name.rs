@@ -1,4 +1,6 @@
 //! A name for a flow, made of the command it runs: short, clean, and not taken yet.
+//!
+//! Where the file goes is not decided here.
 
 use std::collections::BTreeSet;
 

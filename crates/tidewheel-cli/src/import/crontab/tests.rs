@@ -1,8 +1,12 @@
 //! Whole crontabs: what becomes of their entries, and that each flow file can be read.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 
+use super::table::Imported;
 use super::*;
+use crate::import::Warning;
 
 fn surroundings() -> Surroundings {
     Surroundings {

@@ -1,8 +1,11 @@
 //! Sources of flowtoy: by name, of a step's own, or another one with changes.
+//!
+//! What a step makes of a source is in `step`.
 
 use serde_json::{Map, Value as Json};
 
-use super::{Converter, keys};
+use super::keys;
+use super::whole::Converter;
 use crate::import::document::{Mapping, Tree};
 
 /// Sources that are based on each other are followed so far.

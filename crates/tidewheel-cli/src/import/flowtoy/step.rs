@@ -1,11 +1,14 @@
 //! Steps of flowtoy: their input, their outputs, what they wait for, and their word for failures.
+//!
+//! What a source does is in `source`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use super::keys;
 use super::source::Sources;
-use super::{Converter, keys};
+use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
 use crate::import::text::has_template;
 

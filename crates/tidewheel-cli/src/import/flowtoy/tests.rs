@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::import::Warning;
 
 fn imported(text: &str) -> (Json, String, Vec<String>) {
     let value = tidewheel_flow::parse_yaml(text).unwrap();

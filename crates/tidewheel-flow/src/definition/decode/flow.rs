@@ -1,4 +1,6 @@
 //! The file as a whole.
+//!
+//! Its sections are decoded in the files beside this one; what steps say of each other is `connect`'s.
 
 use std::collections::BTreeMap;
 use std::path::Path;

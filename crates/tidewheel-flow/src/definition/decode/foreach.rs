@@ -1,4 +1,6 @@
 //! Steps that are done for many elements: `foreach:` and `matrix:`.
+//!
+//! Which elements there are is rendered when a run is compiled.
 
 use serde_json::Value as Json;
 

@@ -1,4 +1,6 @@
 //! Requests: `http:` and sources of the types `rest` and `http`.
+//!
+//! What an answer means is decided by the executor and the scheduler.
 
 use reqwest::{Method, Url};
 use serde_json::Value as Json;

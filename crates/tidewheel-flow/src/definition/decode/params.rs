@@ -1,4 +1,6 @@
 //! Params and secrets.
+//!
+//! Values for them are checked where a run is started; secrets are fetched only then.
 
 use super::{Decoder, fields};
 use crate::definition::params::{fits, kind_of};

@@ -1,4 +1,6 @@
 //! Steps that start processes: `run:`, `argv:` and process sources.
+//!
+//! Nothing is started, and no program is looked for.
 
 use serde_json::Value as Json;
 

@@ -1,4 +1,6 @@
 //! Schedules: when a flow is run by itself.
+//!
+//! Which instants follow is the scheduler's to say.
 
 use tidewheel::{Cron, Misfire, Overlap, ScheduleSpec, Trigger, Zone};
 

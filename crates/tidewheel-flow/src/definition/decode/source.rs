@@ -1,4 +1,6 @@
 //! Sources: work by name, of its own, or another with changes.
+//!
+//! What a step adds to a source is in `step`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

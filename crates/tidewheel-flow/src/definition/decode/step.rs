@@ -1,4 +1,6 @@
 //! One step.
+//!
+//! The kinds of work are decoded in the files beside this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! How a step is treated: retries, timeouts, priority, limits, words for failure.
+//!
+//! What the words mean is decided by the scheduler.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Steps that wait.
+//!
+//! What is looked for while waiting is in `execute`.
 
 use std::time::Duration;
 

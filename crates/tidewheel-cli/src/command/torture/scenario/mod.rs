@@ -1,4 +1,6 @@
 //! The scenarios of `tidewheel torture`, one file each: which faults, when, how often.
+//!
+//! What must hold after them is checked in one place for all, by `check`.
 
 mod errors;
 mod full;
