@@ -27,6 +27,7 @@ pub use read::{
 };
 pub use record::{
     Answer, AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, TaskResult,
+    log_file,
 };
 pub use volatile::Volatile;
 

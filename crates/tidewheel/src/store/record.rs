@@ -108,6 +108,13 @@ impl RecordedOutcome {
     }
 }
 
+/// Where what an attempt writes to one of its streams is kept, from the folder of logs. `end` is `out` or
+/// `err`.
+#[must_use]
+pub fn log_file(task: TaskId, attempt: u32, end: &str) -> PathBuf {
+    PathBuf::from(task.run.to_string()).join(format!("{}-{attempt}.{end}", task.index))
+}
+
 /// A file with what an attempt wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {

@@ -30,6 +30,7 @@ use super::error::ProcessError;
 use super::output::{self, Sink};
 use super::table;
 use super::wire::{FRAME_MAX, Request, SpawnRequest};
+use crate::store::log_file;
 
 /// How many times a pipe is read in a row before others have their turn.
 const READS_MAX: usize = 16;
@@ -159,8 +160,9 @@ impl Running {
         let key = request.key;
         connection.send(&Request::Spawn(request), descriptors);
 
-        let folder = shared.settings.logs.as_ref().map(|logs| logs.join(&run));
-        let log = |end: &str| folder.as_ref().map(|f| f.join(format!("{index}-{number}.{end}")));
+        let logs = shared.settings.logs.as_ref();
+        let log =
+            |end: &str| logs.map(|logs| logs.join(log_file(attempt.task, attempt.number, end)));
         let most = command.output_max.unwrap_or(shared.settings.output_max);
         let secrets = command.secrets.as_ref();
         let out = Sink::new(log("out"), most, secrets).capture(command.capture_max);
