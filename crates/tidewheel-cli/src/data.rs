@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use tidewheel::store::StoreError;
 use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
+use tidewheel_client::desk::{Desk, DeskError};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
@@ -44,6 +44,11 @@ impl DataArgs {
     pub fn open_existing(&self, ui: &Ui) -> Result<DataFolder, CommandError> {
         self.check_existing(ui)?;
         self.open_with_options(ui, Options::default())
+    }
+
+    /// The desk of a folder that must be there.
+    pub fn desk(&self, ui: &Ui) -> Result<Desk, CommandError> {
+        Ok(Desk::open(self.open_existing(ui)?)?)
     }
 
     /// Opens a folder that must be there, to write to it.
@@ -85,38 +90,5 @@ impl DataArgs {
 
 /// An error of a folder with its exit code and what to do about it.
 pub(crate) fn folder_error(error: FolderError, path: &Path) -> CommandError {
-    let (kind, hint) = match &error {
-        FolderError::Io { .. } => (ErrorKind::Failed, None),
-        FolderError::WritableByOthers { .. } => (ErrorKind::Refused, None),
-        FolderError::NotOurs { path: file, .. } => {
-            let is_the_folders = file.starts_with(path);
-            let hint = "if it was damaged, bring back a copy with `tidewheel restore`";
-            (ErrorKind::Refused, is_the_folders.then(|| hint.to_owned()))
-        }
-        FolderError::NetworkFileSystem { .. } => {
-            let hint = "say where with --data DIR; --allow-network-fs uses it all the same, for one \
-                        machine at a time";
-            (ErrorKind::Refused, Some(hint.to_owned()))
-        }
-        FolderError::Newer { .. }
-        | FolderError::OldSqlite { .. }
-        | FolderError::LogWithoutDatabase { .. } => (ErrorKind::Refused, None),
-        FolderError::UnknownRun { .. } => (
-            ErrorKind::NotFound,
-            Some(format!("runs of other data folders are not seen from {}", path.display())),
-        ),
-        FolderError::AlreadyEnded { .. } => (ErrorKind::Conflict, None),
-        FolderError::Exists { .. } => {
-            (ErrorKind::Conflict, Some("choose another name, or remove it first".to_owned()))
-        }
-        FolderError::InUse { .. } | FolderError::Store(StoreError::Held { .. }) => {
-            (ErrorKind::Conflict, Some("wait until it has ended, or end it".to_owned()))
-        }
-        _ => (ErrorKind::Failed, None),
-    };
-    let error = CommandError::new(kind, error);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    DeskError::folder(error, path).into()
 }

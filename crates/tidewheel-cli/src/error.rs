@@ -4,6 +4,9 @@
 
 use std::io;
 
+use tidewheel_client::api::{FileChange, RefusalKind};
+use tidewheel_client::desk::DeskError;
+
 /// The reason for an exit code other than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -135,6 +138,36 @@ impl CommandError {
             ErrorKind::Internal => 70,
         }
     }
+}
+
+/// The desk refused something.
+impl From<DeskError> for CommandError {
+    fn from(error: DeskError) -> Self {
+        let kind = match error.kind() {
+            RefusalKind::Failed => ErrorKind::Failed,
+            RefusalKind::Usage => ErrorKind::Usage,
+            RefusalKind::Input => ErrorKind::Input,
+            RefusalKind::NotFound => ErrorKind::NotFound,
+            RefusalKind::Conflict => ErrorKind::Conflict,
+            RefusalKind::Refused => ErrorKind::Refused,
+            RefusalKind::Internal => ErrorKind::Internal,
+        };
+        let hints = error.hints();
+        let (excerpt, details) = match &error {
+            DeskError::Changed { changes, .. } => (Some(differences(changes)), changes_of(changes)),
+            _ => (None, None),
+        };
+        Self { excerpt, hints, details, ..Self::new(kind, error) }
+    }
+}
+
+fn differences(changes: &[FileChange]) -> String {
+    changes.iter().map(|FileChange { file, change }| format!("{file}:\n{change}")).collect()
+}
+
+fn changes_of(changes: &[FileChange]) -> Option<Box<(&'static str, serde_json::Value)>> {
+    let changes = serde_json::to_value(changes).ok()?;
+    Some(Box::new(("changes", changes)))
 }
 
 /// Writing output failed.

@@ -12,14 +12,15 @@ mod command;
 mod config;
 mod data;
 pub mod error;
+mod files;
 mod import;
 mod live;
 mod output;
-mod session;
 pub mod simulate;
 mod status;
 mod table;
 mod ui;
 mod value;
+mod watch;
 
 pub use cli::main;

@@ -1,7 +1,18 @@
 //! What a person or a program may ask of Tidewheel and do with it, once for all surfaces.
 //!
-//! [`text`] makes foreign text fit to be shown. How anything looks on a surface (colours, tables,
-//! screens, pages) and how it is asked for (arguments, routes, keys) is the surface's business.
+//! A [`Desk`](desk::Desk) answers questions about the runs of a data folder and takes wishes about them; a
+//! [`Session`](session::Session) is a wheel on a data folder, on which runs are started or taken over;
+//! [`Progress`](progress::Progress) tells how a run goes on. All that leaves a process is in [`api`], the one
+//! serialised contract; [`kind`] says what is known of different kinds of work, and [`text`] makes foreign text fit to
+//! be shown.
+//!
+//! How anything looks on a surface (colours, tables, screens, pages) and how it is asked for (arguments,
+//! routes, keys) is the surface's business.
 #![forbid(unsafe_code)]
 
+pub mod api;
+pub mod desk;
+pub mod kind;
+pub mod progress;
+pub mod session;
 pub mod text;

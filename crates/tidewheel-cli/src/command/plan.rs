@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
+use tidewheel_client::desk::workers_of;
 use tidewheel_client::text::{count, harmless, span};
 use tidewheel_flow::picture::SvgOptions;
 use tidewheel_flow::{Flow, FlowOrder, FlowPlan};
 
 use crate::cli::{Format, WideFormat};
-use crate::command::run::{expectations, workers_of};
 use crate::data::DataArgs;
 use crate::error::CommandError;
+use crate::files::{known_params_of, load_files};
 use crate::output::write_atomically;
-use crate::session::{known_params_of, load_files};
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -77,8 +77,8 @@ pub(crate) fn show(
 
 /// How long steps took before. A plan needs no data folder.
 fn learnt(ui: &Ui, data: &DataArgs, flow: &Flow) -> BTreeMap<String, Duration> {
-    let folder = data.open_existing(ui).ok();
-    folder.and_then(|folder| expectations(&folder, &flow.name).ok()).unwrap_or_default()
+    let desk = data.desk(ui).ok();
+    desk.and_then(|desk| desk.expectations(&flow.name).ok()).unwrap_or_default()
 }
 
 fn print(

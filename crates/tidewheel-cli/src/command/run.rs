@@ -1,38 +1,34 @@
 //! `tidewheel run`: runs a flow, shows how it goes, and says what it came to.
+//!
+//! What may be run, and what is reused, is known at the desk.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
-use serde_json::{Map, Value as Json};
-use tidewheel::store::sqlite::{DataFolder, Durability};
-use tidewheel::store::{RunFilter, RunKind, TaskSummary};
-use tidewheel::{Run, TaskId, TaskState, wall_clock};
+use tidewheel::executor::http::AddressPolicy;
+use tidewheel::store::TaskSummary;
+use tidewheel::store::sqlite::Durability;
+use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel_client::api::{LogStream, RunState};
+use tidewheel_client::desk::{Desk, Reuse, RunView, StepView, log_path, select, workers_of};
+use tidewheel_client::kind::{FlowRun, Startable};
+use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
 use tidewheel_client::text::{harmless, quoted, short_id};
-use tidewheel_flow::{Flow, FlowOrder, nearest, step_of};
+use tidewheel_flow::FlowOrder;
+use tokio::runtime::Runtime;
 
 use crate::cli::Format;
 use crate::command::plan;
-use crate::data::{DataArgs, folder_error};
+use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};
+use crate::files::{load_files, params_of};
 use crate::live::Level;
 use crate::output::{check_writable, write_atomically};
-use crate::session::{
-    Beginning, Ending, RunResultView, STREAMS, Session, SessionOptions, StepView, StoredStatus,
-    Takeover, Watch, find_run, load_files, log_path, params_of, result_of,
-};
 use crate::status::{StatusPort, StatusServer};
 use crate::ui::Ui;
-
-/// Steps at once where nobody says otherwise.
-const WORKERS_DEFAULT: u32 = 4;
-/// How many times of a step say how long it takes.
-pub(crate) const SAMPLES: usize = 3;
-/// How many runs it is looked through for outputs of steps that are not run.
-const REUSED_RUNS: usize = 20;
-/// How far back for runs of the same files.
-const REUSED_RUNS_SEEN: u32 = 200;
+use crate::watch::{Ending, StoredStatus, Watch};
 
 /// Run a flow
 ///
@@ -174,69 +170,108 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let params = params_of(flow, &args.params)?;
     let workers = workers_of(how.max_workers, flow);
     let mut order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
-    let chosen = select(&mut order, flow, args)?;
+    let chosen = select(&mut order, flow, &args.only, args.from.as_deref())?;
     if args.dry_run {
         return plan::show(ui, flow, &order, &args.data).map(|()| 0);
     }
-    let folder = args.data.open(ui, how.durability())?;
+    let desk = Desk::open(args.data.open(ui, how.durability())?)?;
     if let Some(chosen) = chosen {
-        let note = |text: &str| {
-            if !how.quiet {
-                ui.note(text)
-            }
-        };
-        order.reused = newest_outputs(&note, &folder, flow, &order, &chosen)?;
+        let reuse = desk.reuse(flow, &order, &chosen)?;
+        if !how.quiet {
+            tell_reuse(ui, &reuse);
+        }
+        order.reused = reuse.outputs;
     }
-    start(ui, &folder, flow, &order, &how)
+    start(ui, &desk, &FlowRun::new(Arc::clone(flow), order), &how)
+}
+
+/// Says from where outputs come that no step of this run leaves.
+fn tell_reuse(ui: &Ui, reuse: &Reuse) {
+    for (run, steps) in &reuse.found {
+        let steps: Vec<String> = steps.iter().map(|step| harmless(step)).collect();
+        ui.note(&format!("reused of run {}: {}", short_id(*run), steps.join(", ")));
+    }
+    for missing in &reuse.missing {
+        let step = harmless(missing);
+        ui.note(&format!("nothing of `{step}` can be reused; --from '{step}' runs it too"));
+    }
 }
 
 /// Starts a run and watches it to its end.
 pub(crate) fn start(
     ui: &Ui,
-    folder: &DataFolder,
-    flow: &Arc<Flow>,
-    order: &FlowOrder,
+    desk: &Desk,
+    run: &dyn Startable,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
     let port = status_port(how)?;
     check_output(how)?;
-    let options = SessionOptions::new(ui, order.max_workers);
-    let session = Session::open(folder.clone(), &Takeover::Fresh, options)?;
-    session.prepare(flow);
-    let expected = expectations(folder, &flow.name)?;
-    // Asked for first, so that nothing is missed.
-    let (notices, since) = (session.wheel.notices(), wall_clock());
-    let started = session.host.start(&session.wheel, flow, order, &expected);
-    let run = started.map_err(|error| CommandError::new(ErrorKind::Refused, error))?;
-    let beginning = Beginning {
-        since,
-        level: level(how, ui),
-        workers: order.max_workers,
-        flow: flow.name.clone(),
-        expected,
-        definition: Arc::clone(flow),
-        ended: BTreeSet::new(),
-    };
-    let ending = watch(ui, &session, &run, notices, beginning, port)?;
-    let id = run.id();
-    drop(run);
-    session.close();
-    finish(ui, folder, &id.to_string(), ending, how)
+    let runtime = runtime()?;
+    let options = session_options(ui, run.workers());
+    let folder = desk.folder().clone();
+    let session = Session::open(folder, &Takeover::Fresh, options, runtime.handle())?;
+    run.prepare(&session);
+    let started = session.start(run, desk.expectations(run.name())?)?;
+    let id = started.run.id();
+    let watched = Watched { level: level(how, ui), workers: run.workers(), port };
+    let ending = watch(ui, &runtime, &session, started, watched)?;
+    close(runtime, session);
+    finish(ui, desk, id, ending, how)
+}
+
+/// What runs are carried out on. One thread is enough to start processes and to hear of their ends.
+pub(crate) fn runtime() -> Result<Runtime, CommandError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(16)
+        .enable_all()
+        .build();
+    runtime.map_err(|error| CommandError::internal(anyhow!(error)))
+}
+
+/// How a session is set up for so many steps at once, as far as the configuration allows.
+pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
+    let config = ui.config();
+    // Switched off, the scheduler has no ageing of its own. Steps are processes, and those are
+    // always bounded.
+    let is_enabled = config.scheduler_enabled();
+    let most = config.scheduler_max_concurrency();
+    let mut options = SessionOptions::new(workers.min(most.unwrap_or(u32::MAX)));
+    options.starvation_timeout = config.scheduler_starvation_timeout().filter(|_| is_enabled);
+    options.grace = config.process_grace();
+    options.output_max = config.process_output_max();
+    if config.http_allow_private() {
+        options.policy = AddressPolicy::open();
+    }
+    options
+}
+
+/// Ends a session when nothing runs any more.
+pub(crate) fn close(runtime: Runtime, session: Session) {
+    runtime.block_on(session.close());
+    runtime.shutdown_timeout(Duration::from_secs(5));
+}
+
+/// How a run is watched.
+pub(crate) struct Watched {
+    pub level: Level,
+    pub workers: u32,
+    pub port: Option<StatusPort>,
 }
 
 /// Watches a run to its end, and shows its state to others if asked to.
 pub(crate) fn watch(
     ui: &Ui,
+    runtime: &Runtime,
     session: &Session,
-    run: &Run,
-    notices: tidewheel::NoticeStream,
-    beginning: Beginning,
-    port: Option<StatusPort>,
+    started: Started,
+    Watched { level, workers, port }: Watched,
 ) -> Result<Ending, CommandError> {
-    session.runtime.block_on(async {
+    runtime.block_on(async {
         let status = match port {
             Some(port) => {
-                let source = Arc::new(StoredStatus::new(session.folder.clone(), run.id()));
+                let run = started.run.id();
+                let source = Arc::new(StoredStatus::new(session.folder.clone(), run));
                 let served = StatusServer::start(port, source).await;
                 Some(served.map_err(|error| CommandError::internal(anyhow!(error)))?)
             }
@@ -245,8 +280,7 @@ pub(crate) fn watch(
         if let Some(status) = &status {
             ui.note(&format!("status at http://{}/status", status.address()));
         }
-        let watch = Watch::new(session, run.clone(), notices, beginning);
-        let ending = watch.until_end().await;
+        let ending = Watch::new(session, started, workers, level).until_end().await;
         if let Some(status) = status {
             status.stop().await;
         }
@@ -271,36 +305,37 @@ pub(crate) fn check_output(how: &RunArgs) -> Result<(), CommandError> {
 /// Writes what the run came to, and gives the exit code.
 pub(crate) fn finish(
     ui: &Ui,
-    folder: &DataFolder,
-    id: &str,
+    desk: &Desk,
+    id: RunId,
     ending: Ending,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
-    let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
-    let detail = find_run(folder, &reader, id)?;
-    let view = result_of(folder, &reader, detail)?;
+    let view = desk.show(&id.to_string())?;
     if let Some(path) = &how.output {
         let written = write_atomically(path, &format!("{}\n", pretty(&view, how)?));
         written.map_err(|error| not_written(error, &view))?;
     } else if ui.format(Format::Human) == Format::Json {
         unless_left(match how.outputs {
             true => ui.print_json(&view.outputs()),
-            false => ui.print_json(&view),
+            false => ui.print_json(&view.document()),
         })?;
     } else if how.outputs {
         unless_left(ui.print(&pretty(&view, how)?))?;
     }
-    if view.state() != "succeeded" && ui.format(Format::Human) == Format::Human && !how.quiet {
-        advise(ui, &view, &folder.logs_dir());
+    if view.state() != RunState::Succeeded
+        && ui.format(Format::Human) == Format::Human
+        && !how.quiet
+    {
+        advise(ui, &view, &desk.folder().logs_dir());
     }
-    Ok(ending.exit_code(view.exit_code()))
+    Ok(ending.exit_code(u8::from(!view.has_succeeded())))
 }
 
 /// The work is done, whatever became of the file.
-fn not_written(error: CommandError, view: &RunResultView) -> CommandError {
-    let kind = match view.exit_code() {
-        0 => ErrorKind::Conflict,
-        _ => ErrorKind::Failed,
+fn not_written(error: CommandError, view: &RunView) -> CommandError {
+    let kind = match view.has_succeeded() {
+        true => ErrorKind::Conflict,
+        false => ErrorKind::Failed,
     };
     let (id, state) = (view.detail.summary.id, view.state());
     let error = error.error.context(format!("run {id} has ended: {state}; its result is lost"));
@@ -309,10 +344,10 @@ fn not_written(error: CommandError, view: &RunResultView) -> CommandError {
 }
 
 /// What was asked for of the result, for programs and people.
-fn pretty(view: &RunResultView, how: &RunArgs) -> Result<String, CommandError> {
+fn pretty(view: &RunView, how: &RunArgs) -> Result<String, CommandError> {
     let text = match how.outputs {
         true => serde_json::to_string_pretty(&view.outputs()),
-        false => serde_json::to_string_pretty(view),
+        false => serde_json::to_string_pretty(&view.document()),
     };
     text.map_err(CommandError::internal)
 }
@@ -326,7 +361,7 @@ fn unless_left(printed: Result<(), CommandError>) -> Result<(), CommandError> {
 }
 
 /// What people can do about a run that did not go well.
-fn advise(ui: &Ui, view: &RunResultView, logs: &Path) {
+fn advise(ui: &Ui, view: &RunView, logs: &Path) {
     let short = short_id(view.detail.summary.id);
     // Rather one that the flow did not expect to fail, and rather the work than who gathers it.
     let steps = view.listed();
@@ -336,7 +371,7 @@ fn advise(ui: &Ui, view: &RunResultView, logs: &Path) {
     });
     let has_log = |task: &TaskSummary| {
         let id = TaskId { run: view.detail.summary.id, index: task.index };
-        let mut paths = STREAMS.iter().map(|stream| log_path(logs, id, task.attempts, stream));
+        let mut paths = LogStream::ALL.iter().map(|it| log_path(logs, id, task.attempts, *it));
         let answer =
             view.results.get(&task.index).and_then(|result| result.newest.as_ref()?.tail.as_ref());
         answer.is_some() || paths.any(|path| path.exists())
@@ -354,10 +389,6 @@ fn advise(ui: &Ui, view: &RunResultView, logs: &Path) {
     }
 }
 
-pub(crate) fn workers_of(said: Option<u32>, flow: &Flow) -> u32 {
-    said.or(flow.runner.max_workers).unwrap_or(WORKERS_DEFAULT)
-}
-
 pub(crate) fn level(how: &RunArgs, ui: &Ui) -> Level {
     match how.log_level {
         _ if how.quiet => Level::Quiet,
@@ -367,124 +398,4 @@ pub(crate) fn level(how: &RunArgs, ui: &Ui) -> Level {
         None if ui.format(Format::Human) == Format::Json => Level::Quiet,
         None => Level::Normal,
     }
-}
-
-pub(crate) fn expectations(
-    folder: &DataFolder,
-    flow: &str,
-) -> Result<BTreeMap<String, std::time::Duration>, CommandError> {
-    let failed = |error| folder_error(error, folder.path());
-    folder.reader().map_err(failed)?.durations(flow, SAMPLES).map_err(failed)
-}
-
-/// Leaves only what was asked for, if not everything was.
-fn select(
-    order: &mut FlowOrder,
-    flow: &Flow,
-    args: &Args,
-) -> Result<Option<BTreeSet<String>>, CommandError> {
-    let chosen: BTreeSet<String> = match &args.from {
-        Some(from) => {
-            check_step(flow, from)?;
-            flow.descendants(from)
-        }
-        None if args.only.is_empty() => return Ok(None),
-        None => {
-            for step in &args.only {
-                check_step(flow, step)?;
-            }
-            args.only.iter().cloned().collect()
-        }
-    };
-    order.only = Some(chosen.iter().cloned().collect());
-    Ok(Some(chosen))
-}
-
-fn check_step(flow: &Flow, name: &str) -> Result<(), CommandError> {
-    if flow.step(name).is_some() {
-        return Ok(());
-    }
-    let error = CommandError::usage(anyhow!("the flow has no step `{name}`"));
-    Err(match near_step(flow, name) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    })
-}
-
-/// What somebody may have meant who named a step that the flow does not have.
-pub(crate) fn near_step(flow: &Flow, name: &str) -> Option<String> {
-    let step = step_of(name);
-    if step != name && flow.step(step).is_some() {
-        return Some(format!("`{}` is a part of step `{step}`: name the step", harmless(name)));
-    }
-    let near = nearest(name, flow.steps.iter().map(|step| step.name.as_str()))?;
-    Some(format!("did you mean `{near}`?"))
-}
-
-/// What steps that are not chosen left in the newest run of the same files, with the same params, in
-/// which they succeeded and were what they are now. Says from where each comes.
-fn newest_outputs(
-    note: &dyn Fn(&str),
-    folder: &DataFolder,
-    flow: &Flow,
-    order: &FlowOrder,
-    chosen: &BTreeSet<String>,
-) -> Result<BTreeMap<String, Map<String, Json>>, CommandError> {
-    let failed = |error| folder_error(error, folder.path());
-    let reader = folder.reader().map_err(failed)?;
-    let filter = RunFilter {
-        name: Some(flow.name.clone()),
-        kind: Some(RunKind::Run),
-        limit: REUSED_RUNS_SEEN,
-        ..RunFilter::default()
-    };
-    let mut left = BTreeMap::new();
-    let mut runs_seen = 0;
-    for summary in reader.runs(&filter).map_err(failed)? {
-        if runs_seen == REUSED_RUNS {
-            break;
-        }
-        let Some(detail) = reader.run(summary.id).map_err(failed)? else { continue };
-        let Ok(known) = FlowOrder::of_run(&detail) else { continue };
-        if !known.is_of_same_files(order) || known.params != order.params {
-            continue;
-        }
-        runs_seen += 1;
-        let changed = order.changed_since(&known);
-        let view = result_of(folder, &reader, detail)?;
-        let mut found = Vec::new();
-        for task in &view.detail.tasks {
-            let is_wanted = task.state == TaskState::Succeeded
-                && !chosen.contains(&task.name)
-                && flow.step(&task.name).is_some()
-                && !changed.contains(&task.name)
-                && !left.contains_key(&task.name);
-            if is_wanted {
-                left.insert(task.name.clone(), view.outputs_of(task.index));
-                found.push(harmless(&task.name));
-            }
-        }
-        if !found.is_empty() {
-            note(&format!("reused of run {}: {}", short_id(summary.id), found.join(", ")));
-        }
-    }
-    for missing in needed_of_others(flow, chosen).filter(|step| !left.contains_key(*step)) {
-        let step = harmless(missing);
-        note(&format!("nothing of `{step}` can be reused; --from '{step}' runs it too"));
-    }
-    Ok(left)
-}
-
-/// Steps that are not chosen, and whose outputs are named by chosen ones.
-fn needed_of_others<'a>(
-    flow: &'a Flow,
-    chosen: &'a BTreeSet<String>,
-) -> impl Iterator<Item = &'a str> {
-    let steps = flow.steps.iter().filter(|step| chosen.contains(&step.name));
-    let needed: BTreeSet<&str> = steps
-        .flat_map(|step| step.after.iter().filter(|needed| needed.is_inferred))
-        .map(|needed| needed.step.as_str())
-        .filter(|step| !chosen.contains(*step))
-        .collect();
-    needed.into_iter()
 }

@@ -1,14 +1,14 @@
 //! `tidewheel runs` and `tidewheel show`: which runs there are, and what one came to.
 
-use serde_json::{Value as Json, json};
 use tidewheel::TaskState;
-use tidewheel::store::{RunFilter, RunKind, RunSummary};
+use tidewheel::store::RunSummary;
+use tidewheel_client::api::RunList;
+use tidewheel_client::desk::{ListWish, RunView, StateWish, StepView, step_state};
 use tidewheel_client::text::{ago, harmless, short_id, span};
 
 use crate::cli::Format;
-use crate::data::{DataArgs, folder_error};
+use crate::data::DataArgs;
 use crate::error::CommandError;
-use crate::session::{RunResultView, StepView, find_run, result_of, run_state, task_state};
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -48,13 +48,13 @@ enum StateWord {
     Cancelled,
 }
 
-impl StateWord {
-    fn filter(self) -> (Option<bool>, Vec<TaskState>) {
-        match self {
-            Self::Running => (Some(true), Vec::new()),
-            Self::Succeeded => (Some(false), vec![TaskState::Succeeded]),
-            Self::Failed => (Some(false), vec![TaskState::Failed, TaskState::Unknown]),
-            Self::Cancelled => (Some(false), vec![TaskState::Cancelled, TaskState::Skipped]),
+impl From<StateWord> for StateWish {
+    fn from(word: StateWord) -> Self {
+        match word {
+            StateWord::Running => Self::Running,
+            StateWord::Succeeded => Self::Succeeded,
+            StateWord::Failed => Self::Failed,
+            StateWord::Cancelled => Self::Cancelled,
         }
     }
 }
@@ -62,31 +62,16 @@ impl StateWord {
 pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
     if !args.data.is_there(ui)? {
         match ui.format(Format::Human) {
-            Format::Json => ui.print(&json!({ "runs": [] }).to_string())?,
+            Format::Json => ui.print_json(&RunList::default())?,
             Format::Human => ui.print("no runs yet")?,
         }
         return Ok(0);
     }
-    let folder = args.data.open_existing(ui)?;
-    let failed = |error| folder_error(error, folder.path());
-    let (live, states) = args.state.map(StateWord::filter).unwrap_or_default();
-    let filter = RunFilter {
-        name: args.flow.clone(),
-        kind: Some(RunKind::Run),
-        live,
-        states,
-        limit: args.limit,
-        ..RunFilter::default()
-    };
-    let reader = folder.reader().map_err(failed)?;
-    let runs = reader.runs(&filter).map_err(failed)?;
-    let state = |run: &RunSummary| {
-        let shard = run.shard.as_ref();
-        run_state(run, shard.is_some_and(|shard| folder.is_left(shard).unwrap_or_default()))
-    };
+    let desk = args.data.desk(ui)?;
+    let (name, state) = (args.flow.clone(), args.state.map(StateWish::from));
+    let runs = desk.list(&ListWish { name, state, limit: args.limit })?;
     if ui.format(Format::Human) == Format::Json {
-        let runs: Vec<Json> = runs.iter().map(|run| summary(run, state(run))).collect();
-        ui.print(&json!({ "runs": runs }).to_string())?;
+        ui.print_json(&desk.listed(&runs))?;
         return Ok(0);
     }
     if runs.is_empty() {
@@ -99,7 +84,7 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
         table.row([
             short_id(run.id),
             harmless(run.name.as_deref().unwrap_or("-")),
-            state(run).to_owned(),
+            desk.line(run).state.word().to_owned(),
             ago(run.accepted_at),
             took.unwrap_or_else(|| "-".to_owned()),
             steps_text(run),
@@ -114,20 +99,6 @@ fn steps_text(run: &RunSummary) -> String {
         0 => run.tasks.to_string(),
         failed => format!("{}, {failed} failed", run.tasks),
     }
-}
-
-fn summary(run: &RunSummary, state: &str) -> Json {
-    json!({
-        "run_id": run.id.to_string(),
-        "flow": run.name,
-        "state": state,
-        "accepted_at": run.accepted_at.to_string(),
-        "started_at": run.started_at.map(|at| at.to_string()),
-        "ended_at": run.ended_at.map(|at| at.to_string()),
-        "steps": run.tasks,
-        "failed": run.failed,
-        "error": run.error,
-    })
 }
 
 /// Show what a run came to, step by step
@@ -148,18 +119,15 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
-    let folder = args.data.open_existing(ui)?;
-    let reader = folder.reader().map_err(|error| folder_error(error, folder.path()))?;
-    let detail = find_run(&folder, &reader, &args.run)?;
-    let view = result_of(&folder, &reader, detail)?;
+    let view = args.data.desk(ui)?.show(&args.run)?;
     match ui.format(Format::Human) {
-        Format::Json => ui.print_json(&view)?,
+        Format::Json => ui.print_json(&view.document())?,
         _ => ui.print(&text(&view))?,
     }
     Ok(0)
 }
 
-pub(crate) fn text(view: &RunResultView) -> String {
+pub(crate) fn text(view: &RunView) -> String {
     let summary = &view.detail.summary;
     let name = harmless(summary.name.as_deref().unwrap_or("-"));
     let mut lines = vec![format!("{} {name}: {}", summary.id, view.state())];
@@ -180,7 +148,7 @@ pub(crate) fn text(view: &RunResultView) -> String {
         let note = if is_tolerated { ", tolerated" } else { "" };
         table.row([
             harmless(&task.name),
-            format!("{}{note}", task_state(task.state)),
+            format!("{}{note}", step_state(task.state)),
             took,
             attempts.to_string(),
             why,

@@ -10,7 +10,7 @@ use tidewheel_flow::{Disk, load, schema};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::session::report_problems;
+use crate::files::report_problems;
 use crate::ui::Ui;
 
 /// Check flow files, and run nothing

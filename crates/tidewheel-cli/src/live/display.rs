@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tidewheel::Timestamp;
+use tidewheel_client::progress::Event;
 
 use super::eta::eta;
-use super::event::Event;
 use super::keys::{Decoder, Key};
 use super::line::{ASCII, Line, Signs, UNICODE};
 use super::look::Look;

@@ -90,7 +90,7 @@ fn longest_chain(model: &Model, rests: &[Rest]) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::event::{EndState, Event, StepInfo};
+    use tidewheel_client::progress::{EndState, Event, StepInfo};
 
     const fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

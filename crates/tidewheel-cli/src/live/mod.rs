@@ -1,6 +1,7 @@
 //! How a run looks while it runs: a live view on a terminal, lines of a log without one.
 //!
-//! [`Display`] is what a command talks to: it takes [`Event`]s and gives [`Key`]s. Behind it,
+//! [`Display`] is what a command talks to: it takes events of
+//! [`tidewheel_client::progress`] and gives [`Key`]s. Behind it,
 //! [`Model`] knows the run, [`view`] draws it into lines, `screen` turns lines into the fewest
 //! bytes, and `terminal` is the only place that touches a terminal's settings. Model, view and the
 //! log are pure: times are durations since the start of the run and come in as arguments.
@@ -10,7 +11,6 @@
 
 mod display;
 mod eta;
-mod event;
 mod keys;
 mod line;
 mod look;
@@ -29,6 +29,5 @@ mod window;
 mod tests;
 
 pub(crate) use display::{Display, Options};
-pub(crate) use event::{EndState, Event, StepInfo};
 pub(crate) use keys::Key;
 pub(crate) use plain::Level;

@@ -6,7 +6,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::event::{EndState, Event, StepInfo};
+use tidewheel_client::progress::{EndState, Event, StepInfo};
+
 use super::keys::Key;
 use super::text;
 

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
+use tidewheel_client::progress::{EndState, Event};
 use tidewheel_client::text::count;
 
-use super::event::{EndState, Event};
 use super::line::{Line, Tone};
 use super::model::{Model, Status};
 use super::summary;

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use super::event::EndState;
+use tidewheel_client::progress::EndState;
+
 use super::line::{Line, Signs, Tone};
 use super::model::{Model, Phase, Status, Step};
 use super::text;

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use tidewheel_client::progress::{EndState, Event, StepInfo};
+
 use super::eta::eta;
-use super::event::{EndState, Event, StepInfo};
 use super::keys::Key;
 use super::line::{ASCII, UNICODE};
 use super::model::Model;

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
+use tidewheel_client::progress::EndState;
 use tidewheel_client::text::count;
 
-use super::event::EndState;
 use super::line::{Line, Signs, Tone};
 use super::model::{Model, Part, Phase};
 use super::row::{self, RowStyle};

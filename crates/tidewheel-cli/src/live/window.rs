@@ -2,7 +2,8 @@
 //!
 //! The cost depends on what is chosen, not on how many steps there are.
 
-use super::event::EndState;
+use tidewheel_client::progress::EndState;
+
 use super::model::{Model, Status};
 
 /// Rows of steps in a window, and steps up to which there is none.

@@ -35,11 +35,6 @@ impl FlowRunner {
         Ok(Position { name, scope, step })
     }
 
-    /// The step a task is for, if there is one.
-    pub(crate) fn step_of(&self, task: &str) -> Option<Arc<Step>> {
-        self.position(task).ok().map(|position| position.step)
-    }
-
     /// What the templates of a step are given.
     pub(super) fn context(
         &self,

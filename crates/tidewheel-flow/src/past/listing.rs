@@ -11,7 +11,6 @@ use tidewheel::{Reason, TaskState};
 
 use crate::compile::{Scope, TaskName};
 use crate::definition::Flow;
-use crate::execute::FlowRunner;
 
 /// The tasks of a run in the order of its flow. Elements that were found out while it ran come after
 /// the task that found them, in their order, as if they had been known from the beginning.
@@ -74,6 +73,12 @@ pub fn tolerated(run: &RunDetail, flow: Option<&Arc<Flow>>) -> BTreeSet<u32> {
 }
 
 impl Flow {
+    /// Whether a failure of this task would be tolerated, as far as it is known while it runs.
+    #[must_use]
+    pub fn tolerates_task(self: &Arc<Self>, task: &str) -> bool {
+        self.tolerates(task, None)
+    }
+
     /// Whether a failure of this task fails neither the run nor a flow that the run calls, unless it
     /// was the one that stopped the run. The word is that of its step, or of a step that calls the
     /// flow it is in.
@@ -88,13 +93,5 @@ impl Flow {
                 stopper.is_some_and(|stopper| stopper.scope == around && stopper.step == *step);
             known.is_some_and(|it| failure::is_tolerated(it.treatment.on_error, has_stopped))
         })
-    }
-}
-
-impl FlowRunner {
-    /// Whether a failure of this task would be tolerated, as far as it is known while it runs.
-    #[must_use]
-    pub fn tolerates(&self, task: &str) -> bool {
-        self.flow().tolerates(task, None)
     }
 }

@@ -219,12 +219,6 @@ impl FlowRunner {
             step.is_tolerated() && scope.is_some_and(|scope| !scope.flow.is_stopped_by(&step))
         })
     }
-
-    /// What a task waits for, in words, if it is one that waits.
-    #[must_use]
-    pub fn waits_for(&self, task: &str) -> Option<String> {
-        self.step_of(task)?.waits_for()
-    }
 }
 
 impl FlowSchedule {

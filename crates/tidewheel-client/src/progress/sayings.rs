@@ -13,7 +13,7 @@ const COMMANDS_MAX: usize = 10_000;
 
 /// Something that a task said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said {
+pub enum Said {
     /// Its attempt of this number was admitted then. Said only of runs that were taken over: the
     /// notice may have come before anybody listened.
     Admitted(u32, Timestamp),
@@ -25,12 +25,13 @@ pub(crate) enum Said {
 
 /// What was said and not heard yet.
 #[derive(Debug, Default)]
-pub(crate) struct Sayings {
+pub struct Sayings {
     said: Mutex<Vec<(TaskId, Said)>>,
     bell: Notify,
 }
 
 impl Sayings {
+    /// A task says something of itself.
     pub fn say(&self, task: TaskId, progress: Progress<'_>) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         match progress {
@@ -44,6 +45,7 @@ impl Sayings {
         self.bell.notify_one();
     }
 
+    /// An attempt of a run that was taken over was admitted.
     pub fn admit(&self, task: TaskId, attempt: u32) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.push((task, Said::Admitted(attempt, wall_clock())));
@@ -55,6 +57,7 @@ impl Sayings {
     }
 
     /// What was said since the last time, the oldest first.
+    #[must_use]
     pub fn hear(&self) -> Vec<(TaskId, Said)> {
         std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
     }

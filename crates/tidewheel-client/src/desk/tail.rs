@@ -1,10 +1,15 @@
 //! What steps write, read from their log files while they grow.
+//!
+//! Which files those are is found out in [`super::logs`].
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use tidewheel::TaskId;
+use tidewheel::store::log_file;
+
+use crate::api::LogStream;
 
 /// At most so much is read at once, so that a flood does not hold anything up.
 const PIECE_MAX: u64 = 256 << 10;
@@ -12,25 +17,28 @@ const PIECE_MAX: u64 = 256 << 10;
 /// At most so much of a file is shown at once; what came before it is left out.
 const SHOWN_MAX: u64 = 64 << 10;
 
-/// The two streams of a process.
-pub(crate) const STREAMS: [&str; 2] = ["out", "err"];
-
-/// Where an attempt's output is kept.
-pub(crate) fn log_path(logs: &Path, task: TaskId, attempt: u32, stream: &str) -> PathBuf {
-    logs.join(task.run.to_string()).join(format!("{}-{attempt}.{stream}", task.index))
+/// Where an attempt's output is kept, in the folder of logs.
+#[must_use]
+pub fn log_path(logs: &Path, task: TaskId, attempt: u32, stream: LogStream) -> PathBuf {
+    let end = match stream {
+        LogStream::Stdout => "out",
+        LogStream::Stderr => "err",
+    };
+    logs.join(log_file(task, attempt, end))
 }
 
 /// Lines that are worth showing of what came.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Newest {
+pub struct Newest {
     /// Bytes before them that are left out.
     pub skipped: u64,
+    /// The lines, without their ends.
     pub lines: Vec<String>,
 }
 
 /// A file that is read as it grows.
 #[derive(Debug)]
-pub(crate) struct LogTail {
+pub struct LogTail {
     path: PathBuf,
     read: u64,
     /// What was read after the last line end.
@@ -38,6 +46,8 @@ pub(crate) struct LogTail {
 }
 
 impl LogTail {
+    /// A file from its beginning.
+    #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self { path, read: 0, rest: Vec::new() }
     }

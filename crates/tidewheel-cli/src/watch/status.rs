@@ -3,12 +3,12 @@
 //! It is read from the store: whatever is shown was kept before.
 
 use serde_json::{Map, Value as Json};
+use tidewheel::store::TaskSummary;
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{RunId, TaskState, Timestamp};
+use tidewheel_client::desk::{Desk, RunView, step_state};
 use tidewheel_flow::listed;
 
-use super::result::{RunResultView, result_of};
-use super::states::task_state;
 use crate::status::{RunStatus, StatusSource, StepStatus};
 
 /// A run in a data folder.
@@ -22,10 +22,8 @@ impl StoredStatus {
         Self { folder, run }
     }
 
-    fn view(&self) -> Option<RunResultView> {
-        let reader = self.folder.reader().ok()?;
-        let detail = reader.run(self.run).ok()??;
-        result_of(&self.folder, &reader, detail).ok()
+    fn view(&self) -> Option<RunView> {
+        Desk::open(self.folder.clone()).ok()?.show_run(self.run).ok()?
     }
 }
 
@@ -47,13 +45,13 @@ impl StatusSource for StoredStatus {
     }
 }
 
-fn steps(view: &RunResultView) -> Vec<StepStatus> {
-    let step = |task: &tidewheel::store::TaskSummary| {
+fn steps(view: &RunView) -> Vec<StepStatus> {
+    let step = |task: &TaskSummary| {
         let ended = task.at.filter(|_| task.state.is_terminal());
         let reason = || view.reason(task);
         StepStatus {
             name: task.name.clone(),
-            state: task_state(task.state),
+            state: step_state(task.state).word(),
             started_at: task.started_at.map(seconds),
             ended_at: ended.map(seconds),
             error: match task.state {

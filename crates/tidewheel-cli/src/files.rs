@@ -1,14 +1,15 @@
 //! Flow files as arguments: read, checked, and their problems shown.
+//!
+//! What is wrong with files and params is found out by `tidewheel-flow`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use serde_json::Value as Json;
+use tidewheel_client::desk::DeskError;
 use tidewheel_client::text::count;
-use tidewheel_flow::{
-    Disk, Flow, Loaded, ParamError, Style, known_params, load, parse_param, resolve_params,
-};
+use tidewheel_flow::{Disk, Flow, Loaded, Style, known_params, load, parse_param, resolve_params};
 
 use crate::cli::Format;
 use crate::error::CommandError;
@@ -50,7 +51,8 @@ pub(crate) fn params_of(
     flow: &Flow,
     said: &[String],
 ) -> Result<BTreeMap<String, Json>, CommandError> {
-    resolve_params(flow, said_params(flow, said)?).map_err(|error| wrong(flow, error))
+    let values = said_params(flow, said)?;
+    Ok(resolve_params(flow, values).map_err(|error| DeskError::param(flow, error))?)
 }
 
 /// The same for a plan: those that have no value are left out.
@@ -58,7 +60,8 @@ pub(crate) fn known_params_of(
     flow: &Flow,
     said: &[String],
 ) -> Result<BTreeMap<String, Json>, CommandError> {
-    known_params(flow, said_params(flow, said)?).map_err(|error| wrong(flow, error))
+    let values = said_params(flow, said)?;
+    Ok(known_params(flow, values).map_err(|error| DeskError::param(flow, error))?)
 }
 
 fn said_params(flow: &Flow, said: &[String]) -> Result<BTreeMap<String, Json>, CommandError> {
@@ -69,37 +72,12 @@ fn said_params(flow: &Flow, said: &[String]) -> Result<BTreeMap<String, Json>, C
             return Err(CommandError::usage(error).hint("write --param name=value"));
         };
         let value = match flow.params.iter().find(|param| param.name == name) {
-            Some(param) => parse_param(param, text).map_err(|error| wrong(flow, error))?,
+            Some(param) => {
+                parse_param(param, text).map_err(|error| DeskError::param(flow, error))?
+            }
             None => Json::String(text.to_owned()),
         };
         values.insert(name.to_owned(), value);
     }
     Ok(values)
-}
-
-/// The params of a run for a flow whose files have changed: those it has no longer are left out.
-pub(crate) fn params_again(
-    flow: &Flow,
-    before: &BTreeMap<String, Json>,
-) -> Result<BTreeMap<String, Json>, CommandError> {
-    let kept = flow.params.iter().filter_map(|param| before.get_key_value(&param.name));
-    let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-    resolve_params(flow, kept).map_err(|error| wrong(flow, error))
-}
-
-fn wrong(flow: &Flow, error: ParamError) -> CommandError {
-    let hint = match &error {
-        ParamError::Unknown { near: Some(near), .. } => Some(format!("did you mean `{near}`?")),
-        ParamError::Unknown { .. } => {
-            let names: Vec<&str> = flow.params.iter().map(|param| param.name.as_str()).collect();
-            (!names.is_empty()).then(|| format!("params: {}", names.join(", ")))
-        }
-        ParamError::Missing { name } => Some(format!("say it with --param {name}=…")),
-        _ => None,
-    };
-    let error = CommandError::usage(error);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
 }

@@ -1,14 +1,42 @@
-//! What the view is told: the run and its steps, in the words of people.
+//! What views are told: the run and its steps, in the words of people.
 //!
-//! The command translates notices of the scheduler into these. Names, errors and output are given
-//! as they are; making them harmless is the view's task.
+//! Notices of the scheduler are translated into these in [`super::translation`]. Names, errors and output
+//! are given as they are; making them harmless is the view's task.
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use tidewheel::TaskState;
+
+use crate::api::Document;
+
+/// Something that happened, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// When, in milliseconds since the start of the run.
+    #[serde(with = "millis", rename = "at_ms")]
+    pub at: Duration,
+    /// What.
+    pub event: Event,
+}
+
+impl Document for Told {
+    const NAME: &'static str = "told";
+    const VERSION: u32 = 1;
+
+    fn version(&mut self) -> &mut Option<u32> {
+        &mut self.version
+    }
+}
+
 /// Something happened. Steps are named by their index: those of [`Event::RunStarted`] first, then
 /// each [`Event::StepAdded`] in turn. What is said of unknown steps is ignored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Event {
     /// The run begins, with the steps known so far.
     RunStarted {
         /// The run's id.
@@ -43,6 +71,7 @@ pub(crate) enum Event {
         /// The attempt that failed.
         attempt: u32,
         /// When the next one starts, since the start of the run.
+        #[serde(with = "millis", rename = "at_ms")]
         at: Duration,
         /// What went wrong.
         error: String,
@@ -87,11 +116,12 @@ pub(crate) enum Event {
 }
 
 /// A step before anything happened to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct StepInfo {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepInfo {
     /// Its name.
     pub name: String,
     /// How long it will take, from past runs.
+    #[serde(with = "millis_if_any", rename = "expected_ms")]
     pub expected: Option<Duration>,
     /// The steps it waits for.
     pub after: Vec<usize>,
@@ -100,8 +130,9 @@ pub(crate) struct StepInfo {
 }
 
 /// How a step or a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum EndState {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EndState {
     /// As wished.
     Succeeded,
     /// Not as wished.
@@ -120,6 +151,7 @@ impl EndState {
         [Self::Succeeded, Self::Failed, Self::Skipped, Self::Cancelled, Self::Unknown];
 
     /// The word for it.
+    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -128,5 +160,54 @@ impl EndState {
             Self::Cancelled => "cancelled",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+impl EndState {
+    /// How a task ended that is in this state.
+    pub(super) fn of(state: TaskState) -> Self {
+        match state {
+            TaskState::Succeeded => Self::Succeeded,
+            TaskState::Failed => Self::Failed,
+            TaskState::Skipped => Self::Skipped,
+            TaskState::Cancelled => Self::Cancelled,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Spans of time as whole milliseconds.
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+/// The same of spans that may not be known.
+mod millis_if_any {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let millis = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        millis.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
     }
 }

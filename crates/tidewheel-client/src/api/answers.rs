@@ -1,0 +1,66 @@
+//! What is said to whoever wants something of a run.
+//!
+//! What was refused is in [`super::Refusal`].
+
+use serde::{Deserialize, Serialize};
+
+use super::document::documents;
+
+/// A wish about a run was taken in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The run's identity.
+    pub run_id: String,
+    /// What was asked for: `paused`, `cancelled`.
+    pub asked: String,
+}
+
+/// How a run stands that was to go on and is not taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneOn {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The run's identity.
+    pub run_id: String,
+    /// `resumed` where it runs, or `succeeded` before.
+    pub state: String,
+}
+
+/// A step that waited for somebody was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The run's identity.
+    pub run_id: String,
+    /// The step.
+    pub step: String,
+    /// `approved` or `rejected`.
+    pub answer: String,
+}
+
+/// What a retry would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preview {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The identity of the run that is made again.
+    pub run_id: String,
+    /// Tasks that would be run again.
+    pub run_again: Vec<String>,
+    /// Tasks whose results would be used as they are.
+    pub reused: Vec<String>,
+}
+
+documents! {
+    Asked: "asked" 1,
+    GoneOn: "gone-on" 1,
+    Answered: "answered" 1,
+    Preview: "preview" 1,
+}

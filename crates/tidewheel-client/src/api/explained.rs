@@ -1,0 +1,39 @@
+//! Why steps are where they are.
+//!
+//! How that is found out is in [`crate::desk`].
+
+use serde::{Deserialize, Serialize};
+
+use super::document::documents;
+use super::{RunState, StepState};
+
+/// Why steps of a run have not started, failed, or were skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The run's identity.
+    pub run_id: String,
+    /// How it stands.
+    pub state: RunState,
+    /// The steps that were asked about.
+    pub steps: Vec<StepExplained>,
+}
+
+/// Why a step is where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepExplained {
+    /// Its name.
+    pub step: String,
+    /// How it stands.
+    pub state: StepState,
+    /// Whether it failed, and the flow says that this does not matter.
+    pub tolerated: bool,
+    /// Why, in words.
+    pub why: String,
+    /// The steps it waits for that have not ended.
+    pub waits_for: Vec<String>,
+}
+
+documents! { Explained: "explained" 1 }

@@ -1,0 +1,43 @@
+//! Which runs there are.
+//!
+//! What one of them came to is in [`super::RunResult`].
+
+use serde::{Deserialize, Serialize};
+
+use super::RunState;
+use super::document::documents;
+
+/// Runs, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunList {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The runs.
+    pub runs: Vec<RunLine>,
+}
+
+/// A run in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// Its identity.
+    pub run_id: String,
+    /// The name of what was run.
+    pub flow: Option<String>,
+    /// How it stands.
+    pub state: RunState,
+    /// When it was accepted.
+    pub accepted_at: String,
+    /// When its first attempt started.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// How many steps it has.
+    pub steps: u32,
+    /// How many of them failed, once it has ended.
+    pub failed: u32,
+    /// Its first error, once it has ended.
+    pub error: Option<String>,
+}
+
+documents! { RunList: "runs" 1 }

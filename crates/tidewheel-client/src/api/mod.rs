@@ -1,0 +1,24 @@
+//! The one serialised contract: what surfaces and programs get, whoever asks and however.
+//!
+//! Fields are only ever added; a document whose meaning changes gets a new version. No rule is here: the
+//! [desk](crate::desk) fills these in. How a document travels is the surface's business.
+
+mod answers;
+mod document;
+mod explained;
+mod listed;
+mod logs;
+mod named;
+mod refusal;
+mod result;
+mod states;
+
+pub use answers::{Answered, Asked, GoneOn, Preview};
+pub use document::Document;
+pub use explained::{Explained, StepExplained};
+pub use listed::{RunLine, RunList};
+pub use logs::{LogFile, LogList, LogStream, RequestEnd};
+pub use named::Named;
+pub use refusal::{FileChange, Refusal, RefusalKind};
+pub use result::{OutputsByStep, RunResult, StepResult};
+pub use states::{RunState, StepState};

@@ -1,0 +1,101 @@
+//! Retry and resume: going on with runs that failed, were paused, or whose process died.
+//!
+//! What is run again, and whether a run may go on here, is found out by its [kind](crate::kind::Kind).
+
+use tidewheel::RunId;
+use tidewheel::store::RunCommand;
+use tidewheel::store::sqlite::FolderError;
+
+use super::desk::Desk;
+use super::error::DeskError;
+use super::view::RunView;
+use crate::api::{GoneOn, Preview};
+use crate::kind::{Retry, RetryWish, Startable};
+
+/// What becomes of a run that is to go on.
+#[derive(Debug)]
+pub enum Resumption {
+    /// There is nothing to do here: it goes on where it runs, or has succeeded.
+    Elsewhere(GoneOn),
+    /// Nobody runs it, so it is taken over here: see [`crate::session::Session::take_over`].
+    Here {
+        /// The run as it was left.
+        view: Box<RunView>,
+        /// What it is a run of.
+        run: Box<dyn Startable>,
+    },
+}
+
+impl Desk {
+    /// What is to be done to run again what did not succeed in a run.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has not ended, or it cannot be made again so.
+    pub fn retry(&self, word: &str, wish: &RetryWish) -> Result<(RunId, Retry), DeskError> {
+        let view = self.show(word)?;
+        let summary = &view.detail.summary;
+        if summary.is_live {
+            let is_abandoned = view.is_abandoned;
+            return Err(DeskError::NotEnded { run: summary.id, is_abandoned });
+        }
+        let retry = self.kinds.kind_of(&view.detail)?.retry(&view, wish)?;
+        Ok((summary.id, retry))
+    }
+
+    /// Goes on with a run: one that is paused where it runs, one that nobody runs here. With
+    /// `is_as_started` its files may have changed.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has ended, or it cannot go on as it was started.
+    pub fn resume(&self, word: &str, is_as_started: bool) -> Result<Resumption, DeskError> {
+        let view = self.show(word)?;
+        let summary = &view.detail.summary;
+        let gone_on = |state: &str| {
+            let (run_id, state) = (summary.id.to_string(), state.to_owned());
+            Resumption::Elsewhere(GoneOn { version: None, run_id, state })
+        };
+        if !summary.is_live {
+            return match view.has_succeeded() {
+                true => Ok(gone_on("succeeded")),
+                false => Err(DeskError::Ended { run: summary.id, state: view.state() }),
+            };
+        }
+        if !view.is_abandoned {
+            let sent = self.folder.send(summary.id, RunCommand::Resume);
+            sent.map_err(|error| self.failed(error))?;
+            return Ok(gone_on("resumed"));
+        }
+        let kind = self.kinds.kind_of(&view.detail)?;
+        kind.check_resume(&view, is_as_started)?;
+        let run = kind.resume(&view)?;
+        Ok(Resumption::Here { run, view: Box::new(view) })
+    }
+
+    /// Tells a run that is about to be taken over to go on. Commands are followed in their order, so that one
+    /// to pause it that nobody has followed yet does not win.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written.
+    pub fn unpause(&self, run: RunId) -> Result<(), DeskError> {
+        match self.folder.send(run, RunCommand::Resume) {
+            Ok(()) | Err(FolderError::AlreadyEnded { .. }) => Ok(()),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+}
+
+impl Retry {
+    /// What it would do, as a document.
+    #[must_use]
+    pub fn preview(&self, run: RunId) -> Preview {
+        Preview {
+            version: None,
+            run_id: run.to_string(),
+            run_again: self.again.run_again.clone(),
+            reused: self.again.reused.keys().cloned().collect(),
+        }
+    }
+}

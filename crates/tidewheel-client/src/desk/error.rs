@@ -1,0 +1,409 @@
+//! [`DeskError`]: why the desk did not do what it was asked, its kind, and what to do about it.
+//!
+//! Exit codes and statuses are each surface's own.
+
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use tidewheel::store::StoreError;
+use tidewheel::store::sqlite::FolderError;
+use tidewheel::{BuildError, RunId, TaskState};
+use tidewheel_flow::{AgainError, Flow, Loaded, OrderError, ParamError, SecretError, StartError};
+
+use crate::api::{FileChange, Refusal, RefusalKind, RunState};
+use crate::text::{harmless, short_id};
+
+/// Why the desk did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeskError {
+    /// The data folder did not do what it was asked.
+    #[error(transparent)]
+    Folder(Box<FolderProblem>),
+    /// There is no such run.
+    #[error("there is no run `{word}` in {}", folder.display())]
+    NoRun {
+        /// The word for it.
+        word: String,
+        /// The data folder.
+        folder: PathBuf,
+    },
+    /// It was removed while it was looked for.
+    #[error("run {run} was removed meanwhile")]
+    RunGone {
+        /// The run.
+        run: RunId,
+    },
+    /// More than one is meant.
+    #[error("several runs begin with `{word}`")]
+    SeveralRuns {
+        /// The word for them.
+        word: String,
+        /// Some of them.
+        runs: Vec<RunId>,
+    },
+    /// The run has no such step.
+    #[error("the run has no step `{step}`")]
+    NoStep {
+        /// The word for it.
+        step: String,
+        /// The one that may be meant.
+        near: Option<String>,
+    },
+    /// The flow has no such step.
+    #[error("the flow has no step `{step}`")]
+    NotInFlow {
+        /// The word for it.
+        step: String,
+        /// What may be meant.
+        near: Option<String>,
+    },
+    /// The step has no such attempt.
+    #[error("step `{step}` has no attempt {attempt}")]
+    NoAttempt {
+        /// The step.
+        step: String,
+        /// The number.
+        attempt: u32,
+        /// The newest that there is; 0: none.
+        newest: u32,
+    },
+    /// What a run was started with cannot be understood.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// Nobody here knows its kind.
+    #[error("run {run} is of a kind that is not known here")]
+    UnknownKind {
+        /// The run.
+        run: RunId,
+    },
+    /// It may still do something.
+    #[error("run {run} has not ended")]
+    NotEnded {
+        /// The run.
+        run: RunId,
+        /// Whether nobody runs it.
+        is_abandoned: bool,
+    },
+    /// There is nothing to go on with.
+    #[error("run {run} has ended: {state}")]
+    Ended {
+        /// The run.
+        run: RunId,
+        /// How.
+        state: RunState,
+    },
+    /// Nobody would hear the wish.
+    #[error("run {run} does not run: its process died")]
+    Abandoned {
+        /// The run.
+        run: RunId,
+    },
+    /// It cannot be made again as it was asked for.
+    #[error("{}", harmless(&error.to_string()))]
+    Again {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        error: AgainError,
+        /// The step that may be meant, in a sentence.
+        near: Option<String>,
+    },
+    /// Its files are not what they were.
+    #[error("the flow has changed since the run was started")]
+    Changed {
+        /// The run.
+        run: RunId,
+        /// The files and how they differ.
+        changes: Vec<FileChange>,
+    },
+    /// The files have errors.
+    #[error("the flow cannot be run: {}", problems_of(.0))]
+    Problems(Box<Loaded>),
+    /// A param is not as it must be.
+    #[error("{error}")]
+    Param {
+        /// How.
+        error: ParamError,
+        /// The params that there are.
+        known: Vec<String>,
+    },
+    /// The step asks nobody.
+    #[error("step `{step}` does not wait for approval")]
+    AsksNobody {
+        /// The step.
+        step: String,
+        /// Some that do.
+        asking: Vec<String>,
+    },
+    /// The step needs no answer any more.
+    #[error("step `{step}` has ended: {state}")]
+    StepEnded {
+        /// The step.
+        step: String,
+        /// How.
+        state: TaskState,
+    },
+    /// The first answer counts.
+    #[error("step `{step}` was answered before")]
+    AnsweredBefore {
+        /// The step.
+        step: String,
+    },
+    /// The run was not started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// Without its secrets a run would only fail.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// Somebody else has the shard.
+    #[error(transparent)]
+    Held(StoreError),
+    /// The wheel did not start.
+    #[error(transparent)]
+    NotStarted(Box<NotStarted>),
+    /// The system refused what a session needs.
+    #[error("a session cannot be set up")]
+    System(#[source] std::io::Error),
+}
+
+/// A data folder did not do what it was asked.
+#[derive(Debug)]
+pub struct FolderProblem {
+    /// Why.
+    pub error: FolderError,
+    /// The folder.
+    pub path: PathBuf,
+}
+
+/// A wheel on a data folder did not start.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// Why.
+    pub error: BuildError,
+    /// The folder.
+    pub path: PathBuf,
+}
+
+/// Errors that stand for the one they hold, and remember the folder.
+macro_rules! stands_for_its_error {
+    ($($outer:ty),*) => {
+        $(impl fmt::Display for $outer {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.error.fmt(f)
+            }
+        }
+
+        impl Error for $outer {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                self.error.source()
+            }
+        })*
+    };
+}
+
+stands_for_its_error!(FolderProblem, NotStarted);
+
+fn problems_of(loaded: &Loaded) -> String {
+    crate::text::count(loaded.problems.errors(), "problem")
+}
+
+impl DeskError {
+    /// An error of this folder.
+    #[must_use]
+    pub fn folder(error: FolderError, path: &Path) -> Self {
+        Self::Folder(Box::new(FolderProblem { error, path: path.to_owned() }))
+    }
+
+    /// A param of this flow is not as it must be.
+    #[must_use]
+    pub fn param(flow: &Flow, error: ParamError) -> Self {
+        Self::Param { error, known: flow.params.iter().map(|param| param.name.clone()).collect() }
+    }
+
+    /// The kind of it, for exit codes and statuses.
+    #[must_use]
+    pub fn kind(&self) -> RefusalKind {
+        match self {
+            Self::Folder(problem) => folder_kind(&problem.error),
+            Self::NoRun { .. }
+            | Self::RunGone { .. }
+            | Self::NoStep { .. }
+            | Self::NoAttempt { .. } => RefusalKind::NotFound,
+            Self::SeveralRuns { .. }
+            | Self::NotInFlow { .. }
+            | Self::Param { .. }
+            | Self::AsksNobody { .. } => RefusalKind::Usage,
+            Self::Again { error, .. } => match error {
+                AgainError::Unknown { .. } => RefusalKind::Refused,
+                AgainError::NoStep { .. } => RefusalKind::NotFound,
+                _ => RefusalKind::Usage,
+            },
+            Self::Problems(_) => RefusalKind::Input,
+            Self::Order(_)
+            | Self::UnknownKind { .. }
+            | Self::Changed { .. }
+            | Self::Start(_)
+            | Self::Secret(_) => RefusalKind::Refused,
+            Self::NotEnded { .. }
+            | Self::Ended { .. }
+            | Self::Abandoned { .. }
+            | Self::StepEnded { .. }
+            | Self::AnsweredBefore { .. }
+            | Self::Held(_) => RefusalKind::Conflict,
+            Self::NotStarted(_) | Self::System(_) => RefusalKind::Failed,
+        }
+    }
+
+    /// What can be done about it.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Folder(problem) => folder_hint(problem).into_iter().collect(),
+            Self::NoRun { .. } => vec!["`tidewheel runs` lists them".to_owned()],
+            Self::SeveralRuns { runs, .. } => {
+                let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
+                vec![format!("one of {}", runs.join(", "))]
+            }
+            Self::NoStep { near, .. } => {
+                near.iter().map(|near| format!("did you mean `{near}`?")).collect()
+            }
+            Self::NotInFlow { near, .. } => near.iter().cloned().collect(),
+            Self::NoAttempt { newest, .. } => vec![match newest {
+                0 => "it was not started".to_owned(),
+                1 => "it has attempt 1".to_owned(),
+                newest => format!("it has attempts 1 to {newest}"),
+            }],
+            Self::AsksNobody { asking, .. } if !asking.is_empty() => {
+                vec![format!("these do: {}", asking.join(", "))]
+            }
+            Self::Param { error, known } => param_hint(error, known).into_iter().collect(),
+            Self::Held(_) => vec!["the run is alive: watch it where it runs".to_owned()],
+            Self::NotStarted(not) => vec![format!("the data folder is {}", not.path.display())],
+            Self::NotEnded { run, is_abandoned } => not_ended(*run, *is_abandoned),
+            Self::Ended { run, .. } => {
+                vec![format!("tidewheel retry {}  runs what is left in a new run", short_id(*run))]
+            }
+            Self::Abandoned { run } => {
+                let run = short_id(*run);
+                let resume = format!("tidewheel resume {run}  goes on with it");
+                vec![resume, format!("tidewheel cancel {run}  ends it")]
+            }
+            Self::Again { run, error, near } => again_hints(*run, error, near.as_deref()),
+            Self::Changed { run, .. } => changed(*run),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same as a document.
+    #[must_use]
+    pub fn refusal(&self) -> Refusal {
+        let changes = match self {
+            Self::Changed { changes, .. } => changes.clone(),
+            _ => Vec::new(),
+        };
+        let (kind, hints) = (self.kind(), self.hints());
+        Refusal { version: None, kind, message: self.message(), hints, changes }
+    }
+
+    /// What went wrong and why, outermost first.
+    fn message(&self) -> String {
+        let mut message = self.to_string();
+        let mut source = Error::source(self);
+        while let Some(error) = source {
+            message.push_str(&format!(": {error}"));
+            source = error.source();
+        }
+        message
+    }
+}
+
+fn folder_kind(error: &FolderError) -> RefusalKind {
+    match error {
+        FolderError::WritableByOthers { .. }
+        | FolderError::NotOurs { .. }
+        | FolderError::NetworkFileSystem { .. }
+        | FolderError::Newer { .. }
+        | FolderError::OldSqlite { .. }
+        | FolderError::LogWithoutDatabase { .. } => RefusalKind::Refused,
+        FolderError::UnknownRun { .. } => RefusalKind::NotFound,
+        FolderError::AlreadyEnded { .. }
+        | FolderError::Exists { .. }
+        | FolderError::InUse { .. }
+        | FolderError::Store(StoreError::Held { .. }) => RefusalKind::Conflict,
+        _ => RefusalKind::Failed,
+    }
+}
+
+fn folder_hint(FolderProblem { error, path }: &FolderProblem) -> Option<String> {
+    let hint = match error {
+        FolderError::NotOurs { path: file, .. } if file.starts_with(path) => {
+            "if it was damaged, bring back a copy with `tidewheel restore`"
+        }
+        FolderError::NetworkFileSystem { .. } => {
+            "say where with --data DIR; --allow-network-fs uses it all the same, for one machine at \
+             a time"
+        }
+        FolderError::UnknownRun { .. } => {
+            let path = path.display();
+            return Some(format!("runs of other data folders are not seen from {path}"));
+        }
+        FolderError::Exists { .. } => "choose another name, or remove it first",
+        FolderError::InUse { .. } | FolderError::Store(StoreError::Held { .. }) => {
+            "wait until it has ended, or end it"
+        }
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+fn param_hint(error: &ParamError, known: &[String]) -> Option<String> {
+    match error {
+        ParamError::Unknown { near: Some(near), .. } => Some(format!("did you mean `{near}`?")),
+        ParamError::Unknown { .. } => {
+            (!known.is_empty()).then(|| format!("params: {}", known.join(", ")))
+        }
+        ParamError::Missing { name } => Some(format!("say it with --param {name}=…")),
+        _ => None,
+    }
+}
+
+fn not_ended(run: RunId, is_abandoned: bool) -> Vec<String> {
+    let run = short_id(run);
+    match is_abandoned {
+        true => vec![
+            format!("its process died: tidewheel resume {run}  goes on with it"),
+            format!("or tidewheel cancel {run}  ends it on the spot; then retry works"),
+        ],
+        false => vec![format!("wait until it has ended, or end it: tidewheel cancel {run}")],
+    }
+}
+
+fn again_hints(run: RunId, error: &AgainError, near: Option<&str>) -> Vec<String> {
+    let run = short_id(run);
+    match error {
+        AgainError::NotInPart { step } => {
+            vec![format!("tidewheel run --from '{}' makes a new run", harmless(step))]
+        }
+        AgainError::Unknown { step } => {
+            let step = harmless(step);
+            vec![
+                format!("see for yourself; if it did not: tidewheel retry {run} --from {step}"),
+                format!("if it did: tidewheel retry {run} --skip {step}"),
+            ]
+        }
+        _ => near.map(str::to_owned).into_iter().collect(),
+    }
+}
+
+fn changed(run: RunId) -> Vec<String> {
+    let run = short_id(run);
+    vec![
+        format!("tidewheel resume {run} --as-started  goes on with the files as they were"),
+        format!(
+            "tidewheel cancel {run}, then tidewheel retry {run} --new-files  makes a new run of the \
+             files as they are"
+        ),
+    ]
+}

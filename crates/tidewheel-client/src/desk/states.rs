@@ -1,0 +1,101 @@
+//! States and reasons in the words that surfaces use: the same while a run goes on and afterwards.
+//!
+//! The words of states themselves are in [`crate::api`].
+
+use tidewheel::store::{RunSummary, TaskSummary};
+use tidewheel::{Reason, TaskState};
+
+use crate::api::{RunState, StepState};
+use crate::kind::Definition;
+use crate::text::span;
+
+/// How a step stands, for people.
+#[must_use]
+pub fn step_state(state: TaskState) -> StepState {
+    match state {
+        TaskState::Blocked | TaskState::Delayed | TaskState::Ready => StepState::Pending,
+        TaskState::Running | TaskState::Cancelling => StepState::Running,
+        TaskState::Succeeded => StepState::Succeeded,
+        TaskState::Failed => StepState::Failed,
+        TaskState::Skipped => StepState::Skipped,
+        TaskState::Cancelled => StepState::Cancelled,
+        _ => StepState::Unknown,
+    }
+}
+
+/// The same of a run, and whether it is paused or without anybody who runs it.
+#[must_use]
+pub fn run_state(summary: &RunSummary, is_abandoned: bool) -> RunState {
+    match (summary.is_live, is_abandoned, summary.is_paused) {
+        (true, true, _) => RunState::Interrupted,
+        (true, false, true) => RunState::Paused,
+        (true, false, false) => RunState::Running,
+        (false, ..) => match summary.state {
+            TaskState::Succeeded => RunState::Succeeded,
+            TaskState::Failed => RunState::Failed,
+            TaskState::Skipped => RunState::Skipped,
+            TaskState::Cancelled => RunState::Cancelled,
+            _ => RunState::Unknown,
+        },
+    }
+}
+
+/// Why a task is in its state, if that needs saying.
+pub(super) fn reason_of(task: &TaskSummary, tasks: &[TaskSummary]) -> Option<String> {
+    let cause = |index: u32| {
+        tasks.get(index as usize).map_or_else(|| "?".to_owned(), |task| task.name.clone())
+    };
+    reason_words(task.reason, cause)
+}
+
+/// The same of a reason alone, with the names of tasks that are the cause.
+#[must_use]
+pub fn reason_words(reason: Reason, cause: impl Fn(u32) -> String) -> Option<String> {
+    Some(match reason {
+        Reason::Ordinary => return None,
+        Reason::Error => "failed".to_owned(),
+        Reason::DependencyFailed(index) => format!("`{}` failed", cause(index)),
+        Reason::DependencySkipped(index) => format!("`{}` was skipped", cause(index)),
+        Reason::DependencyDeclined(index) => {
+            format!("`{}` was skipped by its condition", cause(index))
+        }
+        Reason::RunStopped(index) => format!("the run was stopped by `{}`", cause(index)),
+        Reason::AttemptTimeout => "timed out".to_owned(),
+        Reason::TaskTimeout => "out of time".to_owned(),
+        Reason::RunTimeout => "the run was out of time".to_owned(),
+        Reason::Requested => "cancelled".to_owned(),
+        Reason::AlreadyDone => "reused".to_owned(),
+        Reason::Condition => "condition".to_owned(),
+        Reason::Quarantined => "quarantined".to_owned(),
+        Reason::Ambiguous => "nobody can say whether it took effect".to_owned(),
+        Reason::Postponed => "waits".to_owned(),
+        other => other.word().to_owned(),
+    })
+}
+
+/// Which limit a task ran into, and what it waited for.
+pub(crate) fn timeout_words(
+    reason: Reason,
+    definition: &dyn Definition,
+    task: &str,
+) -> Option<String> {
+    if !matches!(reason, Reason::AttemptTimeout | Reason::TaskTimeout) {
+        return None;
+    }
+    let (waited_for, limits) = (definition.waits_for(task), definition.timeouts(task));
+    let limit = match reason {
+        Reason::AttemptTimeout => limits.attempt,
+        // The looks of a step that waits have no limit of their own.
+        _ if waited_for.is_some() => limits.task.or(limits.attempt),
+        _ => limits.task,
+    };
+    let said = if waited_for.is_some() { Reason::AttemptTimeout } else { reason };
+    let mut words = reason_words(said, |_| String::new())?;
+    if let Some(limit) = limit {
+        words.push_str(&format!(" after {}", span(limit)));
+    }
+    if let Some(what) = waited_for {
+        words.push_str(&format!(", {}", what.replacen("waits", "waited", 1)));
+    }
+    Some(words)
+}

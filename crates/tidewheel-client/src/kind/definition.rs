@@ -1,0 +1,106 @@
+//! [`Definition`]: what was asked for, as questions about the tasks of one run.
+//!
+//! Answers only; when anything is started and what a failure means is decided by the scheduler.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json};
+use tidewheel::TaskState;
+use tidewheel::store::{RunDetail, TaskSummary};
+use tidewheel_flow::{Scene, Why};
+
+/// What only the definition of a run can say of its tasks, which are given by name. A kind that knows
+/// nothing of a question leaves it out.
+pub trait Definition: fmt::Debug + Send + Sync {
+    /// Whether a task waits for something outside: its looks are one attempt for people.
+    fn is_wait(&self, _task: &str) -> bool {
+        false
+    }
+
+    /// What a task waits for, as a phrase that follows its name: "waits for a file".
+    fn waits_for(&self, _task: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether a task waits for somebody's approval.
+    fn asks(&self, _task: &str) -> bool {
+        false
+    }
+
+    /// What a task does, in one word: `process`, `http`.
+    fn work_of(&self, _task: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// How long a task may take.
+    fn timeouts(&self, _task: &str) -> Timeouts {
+        Timeouts::default()
+    }
+
+    /// How often a task is tried at most, if that may be more than once.
+    fn attempts_max(&self, _task: &str) -> Option<u32> {
+        None
+    }
+
+    /// Whether a failure of this task would be tolerated, as far as it is known while the run goes on.
+    fn tolerates(&self, _task: &str) -> bool {
+        false
+    }
+
+    /// The tasks of a run whose failure was tolerated, by index.
+    fn tolerated(&self, run: &RunDetail) -> BTreeSet<u32> {
+        tolerated_by_success(run)
+    }
+
+    /// What the run was given as left by this task, if it was.
+    fn reused(&self, _task: &str) -> Option<Map<String, Json>> {
+        None
+    }
+
+    /// Whether something is done after the run, whatever became of it.
+    fn has_clean_up(&self) -> bool {
+        false
+    }
+
+    /// Why tasks are where they are, and which tasks they wait for, as far as that can be told from what is
+    /// stored.
+    fn why(
+        &self,
+        run: &RunDetail,
+        is_abandoned: bool,
+        tasks: &[&TaskSummary],
+    ) -> Vec<(Why, Vec<String>)> {
+        why_in(&Scene::new(run, None, is_abandoned), tasks)
+    }
+}
+
+/// How long a task may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Each attempt.
+    pub attempt: Option<Duration>,
+    /// All attempts together.
+    pub task: Option<Duration>,
+}
+
+/// The failed tasks of a run that succeeded all the same.
+pub(super) fn tolerated_by_success(run: &RunDetail) -> BTreeSet<u32> {
+    let is_failed =
+        |task: &&TaskSummary| matches!(task.state, TaskState::Failed | TaskState::Unknown);
+    match run.summary.state {
+        TaskState::Succeeded => run.tasks.iter().filter(is_failed).map(|task| task.index).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+pub(super) fn why_in(scene: &Scene<'_>, tasks: &[&TaskSummary]) -> Vec<(Why, Vec<String>)> {
+    tasks.iter().map(|task| (scene.why(task), scene.needs(task))).collect()
+}
+
+/// A run of a kind that nobody here knows.
+#[derive(Debug)]
+pub(super) struct Unknown;
+
+impl Definition for Unknown {}

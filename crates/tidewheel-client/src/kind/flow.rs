@@ -1,0 +1,265 @@
+//! Flows as a kind of work.
+//!
+//! What a flow is, and what of a run of it is run again, is found out by `tidewheel-flow`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json};
+use tidewheel::store::{RunDetail, TaskSummary};
+use tidewheel::{Run, TaskState};
+use tidewheel_flow::{
+    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, PastRun, ReadText, Scene, Secrets,
+    Step, Why, load, resolve_params, says_the_same, tolerated,
+};
+
+use super::definition::{Definition, Timeouts, why_in};
+use super::kinds::{Kind, Retry, RetryWish, Startable};
+use crate::api::FileChange;
+use crate::desk::{DeskError, RunView, near_step};
+use crate::session::Session;
+use crate::text::difference;
+
+/// Runs of flow files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flows;
+
+impl Kind for Flows {
+    fn word(&self) -> &'static str {
+        FLOW_KIND
+    }
+
+    fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError> {
+        Ok(Arc::new(FlowDefinition::new(order_of(run)?)))
+    }
+
+    fn retry(&self, past: &RunView, wish: &RetryWish) -> Result<Retry, DeskError> {
+        let id = past.detail.summary.id;
+        let then = order_of(&past.detail)?;
+        let mut order = then.clone();
+        let mut loaded = None;
+        if wish.new_files {
+            let now = load(&order.paths, &DiskAt(order.base.clone()));
+            if now.runnable().is_none() {
+                return Err(DeskError::Problems(Box::new(now)));
+            }
+            order.texts = now.texts.clone();
+            loaded = Some(now);
+        }
+        let flow = order.flow()?;
+        if wish.new_files {
+            order.params = params_again(&flow, &order.params)?;
+        }
+        let outputs = |index| past.outputs_of(index);
+        let with = AgainWith {
+            changed: order.changed_since(&then),
+            from: wish.from.clone(),
+            skip: wish.skip.clone(),
+        };
+        let past = PastRun { run: &past.detail, order: &order, outputs: &outputs };
+        let again = past.again(&flow, &with).map_err(|error| {
+            let near = match &error {
+                AgainError::NoStep { step } => near_step(&flow, step),
+                _ => None,
+            };
+            DeskError::Again { run: id, error, near }
+        })?;
+        order.again = Some(id.to_string());
+        order.reused = again.reused.clone();
+        if let Some(workers) = wish.max_workers {
+            order.max_workers = workers;
+        }
+        Ok(Retry { again, run: Box::new(FlowRun::new(flow, order)), loaded })
+    }
+
+    fn check_resume(&self, past: &RunView, is_as_started: bool) -> Result<(), DeskError> {
+        let order = order_of(&past.detail)?;
+        let changes = if is_as_started { Vec::new() } else { changes_since(&order) };
+        match changes.is_empty() {
+            true => Ok(()),
+            false => Err(DeskError::Changed { run: past.detail.summary.id, changes }),
+        }
+    }
+
+    fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
+        let order = order_of(&past.detail)?;
+        Ok(Box::new(FlowRun::new(order.flow()?, order)))
+    }
+}
+
+/// What was asked for when a run was started.
+fn order_of(run: &RunDetail) -> Result<FlowOrder, DeskError> {
+    Ok(FlowOrder::of_run(run)?)
+}
+
+/// Files, by paths from a folder.
+struct DiskAt(PathBuf);
+
+impl ReadText for DiskAt {
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        Disk.read(&self.0.join(path), bytes_max)
+    }
+}
+
+/// The params of a run for a flow whose files have changed: those it has no longer are left out.
+fn params_again(
+    flow: &Flow,
+    before: &BTreeMap<String, Json>,
+) -> Result<BTreeMap<String, Json>, DeskError> {
+    let kept = flow.params.iter().filter_map(|param| before.get_key_value(&param.name));
+    let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    resolve_params(flow, kept).map_err(|error| DeskError::param(flow, error))
+}
+
+/// The files that do not say any more what they said when the run was started.
+fn changes_since(order: &FlowOrder) -> Vec<FileChange> {
+    let changed = order.texts.iter().filter_map(|(path, before)| {
+        let now = std::fs::read_to_string(order.base.join(path)).ok();
+        if now.as_deref().is_some_and(|now| says_the_same(before, now)) {
+            return None;
+        }
+        let change = match now {
+            Some(now) => difference(before, &now),
+            None => "it cannot be read any more\n".to_owned(),
+        };
+        Some(FileChange { file: path.display().to_string(), change })
+    });
+    changed.collect()
+}
+
+/// A run of a flow that can be started.
+#[derive(Debug, Clone)]
+pub struct FlowRun {
+    flow: Arc<Flow>,
+    order: FlowOrder,
+}
+
+impl FlowRun {
+    /// A run of this flow, as it was asked for.
+    #[must_use]
+    pub fn new(flow: Arc<Flow>, order: FlowOrder) -> Self {
+        Self { flow, order }
+    }
+}
+
+impl Startable for FlowRun {
+    fn name(&self) -> &str {
+        &self.flow.name
+    }
+
+    fn workers(&self) -> u32 {
+        self.order.max_workers
+    }
+
+    fn definition(&self) -> Arc<dyn Definition> {
+        Arc::new(FlowDefinition {
+            order: self.order.clone(),
+            flow: OnceLock::from(Some(Arc::clone(&self.flow))),
+        })
+    }
+
+    fn prepare(&self, session: &Session) {
+        if self.flow.has_processes() {
+            session.prepare_processes();
+        }
+    }
+
+    fn check(&self) -> Result<(), DeskError> {
+        Ok(Secrets::fetch(&self.flow).map(|_| ())?)
+    }
+
+    fn start(
+        &self,
+        session: &Session,
+        expected: &BTreeMap<String, Duration>,
+    ) -> Result<Run, DeskError> {
+        Ok(session.flows.start(&session.wheel, &self.flow, &self.order, expected)?)
+    }
+}
+
+/// What a flow says of the tasks of its run.
+#[derive(Debug)]
+pub struct FlowDefinition {
+    order: FlowOrder,
+    /// To read a flow again takes its time, and few questions need it.
+    flow: OnceLock<Option<Arc<Flow>>>,
+}
+
+impl FlowDefinition {
+    /// From what is kept with a run.
+    #[must_use]
+    pub fn new(order: FlowOrder) -> Self {
+        Self { order, flow: OnceLock::new() }
+    }
+
+    fn flow(&self) -> Option<&Arc<Flow>> {
+        self.flow.get_or_init(|| self.order.flow().ok()).as_ref()
+    }
+
+    fn step_of(&self, task: &str) -> Option<Arc<Step>> {
+        self.flow()?.step_of_task(task)
+    }
+}
+
+impl Definition for FlowDefinition {
+    fn is_wait(&self, task: &str) -> bool {
+        self.flow().is_some_and(|flow| flow.is_wait(task))
+    }
+
+    fn waits_for(&self, task: &str) -> Option<String> {
+        self.step_of(task)?.waits_for()
+    }
+
+    fn asks(&self, task: &str) -> bool {
+        self.flow().is_some_and(|flow| flow.asks(task))
+    }
+
+    fn work_of(&self, task: &str) -> Option<&'static str> {
+        self.flow()?.kind_of_task(task)
+    }
+
+    fn timeouts(&self, task: &str) -> Timeouts {
+        let step = self.step_of(task);
+        let treatment = step.as_ref().map(|step| &step.treatment);
+        Timeouts {
+            attempt: treatment.and_then(|said| said.attempt_timeout),
+            task: treatment.and_then(|said| said.step_timeout),
+        }
+    }
+
+    fn attempts_max(&self, task: &str) -> Option<u32> {
+        self.flow()?.attempts_of_task(task)
+    }
+
+    fn tolerates(&self, task: &str) -> bool {
+        self.flow().is_some_and(|flow| flow.tolerates_task(task))
+    }
+
+    fn tolerated(&self, run: &RunDetail) -> BTreeSet<u32> {
+        let has_failed =
+            run.tasks.iter().any(|it| matches!(it.state, TaskState::Failed | TaskState::Unknown));
+        let flow = if has_failed { self.flow() } else { None };
+        tolerated(run, flow)
+    }
+
+    fn reused(&self, task: &str) -> Option<Map<String, Json>> {
+        self.order.reused.get(task).cloned()
+    }
+
+    fn has_clean_up(&self) -> bool {
+        let is_clean_up = |step: &Arc<Step>| step.follows_run() || step.treatment.always;
+        self.flow().is_some_and(|flow| flow.steps.iter().any(is_clean_up))
+    }
+
+    fn why(
+        &self,
+        run: &RunDetail,
+        is_abandoned: bool,
+        tasks: &[&TaskSummary],
+    ) -> Vec<(Why, Vec<String>)> {
+        why_in(&Scene::new(run, Some(&self.order), is_abandoned), tasks)
+    }
+}

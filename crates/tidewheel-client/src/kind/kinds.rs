@@ -1,0 +1,152 @@
+//! [`Kinds`]: the kinds of work that are known, and what each of them can do.
+//!
+//! What flows do is in [`super::flow`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel::Run;
+use tidewheel::store::RunDetail;
+use tidewheel_flow::{Again, Loaded};
+
+use super::definition::{Definition, Unknown};
+use super::flow::Flows;
+use crate::desk::{DeskError, RunView};
+use crate::session::Session;
+
+/// One kind of work.
+pub trait Kind: fmt::Debug + Send + Sync {
+    /// The word for it.
+    fn word(&self) -> &'static str;
+
+    /// What a run was started with.
+    ///
+    /// # Errors
+    ///
+    /// Says why it is not of this kind, or cannot be understood any more.
+    fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError>;
+
+    /// What is to be done to make a run that has ended again.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made again as it is wished.
+    fn retry(&self, past: &RunView, wish: &RetryWish) -> Result<Retry, DeskError>;
+
+    /// Finds out whether a run that nobody runs any more can go on here, before it is taken over.
+    ///
+    /// # Errors
+    ///
+    /// When what it was started with is not what there is now, unless it is to go on as it was started.
+    fn check_resume(&self, past: &RunView, is_as_started: bool) -> Result<(), DeskError>;
+
+    /// The run of what was asked for then, to be taken over.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be understood any more.
+    fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError>;
+}
+
+/// How a run is to be made again.
+#[derive(Debug, Clone, Default)]
+pub struct RetryWish {
+    /// Run this step and all that comes after it again, even if they succeeded.
+    pub from: Option<String>,
+    /// Steps that count as done, and leave nothing.
+    pub skip: BTreeSet<String>,
+    /// Use what it was made from as it is now.
+    pub new_files: bool,
+    /// Tasks at once, if it is to be other than it was.
+    pub max_workers: Option<u32>,
+}
+
+/// A run that is to be made again.
+#[derive(Debug)]
+pub struct Retry {
+    /// What is run again, and what is used as it was left.
+    pub again: Again,
+    /// The new run.
+    pub run: Box<dyn Startable>,
+    /// The files as they were read now, if they were: they may have warnings.
+    pub loaded: Option<Loaded>,
+}
+
+/// A run that can be started, or taken over.
+pub trait Startable: fmt::Debug + Send + Sync {
+    /// The name of what is run, by which times of earlier runs are known.
+    fn name(&self) -> &str;
+
+    /// Tasks at once.
+    fn workers(&self) -> u32;
+
+    /// What is known of its tasks.
+    fn definition(&self) -> Arc<dyn Definition>;
+
+    /// Sets up on a session what it will need, while other things are done.
+    fn prepare(&self, _session: &Session) {}
+
+    /// Makes sure that it does not lack what would only let it fail, before it is taken over.
+    ///
+    /// # Errors
+    ///
+    /// Says what it lacks.
+    fn check(&self) -> Result<(), DeskError> {
+        Ok(())
+    }
+
+    /// Starts it. `expected` says how long its tasks took before.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused.
+    fn start(
+        &self,
+        session: &Session,
+        expected: &BTreeMap<String, Duration>,
+    ) -> Result<Run, DeskError>;
+}
+
+/// The kinds of work that are known. Flows always are.
+#[derive(Debug, Clone)]
+pub struct Kinds(Vec<Arc<dyn Kind>>);
+
+impl Kinds {
+    /// Makes one more kind known.
+    #[must_use]
+    pub fn with(mut self, kind: impl Kind + 'static) -> Self {
+        self.0.push(Arc::new(kind));
+        self
+    }
+
+    /// What is known of a run, whatever it is.
+    #[must_use]
+    pub fn definition_of(&self, run: &RunDetail) -> Arc<dyn Definition> {
+        let known = self.0.iter().find_map(|kind| kind.read(run).ok());
+        known.unwrap_or_else(|| Arc::new(Unknown))
+    }
+
+    /// The kind that a run is of.
+    ///
+    /// # Errors
+    ///
+    /// When nobody knows its kind: what flows say of it.
+    pub fn kind_of(&self, run: &RunDetail) -> Result<&Arc<dyn Kind>, DeskError> {
+        let mut first = None;
+        for kind in &self.0 {
+            match kind.read(run) {
+                Ok(_) => return Ok(kind),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or(DeskError::UnknownKind { run: run.summary.id }))
+    }
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self(vec![Arc::new(Flows)])
+    }
+}

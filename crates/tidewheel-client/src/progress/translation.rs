@@ -1,0 +1,378 @@
+//! [`Progress`]: notices and what tasks say of themselves, translated.
+//!
+//! It has no clock and waits for nothing: what time it is comes in as an argument.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel::store::RecordedOutcome;
+use tidewheel::{Fact, Graph, Notice, Reason, RunReport, RunResult, TaskId, TaskState, Timestamp};
+
+use super::event::{EndState, Event, StepInfo};
+use super::sayings::Said;
+use super::source::RunSource;
+use crate::desk::{reason_words, timeout_words};
+use crate::kind::Definition;
+use crate::session::Started;
+use crate::text::{quoted, short_id};
+
+/// Who is told what happens.
+pub trait Teller {
+    /// Something happened, so long after the start of the run.
+    fn tell(&mut self, at: Duration, event: Event);
+
+    /// An attempt at a step, which has this name, was admitted: from now on it may write.
+    fn admitted(&mut self, _step: usize, _name: &str, _task: TaskId, _attempt: u32) {}
+}
+
+/// What was told, for whoever looks at it later.
+impl Teller for Vec<(Duration, Event)> {
+    fn tell(&mut self, at: Duration, event: Event) {
+        self.push((at, event));
+    }
+}
+
+/// How a run goes on.
+#[derive(Debug)]
+pub struct Progress {
+    definition: Arc<dyn Definition>,
+    since: Timestamp,
+    /// The view's number of each task.
+    places: HashMap<u32, usize>,
+    /// Tasks whose end was told.
+    ended: HashSet<u32>,
+    /// The newest attempts that were admitted, and when, and those that said that they have something to do:
+    /// only what did both has started.
+    admitted: HashMap<u32, (u32, Duration)>,
+    begun: HashMap<u32, u32>,
+    /// Tasks that wait, whose looks are one attempt for people.
+    waiting: HashSet<u32>,
+}
+
+impl Progress {
+    /// Begins with a run that was started or taken over; tells what it consists of, and what of it had ended
+    /// before.
+    pub fn begin(
+        started: &Started,
+        source: &dyn RunSource,
+        now: Duration,
+        teller: &mut dyn Teller,
+    ) -> Self {
+        let mut progress = Self::new(Arc::clone(&started.definition), started.since);
+        let steps = progress.steps(started.run.graph(), &started.expected);
+        progress.open(source, &started.name, steps, &started.ended, now, teller);
+        progress
+    }
+
+    pub(super) fn new(definition: Arc<dyn Definition>, since: Timestamp) -> Self {
+        Self {
+            definition,
+            since,
+            places: HashMap::new(),
+            ended: HashSet::new(),
+            admitted: HashMap::new(),
+            begun: HashMap::new(),
+            waiting: HashSet::new(),
+        }
+    }
+
+    fn steps(&self, graph: &Graph, expected: &BTreeMap<String, Duration>) -> Vec<StepInfo> {
+        let step = |(index, after): (u32, Vec<u32>)| {
+            let name = graph.name(index).into_owned();
+            // How long something lets others wait is not known from before.
+            let expected = expected.get(&name).filter(|_| !self.definition.is_wait(&name));
+            StepInfo {
+                expected: expected.copied(),
+                after: after.into_iter().map(|it| it as usize).collect(),
+                attempts_max: self.definition.attempts_max(&name),
+                name,
+            }
+        };
+        (0..).zip(graph.all_dependencies()).map(step).collect()
+    }
+
+    pub(super) fn open(
+        &mut self,
+        source: &dyn RunSource,
+        name: &str,
+        steps: Vec<StepInfo>,
+        ended: &BTreeSet<u32>,
+        now: Duration,
+        teller: &mut dyn Teller,
+    ) {
+        let known = (0_u32..).take(steps.len());
+        self.places.extend(known.map(|index| (index, index as usize)));
+        let (run_id, flow) = (source.id().to_string(), name.to_owned());
+        let next = steps.len() as u32;
+        teller.tell(Duration::ZERO, Event::RunStarted { run_id, flow, steps });
+        // A run that was taken over may have come some way already. What has happened since is told
+        // by notices.
+        for index in next.. {
+            if source.name(index).is_none() {
+                break;
+            }
+            self.add(source, index, now, teller);
+        }
+        for index in ended {
+            if let Some(state) = source.state(*index).filter(|state| state.is_terminal()) {
+                let before = Some("before".to_owned());
+                self.end(source, *index, (state, before), (None, now), teller);
+            }
+        }
+    }
+
+    /// Takes in a notice. How the run ended, if it has.
+    pub fn notice(
+        &mut self,
+        source: &dyn RunSource,
+        notice: &Notice,
+        teller: &mut dyn Teller,
+    ) -> Option<(RunResult, Duration)> {
+        let id = source.id();
+        let at = self.moment(notice.at);
+        match &notice.fact {
+            Fact::RunPaused(run) if *run == id => teller.tell(at, Event::Paused),
+            Fact::RunResumed(run) if *run == id => teller.tell(at, Event::Resumed),
+            Fact::TaskAdded(task) if task.run == id => self.add(source, task.index, at, teller),
+            Fact::AttemptStarted(task, attempt) if task.run == id => {
+                self.admit(source, task.index, *attempt, at, teller);
+            }
+            Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
+                self.hear(source, at, teller);
+                let attempt = self.counted(source, task.index, *attempt);
+                let (next, error) = (at + *delay, error.as_deref().unwrap_or("failed").to_owned());
+                self.tell(task.index, at, teller, |step| Event::StepRetrying {
+                    step,
+                    attempt,
+                    at: next,
+                    error,
+                });
+            }
+            Fact::AttemptPostponed { task, .. } if task.run == id => {
+                self.hear(source, at, teller);
+                self.wait(source, task.index, at, teller);
+            }
+            Fact::TaskEnded(task, state, reason) if task.run == id => {
+                let words = self.reason(source, task.index, *state, *reason);
+                self.end(source, task.index, (*state, words), (Some(at), at), teller);
+            }
+            Fact::RunEnded(run, result) if *run == id => return Some((*result, at)),
+            _ => {}
+        }
+        None
+    }
+
+    /// Notices were lost, because they came faster than they were taken in: tells how tasks ended
+    /// meanwhile. How those end that the run no longer knows is told at its end.
+    pub fn catch_up(&mut self, source: &dyn RunSource, now: Duration, teller: &mut dyn Teller) {
+        self.hear(source, now, teller);
+        for index in 0.. {
+            let Some(state) = source.state(index) else { break };
+            self.add(source, index, now, teller);
+            if state.is_terminal() && !self.ended.contains(&index) {
+                let reason = source.reason(index).unwrap_or_default();
+                let words = self.reason(source, index, state, reason);
+                self.end(source, index, (state, words), (None, now), teller);
+            }
+        }
+    }
+
+    /// Takes in what tasks said of themselves.
+    pub fn hear(&mut self, source: &dyn RunSource, now: Duration, teller: &mut dyn Teller) {
+        for (task, said) in source.hear() {
+            if task.run != source.id() {
+                continue;
+            }
+            match said {
+                Said::Admitted(attempt, at) => {
+                    let at = self.moment(at);
+                    self.admit(source, task.index, attempt, at, teller);
+                }
+                Said::Began(attempt) => {
+                    self.begun.insert(task.index, attempt);
+                    self.start(source, task.index, teller);
+                }
+                Said::Command(command) => {
+                    let line = format!("$ {command}");
+                    self.tell(task.index, now, teller, |step| Event::StepOutput { step, line });
+                }
+            }
+        }
+    }
+
+    /// Tells what no notice has told, and the end, if it is known from a notice or from the report.
+    pub fn finish(
+        &mut self,
+        source: &dyn RunSource,
+        result: Option<(RunResult, Duration)>,
+        report: Option<&RunReport>,
+        now: Duration,
+        teller: &mut dyn Teller,
+    ) {
+        for task in report.iter().flat_map(|report| report.tasks()) {
+            let index = task.index();
+            if !self.ended.contains(&index) {
+                self.add(source, index, now, teller);
+                let words = self.reason(source, index, task.state(), task.reason());
+                self.end(source, index, (task.state(), words), (None, now), teller);
+            }
+        }
+        let Some((result, at)) = result.or(report.map(|report| (report.result(), now))) else {
+            return;
+        };
+        let state = match result {
+            RunResult::Succeeded => EndState::Succeeded,
+            RunResult::Failed => EndState::Failed,
+            RunResult::Cancelled => EndState::Cancelled,
+        };
+        teller.tell(at, Event::RunEnded { state });
+    }
+
+    /// Takes in that an attempt was admitted, unless that is known.
+    fn admit(
+        &mut self,
+        source: &dyn RunSource,
+        index: u32,
+        attempt: u32,
+        at: Duration,
+        teller: &mut dyn Teller,
+    ) {
+        let is_known = self.admitted.get(&index).is_some_and(|(known, _)| *known >= attempt);
+        // One that was caught up with has ended already.
+        if is_known || self.ended.contains(&index) {
+            return;
+        }
+        if let Some(step) = self.places.get(&index) {
+            let task = TaskId { run: source.id(), index };
+            teller.admitted(*step, &name(source, index), task, attempt);
+        }
+        self.admitted.insert(index, (attempt, at));
+        self.start(source, index, teller);
+    }
+
+    /// Tells that a task has started, if the newest attempt has something to do and is not only
+    /// another look of a task that waits.
+    fn start(&mut self, source: &dyn RunSource, index: u32, teller: &mut dyn Teller) {
+        let Some((attempt, at)) = self.admitted.get(&index).copied() else { return };
+        if self.begun.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
+            let attempt = self.counted(source, index, attempt);
+            self.tell(index, at, teller, |step| Event::StepStarted { step, attempt });
+        }
+    }
+
+    /// Tells what a task waits for, and how it is answered if it waits for somebody. Its later looks are no
+    /// news.
+    fn wait(&mut self, source: &dyn RunSource, index: u32, at: Duration, teller: &mut dyn Teller) {
+        if !self.waiting.insert(index) {
+            return;
+        }
+        let name = name(source, index);
+        let why = self.definition.waits_for(&name).unwrap_or_else(|| "waits".to_owned());
+        let answer = self
+            .definition
+            .asks(&name)
+            .then(|| format!("tidewheel approve {} {}", short_id(source.id()), quoted(&name)));
+        self.tell(index, at, teller, |step| Event::StepWaiting { step, why, answer });
+    }
+
+    /// The number of an attempt as people count: the looks of a task that waits are one.
+    fn counted(&self, source: &dyn RunSource, index: u32, attempt: u32) -> u32 {
+        if self.definition.is_wait(&name(source, index)) { 1 } else { attempt }
+    }
+
+    fn add(&mut self, source: &dyn RunSource, index: u32, at: Duration, teller: &mut dyn Teller) {
+        if self.places.contains_key(&index) {
+            return;
+        }
+        let Some(name) = source.name(index) else { return };
+        let place = self.places.len();
+        self.places.insert(index, place);
+        teller.tell(at, Event::StepAdded(StepInfo { name, ..StepInfo::default() }));
+    }
+
+    /// Tells the end of a task, and when it was, if that is known.
+    fn end(
+        &mut self,
+        source: &dyn RunSource,
+        index: u32,
+        (state, reason): (TaskState, Option<String>),
+        (at, now): (Option<Duration>, Duration),
+        teller: &mut dyn Teller,
+    ) {
+        if !self.ended.insert(index) {
+            return;
+        }
+        self.hear(source, now, teller);
+        self.admitted.remove(&index);
+        self.begun.remove(&index);
+        let record = source.take_record(index).unwrap_or_default();
+        let is_tolerated = self.definition.tolerates(&name(source, index));
+        // What a step wrote matters here only where it went wrong.
+        let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
+        let mut tail: Vec<String> = tail.lines().map(str::to_owned).collect();
+        let reason = match record.outcome {
+            Some(cached @ RecordedOutcome::Cached) => Some(cached.word().to_owned()),
+            _ => reason,
+        };
+        let state = EndState::of(state);
+        let error = record.error.filter(|_| state != EndState::Succeeded);
+        // One line is not said twice.
+        let is_said =
+            |line: &String| error.as_ref().is_some_and(|error| error.contains(line.trim()));
+        if let [line] = tail.as_slice()
+            && is_said(line)
+        {
+            tail.clear();
+        }
+        let is_late = at.is_none();
+        self.tell(index, at.unwrap_or(now), teller, |step| Event::StepEnded {
+            step,
+            state,
+            reason,
+            error,
+            tail,
+            is_tolerated,
+            is_late,
+        });
+    }
+
+    fn tell(
+        &self,
+        index: u32,
+        at: Duration,
+        teller: &mut dyn Teller,
+        event: impl FnOnce(usize) -> Event,
+    ) {
+        if let Some(step) = self.places.get(&index) {
+            teller.tell(at, event(*step));
+        }
+    }
+
+    fn reason(
+        &self,
+        source: &dyn RunSource,
+        index: u32,
+        state: TaskState,
+        reason: Reason,
+    ) -> Option<String> {
+        match reason {
+            // The error says it.
+            Reason::Error => None,
+            Reason::Requested if state == TaskState::Cancelled => None,
+            Reason::AttemptTimeout | Reason::TaskTimeout => {
+                timeout_words(reason, &*self.definition, &name(source, index))
+            }
+            other => reason_words(other, |cause| name(source, cause)),
+        }
+    }
+
+    /// An instant, as the time since the beginning.
+    fn moment(&self, at: Timestamp) -> Duration {
+        at.since(self.since)
+    }
+}
+
+fn name(source: &dyn RunSource, index: u32) -> String {
+    source.name(index).unwrap_or_default()
+}

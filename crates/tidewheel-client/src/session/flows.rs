@@ -1,0 +1,58 @@
+//! What flows need of a session: records that are kept, answers that are read, results that are recalled.
+//!
+//! How a flow is run is in `tidewheel-flow`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value as Json};
+use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
+use tidewheel::store::{Answer, AttemptRecord};
+use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel_flow::{Answers, Means, World};
+
+use super::session::Records;
+use crate::desk::{Desk, DeskError};
+
+pub(super) fn means(
+    folder: &DataFolder,
+    store: &SqliteStore,
+    records: &Records,
+    world: Arc<dyn World>,
+) -> Result<Means, DeskError> {
+    let (recorder, records) = (store.recorder(), Arc::clone(records));
+    let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
+    Ok(Means::new(world)
+        .record(move |record| {
+            let mut known = records.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(record.task, AttemptRecord { outputs: Vec::new(), ..record.clone() });
+            recorder.record(record);
+        })
+        .cache(folder.path().join("cache"))
+        .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))
+}
+
+/// What people said, as others left it in the data folder.
+struct StoredAnswers {
+    reader: Mutex<Reader>,
+}
+
+impl Answers for StoredAnswers {
+    fn answer(&self, task: TaskId) -> Option<Answer> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        // What cannot be read now is read at the next look.
+        reader.answer(task).ok().flatten()
+    }
+}
+
+/// What tasks that have succeeded left, from the store.
+pub(super) fn recall(
+    folder: &DataFolder,
+) -> impl Fn(RunId) -> Vec<(String, Map<String, Json>)> + Send + Sync + use<> {
+    let folder = folder.clone();
+    move |run| {
+        let view = Desk::open(folder.clone()).and_then(|desk| desk.show_run(run));
+        let Some(view) = view.ok().flatten() else { return Vec::new() };
+        let done = view.detail.tasks.iter().filter(|task| task.state == TaskState::Succeeded);
+        done.map(|task| (task.name.clone(), view.outputs_of(task.index))).collect()
+    }
+}

@@ -1,0 +1,15 @@
+//! A session: a wheel on a data folder, on which runs are started or taken over.
+//!
+//! What may be asked about runs without a wheel is at the [desk](crate::desk); how runs go on is told in
+//! [`crate::progress`].
+
+mod flows;
+mod options;
+mod session;
+mod shard;
+mod start;
+
+pub use options::{SessionOptions, Takeover};
+pub use session::Session;
+pub use shard::end_left;
+pub use start::Started;

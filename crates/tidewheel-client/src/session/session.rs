@@ -1,0 +1,118 @@
+//! [`Session`]: a wheel on a shard of a data folder, ready to run flows and work of other kinds.
+//!
+//! Starting runs on it is in [`super::start`].
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidewheel::executor::process::Processes;
+use tidewheel::store::AttemptRecord;
+use tidewheel::store::sqlite::DataFolder;
+use tidewheel::{Attempt, Shutdown, TaskId, Tidewheel};
+use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
+use tokio::runtime::Handle;
+
+use super::flows::{means, recall};
+use super::options::{SessionOptions, Takeover};
+use super::shard::{not_started, take_shard};
+use crate::desk::DeskError;
+use crate::progress::Sayings;
+
+/// Notices kept for views. They take their memory from the beginning; a view that falls behind
+/// catches up without them.
+const NOTICES: usize = 1 << 10;
+
+/// What executors said of the newest attempts, for views.
+pub(super) type Records = Arc<Mutex<HashMap<TaskId, AttemptRecord>>>;
+
+/// A wheel on a data folder.
+pub struct Session {
+    /// The data folder.
+    pub folder: DataFolder,
+    /// The wheel.
+    pub wheel: Tidewheel,
+    /// Who runs flows on it.
+    pub flows: FlowHost,
+    /// What tasks say of themselves.
+    pub sayings: Arc<Sayings>,
+    records: Records,
+    world: Arc<dyn World>,
+    runtime: Handle,
+}
+
+impl Session {
+    /// Opens a session whose work runs on a runtime. It may wait for files and for processes of a holder that
+    /// died, so it is not to be called on a thread of the runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the shard is held by somebody, or cannot be used.
+    pub fn open(
+        folder: DataFolder,
+        takeover: &Takeover,
+        options: SessionOptions,
+        runtime: &Handle,
+    ) -> Result<Self, DeskError> {
+        let store = take_shard(&folder, takeover)?;
+        let (records, sayings) = (Records::default(), Arc::<Sayings>::default());
+        let processes = Processes::builder().grace(options.grace).output_max(options.output_max);
+        let processes = processes.of_shard(&store).map_err(DeskError::System)?;
+        let reclaim = processes.reclaim();
+        let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
+        let means = means(&folder, &store, &records, Arc::clone(&world))?;
+        let told = Arc::clone(&sayings);
+        let means = Arc::new(means.told(move |task, progress| told.say(task, progress)));
+        let flows = FlowHost::new(means, recall(&folder));
+        let (adopted, admitted) = (flows.clone(), Arc::clone(&sayings));
+        let code = move |attempt: Attempt| {
+            admitted.admit(attempt.id(), attempt.number());
+            let flows = adopted.clone();
+            async move { flows.attempt(attempt).await }
+        };
+        let mut builder = Tidewheel::builder()
+            .slots(options.slots)
+            .starvation_timeout(options.starvation_timeout)
+            .notices(NOTICES)
+            .runtime(runtime.clone())
+            .reclaim(reclaim)
+            .adopt_kind(FLOW_KIND, code.clone())
+            // Runs from before there were kinds.
+            .adopt_kind(None, code)
+            .store(store);
+        for (kind, code) in options.adopted {
+            let admitted = Arc::clone(&sayings);
+            builder = builder.adopt_kind(kind.as_str(), move |attempt: Attempt| {
+                admitted.admit(attempt.id(), attempt.number());
+                code(attempt)
+            });
+        }
+        let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
+        let runtime = runtime.clone();
+        Ok(Self { folder, wheel, flows, sayings, records, world, runtime })
+    }
+
+    /// Sets up the spawner of processes while other things are done. If that fails, the first step that
+    /// needs it says so.
+    pub fn prepare_processes(&self) {
+        let world = Arc::clone(&self.world);
+        self.runtime.spawn(async move { world.prepare().await });
+    }
+
+    /// What the executor said of the newest attempt at a task, once.
+    #[must_use]
+    pub fn take_record(&self, task: TaskId) -> Option<AttemptRecord> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
+    }
+
+    /// Ends the wheel when nothing runs any more.
+    pub async fn close(self) {
+        self.wheel.shutdown(Shutdown::drain()).await;
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("folder", &self.folder.path()).finish_non_exhaustive()
+    }
+}

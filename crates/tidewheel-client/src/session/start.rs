@@ -1,0 +1,83 @@
+//! [`Started`]: a run that was started or taken over here, with what is needed to tell how it goes.
+//!
+//! Telling it is in [`crate::progress`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel::store::RunDetail;
+use tidewheel::{NoticeStream, Run, Timestamp, wall_clock};
+
+use super::session::Session;
+use crate::desk::DeskError;
+use crate::kind::{Definition, Startable};
+
+/// A run that goes on here.
+pub struct Started {
+    /// The run.
+    pub run: Run,
+    /// Its notices, and those of others, from before anything could happen.
+    pub notices: NoticeStream,
+    /// When that was.
+    pub since: Timestamp,
+    /// The name of what is run.
+    pub name: String,
+    /// What is known of its tasks.
+    pub definition: Arc<dyn Definition>,
+    /// How long its tasks took before, by name.
+    pub expected: BTreeMap<String, Duration>,
+    /// Tasks that had ended before, by index.
+    pub ended: BTreeSet<u32>,
+}
+
+impl Session {
+    /// Starts a run. `expected` says how long its tasks took before.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused.
+    pub fn start(
+        &self,
+        run: &dyn Startable,
+        expected: BTreeMap<String, Duration>,
+    ) -> Result<Started, DeskError> {
+        // Asked for first, so that nothing is missed.
+        let (notices, since) = (self.wheel.notices(), wall_clock());
+        let started = run.start(self, &expected)?;
+        let (name, definition) = (run.name().to_owned(), run.definition());
+        let ended = BTreeSet::new();
+        Ok(Started { run: started, notices, since, name, definition, expected, ended })
+    }
+
+    /// Goes on with a run whose shard this session has taken over, with so many tasks at once; `None` if
+    /// there was nothing left to do. `before` is the run as it was left, `since` an instant before the session
+    /// was opened.
+    #[must_use]
+    pub fn take_over(
+        &self,
+        before: &RunDetail,
+        of: &dyn Startable,
+        workers: u32,
+        expected: BTreeMap<String, Duration>,
+        since: Timestamp,
+    ) -> Option<Started> {
+        // What was started before is said by the attempts themselves.
+        let notices = self.wheel.notices();
+        let run = self.wheel.find_run(before.summary.id)?;
+        run.set_concurrency(workers);
+        run.resume();
+        let ended = before.tasks.iter().filter(|task| task.state.is_terminal());
+        let ended = ended.map(|task| task.index).collect();
+        let (name, definition) = (of.name().to_owned(), of.definition());
+        Some(Started { run, notices, since, name, definition, expected, ended })
+    }
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (run, name) = (self.run.id(), &self.name);
+        f.debug_struct("Started").field("run", &run).field("name", name).finish_non_exhaustive()
+    }
+}

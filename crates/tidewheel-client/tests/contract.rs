@@ -1,0 +1,238 @@
+//! The serialised contract: one example of each document, as it is written down in `contract/`.
+//!
+//! A change of a document shows here. If fields were only added, the new text takes the place of the old one
+//! (`TIDEWHEEL_BLESS=1 cargo test -p tidewheel-client --test contract`); if not, the document needs a new version.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, json};
+use tidewheel_client::api::{
+    Answered, Asked, Document, Explained, FileChange, GoneOn, LogFile, LogList, LogStream, Named,
+    Preview, Refusal, RefusalKind, RequestEnd, RunLine, RunList, RunResult, RunState,
+    StepExplained, StepResult, StepState,
+};
+use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
+
+const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
+const AT: &str = "2026-11-16T05:00:00Z";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract")
+}
+
+/// Compares an example with what is written down, reads it back, and gives its name.
+fn check<D>(example: D, number: &str) -> String
+where
+    D: Document + Serialize + DeserializeOwned + Clone + PartialEq + Debug,
+{
+    let name = format!("{}{number}.json", D::NAME);
+    let text = serde_json::to_string_pretty(&example).unwrap() + "\n";
+    let path = folder().join(&name);
+    if std::env::var_os("TIDEWHEEL_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, written, "{name}");
+    assert_eq!(serde_json::from_str::<D>(&text).unwrap(), example, "{name}");
+    // The version comes first, where it is said.
+    let versioned = serde_json::to_string(&example.clone().versioned()).unwrap();
+    let beginning = format!("{{\"version\":{},", D::VERSION);
+    assert!(versioned.starts_with(&beginning), "{versioned}");
+    assert!(!text.contains("\"version\""), "{text}");
+    name
+}
+
+fn line() -> RunLine {
+    RunLine {
+        run_id: RUN.to_owned(),
+        flow: Some("nightly".to_owned()),
+        state: RunState::Interrupted,
+        accepted_at: AT.to_owned(),
+        started_at: Some(AT.to_owned()),
+        ended_at: None,
+        steps: 3,
+        failed: 1,
+        error: Some("exit code 1".to_owned()),
+    }
+}
+
+fn result() -> RunResult {
+    let left = Map::from_iter([("release".to_owned(), json!("1.2.0"))]);
+    let step = StepResult {
+        state: StepState::Succeeded,
+        reason: Some("cached".to_owned()),
+        tolerated: false,
+        attempts: 1,
+        started_at: Some(AT.to_owned()),
+        ended_at: Some(AT.to_owned()),
+        code: Some(0),
+        error: None,
+        outputs: left.clone(),
+    };
+    let failed = StepResult {
+        state: StepState::Failed,
+        reason: Some("failed".to_owned()),
+        tolerated: true,
+        code: Some(2),
+        error: Some("exit code 2".to_owned()),
+        outputs: Map::new(),
+        ..step.clone()
+    };
+    RunResult {
+        version: None,
+        run_id: RUN.to_owned(),
+        flow: None,
+        state: RunState::Succeeded,
+        accepted_at: AT.to_owned(),
+        started_at: Some(AT.to_owned()),
+        ended_at: Some(AT.to_owned()),
+        // The order is that of the flow, not of the alphabet.
+        steps: Named(vec![("test".to_owned(), step), ("build".to_owned(), failed)]),
+        outputs: Named(vec![("test".to_owned(), left)]),
+    }
+}
+
+fn logs() -> LogList {
+    LogList {
+        version: None,
+        run_id: RUN.to_owned(),
+        logs: vec![LogFile {
+            step: "build".to_owned(),
+            state: StepState::Running,
+            attempt: 2,
+            stream: LogStream::Stderr,
+            path: "/data/logs/0a2b/0-2.err".to_owned(),
+            bytes: 17,
+        }],
+        requests: vec![RequestEnd {
+            step: "ask".to_owned(),
+            state: StepState::Failed,
+            attempt: 1,
+            status: Some(503),
+            error: Some("status 503".to_owned()),
+            answer: Some("later".to_owned()),
+        }],
+    }
+}
+
+fn explained() -> Explained {
+    Explained {
+        version: None,
+        run_id: RUN.to_owned(),
+        state: RunState::Paused,
+        steps: vec![StepExplained {
+            step: "ship".to_owned(),
+            state: StepState::Pending,
+            tolerated: false,
+            why: "it waits for build".to_owned(),
+            waits_for: vec!["build".to_owned()],
+        }],
+    }
+}
+
+fn refusal() -> Refusal {
+    Refusal {
+        version: None,
+        kind: RefusalKind::NotFound,
+        message: "there is no run `x`".to_owned(),
+        hints: vec!["`tidewheel runs` lists them".to_owned()],
+        changes: Vec::new(),
+    }
+}
+
+/// One of each, in the order in which they could happen.
+fn events() -> Vec<Event> {
+    let step = 0;
+    let info = StepInfo {
+        name: "build".to_owned(),
+        expected: Some(Duration::from_millis(1_500)),
+        after: Vec::new(),
+        attempts_max: Some(3),
+    };
+    let added = StepInfo { name: "each[0]".to_owned(), after: vec![0], ..StepInfo::default() };
+    vec![
+        Event::RunStarted { run_id: RUN.to_owned(), flow: "nightly".to_owned(), steps: vec![info] },
+        Event::StepAdded(added),
+        Event::StepWaiting {
+            step,
+            why: "waits for approval".to_owned(),
+            answer: Some("tidewheel approve 0a2b build".to_owned()),
+        },
+        Event::StepStarted { step, attempt: 1 },
+        Event::StepOutput { step, line: "$ make".to_owned() },
+        Event::StepRetrying {
+            step,
+            attempt: 1,
+            at: Duration::from_secs(2),
+            error: "exit code 1".to_owned(),
+        },
+        Event::Paused,
+        Event::Resumed,
+        Event::Draining,
+        Event::Killing,
+        Event::StepEnded {
+            step,
+            state: EndState::Failed,
+            reason: Some("timed out after 2.0 s".to_owned()),
+            error: Some("exit code 1".to_owned()),
+            tail: vec!["last words".to_owned()],
+            is_tolerated: false,
+            is_late: true,
+        },
+        Event::RunEnded { state: EndState::Unknown },
+    ]
+}
+
+#[test]
+fn every_document_is_what_is_written_down() {
+    let run_id = RUN.to_owned();
+    let mut names = BTreeSet::from([
+        check(RunList { version: None, runs: vec![line()] }, ""),
+        check(result(), ""),
+        check(logs(), ""),
+        check(explained(), ""),
+        check(refusal(), ""),
+        check(Asked { version: None, run_id: run_id.clone(), asked: "paused".to_owned() }, ""),
+        check(GoneOn { version: None, run_id: run_id.clone(), state: "resumed".to_owned() }, ""),
+        check(
+            Answered {
+                version: None,
+                run_id: run_id.clone(),
+                step: "ship".to_owned(),
+                answer: "approved".to_owned(),
+            },
+            "",
+        ),
+        check(
+            Preview {
+                version: None,
+                run_id,
+                run_again: vec!["ship".to_owned()],
+                reused: vec!["build".to_owned()],
+            },
+            "",
+        ),
+    ]);
+    let change = FileChange { file: "flow.yaml".to_owned(), change: "- a\n+ b\n".to_owned() };
+    names.insert(check(Refusal { changes: vec![change], ..refusal() }, "-changed"));
+    for (number, event) in (1..).zip(events()) {
+        let told = Told { version: None, at: Duration::from_millis(250 * number), event };
+        names.insert(check(told, &format!("-{number:02}")));
+    }
+    let written = std::fs::read_dir(folder()).unwrap();
+    let written: BTreeSet<String> =
+        written.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names, written, "files without an example, or the other way round");
+}
+
+#[test]
+fn what_a_newer_program_adds_is_passed_over() {
+    let mut text = serde_json::to_value(line()).unwrap();
+    text["colour"] = json!("blue");
+    assert_eq!(serde_json::from_value::<RunLine>(text).unwrap(), line());
+}

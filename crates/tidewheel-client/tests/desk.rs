@@ -1,0 +1,367 @@
+//! The desk: what may be asked about runs in a data folder and done with them, without a binary.
+//!
+//! What flows do with their steps is tried in `tidewheel-flow`, what people see in the command.
+
+mod scene;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use scene::Scene;
+use serde_json::{Value as Json, json};
+use tidewheel::store::Answer;
+use tidewheel::{Graph, Shutdown, TaskState, Tidewheel};
+use tidewheel_client::api::{RefusalKind, RunResult, RunState, StepState};
+use tidewheel_client::desk::{
+    CancelWish, DeskError, ListWish, LogWish, Resumption, StateWish, select, workers_of,
+};
+use tidewheel_client::kind::{FlowRun, RetryWish};
+use tidewheel_client::session::Takeover;
+
+/// Reads a file, hands on what it found, and waits for a file that may not come.
+const FLOW: &str = "
+sources: { data: { type: file, configuration: { path: data.json } } }
+flow:
+  - { name: read, source: data, outputs: { found: '{{ json.value }}' } }
+  - { name: use, source: data, input: '{{ flows.read.found }}', outputs: { same: '{{ json.value }}' } }
+";
+
+const ASKS: &str = "
+flow:
+  - { name: ask, wait: { approval: 'now?', every: 1s } }
+  - { name: then, depends_on: [ask], wait: 1ms }
+finally: [{ name: tidy, wait: 1ms }]
+";
+
+fn refused<T>(result: Result<T, DeskError>) -> DeskError {
+    match result {
+        Ok(_) => panic!("it was not refused"),
+        Err(error) => error,
+    }
+}
+
+fn with_data() -> (Scene, std::path::PathBuf) {
+    let scene = Scene::new();
+    scene.write("data.json", r#"{ "value": 7 }"#);
+    let file = scene.write("flow.yaml", FLOW);
+    (scene, file)
+}
+
+fn waits(run: &tidewheel::Run) -> bool {
+    run.task_state(0) == Some(TaskState::Delayed)
+}
+
+#[test]
+fn runs_are_found_by_a_prefix_and_by_last() {
+    let (scene, file) = with_data();
+    let (first, second) = (scene.run(&file), scene.run(&file));
+    let desk = scene.desk();
+    assert_eq!(desk.find("last").unwrap().summary.id, second);
+    assert_eq!(desk.find(&first.to_string()).unwrap().summary.id, first);
+    let (first, second) = (first.to_string(), second.to_string());
+    let common = first.bytes().zip(second.bytes()).take_while(|(a, b)| a == b).count();
+    assert!(common > 3, "ids begin with the time: {first} {second}");
+    let error = refused(desk.find(&first[..common]));
+    assert_eq!(error.kind(), RefusalKind::Usage);
+    assert!(error.hints()[0].contains(&second), "{:?}", error.hints());
+    let error = refused(desk.find("nothing"));
+    assert_eq!(error.kind(), RefusalKind::NotFound);
+    let refusal = error.refusal();
+    assert!(refusal.message.starts_with("there is no run `nothing` in /"), "{refusal:?}");
+    assert_eq!(refusal.hints, ["`tidewheel runs` lists them"]);
+}
+
+#[test]
+fn what_is_shown_is_the_document_of_the_contract() {
+    let (scene, file) = with_data();
+    let run = scene.run(&file);
+    let view = scene.desk().show("last").unwrap();
+    let written = serde_json::to_string(&view.document()).unwrap();
+    let result: RunResult = serde_json::from_str(&written).unwrap();
+    assert_eq!((result.run_id, result.state), (run.to_string(), RunState::Succeeded));
+    let names: Vec<&String> = result.steps.0.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["read", "use"]);
+    assert_eq!(result.steps.get("read").unwrap().outputs["found"], json!(7));
+    assert_eq!(result.outputs.get("use").unwrap()["same"], json!(7));
+    let list = scene.desk();
+    let list = list.listed(&list.list(&ListWish::default()).unwrap());
+    assert_eq!((list.runs.len(), list.runs[0].steps), (1, 2));
+    let failed = ListWish { state: Some(StateWish::Failed), ..ListWish::default() };
+    assert_eq!(scene.desk().list(&failed).unwrap(), []);
+}
+
+/// A run of a kind that nobody at the desk has heard of, paused before its second task.
+fn stranger(scene: &Scene) -> String {
+    let folder = scene.folder();
+    let shard = folder.shard(&folder.fresh_shard().unwrap()).unwrap();
+    scene.runtime.block_on(async {
+        let wheel = Tidewheel::builder().store(shard).start();
+        let graph = Graph::from_edges([("first", "second")]).unwrap();
+        let code = |task: tidewheel::Task| async move {
+            if task.name() == "first" {
+                task.run().pause();
+            }
+            Ok::<_, std::io::Error>(())
+        };
+        let run = wheel.run(graph, code).name("letters").payload(*b"dear").kind("letter");
+        let run = run.start().unwrap();
+        let mut notices = wheel.notices();
+        while run.task_state(0) != Some(TaskState::Succeeded) {
+            notices.recv().await.unwrap().unwrap();
+        }
+        wheel.shutdown(Shutdown::persist()).await;
+        run.id().to_string()
+    })
+}
+
+#[test]
+fn runs_of_any_kind_are_listed_shown_explained_and_cancelled() {
+    let scene = Scene::new();
+    let run = stranger(&scene);
+    let desk = scene.desk();
+    let view = desk.show(&run).unwrap();
+    assert_eq!(view.state(), RunState::Interrupted);
+    assert_eq!(view.listed().len(), 2);
+    let list = desk.listed(&desk.list(&ListWish::default()).unwrap());
+    assert_eq!(list.runs[0].flow.as_deref(), Some("letters"));
+    let explained = desk.explain(&run, None).unwrap();
+    assert_eq!(explained.steps[0].step, "second");
+    assert_eq!(
+        desk.logs(&run, &LogWish::default()).unwrap().0.list(&view.detail).unwrap().logs,
+        []
+    );
+    // Nobody here knows how to go on with it, or to make it again.
+    let error = refused(desk.resume(&run, false));
+    assert_eq!(error.kind(), RefusalKind::Refused, "{error}");
+    assert!(error.to_string().contains("`letter`"), "{error}");
+    let everything = CancelWish { grace: Duration::ZERO, everything: true };
+    let cancelled = desk.cancel(&run, everything).unwrap();
+    assert!(!cancelled.is_clean_up_left);
+    assert_eq!(desk.show(&run).unwrap().state(), RunState::Cancelled);
+    assert_eq!(refused(desk.retry(&run, &RetryWish::default())).kind(), RefusalKind::Refused);
+    assert_eq!(refused(desk.pause(&run)).kind(), RefusalKind::Conflict);
+}
+
+#[test]
+fn outputs_come_from_the_newest_run_in_which_the_step_was_what_it_is_now() {
+    let (scene, file) = with_data();
+    let first = scene.run(&file);
+    scene.write("data.json", r#"{ "value": 8 }"#);
+    let second = scene.run(&file);
+    let reuse = |expected: &[(tidewheel::RunId, &str)]| {
+        let (flow, mut order) = scene.order(&file);
+        let only = ["use".to_owned()];
+        let chosen = select(&mut order, &flow, &only, None).unwrap().unwrap();
+        let reuse = scene.desk().reuse(&flow, &order, &chosen).unwrap();
+        let found: Vec<_> =
+            reuse.found.iter().map(|(run, steps)| (*run, steps.join(" "))).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(run, step)| (*run, (*step).to_owned())).collect();
+        assert_eq!(found, expected);
+        reuse
+    };
+    let newest = reuse(&[(second, "read")]);
+    assert_eq!(newest.outputs["read"]["found"], json!(8));
+    assert_eq!(newest.missing, [""; 0]);
+    // A step that says something else now has left nothing.
+    scene.write(
+        "flow.yaml",
+        &FLOW.replace(
+            "json.value }}' } }\n  - { name: use",
+            "json.value + 1 }}' } }\n  - { name: use",
+        ),
+    );
+    assert_eq!(reuse(&[]).missing, ["read"]);
+    scene.write("flow.yaml", FLOW);
+    reuse(&[(second, "read")]);
+    assert_ne!(first, second);
+    let (flow, mut order) = scene.order(&file);
+    let error = refused(select(&mut order, &flow, &[], Some("raed")));
+    assert_eq!(
+        (error.kind(), error.hints()),
+        (RefusalKind::Usage, vec!["did you mean `read`?".to_owned()])
+    );
+    assert_eq!((workers_of(Some(9), &flow), workers_of(None, &flow)), (9, 4));
+}
+
+/// A run whose second step failed for want of its file.
+fn failed(scene: &Scene) -> std::path::PathBuf {
+    let file = scene.write(
+        "flow.yaml",
+        &FLOW.replace(
+            "name: use, source: data",
+            "name: use, source: { type: file, configuration: { path: late.json } }",
+        ),
+    );
+    scene.write("data.json", r#"{ "value": 7 }"#);
+    scene.run(&file);
+    file
+}
+
+#[test]
+fn a_retry_runs_what_did_not_succeed_and_reuses_the_rest() {
+    let scene = Scene::new();
+    failed(&scene);
+    let desk = scene.desk();
+    assert_eq!(desk.show("last").unwrap().state(), RunState::Failed);
+    let wish =
+        |from: Option<&str>| RetryWish { from: from.map(str::to_owned), ..RetryWish::default() };
+    let (id, retry) = desk.retry("last", &wish(None)).unwrap();
+    let preview = retry.preview(id);
+    assert_eq!(
+        (preview.run_again, preview.reused),
+        (vec!["use".to_owned()], vec!["read".to_owned()])
+    );
+    let (_, all) = desk.retry("last", &wish(Some("read"))).unwrap();
+    assert_eq!(all.again.run_again, ["read", "use"]);
+    let error = refused(desk.retry("last", &wish(Some("reed"))));
+    assert_eq!(
+        (error.kind(), error.hints()),
+        (RefusalKind::NotFound, vec!["did you mean `read`?".to_owned()])
+    );
+    // What is reused is there, although the file it came from is not.
+    scene.write("late.json", r#"{ "value": 1 }"#);
+    std::fs::remove_file(scene.path.join("data.json")).unwrap();
+    scene.finish(&*retry.run);
+    let view = desk.show("last").unwrap();
+    assert_eq!(view.state(), RunState::Succeeded);
+    assert_eq!(view.outputs_of(0)["found"], json!(7));
+    let left: Vec<Json> = view.listed().iter().map(|step| json!(step.attempts)).collect();
+    assert_eq!(left, [json!(0), json!(1)], "the first was not run");
+}
+
+#[test]
+fn a_retry_with_new_files_runs_what_has_changed_and_shows_what_is_wrong() {
+    let scene = Scene::new();
+    let file = failed(&scene);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let wish = RetryWish { new_files: true, ..RetryWish::default() };
+    scene.write(
+        "flow.yaml",
+        &text.replace("found:", "gone:").replace("flows.read.found", "flows.read.gone"),
+    );
+    let (_, retry) = scene.desk().retry("last", &wish).unwrap();
+    assert_eq!(retry.again.run_again, ["read", "use"]);
+    assert!(retry.loaded.is_some());
+    scene.write("flow.yaml", "flow: [{ name: read, colour: blue }]\n");
+    let error = refused(scene.desk().retry("last", &wish));
+    assert_eq!(error.kind(), RefusalKind::Input);
+    assert!(matches!(error, DeskError::Problems(_)), "{error}");
+}
+
+#[test]
+fn a_run_whose_process_died_goes_on_here_unless_its_files_have_changed() {
+    let scene = Scene::new();
+    let file = scene.write("asks.yaml", ASKS);
+    let run = scene.leave(&file, waits).to_string();
+    let desk = scene.desk();
+    assert_eq!(desk.show(&run).unwrap().state(), RunState::Interrupted);
+    // Nobody would hear it.
+    let error = refused(desk.pause(&run));
+    assert_eq!((error.kind(), error.hints().len()), (RefusalKind::Conflict, 2));
+    let error = refused(desk.retry(&run, &RetryWish::default()));
+    assert!(matches!(error, DeskError::NotEnded { is_abandoned: true, .. }), "{error}");
+    scene.write("asks.yaml", &ASKS.replace("now?", "then?"));
+    let error = refused(desk.resume(&run, false));
+    let DeskError::Changed { changes, .. } = &error else { panic!("{error}") };
+    assert!(changes[0].change.contains("then?"), "{changes:?}");
+    assert_eq!(error.refusal().changes, *changes);
+    let Resumption::Here { view, run: of } = desk.resume(&run, true).unwrap() else {
+        panic!("nobody runs it")
+    };
+    let yes = Answer { is_approved: true, by: "me".to_owned(), note: None };
+    desk.answer(&run, "ask", &yes).unwrap();
+    let shard = view.detail.summary.shard.clone().unwrap();
+    let session = scene.session(&Takeover::Shard(shard));
+    let since = tidewheel::wall_clock();
+    let started =
+        session.take_over(&view.detail, &*of, 2, std::collections::BTreeMap::new(), since).unwrap();
+    assert_eq!(started.ended, BTreeSet::new());
+    scene.runtime.block_on(async {
+        started.run.report().await.unwrap();
+        session.close().await;
+    });
+    assert_eq!(desk.show(&run).unwrap().state(), RunState::Succeeded);
+    let Resumption::Elsewhere(gone_on) = desk.resume(&run, false).unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!(gone_on.state, "succeeded");
+}
+
+#[test]
+fn cancelling_a_run_that_nobody_runs_ends_it_without_its_clean_up() {
+    let scene = Scene::new();
+    let file = scene.write("asks.yaml", ASKS);
+    let run = scene.leave(&file, waits).to_string();
+    let desk = scene.desk();
+    let wish = CancelWish { grace: Duration::ZERO, everything: false };
+    let cancelled = desk.cancel(&run, wish).unwrap();
+    assert!(cancelled.is_clean_up_left);
+    assert_eq!(cancelled.asked.asked, "cancelled");
+    let view = desk.show(&run).unwrap();
+    assert_eq!(view.state(), RunState::Cancelled);
+    assert!(view.detail.tasks.iter().all(|task| task.state.is_terminal()));
+    let error = refused(desk.resume(&run, false));
+    assert!(matches!(error, DeskError::Ended { state: RunState::Cancelled, .. }), "{error}");
+}
+
+#[test]
+fn only_a_step_that_asks_is_answered_and_only_once() {
+    let scene = Scene::new();
+    let file = scene.write("asks.yaml", ASKS);
+    let run = scene.leave(&file, waits).to_string();
+    let desk = scene.desk();
+    let no = Answer { is_approved: false, by: "me".to_owned(), note: None };
+    let error = refused(desk.answer(&run, "then", &no));
+    assert_eq!(
+        (error.kind(), error.hints()),
+        (RefusalKind::Usage, vec!["these do: ask".to_owned()])
+    );
+    let error = refused(desk.answer(&run, "aks", &no));
+    assert_eq!(
+        (error.kind(), error.hints()),
+        (RefusalKind::NotFound, vec!["did you mean `ask`?".to_owned()])
+    );
+    assert_eq!(desk.answer(&run, "ask", &no).unwrap().answer, "rejected");
+    assert_eq!(refused(desk.answer(&run, "ask", &no)).kind(), RefusalKind::Conflict);
+    desk.cancel(&run, CancelWish { grace: Duration::ZERO, everything: true }).unwrap();
+    let error = refused(desk.answer(&run, "ask", &no));
+    assert!(matches!(error, DeskError::StepEnded { .. }), "{error}");
+}
+
+#[test]
+fn why_a_step_waits_and_why_it_wrote_nothing_is_said() {
+    let scene = Scene::new();
+    let file = scene.write("asks.yaml", ASKS);
+    let run = scene.leave(&file, waits).to_string();
+    let desk = scene.desk();
+    let explained = desk.explain(&run, Some("then")).unwrap();
+    assert_eq!(explained.steps[0].state, StepState::Pending);
+    assert_eq!(explained.steps[0].why, "it waits for ask");
+    assert_eq!(explained.steps[0].waits_for, ["ask"]);
+    let wish =
+        |step: &str, attempt| LogWish { step: Some(step.to_owned()), attempt, follow: false };
+    let (logs, detail) = desk.logs(&run, &wish("then", None)).unwrap();
+    let [task] = logs.tasks(&detail)[..] else { panic!("one was asked for") };
+    assert_eq!(logs.why_silent(task, None), Some("the step has not started"));
+    assert!(logs.is_over(&detail).unwrap(), "nobody writes any more");
+    let error = refused(desk.logs(&run, &wish("then", Some(1))));
+    assert_eq!(
+        (error.kind(), error.hints()),
+        (RefusalKind::NotFound, vec!["it was not started".to_owned()])
+    );
+    let (logs, detail) = desk.logs(&run, &wish("ask", Some(1))).unwrap();
+    let [task] = logs.tasks(&detail)[..] else { panic!("one was asked for") };
+    assert_eq!(logs.why_silent(task, None), Some("a step of this kind writes no log"));
+}
+
+#[test]
+fn a_run_of_a_flow_is_started_as_it_was_ordered() {
+    let (scene, file) = with_data();
+    let (flow, mut order) = scene.order(&file);
+    select(&mut order, &flow, &["read".to_owned()], None).unwrap();
+    scene.finish(&FlowRun::new(flow, order));
+    let names: Vec<String> =
+        scene.desk().show("last").unwrap().detail.tasks.iter().map(|it| it.name.clone()).collect();
+    assert_eq!(names, ["read"]);
+}

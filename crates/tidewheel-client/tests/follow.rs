@@ -1,0 +1,42 @@
+//! The example that follows a run, with a flow that needs no processes.
+//!
+//! What is told of a run is tried in the client itself.
+
+#[path = "../examples/follow.rs"]
+#[allow(dead_code, reason = "its `main` is for people")]
+mod example;
+mod scene;
+
+use scene::Scene;
+use tidewheel_client::api::RunState;
+use tidewheel_client::progress::{EndState, Event};
+
+#[test]
+fn the_example_tells_a_run_from_its_beginning_to_its_end() {
+    let scene = Scene::new();
+    let flow =
+        "flow: [{ name: first, wait: 20ms }, { name: second, depends_on: [first], wait: 1ms }]\n";
+    let file = scene.write("flow.yaml", flow);
+    let mut told = Vec::new();
+    let data = scene.path.join("data");
+    let show = |it: tidewheel_client::progress::Told| {
+        assert_eq!(it.version, Some(1));
+        told.push(it.event);
+    };
+    let state = example::follow(&scene.runtime, &data, &file, show).unwrap();
+    assert_eq!(state, RunState::Succeeded);
+    assert!(matches!(&told[0], Event::RunStarted { steps, .. } if steps.len() == 2));
+    let last = told.last().unwrap();
+    assert_eq!(*last, Event::RunEnded { state: EndState::Succeeded });
+    for step in 0..2 {
+        let of = |event: &&Event| match event {
+            Event::StepStarted { step: it, .. } | Event::StepEnded { step: it, .. } => *it == step,
+            _ => false,
+        };
+        let of: Vec<&Event> = told.iter().filter(of).collect();
+        assert!(
+            matches!(of[..], [Event::StepStarted { attempt: 1, .. }, Event::StepEnded { .. }]),
+            "{of:?}"
+        );
+    }
+}
