@@ -19,12 +19,15 @@
 #![forbid(unsafe_code)]
 
 pub mod calendar;
+pub mod condition;
 pub mod decision;
 pub mod explain;
 pub mod graph;
+pub mod group;
 pub mod histogram;
 pub mod id;
 pub mod input;
+mod level;
 mod limit;
 pub mod nearest;
 pub mod policy;

@@ -12,6 +12,7 @@ use slotmap::DefaultKey;
 
 use crate::graph::Graph;
 use crate::id::{ProfileId, RunId};
+use crate::level::Levels;
 use crate::policy::OnSkip;
 use crate::ready::ReadySet;
 use crate::report::Counts;
@@ -85,8 +86,11 @@ pub(crate) struct Run {
     pub added_successors: BTreeMap<u32, Vec<u32>>,
     /// What each rank stands for, to find the rank of added tasks.
     rank_keys: Vec<RankKey>,
-    /// No word for skips: all that succeeded, or had nothing to do, lets everything after it go on.
+    /// No word for skips, no groups, no conditions: all that succeeded, or had nothing to do, lets
+    /// everything after it go on.
     pub is_plain: bool,
+    /// How groups stand, if there are groups or conditions.
+    pub levels: Option<Box<Levels>>,
     pub counts: Counts,
     /// Tasks that have not ended.
     pub unended: u32,
@@ -122,8 +126,10 @@ impl Run {
             added_index: BTreeMap::new(),
             added_successors: BTreeMap::new(),
             rank_keys: Vec::new(),
-            is_plain: spec.options.on_skip == OnSkip::Continue
+            is_plain: !spec.is_special()
+                && spec.options.on_skip == OnSkip::Continue
                 && spec.profiles.iter().all(|profile| profile.on_skip.is_none()),
+            levels: spec.is_special().then(|| Box::new(Levels::new(&spec, &[]))),
             counts: Counts::default(),
             unended: 0,
             active: 0,

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::condition::Condition;
 use crate::graph::Graph;
+use crate::group::{GroupSpec, Membership};
 use crate::policy::{BreakerSpec, OnError, OnSkip, Priority, Rate, Retry};
 
 /// The name of the queue everything is in until somebody names another.
@@ -177,7 +179,11 @@ pub struct RunSpec {
     pub deadlines: BTreeMap<u32, Duration>,
     /// Keys of tasks that run one at a time, in order.
     pub keys: BTreeMap<u32, Arc<str>>,
-    /// Tasks that were done before and are not run again.
+    /// Conditions of tasks over others.
+    pub conditions: BTreeMap<u32, Arc<Condition>>,
+    /// Groups by the task that is their end.
+    pub groups: BTreeMap<u32, GroupSpec>,
+    /// Tasks that were done before and are not run again; with the end of a group all of it.
     pub already_done: Vec<u32>,
     /// What travels with the run.
     pub attachment: Attachment,
@@ -194,9 +200,16 @@ impl RunSpec {
             profile_of: Vec::new(),
             deadlines: BTreeMap::new(),
             keys: BTreeMap::new(),
+            conditions: BTreeMap::new(),
+            groups: BTreeMap::new(),
             already_done: Vec::new(),
             attachment: Attachment::default(),
         }
+    }
+
+    /// Whether more than edges and words decide what becomes of its tasks.
+    pub(crate) fn is_special(&self) -> bool {
+        !self.conditions.is_empty() || !self.groups.is_empty()
     }
 }
 
@@ -209,6 +222,10 @@ pub struct TaskSpec {
     pub after: Vec<u32>,
     /// Indices of tasks that wait for others and shall wait for it as well.
     pub before: Vec<u32>,
+    /// Its condition over others.
+    pub condition: Option<Arc<Condition>>,
+    /// Its part in groups.
+    pub membership: Membership,
     /// How it is treated.
     pub profile: Arc<Profile>,
     /// How long it is expected to take.
@@ -219,6 +236,13 @@ pub struct TaskSpec {
     pub deadline: Option<Duration>,
     /// What whoever runs it must know.
     pub payload: Option<Arc<[u8]>>,
+}
+
+impl TaskSpec {
+    /// Whether more than edges and words decide what becomes of it.
+    pub(crate) fn is_special(&self) -> bool {
+        self.condition.is_some() || self.membership != Membership::default()
+    }
 }
 
 /// A queue: a lane with weight, slots and rate.

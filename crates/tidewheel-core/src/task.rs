@@ -33,8 +33,9 @@ pub enum TaskState {
     Succeeded,
     /// Ended badly, after its last attempt.
     Failed,
-    /// Not done, by rule: something it needs did not succeed, the run stopped, or its own attempt
-    /// found that there is nothing to do. Only in the last case was it ever started.
+    /// Not done, by rule: something it needs did not succeed, the run or its group stopped, its
+    /// condition does not hold, or its own attempt found that there is nothing to do. Only in the last
+    /// case was it ever started.
     Skipped,
     /// Ended by request.
     Cancelled,
@@ -78,7 +79,7 @@ impl TaskState {
         use TaskState::*;
         matches!(
             (self, to),
-            (Blocked, Ready | Delayed | Succeeded | Skipped | Cancelled)
+            (Blocked, Ready | Delayed | Succeeded | Failed | Skipped | Cancelled)
                 | (Delayed, Ready | Failed | Skipped | Cancelled)
                 | (Ready, Running | Failed | Skipped | Cancelled)
                 | (
@@ -148,6 +149,10 @@ pub enum Reason {
     DependencyDeclined(u32),
     /// The failure of the task with this index stopped the run.
     RunStopped(u32),
+    /// The failure of the task with this index stopped the group it is in.
+    GroupStopped(u32),
+    /// The task with this index, which is in the group that this one is the end of, failed.
+    PartFailed(u32),
     /// Somebody asked for it.
     Requested,
     /// It was taken out of the run.
@@ -170,7 +175,7 @@ pub enum Reason {
     Quarantined,
     /// Its only attempt was lost and may have taken effect.
     Ambiguous,
-    /// Its attempt found that there is nothing to do: its condition does not hold.
+    /// Its condition does not hold: that over other tasks, or the one that its attempt looked at.
     Condition,
     /// Its attempt found that it is not time yet; the task will run again.
     Postponed,
@@ -191,6 +196,8 @@ impl Reason {
             Self::DependencySkipped(_) => "dependency-skipped",
             Self::DependencyDeclined(_) => "dependency-declined",
             Self::RunStopped(_) => "run-stopped",
+            Self::GroupStopped(_) => "group-stopped",
+            Self::PartFailed(_) => "part-failed",
             Self::Requested => "requested",
             Self::Removed => "removed",
             Self::AlreadyDone => "already-done",
@@ -214,7 +221,9 @@ impl Reason {
             Self::DependencyFailed(index)
             | Self::DependencySkipped(index)
             | Self::DependencyDeclined(index)
-            | Self::RunStopped(index) => Some(index),
+            | Self::RunStopped(index)
+            | Self::GroupStopped(index)
+            | Self::PartFailed(index) => Some(index),
             _ => None,
         }
     }

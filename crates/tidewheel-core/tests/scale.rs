@@ -65,6 +65,8 @@ impl Bench {
             name: format!("added {name}").into(),
             after,
             before,
+            condition: None,
+            membership: tidewheel_core::group::Membership::default(),
             profile: Arc::default(),
             estimate: None,
             key: None,

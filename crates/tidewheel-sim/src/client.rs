@@ -15,6 +15,7 @@ use tidewheel_core::policy::Priority;
 use tidewheel_core::task::TaskState;
 
 use crate::workload::{self, QUEUES};
+use crate::workload_groups;
 use crate::world::World;
 
 /// What a caller waits for an answer to.
@@ -201,7 +202,12 @@ impl World {
             task.is_some_and(|task| task.state == TaskState::Blocked)
         };
         let blocked: Vec<u32> = (0..tasks).filter(is_blocked).collect();
-        let task = workload::task(&mut self.random, name, tasks, &blocked);
+        let mut task = workload::task(&mut self.random, name, tasks, &blocked);
+        if let Some(kept) = self.store.rows().runs.get(&id)
+            && (!kept.row.spec.groups.is_empty() || self.random.percent(10))
+        {
+            workload_groups::join(&mut self.random, kept, &mut task);
+        }
         let asked = if task.before.is_empty() { Asked::Other } else { Asked::AddBefore };
         Some((Command::AddTask { run, task }, asked))
     }

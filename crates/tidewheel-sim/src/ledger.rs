@@ -15,6 +15,9 @@ use tidewheel_core::time::Moment;
 
 use crate::coverage::Coverage;
 use crate::executor::Executor;
+use crate::grouping::{
+    chain, condition_of, defaults, group_of, holds, implied, is_judged, is_spared, opener_of,
+};
 use crate::store::{KeptRun, Rows};
 use crate::workload::UNITS;
 
@@ -240,7 +243,7 @@ impl Ledger {
             broken("no more than the retries", format!("attempt {}", start.attempt));
         }
         if let Some(run) = rows.runs.get(&start.id.run) {
-            check_dependencies(run, start.id, &treatment, promises, &mut broken);
+            check_dependencies(run, start.id, promises, &mut broken);
             if run.added.values().any(|added| added.before.contains(&start.id.index)) {
                 coverage.hit("added: a dependent waited for what was put before it");
             }
@@ -248,7 +251,13 @@ impl Ledger {
         // A run that was stopped, by whatever, goes on with its clean-up even if it was paused.
         let change = rows.runs.get(&start.id.run).and_then(|run| run.change);
         let is_stopped = change.is_some_and(|change| change.stopped.is_some());
-        check_promises(start.id, &treatment, promises, is_stopped, &mut broken);
+        let run = rows.runs.get(&start.id.run);
+        let is_spared = match run {
+            Some(run) => is_spared(run, start.id.index),
+            None => treatment.profile.always,
+        };
+        let standing = (is_stopped, is_spared);
+        check_promises(start.id, &treatment, promises, standing, &mut broken);
         check_limits(start.id, &treatment, promises, rows, executor, &mut broken);
         check_key(start.id, &treatment, rows, executor, coverage, &mut broken);
     }
@@ -257,11 +266,42 @@ impl Ledger {
 fn check_dependencies(
     run: &KeptRun,
     id: TaskId,
-    treatment: &Treatment,
     promises: &Promises,
     broken: &mut impl FnMut(&'static str, String),
 ) {
+    let has_ended = |index: &u32| run.tasks.get(index).is_some_and(|row| row.state.is_terminal());
+    if let Some(index) = implied(run, id.index).iter().find(|index| !has_ended(index)) {
+        broken("after its group", format!("task {index} has not ended"));
+    }
+    // What the end of a group needs, all of it waits for.
+    for index in chain(run, id.index) {
+        check_needs(run, TaskId { run: id.run, index }, promises, broken);
+        let opener = group_of(run, index).and_then(|end| opener_of(run, end));
+        if let Some(opener) = opener.filter(|opener| *opener != index) {
+            let is_released = promises.released.contains(&TaskId { run: id.run, index: opener });
+            let state = run.tasks.get(&opener).map(|row| row.state);
+            if state != Some(TaskState::Succeeded) && !(is_released && has_ended(&opener)) {
+                broken("after its opener", format!("task {opener} is {state:?}"));
+            }
+        }
+        if condition_of(run, index).is_some_and(|condition| !holds(run, condition)) {
+            broken("its condition holds", format!("that of task {index}"));
+        }
+    }
+}
+
+fn check_needs(
+    run: &KeptRun,
+    id: TaskId,
+    promises: &Promises,
+    broken: &mut impl FnMut(&'static str, String),
+) {
+    let Some(own) = profile_in(run, id.index) else { return };
+    let (on_error, on_skip) = defaults(run, id.index);
     for index in dependencies(run, id.index) {
+        if !is_judged(run, index, id.index) {
+            continue;
+        }
         let row = run.tasks.get(&index);
         let Some(row) = row.filter(|row| row.state.is_terminal()) else {
             let state = row.map(|row| row.state);
@@ -270,20 +310,18 @@ fn check_dependencies(
         };
         let state = row.state;
         let released = promises.released.contains(&TaskId { run: id.run, index });
-        if state == TaskState::Succeeded || treatment.profile.always || released {
+        if state == TaskState::Succeeded || own.always || released {
             continue;
         }
         let failed = matches!(state, TaskState::Failed | TaskState::Unknown);
         let Some(profile) = profile_in(run, index) else { continue };
         if is_declined(row) {
-            let default = run.row.spec.options.on_skip;
-            if !goes_on_after_skip(&profile, &treatment.profile, default) {
+            if !goes_on_after_skip(&profile, &own, on_skip) {
                 broken("not after a skip", format!("task {index} is {state}"));
             }
             continue;
         }
-        let default = run.row.spec.options.on_error;
-        let word = word_between(&profile, &treatment.profile, default);
+        let word = word_between(&profile, &own, on_error);
         if !failed || word != OnError::Continue {
             broken("not after a failure", format!("task {index} is {state}, the word {word}"));
         }
@@ -294,7 +332,7 @@ fn check_promises(
     id: TaskId,
     treatment: &Treatment,
     promises: &Promises,
-    is_stopped: bool,
+    (is_stopped, is_spared): (bool, bool),
     broken: &mut impl FnMut(&'static str, String),
 ) {
     if promises.paused {
@@ -306,7 +344,7 @@ fn check_promises(
     if promises.paused_queues.contains(&treatment.queue) {
         broken("nothing starts while its queue is paused", treatment.queue.to_string());
     }
-    if promises.cancelled.contains(&id.run) && !treatment.profile.always {
+    if promises.cancelled.contains(&id.run) && !is_spared {
         broken("nothing starts after a cancel", "the run".into());
     }
     if promises.ended.contains(&id.run) {
@@ -315,7 +353,7 @@ fn check_promises(
     if promises.cancelled_tasks.contains(&id) {
         broken("nothing starts after a cancel", "the task".into());
     }
-    if promises.stopped && !treatment.profile.always {
+    if promises.stopped && !is_spared {
         broken("nothing starts after a shutdown", String::new());
     }
 }

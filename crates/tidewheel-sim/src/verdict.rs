@@ -14,6 +14,9 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
 
 use crate::client::Asked;
+use crate::grouping::{
+    chain, condition_of, defaults, group_of, has_failed, is_judged, judged_in, opener_of,
+};
 use crate::ledger::{
     Promises, dependencies, goes_on_after_skip, is_declined, profile_in, word_between,
 };
@@ -206,12 +209,12 @@ fn judge_run(run: &KeptRun, promises: &Promises, broken: &mut Vec<String>) {
     for index in 0..run.task_count() {
         let Some(row) = run.tasks.get(&index) else { continue };
         let Some(profile) = profile_in(run, index) else { continue };
-        if matches!(row.state, TaskState::Failed | TaskState::Unknown) {
-            let stopped = run.change.and_then(|change| change.stopped);
-            let stops = stopped == Some(Reason::RunStopped(index));
-            let own = matches!(profile.on_error, Some(OnError::Skip | OnError::Continue));
-            untolerated |= stops || !own;
-        }
+        let stopped = run.change.and_then(|change| change.stopped);
+        let stops = stopped == Some(Reason::RunStopped(index));
+        let counts = group_of(run, index).is_none() && has_failed(run, index);
+        let own = matches!(profile.on_error, Some(OnError::Skip | OnError::Continue));
+        // A part may have stopped the run before its step has failed.
+        untolerated |= stops || counts && !own;
         if let Some(text) = judge_task(run, index, row, &profile, promises) {
             broken.push(format!("run {id} task {index} is {} ({}): {text}", row.state, row.reason));
         }
@@ -236,27 +239,34 @@ fn judge_task(
     profile: &Profile,
     promises: &Promises,
 ) -> Option<String> {
-    let default = run.row.spec.options.on_error;
-    // Whoever says that there is nothing to do must have looked.
+    let (on_error, on_skip) = defaults(run, index);
+    // Whoever says that there is nothing to do must have looked, unless the scheduler did.
     let has_looked = row.reason == Reason::Condition;
-    if row.state == TaskState::Skipped && (row.attempts > 0) != has_looked {
+    let is_decided = condition_of(run, index).is_some() || opener_of(run, index).is_some();
+    if row.state == TaskState::Skipped && (row.attempts > 0) != has_looked && !is_decided {
         return Some(format!("skipped after {} attempts", row.attempts));
     }
     if has_looked && row.state != TaskState::Skipped || row.reason == Reason::Postponed {
         return Some("nothing ends so".into());
     }
+    let around = chain(run, index);
+    let needs = |at: &u32, cause: u32| dependencies(run, *at).contains(&cause);
+    let is_needed = |cause: u32| {
+        let openers = around.iter().filter_map(|end| opener_of(run, *end));
+        around.iter().any(|at| needs(at, cause)) || openers.into_iter().any(|it| it == cause)
+    };
+    let is_own = |cause: u32| needs(&index, cause) && is_judged(run, cause, index);
     match row.reason {
         Reason::DependencyFailed(cause) => {
-            let failed = run.tasks.get(&cause).map(|row| row.state);
             let of = profile_in(run, cause)?;
-            let word = word_between(&of, profile, default);
-            if !matches!(failed, Some(TaskState::Failed | TaskState::Unknown)) {
-                return Some(format!("task {cause} is {failed:?}"));
+            let word = word_between(&of, profile, on_error);
+            if !has_failed(run, cause) {
+                return Some(format!("task {cause} has not failed"));
             }
-            if word == OnError::Continue || profile.always {
+            if is_own(cause) && (word == OnError::Continue || profile.always) {
                 return Some(format!("the word is {word}"));
             }
-            (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
+            (!is_needed(cause)).then(|| "it does not need it".into())
         }
         Reason::DependencySkipped(cause) => {
             // A removed task may be left to finish after its dependents heard of the removal.
@@ -265,27 +275,34 @@ fn judge_task(
             if !run.tasks.get(&cause).is_some_and(held_up) && !promises.removed.contains(&id) {
                 return Some(format!("task {cause} held up nobody"));
             }
-            (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
+            (!is_needed(cause)).then(|| "it does not need it".into())
         }
         Reason::DependencyDeclined(cause) => {
             let of = profile_in(run, cause)?;
-            let default = run.row.spec.options.on_skip;
             if !run.tasks.get(&cause).is_some_and(is_declined) {
                 return Some(format!("task {cause} was not skipped by a condition"));
             }
-            if goes_on_after_skip(&of, profile, default) || profile.always {
+            if is_own(cause) && (goes_on_after_skip(&of, profile, on_skip) || profile.always) {
                 return Some(format!("the word about task {cause} is continue"));
             }
-            let fails = |index: &u32| fails_dependent(run, *index, profile, promises);
-            if let Some(index) = dependencies(run, index).iter().find(|index| fails(index)) {
+            let fails = |it: &u32| is_own(*it) && fails_dependent(run, *it, profile, promises);
+            if let Some(index) = dependencies(run, index).iter().find(|it| fails(it)) {
                 return Some(format!("task {index} counts for more"));
             }
-            (!dependencies(run, index).contains(&cause)).then(|| "it does not need it".into())
+            (!is_needed(cause) && !around.contains(&cause)).then(|| "it does not need it".into())
         }
         Reason::RunStopped(cause) => {
-            let failed = run.tasks.get(&cause).map(|row| row.state);
-            let right = matches!(failed, Some(TaskState::Failed | TaskState::Unknown));
-            (!right).then(|| format!("task {cause} is {failed:?}"))
+            (!has_failed(run, cause)).then(|| format!("task {cause} has not failed"))
+        }
+        Reason::GroupStopped(cause) => {
+            let stopped = judged_in(run, cause);
+            let is_inside = stopped.is_some_and(|end| around[1..].contains(&end));
+            (!has_failed(run, cause) || !is_inside).then(|| format!("not by task {cause}"))
+        }
+        Reason::PartFailed(cause) => {
+            let is_inside = group_of(run, cause) == Some(index);
+            let is_right = has_failed(run, cause) && is_inside && row.attempts == 0;
+            (!is_right).then(|| format!("not with task {cause}"))
         }
         _ => None,
     }
@@ -296,7 +313,7 @@ fn fails_dependent(run: &KeptRun, index: u32, dependent: &Profile, promises: &Pr
     let Some((row, profile)) = run.tasks.get(&index).zip(profile_in(run, index)) else {
         return false;
     };
-    let default = run.row.spec.options.on_error;
+    let (default, _) = defaults(run, index);
     match row.state {
         _ if row.released || promises.removed.contains(&row.id) => false,
         TaskState::Failed | TaskState::Unknown => {

@@ -208,6 +208,9 @@ pub fn run(random: &mut Random) -> RunSpec {
         spec.profiles = (0..kinds).map(|_| Arc::new(profile(random))).collect();
         spec.profile_of = (0..tasks).map(|_| random.below(kinds) as u16).collect();
     }
+    if random.percent(35) {
+        crate::workload_groups::group(random, &mut spec);
+    }
     for index in 0..tasks {
         if random.percent(8) {
             spec.deadlines.insert(index, random.millis(500, 60_000));
@@ -255,6 +258,8 @@ pub fn task(random: &mut Random, name: String, tasks: u32, blocked: &[u32]) -> T
         name: name.into(),
         after,
         before,
+        condition: None,
+        membership: tidewheel_core::group::Membership::default(),
         profile: Arc::new(profile(random)),
         estimate: random.percent(30).then(|| random.millis(1, 4_000)),
         key: key(random),

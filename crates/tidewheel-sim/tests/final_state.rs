@@ -213,6 +213,8 @@ fn add(
         name: format!("added {}", model.states.len()).into(),
         after: indices(&task.after),
         before: indices(&task.before),
+        condition: None,
+        membership: tidewheel_core::group::Membership::default(),
         profile: Arc::new(Profile {
             on_error: task.word,
             on_skip: task.skip_word,

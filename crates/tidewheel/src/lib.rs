@@ -86,16 +86,18 @@ pub use notices::{Lagged, NoticeStream};
 pub use options::TaskOptions;
 pub use output::TaskOutput;
 pub use run::{
-    Cancel, NewTask, Plan, PlanTask, Run, RunBuilder, RunReport, RunTask, Task, TaskLine,
+    Cancel, NewTask, Plan, PlanTask, Run, RunBuilder, RunReport, RunTask, Task, TaskLine, When,
 };
 pub use schedule::{ScheduleBuilder, ScheduleHandle};
 pub use submission::{Submission, TaskRequest};
 pub use wheel::{CalendarError, Shutdown, Tidewheel};
 
 pub use tidewheel_core::calendar::{ClockChanges, Cron, CronError, Fold, Gap, Zone, ZoneError};
+pub use tidewheel_core::condition::{Ends, Standing};
 pub use tidewheel_core::decision::{Fact, Notice};
 pub use tidewheel_core::explain::{Hold, Place};
 pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError, MissingDependency, TaskBuilder};
+pub use tidewheel_core::group::GroupKind;
 pub use tidewheel_core::histogram::Histogram;
 pub use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId};
 pub use tidewheel_core::input::{Dependents, Failure, Outcome, Rejection};

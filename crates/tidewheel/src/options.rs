@@ -5,8 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel_core::group::GroupKind;
 use tidewheel_core::policy::{OnError, OnSkip, Priority, Retry};
 use tidewheel_core::spec::{Attachment, OnceKey, Profile};
+
+use crate::run::When;
 
 /// The methods every builder has that holds what was [`Said`], at the given path in `self`.
 macro_rules! option_methods {
@@ -148,6 +151,33 @@ macro_rules! graph_option_methods {
             self
         }
 
+        /// Runs the task only under a condition over other tasks, or over the run as a whole.
+        pub fn when(mut self, condition: crate::When) -> Self {
+            self.$($options).+.when = Some(condition);
+            self
+        }
+
+        /// Makes the task the end of a group: it stands for the tasks that are
+        /// [inside](Self::inside) it, and starts when all of them have ended. What it needs, the
+        /// whole group waits for.
+        pub fn ends(mut self, group: tidewheel_core::group::GroupKind) -> Self {
+            self.$($options).+.ends = Some(group);
+            self
+        }
+
+        /// Puts the task into the group that the task of this name is the end of.
+        pub fn inside(mut self, end: &str) -> Self {
+            self.$($options).+.inside = Some(std::sync::Arc::from(end));
+            self
+        }
+
+        /// Makes the task the opener of the group it is inside: the others begin when it has
+        /// succeeded, and if it fails or is skipped, so is the whole.
+        pub fn opens(mut self) -> Self {
+            self.$($options).+.opens = true;
+            self
+        }
+
         /// Runs the task whatever became of its dependencies and of the run (clean-up).
         pub fn always(mut self) -> Self {
             self.$($options).+.set_always();
@@ -217,12 +247,33 @@ pub(crate) struct Said {
     limits: Vec<(Arc<str>, u32)>,
     pub(crate) key: Option<Arc<str>>,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) when: Option<When>,
+    pub(crate) ends: Option<GroupKind>,
+    pub(crate) inside: Option<Arc<str>>,
+    pub(crate) opens: bool,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) kind: Option<Arc<str>>,
     pub(crate) once: Option<Arc<str>>,
 }
 
+/// What was said about a task's part in groups, and its condition.
+#[derive(Debug, Clone)]
+pub(crate) struct Grouping {
+    pub when: Option<When>,
+    pub ends: Option<GroupKind>,
+    pub inside: Option<Arc<str>>,
+    pub opens: bool,
+}
+
 impl Said {
+    /// What was said about groups and conditions, if anything was.
+    pub(crate) fn grouping(&self) -> Option<Grouping> {
+        let Self { when, ends, inside, opens, .. } = self;
+        let is_said = when.is_some() || ends.is_some() || inside.is_some();
+        let (when, inside) = (when.clone(), inside.clone());
+        is_said.then_some(Grouping { when, ends: *ends, inside, opens: *opens })
+    }
+
     /// Lays what was said over `base`.
     pub(crate) fn apply(&self, base: &Profile) -> Profile {
         let mut profile = base.clone();

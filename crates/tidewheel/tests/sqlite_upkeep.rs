@@ -236,6 +236,8 @@ fn a_reader_sees_what_waits_for_tasks_that_were_put_before_it() {
         name: Arc::from("check"),
         after: vec![0],
         before: vec![1, 2],
+        condition: None,
+        membership: tidewheel_core::group::Membership::default(),
         profile: Arc::default(),
         estimate: None,
         key: None,

@@ -61,7 +61,7 @@ impl Scheduler {
         decision: &mut Decision,
     ) {
         let run = self.work(key).id().0;
-        let stopped = self.run(key.run.0).is_some_and(|run| run.stopped.is_some());
+        let is_stopped = self.stop_of(key).is_some();
         let seed = self.config.seed;
         let work = self.work_mut(key);
         let attempts = work.task_mut(key.index).attempts;
@@ -70,7 +70,7 @@ impl Scheduler {
         let failed_attempt = attempts.saturating_sub(extra.uncounted).saturating_sub(1);
         let profile = self.profile_spec(key).clone();
         // Whoever says "at most once" means it, whatever else was said about retries.
-        let gives_up = profile.at_most_once || (stopped && !profile.always);
+        let gives_up = profile.at_most_once || is_stopped;
         if gives_up
             || self.shutdown == Some(ShutdownMode::Reject)
             || !profile.retry.allows(fault, failed_attempt)
@@ -116,10 +116,9 @@ impl Scheduler {
             self.attempt_stopped(key, now, decision);
             return;
         }
-        let always = self.profile_spec(key).always;
-        let run_stopped = self.run(key.run.0).and_then(|run| run.stopped).filter(|_| !always);
+        let stop = self.stop_of(key);
         let is_rejected = self.shutdown == Some(ShutdownMode::Reject);
-        if let Some(reason) = is_rejected.then_some(Reason::ShutDown).or(run_stopped) {
+        if let Some(reason) = is_rejected.then_some(Reason::ShutDown).or(stop) {
             self.transition(key, TaskState::Cancelled, reason, now, decision);
             return;
         }
@@ -166,17 +165,14 @@ impl Scheduler {
         let class = self.work(key).class(key.index);
         let queue = self.classes[class as usize].queue;
         self.queues[queue as usize].statistics.lost += 1;
-        let run_stopped = self.run(key.run.0).and_then(|run| run.stopped);
-        let always = self.profile_spec(key).always;
+        let stop = self.stop_of(key);
         let (to, reason) = match state {
             _ if at_most_once => (TaskState::Unknown, Reason::Ambiguous),
             TaskState::Cancelling if !comes_back(reason) => self.stopped_state(key, reason),
             _ if self.shutdown == Some(ShutdownMode::Reject) => {
                 (TaskState::Cancelled, Reason::ShutDown)
             }
-            _ if run_stopped.is_some() && !always => {
-                (TaskState::Cancelled, run_stopped.unwrap_or(Reason::Requested))
-            }
+            _ if stop.is_some() => (TaskState::Cancelled, stop.unwrap_or(Reason::Requested)),
             _ if too_many => (TaskState::Failed, Reason::Quarantined),
             _ => (TaskState::Ready, Reason::Lost),
         };
@@ -195,12 +191,10 @@ impl Scheduler {
 
     /// What becomes of a task whose attempt was told to stop for `reason`.
     fn stopped_state(&self, key: TaskKey, reason: Reason) -> (TaskState, Reason) {
-        let run_stopped = self.run(key.run.0).and_then(|run| run.stopped);
+        let stop = self.stop_of(key);
         match reason {
-            Reason::Preempted | Reason::HandedBack
-                if run_stopped.is_some() && !self.profile_spec(key).always =>
-            {
-                (TaskState::Cancelled, run_stopped.unwrap_or(reason))
+            Reason::Preempted | Reason::HandedBack if stop.is_some() => {
+                (TaskState::Cancelled, stop.unwrap_or(reason))
             }
             // Cut short, it may have taken effect, and nobody may try again.
             Reason::HandedBack if self.profile_spec(key).at_most_once => {

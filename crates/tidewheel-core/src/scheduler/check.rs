@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::state::Scheduler;
-use crate::id::ProfileId;
+use crate::id::{ProfileId, RunKey};
 use crate::limit::LimitKind;
 use crate::run::Work;
 use crate::task::{Task, TaskState};
@@ -29,7 +29,7 @@ impl Scheduler {
         assert!(self.ended.is_empty(), "consequences are left undrawn");
         assert!(self.fresh.is_empty(), "ready tasks are left without a place");
         let mut usage = Usage::default();
-        for work in self.works.values() {
+        for (key, work) in &self.works {
             match work {
                 Work::Run(run) => {
                     let mut active = 0;
@@ -67,7 +67,10 @@ impl Scheduler {
                             run.id
                         );
                     }
-                    self.check_blocked(run);
+                    match run.levels {
+                        Some(_) => self.check_levels(RunKey(key)),
+                        None => self.check_blocked(run),
+                    }
                 }
                 Work::Single(single) => {
                     self.add_usage(work, 0, &single.task, &mut usage);

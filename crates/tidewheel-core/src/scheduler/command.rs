@@ -1,17 +1,18 @@
-//! Accepting work: single submissions, runs, tasks added to and removed from live runs.
+//! Accepting work: single submissions, runs, tasks added to live runs.
 //!
 //! Everything is checked before anything changes, so a refusal leaves no trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use slotmap::DefaultKey;
 
+use super::check_groups;
 use super::state::{Alarm, DEFAULT_QUEUE_INDEX, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
-use crate::input::{Dependents, Rejection, Reply, Submission};
+use crate::input::{Rejection, Reply, Submission};
+use crate::level::{Levels, RUN};
 use crate::limit::LimitKind;
 use crate::queue::Class;
 use crate::ready::{Lanes, ReadySet};
@@ -207,6 +208,7 @@ impl Scheduler {
     ) -> Result<Reply, Rejection> {
         let queue = self.find_queue(&spec.options.queue)?;
         check_spec(&spec)?;
+        check_groups::check_run(&spec)?;
         let profiles = self.resolve_run(&spec, queue)?;
         self.refuse_known(spec.attachment.once.as_ref(), now.wall)?;
         self.admit(&self.tasks_by_queue(&spec, &profiles))?;
@@ -218,12 +220,12 @@ impl Scheduler {
         });
         self.notify(now, decision, || Fact::RunAccepted(id));
         for &index in &spec.already_done {
-            let key = TaskKey { run: RunKey(key), index };
-            if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
-                self.transition(key, TaskState::Succeeded, Reason::AlreadyDone, now, decision);
-            }
+            self.take_as_done(TaskKey { run: RunKey(key), index }, now, decision);
         }
-        for index in spec.graph.roots() {
+        if spec.is_special() {
+            self.wake_all(RunKey(key), now, decision);
+        }
+        for index in spec.graph.roots().filter(|_| !spec.is_special()) {
             let key = TaskKey { run: RunKey(key), index };
             if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
                 self.become_ready(key, now, decision);
@@ -231,6 +233,16 @@ impl Scheduler {
         }
         self.finish_run_if_ended(RunKey(key), now, decision);
         Ok(Reply::Accepted(RunKey(key)))
+    }
+
+    /// A task was done before the run; with the end of a group all of it was.
+    fn take_as_done(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        for (member, _) in self.left_of_group(key) {
+            self.transition(member, TaskState::Succeeded, Reason::AlreadyDone, now, decision);
+        }
+        if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
+            self.transition(key, TaskState::Succeeded, Reason::AlreadyDone, now, decision);
+        }
     }
 
     pub(super) fn resolve_run(
@@ -289,6 +301,7 @@ impl Scheduler {
         let timeout = spec.options.timeout;
         let key = self.works.insert(Work::Run(Box::new(run)));
         self.run_keys.insert(id, key);
+        self.tally(RunKey(key), true);
         if let Some(timeout) = timeout {
             let due = now.monotonic.after(timeout.saturating_sub(elapsed));
             let timer = self.timers.insert(due, Alarm::RunTimeout(key));
@@ -341,6 +354,7 @@ impl Scheduler {
             list.dedup();
         }
         check_before(run, &spec)?;
+        check_groups::check_added(run, &spec)?;
         let default_queue = run.spec.options.queue.clone();
         let queue = self.find_queue(spec.profile.queue.as_ref().unwrap_or(&default_queue))?;
         let profile = self.resolve(&spec.profile, queue)?;
@@ -362,6 +376,9 @@ impl Scheduler {
         profile: ProfileId,
         now: Now,
     ) -> TaskKey {
+        if spec.is_special() {
+            self.make_levels(run_key);
+        }
         let Some(Work::Run(mut run)) = self.works.get_mut(run_key.0).map(take_run) else {
             unreachable!("the caller has looked the run up");
         };
@@ -388,8 +405,13 @@ impl Scheduler {
         if !spec.before.is_empty() {
             run.added_successors.insert(index, spec.before.clone());
         }
-        for &dependent in &spec.before {
-            run.pending[dependent as usize] += 1;
+        match run.levels.as_deref_mut() {
+            Some(levels) => levels.join(index, spec, &mut run.pending),
+            None => {
+                for &dependent in &spec.before {
+                    run.pending[dependent as usize] += 1;
+                }
+            }
         }
         if deadline.is_some() || spec.key.is_some() {
             let extra = Extra { deadline, key: spec.key.clone(), ..Extra::default() };
@@ -397,6 +419,14 @@ impl Scheduler {
         }
         self.works[run_key.0] = Work::Run(run);
         TaskKey { run: run_key, index }
+    }
+
+    /// Counts a run that had no groups and conditions so far as one that has.
+    fn make_levels(&mut self, key: RunKey) {
+        let Some(run) = self.run_mut(key.0).filter(|run| run.levels.is_none()) else { return };
+        run.levels = Some(Box::new(Levels::new(&run.spec, &run.added)));
+        run.is_plain = false;
+        self.tally(key, false);
     }
 
     /// An added task may need tasks that have ended already: that counts as if they ended now.
@@ -407,69 +437,32 @@ impl Scheduler {
         now: Now,
         decision: &mut Decision,
     ) {
-        if after.is_empty() {
-            self.become_ready(key, now, decision);
+        if self.waits_for_nothing(key) {
+            match self.group_of_end(key) {
+                Some(level) => self.open_door(key, level, now, decision),
+                None => self.become_ready(key, now, decision),
+            }
+            return;
         }
         for &index in after {
             let dependency = TaskKey { run: key.run, index };
-            if self.member(dependency).is_some_and(|task| task.state.is_terminal()) {
-                self.tell_dependent(dependency, key, now, decision);
+            let Some(state) = self.member(dependency).map(|task| task.state) else { continue };
+            if !state.is_terminal() {
+                continue;
             }
+            // What a failure means for a group follows from its tasks, whenever they joined it.
+            let is_failure = matches!(state, TaskState::Failed | TaskState::Unknown);
+            if is_failure && self.levels(key.run).is_some_and(|it| it.of(index) != RUN) {
+                self.judge_failure(dependency, now, decision);
+            }
+            self.tell_bound(dependency, key, now, decision);
         }
     }
 
-    pub(super) fn remove_task(
-        &mut self,
-        now: Now,
-        key: TaskKey,
-        dependents: Dependents,
-        grace: Option<Duration>,
-        decision: &mut Decision,
-    ) -> Result<Reply, Rejection> {
-        self.live_run(key.run)?;
-        let Some(state) = self.member(key).map(|task| task.state) else {
-            return Err(Rejection::UnknownTask(key.index));
-        };
-        if state.is_terminal() {
-            return Ok(Reply::Unchanged);
-        }
-        self.work_mut(key).task_mut(key.index).released = dependents == Dependents::Release;
-        if state.holds_slot() {
-            match grace {
-                Some(grace) => self.stop_attempt(key, Reason::Removed, grace, now, decision),
-                // It finishes, but whatever comes of it, its dependents hear of a removal.
-                None => {
-                    self.forbid_retry(key, Reason::Removed, now, decision);
-                    self.detach_dependents(key, dependents, now, decision);
-                }
-            }
-        } else {
-            self.transition(key, TaskState::Cancelled, Reason::Removed, now, decision);
-        }
-        Ok(Reply::Done)
-    }
-
-    /// A running task is removed and left to finish: its dependents are told now.
-    fn detach_dependents(
-        &mut self,
-        key: TaskKey,
-        dependents: Dependents,
-        now: Now,
-        decision: &mut Decision,
-    ) {
-        if dependents == Dependents::Release {
-            return;
-        }
-        let successors: Vec<u32> =
-            self.run(key.run.0).map_or_else(Vec::new, |run| run.successors(key.index).collect());
-        for index in successors {
-            let dependent = TaskKey { run: key.run, index };
-            let blocked =
-                self.member(dependent).is_some_and(|task| task.state == TaskState::Blocked);
-            if blocked && !self.profile_spec(dependent).always {
-                let reason = Reason::DependencySkipped(key.index);
-                self.transition(dependent, TaskState::Skipped, reason, now, decision);
-            }
+    fn waits_for_nothing(&self, key: TaskKey) -> bool {
+        match self.group_of_end(key).and_then(|level| self.level(key.run, level)) {
+            Some(group) => group.door == 0,
+            None => self.run(key.run.0).is_some_and(|run| run.pending[key.index as usize] == 0),
         }
     }
 

@@ -11,6 +11,7 @@ use super::state::{Alarm, Scheduler};
 use crate::decision::{Action, Decision, Fact};
 use crate::id::{RunKey, TaskKey};
 use crate::input::{CancelMode, Rejection, Reply, ShutdownMode};
+use crate::level::RUN;
 use crate::limit::{Limit, LimitKind};
 use crate::queue::Queue;
 use crate::row::Change;
@@ -105,6 +106,7 @@ impl Scheduler {
             return Ok(Reply::Unchanged);
         }
         self.record_run(key, now, decision);
+        self.follow(key, RUN, now, decision);
         self.finish_run_if_ended(key, now, decision);
         Ok(Reply::Done)
     }
@@ -155,11 +157,13 @@ impl Scheduler {
                     CancelMode::End { .. } => {
                         self.transition(key, TaskState::Cancelled, reason, now, decision);
                     }
+                    _ if reason != Reason::ShutDown && self.is_spared(key, RUN) => {}
                     _ => self.drop_unstarted(key, TaskState::Cancelled, reason, now, decision),
                 },
                 _ => {}
             }
         }
+        self.follow(RunKey(work), RUN, now, decision);
         self.finish_run_if_ended(RunKey(work), now, decision);
     }
 
@@ -168,7 +172,7 @@ impl Scheduler {
     pub fn is_cleaning_up(&self, key: RunKey) -> bool {
         let is_left = |key: &TaskKey| self.member(*key).is_some_and(|it| !it.state.is_terminal());
         self.run(key.0).is_some_and(|run| run.result.is_none() && run.unended > 0)
-            && self.task_keys(key.0).filter(is_left).all(|key| self.profile_spec(key).always)
+            && self.task_keys(key.0).filter(is_left).all(|key| self.is_spared(key, RUN))
     }
 
     fn cancel_running(
@@ -182,7 +186,7 @@ impl Scheduler {
         let is_single = matches!(self.work(key), Work::Single(_));
         match mode {
             CancelMode::End { grace } => self.stop_attempt(key, reason, grace, now, decision),
-            CancelMode::Stop { grace } if is_single || !self.profile_spec(key).always => {
+            CancelMode::Stop { grace } if is_single || !self.is_spared(key, RUN) => {
                 self.stop_attempt(key, reason, grace, now, decision);
             }
             // A run remembers that it was stopped; a single submission must do so by its state.
@@ -191,6 +195,8 @@ impl Scheduler {
         }
     }
 
+    /// Cancels a task. The end of a group stands for all of it: what is left of the group is cancelled
+    /// too, but what is spared by a stop.
     pub(super) fn cancel_task(
         &mut self,
         now: Now,
@@ -199,19 +205,42 @@ impl Scheduler {
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let Some(task) = self.member(key) else { return Err(Rejection::Gone("task")) };
-        match task.state {
-            state if state.is_terminal() => return Ok(Reply::Unchanged),
-            TaskState::Running | TaskState::Cancelling => match mode {
-                CancelMode::Drain => {
-                    self.forbid_retry(key, Reason::Requested, now, decision);
-                }
-                CancelMode::Stop { grace } | CancelMode::End { grace } => {
-                    self.stop_attempt(key, Reason::Requested, grace, now, decision);
-                }
-            },
+        if task.state.is_terminal() {
+            return Ok(Reply::Unchanged);
+        }
+        let is_end = matches!(mode, CancelMode::End { .. });
+        for (member, is_spared) in self.left_of_group(key) {
+            if is_end || !is_spared {
+                self.cancel_one(member, mode, now, decision);
+            }
+        }
+        self.cancel_one(key, mode, now, decision);
+        Ok(Reply::Done)
+    }
+
+    /// The tasks of the group that a task is the end of and that have not ended, each with whether it
+    /// is spared when the group is stopped.
+    pub(super) fn left_of_group(&self, end: TaskKey) -> Vec<(TaskKey, bool)> {
+        let Some((level, levels)) = self.group_of_end(end).zip(self.levels(end.run)) else {
+            return Vec::new();
+        };
+        let keys = levels.inside(level).into_iter().map(|index| TaskKey { run: end.run, index });
+        let left = keys.filter(|key| self.member(*key).is_some_and(|it| !it.state.is_terminal()));
+        left.map(|key| (key, self.is_spared(key, level))).collect()
+    }
+
+    fn cancel_one(&mut self, key: TaskKey, mode: CancelMode, now: Now, decision: &mut Decision) {
+        let Some(task) = self.member(key) else { return };
+        match (task.state, mode) {
+            (TaskState::Running | TaskState::Cancelling, CancelMode::Drain) => {
+                self.forbid_retry(key, Reason::Requested, now, decision);
+            }
+            (
+                TaskState::Running | TaskState::Cancelling,
+                CancelMode::Stop { grace } | CancelMode::End { grace },
+            ) => self.stop_attempt(key, Reason::Requested, grace, now, decision),
             _ => self.transition(key, TaskState::Cancelled, Reason::Requested, now, decision),
         }
-        Ok(Reply::Done)
     }
 
     pub(super) fn abandon(

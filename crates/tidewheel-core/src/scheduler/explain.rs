@@ -56,7 +56,20 @@ impl Scheduler {
             return Hold::Dependencies { waiting_for: Vec::new(), count: 0 };
         };
         let mut unmet = run.dependencies(key.index);
+        if let Some(levels) = &run.levels {
+            unmet.retain(|from| levels.is_open_bond(*from, key.index));
+            unmet.extend(levels.implied(key.index));
+            unmet.sort_unstable();
+            unmet.dedup();
+        }
         unmet.retain(|&index| !run.tasks[index as usize].state.is_terminal());
+        if unmet.is_empty()
+            && let Some(levels) = &run.levels
+            && let Some(end) = levels.all[levels.of(key.index) as usize].end
+        {
+            // Nothing of its own holds it: its group does.
+            return self.unmet_dependencies(TaskKey { run: key.run, index: end });
+        }
         let named = unmet.iter().take(NAMES_MAX);
         Hold::Dependencies {
             waiting_for: named

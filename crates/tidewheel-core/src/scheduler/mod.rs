@@ -1,21 +1,27 @@
 //! The scheduler: one pure, synchronous function from inputs to decisions.
 //!
 //! `state` holds the data and the dispatch; each other file is one part of the deciding: commands,
-//! control, attempts, the one transition function, what follows from an ended task, filling slots,
+//! control, attempts, the one transition function, what follows from an ended task (for
+//! dependents, for groups, for the run), filling slots,
 //! time, restoring, explaining and checking. Two more, `names` and `profiles`, are what it remembers.
 
 mod attempt;
 mod check;
+mod check_groups;
 mod command;
 mod control;
 mod explain;
 mod fill;
+mod judge;
+mod levels;
 mod names;
 mod preempt;
 mod profiles;
 mod propagate;
+mod remove;
 mod restore;
 mod state;
+mod tally;
 mod time;
 mod transition;
 mod view;

@@ -1,21 +1,23 @@
 //! What follows from an ended task: for those that wait for it, for its run, for its schedule.
 //!
-//! Tasks are worked off one by one from a list, never by recursion, however deep the graph.
+//! What it means for a group is in `levels`, whether it stops something in `judge`. Tasks are worked
+//! off one by one from a list, never by recursion, however deep the graph.
 
+use super::judge::words;
 use super::state::Scheduler;
 use crate::decision::{Action, Decision, Fact};
 use crate::id::{RunKey, TaskId, TaskKey};
-use crate::policy::{ErrorWords, OnError, OnSkip, Priority};
+use crate::level::RUN;
+use crate::policy::{OnError, OnSkip, Priority};
 use crate::policy::{failure, skip};
 use crate::row::{Change, RunChange, RunResult};
 use crate::run::Work;
-use crate::spec::{OnStop, Profile};
 use crate::task::{Reason, Task, TaskState};
 use crate::time::Now;
 
 /// What an ended task means for one that waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Consequence {
+pub(super) enum Consequence {
     /// One dependency less.
     Release,
     /// It will not run.
@@ -91,8 +93,13 @@ impl Scheduler {
             self.release_successors(key, now, decision);
             return;
         }
+        let has_levels = run.levels.is_some();
         if matches!(task.state, TaskState::Failed | TaskState::Unknown) {
             self.judge_failure(key, now, decision);
+        }
+        if has_levels {
+            self.tell_levels(key, now, decision);
+            return;
         }
         let successors: Vec<u32> =
             self.run(key.run.0).map_or_else(Vec::new, |run| run.successors(key.index).collect());
@@ -131,26 +138,28 @@ impl Scheduler {
         decision: &mut Decision,
     ) {
         match self.consequence(ended, dependent) {
-            Consequence::Release => self.release(dependent, now, decision),
+            Consequence::Release => self.pass(dependent, now, decision),
             Consequence::Skip(reason) => self.skip(dependent, reason, now, decision),
             Consequence::Decline => {
                 self.mark_declined(dependent, Reason::DependencyDeclined(ended.index));
-                self.release(dependent, now, decision);
+                self.pass(dependent, now, decision);
             }
         }
     }
 
-    fn consequence(&self, ended: TaskKey, dependent: TaskKey) -> Consequence {
+    pub(super) fn consequence(&self, ended: TaskKey, dependent: TaskKey) -> Consequence {
         let Work::Run(run) = self.work(ended) else { return Consequence::Release };
         let task = &run.tasks[ended.index as usize];
         let profile = self.profile_spec(dependent);
         if task.state == TaskState::Succeeded || task.released || profile.always {
             return Consequence::Release;
         }
+        let level = run.levels.as_ref().map_or(RUN, |levels| levels.of(dependent.index));
+        let (on_error, on_skip) = self.defaults(ended.run, level);
         match task.state {
             TaskState::Skipped if task.reason.is_declined() => {
                 let own = self.profile_spec(ended).on_skip;
-                match skip::word(profile.on_skip, own, run.spec.options.on_skip) {
+                match skip::word(profile.on_skip, own, on_skip) {
                     OnSkip::Continue => Consequence::Release,
                     OnSkip::Skip => Consequence::Decline,
                 }
@@ -159,7 +168,7 @@ impl Scheduler {
                 let word = failure::word(
                     words(profile).as_dependent(),
                     words(self.profile_spec(ended)).as_failed(),
-                    run.spec.options.on_error,
+                    on_error,
                 );
                 match word {
                     OnError::Continue => Consequence::Release,
@@ -174,13 +183,17 @@ impl Scheduler {
 
     /// One dependency less; with the last one gone the task becomes ready, or declines.
     pub(super) fn release(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
-        if self.one_dependency_less(key) > 0 {
-            return;
+        if self.one_dependency_less(key) == 0 {
+            self.begin(key, now, decision);
         }
+    }
+
+    /// A task waits for nothing more: it becomes ready, or declines.
+    pub(super) fn begin(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
         let Some(task) = self.member(key).filter(|task| task.state == TaskState::Blocked) else {
             return;
         };
-        let reason = task.reason;
+        let reason = if self.is_not_to_follow(key) { Reason::Condition } else { task.reason };
         if reason.is_declined() {
             self.transition(key, TaskState::Skipped, reason, now, decision);
         } else {
@@ -190,7 +203,13 @@ impl Scheduler {
 
     /// Notes with a task that waits that it will decline. It does so when all it needs has ended: if
     /// something of that fails, the task is skipped because of it, whichever came first.
-    fn mark_declined(&mut self, key: TaskKey, reason: Reason) {
+    pub(super) fn mark_declined(&mut self, key: TaskKey, reason: Reason) {
+        if let Some(level) = self.group_of_end(key)
+            && let Some(levels) = self.levels_mut(key.run)
+        {
+            levels.all[level as usize].declined.get_or_insert(reason);
+            return;
+        }
         let task = self.work_mut(key).task_mut(key.index);
         if task.state == TaskState::Blocked && !task.reason.is_declined() {
             task.reason = reason;
@@ -215,9 +234,10 @@ impl Scheduler {
         }
     }
 
-    /// After a restore: notes again which of the tasks that wait will decline.
+    /// After a restore: notes again which of the tasks that wait will decline. With groups and
+    /// conditions it is part of counting everything (see `tally`).
     pub(super) fn mark_all_declined(&mut self, run: RunKey) {
-        if self.run(run.0).is_none_or(|run| run.is_plain) {
+        if self.run(run.0).is_none_or(|run| run.is_plain || run.levels.is_some()) {
             return;
         }
         for ended in self.task_keys(run.0) {
@@ -236,83 +256,21 @@ impl Scheduler {
     }
 
     fn skip(&mut self, key: TaskKey, reason: Reason, now: Now, decision: &mut Decision) {
-        self.one_dependency_less(key);
-        if self.member(key).is_some_and(|task| task.state == TaskState::Blocked) {
-            self.transition(key, TaskState::Skipped, reason, now, decision);
-        }
-    }
-
-    /// A task of a run failed for good: does the run stop, and does it fail?
-    fn judge_failure(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
-        let Some(run) = self.run(key.run.0) else { return };
-        let own = words(self.profile_spec(key)).as_failed();
-        let dependents = run.successors(key.index).filter_map(|index| {
-            let profile = self.profile_spec(TaskKey { run: key.run, index });
-            // Clean-up runs in any case and so has no say.
-            (!profile.always).then(|| words(profile).as_dependent())
-        });
-        let stops = failure::stops_run(own, dependents, run.spec.options.on_error);
-        let tolerated = failure::is_tolerated(own, stops);
-        let already = run.stopped.is_some();
-        if let Some(run) = self.run_mut(key.run.0) {
-            run.failed |= !tolerated;
-        }
-        if stops && !already {
-            self.stop_run(key.run, Reason::RunStopped(key.index), now, decision);
-        }
-    }
-
-    /// Nothing more of the run starts; what is left is skipped, what runs ends by the run's rule.
-    pub(super) fn stop_run(
-        &mut self,
-        run: RunKey,
-        reason: Reason,
-        now: Now,
-        decision: &mut Decision,
-    ) {
-        let Some(entry) = self.run_mut(run.0) else { return };
-        entry.stopped = Some(reason);
-        let on_stop = entry.spec.options.on_stop;
-        self.record_run(run, now, decision);
-        for key in self.task_keys(run.0) {
-            let Some(task) = self.member(key) else { continue };
-            match task.state {
-                TaskState::Running => {
-                    if let OnStop::Cancel { grace } = on_stop {
-                        self.stop_attempt(key, reason, grace, now, decision);
-                    }
-                }
-                TaskState::Blocked | TaskState::Ready | TaskState::Delayed => {
-                    self.drop_unstarted(key, TaskState::Skipped, reason, now, decision);
-                }
-                _ => {}
+        let mut has_begun = false;
+        match self.group_of_end(key).zip(self.levels_mut(key.run)) {
+            Some((level, levels)) => {
+                let group = &mut levels.all[level as usize];
+                group.door = group.door.saturating_sub(1);
+                has_begun = group.is_open;
+            }
+            None => {
+                self.one_dependency_less(key);
             }
         }
-    }
-
-    /// Ends a task that is not running, unless it is clean-up and the scheduler goes on.
-    ///
-    /// Skipped here are only tasks that never started: one that waits for a retry has failed.
-    pub(super) fn drop_unstarted(
-        &mut self,
-        key: TaskKey,
-        to: TaskState,
-        reason: Reason,
-        now: Now,
-        decision: &mut Decision,
-    ) {
-        if self.profile_spec(key).always && reason != Reason::ShutDown {
-            return;
+        let is_blocked = self.member(key).is_some_and(|task| task.state == TaskState::Blocked);
+        if is_blocked && !has_begun {
+            self.transition(key, TaskState::Skipped, reason, now, decision);
         }
-        let Some(task) = self.member(key) else { return };
-        let attempts = task.attempts;
-        let uncounted = self.work(key).extra(key.index).map_or(0, |extra| extra.uncounted);
-        let (to, reason) = match to {
-            TaskState::Skipped if attempts > uncounted => (TaskState::Failed, Reason::Error),
-            TaskState::Skipped if attempts > 0 => (TaskState::Cancelled, reason),
-            other => (other, reason),
-        };
-        self.transition(key, to, reason, now, decision);
     }
 
     pub(super) fn finish_run_if_ended(&mut self, key: RunKey, now: Now, decision: &mut Decision) {
@@ -372,8 +330,4 @@ impl Scheduler {
     pub(super) fn notify_added(&mut self, id: TaskId, now: Now, decision: &mut Decision) {
         self.notify(now, decision, || Fact::TaskAdded(id));
     }
-}
-
-fn words(profile: &Profile) -> ErrorWords {
-    ErrorWords { on_error: profile.on_error, on_dependency_error: profile.on_dependency_error }
 }

@@ -13,7 +13,7 @@ use crate::row::{ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow};
 use crate::run::{Extra, Run};
 use crate::schedule::Schedule;
 use crate::spec::Config;
-use crate::task::{Reason, TaskState};
+use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
 /// What was stored cannot be made sense of.
@@ -160,6 +160,8 @@ impl Scheduler {
         }
         self.recount(key);
         self.mark_all_declined(key);
+        self.rejudge(key);
+        self.tally(key, false);
         Ok(key)
     }
 
@@ -273,7 +275,6 @@ impl Scheduler {
 
     /// Lets every task that waits for nothing but time or its turn go on.
     fn wake_restored(&mut self, run: RunKey, now: Now, decision: &mut Decision) {
-        self.rejudge(run);
         for key in self.task_keys(run.0) {
             let Some(task) = self.member(key) else { continue };
             let pending = self.run(run.0).map_or(0, |run| run.pending[key.index as usize]);
@@ -327,6 +328,20 @@ impl Scheduler {
     /// Whether a stored run has failed follows from its failed tasks.
     fn rejudge(&mut self, key: RunKey) {
         let Some(run) = self.run(key.0) else { return };
+        if run.levels.is_some() {
+            let timed_out = run.stopped == Some(Reason::RunTimeout);
+            for key in self.task_keys(key.0) {
+                let failed =
+                    |task: &Task| matches!(task.state, TaskState::Failed | TaskState::Unknown);
+                if self.member(key).is_some_and(failed) {
+                    self.judge_again(key);
+                }
+            }
+            if let Some(run) = self.run_mut(key.0) {
+                run.failed |= timed_out;
+            }
+            return;
+        }
         let failed = run.tasks.iter().enumerate().any(|(index, task)| {
             let profile = run.profiles[task.profile.0 as usize].profile;
             let own = self.profiles[profile.0 as usize].spec.on_error;

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use tidewheel_core::calendar::{Cron, Zone};
-use tidewheel_core::graph::{Graph, GraphError};
+use tidewheel_core::graph::Graph;
+use tidewheel_core::group::{GroupKind, Membership};
 use tidewheel_core::policy::{Backoff, BreakerSpec, Jitter, Priority, Retry, Shape};
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
     LimitSpec, OnStop, Profile, QueueSpec, RunOptions, RunOrder, RunSpec, TaskSpec,
 };
 
+use super::groups::{GroupText, WhenText, group_kind};
 use super::words::Words;
 
 /// A task as a scenario describes it.
@@ -32,6 +34,10 @@ pub struct TaskText {
     pub estimate: Option<Duration>,
     /// It succeeds by itself after so long.
     pub takes: Option<Duration>,
+    /// Its condition.
+    pub when: Option<WhenText>,
+    /// The group it is the end of, for tasks that are added.
+    pub ends: Option<GroupKind>,
 }
 
 impl TaskText {
@@ -77,24 +83,38 @@ impl TaskText {
             "done" => self.done = true,
             "estimate" => self.estimate = Some(words.duration()?),
             "takes" => self.takes = Some(words.duration()?),
+            "when" => self.when = Some(WhenText::read(words)?),
+            "ends" => self.ends = Some(group_kind(words)?),
             other => bail!("`{other}` is not an attribute of a task"),
         }
         Ok(())
     }
 
     /// The task as it is added to a live run.
-    #[must_use]
-    pub fn spec(&self, name: &str, after: Vec<u32>, before: Vec<u32>) -> TaskSpec {
-        TaskSpec {
+    ///
+    /// # Errors
+    ///
+    /// When its condition names a task that is not there.
+    pub fn spec(
+        &self,
+        name: &str,
+        (after, before): (Vec<u32>, Vec<u32>),
+        (group, opens): (Option<u32>, bool),
+        find: impl Fn(&str) -> Option<u32>,
+    ) -> Result<TaskSpec> {
+        let condition = self.when.as_ref().map(|when| when.condition(find)).transpose()?;
+        Ok(TaskSpec {
             name: name.into(),
             after,
             before,
+            condition: condition.map(Arc::new),
+            membership: Membership { group, opens, ends: self.ends },
             profile: Arc::new(self.profile.clone()),
             estimate: self.estimate,
             key: self.key.clone(),
             deadline: self.deadline,
             payload: None,
-        }
+        })
     }
 }
 
@@ -137,6 +157,8 @@ pub struct RunText {
     pub described: BTreeMap<String, TaskText>,
     /// How the run is treated.
     pub options: RunOptions,
+    /// Groups: the end, the tasks in it, the opener.
+    pub groups: Vec<GroupText>,
 }
 
 impl RunText {
@@ -201,6 +223,10 @@ impl RunText {
             "queue" => options.queue = words.word("a queue")?.into(),
             "keep-open" => options.keep_open = true,
             "paused" => options.paused = true,
+            "group" => {
+                self.groups.push(GroupText::read(words)?);
+                return words.end();
+            }
             "every" => {
                 words.expect("task")?;
                 words.expect(":")?;
@@ -233,7 +259,7 @@ impl RunText {
     /// # Errors
     ///
     /// When the graph is none.
-    pub fn spec(&self, name: &str) -> Result<RunSpec, GraphError> {
+    pub fn spec(&self, name: &str) -> Result<RunSpec> {
         let mut builder = Graph::builder();
         for (task, after) in &self.tasks {
             let estimate = self.of(task).estimate;
@@ -265,6 +291,14 @@ impl RunText {
             if text.done {
                 spec.already_done.push(index);
             }
+            if let Some(when) = &text.when {
+                let condition = when.condition(|task| graph.index_of(task))?;
+                spec.conditions.insert(index, Arc::new(condition));
+            }
+        }
+        for group in &self.groups {
+            let (end, group) = group.spec(|task| graph.index_of(task))?;
+            spec.groups.insert(end, group);
         }
         Ok(spec)
     }

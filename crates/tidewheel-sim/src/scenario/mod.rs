@@ -16,6 +16,7 @@
 
 mod attributes;
 mod expect;
+mod groups;
 mod play;
 mod player;
 mod say;

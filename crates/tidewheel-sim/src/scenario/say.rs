@@ -214,7 +214,7 @@ impl Player {
         self.command(Command::UpdateSchedule { schedule, spec })
     }
 
-    /// `add NAME to RUN [after a, b] [before c, d]: attributes`.
+    /// `add NAME to RUN [after a, b] [before c, d] [inside e [opening]]: attributes`.
     fn add(&mut self, words: &mut Words) -> Result<()> {
         let name = words.word("a task")?;
         words.expect("to")?;
@@ -222,12 +222,15 @@ impl Player {
         let id = self.run_id(&run_name)?;
         let after = self.indices("after", words)?;
         let before = self.indices("before", words)?;
+        let group = self.indices("inside", words)?.first().copied();
+        let opens = words.accept("opening");
         let mut text = TaskText::default();
         if words.accept(":") {
             text.read(words)?;
         }
         let run = self.run_key(id).unwrap_or_default();
-        let task = text.spec(&name, after, before);
+        let find = |task: &str| self.task_id(task).ok().map(|id| id.index);
+        let task = text.spec(&name, (after, before), (group, opens), find)?;
         // The newest row must find its name as soon as it starts.
         let index = self.store.rows().runs.get(&id).map_or(0, |run| run.task_count());
         let task_id = TaskId { run: id, index };

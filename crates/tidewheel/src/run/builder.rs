@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::graph::Graph;
+use tidewheel_core::group::GroupSpec;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Rejection, Reply};
 use tidewheel_core::policy::{OnError, OnSkip};
@@ -21,7 +22,7 @@ use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
 use crate::driver::{End, Launch, Shared, Until, run_worker};
 use crate::error::RunError;
-use crate::options::{Said, TaskOptions, durable_option_methods, option_methods};
+use crate::options::{Grouping, Said, TaskOptions, durable_option_methods, option_methods};
 use crate::output::TaskOutput;
 
 /// Tasks of one run at once, unless something else is said.
@@ -199,10 +200,12 @@ impl<F> RunBuilder<F> {
             spec.already_done.push(index);
         }
         if let Some(configure) = &self.configure {
-            configure_tasks(&mut spec, &profile, |index, name| {
+            let groups = configure_tasks(&mut spec, &profile, |index, name| {
                 let declared = kept.as_ref().map_or(index, |kept| kept[index as usize]);
                 configure(declared, name)
             })?;
+            let is_left_out = |name: &str| kept.is_some() && self.graph.index_of(name).is_some();
+            resolve_groups(&mut spec, groups, is_left_out)?;
         }
         let name = Arc::clone(&self.run.name);
         Ok((spec, About { name, graph, kept, profile }))
@@ -291,7 +294,8 @@ fn configure_tasks(
     spec: &mut RunSpec,
     base: &Profile,
     options: impl Fn(u32, &str) -> TaskOptions,
-) -> Result<(), Rejection> {
+) -> Result<Vec<(u32, Grouping)>, Rejection> {
+    let mut groups = Vec::new();
     let graph = Arc::clone(&spec.graph);
     let mut profile_of = Vec::with_capacity(graph.len() as usize);
     let mut places: HashMap<Arc<Profile>, usize> = spec.profiles.iter().cloned().zip(0..).collect();
@@ -313,9 +317,46 @@ fn configure_tasks(
         profile_of.push(place);
         spec.deadlines.extend(said.deadline.map(|deadline| (index, deadline)));
         spec.keys.extend(said.key.clone().map(|key| (index, key)));
+        groups.extend(said.grouping().map(|grouping| (index, grouping)));
     }
     if spec.profiles.len() > 1 {
         spec.profile_of = profile_of;
+    }
+    Ok(groups)
+}
+
+/// Puts tasks into groups and gives them their conditions. Names that are left out of the run are
+/// passed over.
+fn resolve_groups(
+    spec: &mut RunSpec,
+    groups: Vec<(u32, Grouping)>,
+    is_left_out: impl Fn(&str) -> bool,
+) -> Result<(), Rejection> {
+    let graph = Arc::clone(&spec.graph);
+    let find = |name: &str| match graph.index_of(name) {
+        Some(index) => Ok(Some(index)),
+        None if is_left_out(name) => Ok(None),
+        None => Err(unknown(name)),
+    };
+    for (index, grouping) in &groups {
+        if let Some(kind) = grouping.ends {
+            let group = GroupSpec { kind, opener: None, members: Vec::new() };
+            spec.groups.insert(*index, group);
+        }
+    }
+    for (index, Grouping { when, inside, opens, .. }) in groups {
+        if let Some(when) = when {
+            let condition = when.resolve(find)?;
+            spec.conditions.extend(condition.map(|it| (index, Arc::new(it))));
+        }
+        let Some(end) = inside.as_deref().map(find).transpose()?.flatten() else { continue };
+        let name = graph.name(end);
+        let group = spec.groups.get_mut(&end);
+        let group = group.ok_or_else(|| invalid(&format!("`{name}` is not the end of a group")))?;
+        group.members.push(index);
+        if opens && group.opener.replace(index).is_some() {
+            return Err(invalid(&format!("the group of `{name}` has two openers")));
+        }
     }
     Ok(())
 }

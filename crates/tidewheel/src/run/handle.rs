@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::graph::Graph;
+use tidewheel_core::group::Membership;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{CancelMode, Command, Dependents, Rejection, Reply};
 use tidewheel_core::report::Counts;
@@ -430,10 +431,20 @@ impl NewTask {
             }
             Ok(indices)
         };
+        let named = |other: &str, relation: &str| {
+            let found = find(&[other.to_owned()], relation)?;
+            Ok(found.first().copied())
+        };
+        let condition = self.said.when.as_ref();
+        let condition = condition.map(|when| when.resolve(|task| named(task, "runs by")));
+        let group = self.said.inside.as_deref().map(|end| named(end, "is inside")).transpose()?;
+        let (opens, ends) = (self.said.opens, self.said.ends);
         Ok(TaskSpec {
             name: Arc::clone(name),
             after: find(&self.after, "waits for")?,
             before: find(&self.before, "goes before")?,
+            condition: condition.transpose()?.flatten().map(Arc::new),
+            membership: Membership { group: group.flatten(), opens, ends },
             profile: Arc::new(self.said.apply(&cell.profile)),
             estimate: self.estimate,
             key: self.said.key.clone(),

@@ -9,6 +9,7 @@ mod context;
 mod handle;
 mod plan;
 mod report;
+mod when;
 
 pub use builder::RunBuilder;
 pub(crate) use builder::RunCode;
@@ -17,3 +18,4 @@ pub use context::Task;
 pub use handle::{Cancel, NewTask, Run, RunTask};
 pub use plan::{Plan, PlanTask};
 pub use report::{RunReport, TaskLine};
+pub use when::When;

@@ -6,6 +6,7 @@
 mod capacity;
 mod command;
 mod graph;
+mod group;
 mod profile;
 mod run;
 mod schedule;
@@ -21,8 +22,10 @@ use super::{RunCommand, StoreError};
 pub(crate) use run::{RunRecord, TaskRecord};
 pub(crate) use words::{outcome_of, reason_of, state_of};
 
-/// The version this program writes. A change that older programs would misread raises it.
-const VERSION: u32 = 1;
+/// The version this program writes. A change that older programs would misread raises it: version 2
+/// knows groups and conditions, which a program that passes over them would run as if they were not
+/// there. What older versions say is read as it is.
+const VERSION: u32 = 2;
 
 /// Why something cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -115,11 +118,11 @@ pub(crate) fn read<T: Written>(text: &str) -> Result<T, CodecError> {
 /// The record that `text` says.
 pub(crate) fn read_record<T: Written>(text: &str) -> Result<T::Record, CodecError> {
     match serde_json::from_str::<Opened<T::Record>>(text) {
-        Ok(Opened { v: VERSION, value }) => Ok(value),
+        Ok(Opened { v: 1..=VERSION, value }) => Ok(value),
         Ok(Opened { v, .. }) => Err(CodecError::Newer { what: T::WHAT, found: v }),
         // The version comes first in importance: a newer text need not look like ours at all.
         Err(source) => match serde_json::from_str::<Version>(text) {
-            Ok(Version { v }) if v != VERSION => Err(CodecError::Newer { what: T::WHAT, found: v }),
+            Ok(Version { v }) if v > VERSION => Err(CodecError::Newer { what: T::WHAT, found: v }),
             _ => Err(CodecError::Text { what: T::WHAT, source }),
         },
     }

@@ -12,6 +12,7 @@ use tidewheel_core::spec::{Attachment, OnStop, OnceKey, RunOptions, RunOrder, Ru
 
 use super::CodecError;
 use super::graph::GraphRecord;
+use super::group::{ConditionRecord, GroupRecord, MembershipRecord};
 use super::profile::{ProfileRecord, is_false, on_error_of, on_skip_of};
 
 /// A [`RunSpec`], without its payload and its kind.
@@ -26,6 +27,10 @@ pub(crate) struct RunRecord {
     deadlines: BTreeMap<u32, Duration>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     keys: BTreeMap<u32, Arc<str>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    conditions: BTreeMap<u32, ConditionRecord>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    groups: BTreeMap<u32, GroupRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     already_done: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +47,12 @@ impl RunRecord {
             profile_of: spec.profile_of.clone(),
             deadlines: spec.deadlines.clone(),
             keys: spec.keys.clone(),
+            conditions: spec
+                .conditions
+                .iter()
+                .map(|(index, condition)| (*index, ConditionRecord::of(condition)))
+                .collect(),
+            groups: spec.groups.iter().map(|(end, it)| (*end, GroupRecord::of(it))).collect(),
             already_done: spec.already_done.clone(),
             once: spec.attachment.once.as_ref().map(OnceRecord::of),
         }
@@ -56,6 +67,16 @@ impl RunRecord {
             profile_of: self.profile_of,
             deadlines: self.deadlines,
             keys: self.keys,
+            conditions: self
+                .conditions
+                .into_iter()
+                .map(|(index, record)| Ok((index, Arc::new(record.into_value()?))))
+                .collect::<Result<_, CodecError>>()?,
+            groups: self
+                .groups
+                .into_iter()
+                .map(|(end, record)| Ok((end, record.into_value()?)))
+                .collect::<Result<_, CodecError>>()?,
             already_done: self.already_done,
             attachment: Attachment {
                 payload: None,
@@ -171,6 +192,10 @@ pub(crate) struct TaskRecord {
     pub(crate) after: Vec<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) before: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    condition: Option<ConditionRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    membership: Option<MembershipRecord>,
     profile: ProfileRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     estimate: Option<Duration>,
@@ -186,6 +211,8 @@ impl TaskRecord {
             name: spec.name.clone(),
             after: spec.after.clone(),
             before: spec.before.clone(),
+            condition: spec.condition.as_deref().map(ConditionRecord::of),
+            membership: MembershipRecord::of(spec.membership),
             profile: ProfileRecord::of(&spec.profile),
             estimate: spec.estimate,
             key: spec.key.clone(),
@@ -198,6 +225,8 @@ impl TaskRecord {
             name: self.name,
             after: self.after,
             before: self.before,
+            condition: self.condition.map(ConditionRecord::into_value).transpose()?.map(Arc::new),
+            membership: self.membership.unwrap_or_default().into_value()?,
             profile: Arc::new(self.profile.into_value()?),
             estimate: self.estimate,
             key: self.key,

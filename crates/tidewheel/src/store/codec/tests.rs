@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::calendar::{ClockChanges, Cron, Fold, Gap, Zone};
+use tidewheel_core::condition::{Clause, Condition, Ends, Standing};
 use tidewheel_core::graph::Graph;
+use tidewheel_core::group::{GroupKind, GroupSpec, Membership};
 use tidewheel_core::policy::{
     Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, Retry, RetryOn, Shape,
 };
@@ -114,9 +116,21 @@ fn same_run(spec: &RunSpec) {
     assert_eq!(back.profiles, spec.profiles);
     assert_eq!(back.profile_of, spec.profile_of);
     assert_eq!((&back.deadlines, &back.keys), (&spec.deadlines, &spec.keys));
+    assert_eq!((&back.conditions, &back.groups), (&spec.conditions, &spec.groups));
     assert_eq!(back.already_done, spec.already_done);
     assert_eq!(back.attachment.once, spec.attachment.once);
     assert_eq!(back.attachment.payload, None, "bytes have a column of their own");
+}
+
+fn conditions() -> BTreeMap<u32, Arc<Condition>> {
+    let clauses = vec![
+        Clause::all([1, u32::MAX], Ends::SUCCEEDED.or(Ends::DECLINED)),
+        Clause::any([], Ends::FAILED.not()),
+        Clause::any([0], Ends::ANY.not()),
+    ];
+    let standings = [Standing::Succeeded, Standing::Failed, Standing::Ended];
+    let whole = standings.into_iter().map(Condition::OfWhole);
+    (0..).zip(whole.chain([Condition::OfTasks(clauses)]).map(Arc::new)).collect()
 }
 
 #[test]
@@ -144,6 +158,18 @@ fn runs() {
     spec.profile_of = vec![1, 0, 1, u16::MAX];
     spec.deadlines = BTreeMap::from([(0, Duration::MAX), (u32::MAX, ODD)]);
     spec.keys = BTreeMap::from([(2, Arc::from("k")), (3, Arc::from(""))]);
+    spec.conditions = conditions();
+    spec.groups = BTreeMap::from([
+        (0, GroupSpec { kind: GroupKind::Parts, opener: Some(7), members: vec![7, 1] }),
+        (
+            u32::MAX,
+            GroupSpec {
+                kind: GroupKind::Call { on_error: OnError::Continue, on_skip: OnSkip::Skip },
+                opener: None,
+                members: Vec::new(),
+            },
+        ),
+    ]);
     spec.already_done = vec![0, u32::MAX];
     spec.attachment = Attachment {
         payload: Some(Arc::from(&b"x"[..])),
@@ -184,6 +210,12 @@ fn added_tasks() {
         name: Arc::from("näme"),
         after: vec![0, u32::MAX],
         before: vec![u32::MAX, 1],
+        condition: conditions().remove(&3),
+        membership: Membership {
+            group: Some(u32::MAX),
+            opens: true,
+            ends: Some(GroupKind::Call { on_error: OnError::Fail, on_skip: OnSkip::Continue }),
+        },
         profile: Arc::new(profile(retries()[7])),
         estimate: Some(ODD),
         key: Some(Arc::from("k")),
@@ -194,6 +226,8 @@ fn added_tasks() {
     let bare = TaskSpec {
         after: Vec::new(),
         before: Vec::new(),
+        condition: None,
+        membership: Membership::default(),
         profile: Arc::default(),
         estimate: None,
         key: None,
@@ -315,6 +349,8 @@ fn words_find_their_way_home() {
         Reason::Ambiguous,
         Reason::Condition,
         Reason::DependencyDeclined(7),
+        Reason::GroupStopped(8),
+        Reason::PartFailed(9),
         Reason::Postponed,
     ];
     for reason in reasons {

@@ -27,6 +27,8 @@ pub(crate) fn reason_of(word: &str, cause: Option<u32>) -> Result<Reason, CodecE
         Reason::DependencySkipped(cause),
         Reason::DependencyDeclined(cause),
         Reason::RunStopped(cause),
+        Reason::GroupStopped(cause),
+        Reason::PartFailed(cause),
         Reason::Requested,
         Reason::Removed,
         Reason::AlreadyDone,

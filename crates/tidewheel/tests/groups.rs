@@ -1,0 +1,100 @@
+//! Groups and conditions through the public interface: by names, at the start and in live runs.
+//!
+//! What they mean in every case is shown by the scenarios of the simulator.
+
+use tidewheel::{
+    Ends, Graph, GroupKind, NewTask, OnError, OnSkip, Reason, RunResult, Standing, TaskOptions,
+    TaskState, Tidewheel, When,
+};
+
+const CALL: GroupKind = GroupKind::Call { on_error: OnError::Fail, on_skip: OnSkip::Continue };
+
+#[tokio::test]
+async fn a_group_fails_its_end_and_its_own_hooks_run() {
+    let wheel = Tidewheel::builder().start();
+    let mut graph = Graph::builder();
+    graph.task("prepare");
+    graph.task("deploy").after(["prepare"]);
+    graph.task("copy");
+    graph.task("check").after(["copy"]);
+    graph.task("undo");
+    graph.task("celebrate");
+    graph.task("tell").after(["deploy"]);
+    let report = wheel
+        .run(graph.build().unwrap(), |task| async move {
+            if task.name() == "copy" { Err("disk full") } else { Ok(()) }
+        })
+        .configure(|name| match name {
+            "deploy" => TaskOptions::new().ends(CALL),
+            "copy" | "check" => TaskOptions::new().inside("deploy"),
+            "undo" => TaskOptions::new().inside("deploy").when(When::whole(Standing::Failed)),
+            "celebrate" => TaskOptions::new().when(When::whole(Standing::Succeeded)),
+            "tell" => TaskOptions::new().when(When::all(["deploy"], Ends::FAILED)),
+            _ => TaskOptions::new(),
+        })
+        .await
+        .unwrap();
+    let of = |name: &str| {
+        let task = report.task(name).unwrap();
+        (task.state(), task.attempts())
+    };
+    assert_eq!(of("check"), (TaskState::Skipped, 0));
+    assert_eq!(of("undo"), (TaskState::Succeeded, 1));
+    assert_eq!(of("deploy"), (TaskState::Failed, 0));
+    assert!(matches!(report.task("deploy").unwrap().reason(), Reason::PartFailed(_)));
+    assert_eq!(of("tell"), (TaskState::Succeeded, 1));
+    assert_eq!(of("celebrate"), (TaskState::Skipped, 0));
+    assert_eq!(report.result(), RunResult::Failed);
+}
+
+#[tokio::test]
+async fn parts_can_join_while_their_opener_runs() {
+    let wheel = Tidewheel::builder().start();
+    let mut graph = Graph::builder();
+    graph.task("all");
+    graph.task("find");
+    let (sender, receiver) = tokio::sync::watch::channel(false);
+    let run = wheel
+        .run(graph.build().unwrap(), move |task| {
+            let mut receiver = receiver.clone();
+            async move {
+                if task.name() == "find" {
+                    let _ = receiver.wait_for(|done| *done).await;
+                }
+            }
+        })
+        .configure(|name| match name {
+            "all" => TaskOptions::new().ends(GroupKind::Parts),
+            _ => TaskOptions::new().inside("all").opens(),
+        })
+        .start()
+        .unwrap();
+    for name in ["one", "two"] {
+        run.add_task(NewTask::new(name).inside("all").before(["all"])).unwrap();
+    }
+    let stranger = run.add_task(NewTask::new("three").inside("find"));
+    assert!(stranger.unwrap_err().to_string().contains("by its end"));
+    assert!(run.add_task(NewTask::new("four").inside("nobody")).is_err());
+    sender.send(true).unwrap();
+    let report = run.report().await.unwrap();
+    assert!(report.is_success());
+    assert_eq!(report.tasks().count(), 4);
+}
+
+#[tokio::test]
+async fn what_is_left_out_of_a_run_is_passed_over_by_conditions_and_groups() {
+    let wheel = Tidewheel::builder().start();
+    let graph = Graph::from_edges([("a", "c"), ("b", "c")]).unwrap();
+    let run = wheel
+        .run(graph, |_| async {})
+        .only(["b", "c"])
+        .configure(|name| match name {
+            "a" => TaskOptions::new().ends(CALL),
+            "b" => TaskOptions::new().inside("a"),
+            _ => TaskOptions::new().when(When::any(["a"], Ends::FAILED)),
+        })
+        .await
+        .unwrap();
+    assert!(run.is_success());
+    assert_eq!(run.succeeded().count(), 2);
+}
