@@ -265,6 +265,12 @@ impl Decision {
         self.outputs.clear();
     }
 
+    /// What would have to be done: for looking ahead, where nothing is stored and nothing done.
+    pub(crate) fn unstored_actions(&self) -> &[Action] {
+        debug_assert!(!self.recording, "what is stored is done only afterwards");
+        &self.outputs.actions
+    }
+
     pub(crate) fn change(&mut self, change: impl FnOnce() -> Change) {
         if self.recording {
             self.changes.push(change());

@@ -161,8 +161,6 @@ pub struct Place {
     pub waited: Duration,
     /// Tasks ahead of it in its queue.
     pub ahead: u64,
-    /// When it will start at the latest if attempts keep taking as long as they did, where known.
-    pub expected: Option<Duration>,
 }
 
 impl fmt::Display for Explanation {
@@ -185,9 +183,6 @@ impl fmt::Display for Explanation {
             )?;
             if place.effective != place.priority {
                 write!(f, ", now {} by waiting", place.effective)?;
-            }
-            if let Some(expected) = place.expected {
-                write!(f, ", expected to start within {expected:.1?}")?;
             }
         }
         Ok(())

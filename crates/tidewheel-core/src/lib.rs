@@ -49,4 +49,4 @@ pub use decision::{
 };
 pub use id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 pub use input::{Command, Event, Failure, Input, Outcome, Rejection, Reply, Submission};
-pub use scheduler::{RestoreError, Scheduler};
+pub use scheduler::{Forecast, RestoreError, Scheduler};

@@ -10,7 +10,7 @@ use crate::time::Moment;
 use crate::timer::TimerKey;
 
 /// A limit and what is taken of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Limit {
     pub name: Arc<str>,
     pub kind: LimitKind,
@@ -22,7 +22,7 @@ pub(crate) struct Limit {
     pub timer: Option<TimerKey>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum LimitKind {
     Units { used: u32, max: u32 },
     Rate { rate: crate::policy::Rate, bucket: Bucket },

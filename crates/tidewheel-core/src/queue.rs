@@ -17,7 +17,7 @@ use crate::time::Moment;
 use crate::timer::TimerKey;
 
 /// A lane with weight, slots and rate.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queue {
     pub name: Arc<str>,
     pub spec: QueueSpec,
@@ -43,7 +43,7 @@ pub(crate) struct Queue {
 }
 
 /// Running attempts that may give way, and whether one does already.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Preemptible {
     /// The least important first, the youngest of them.
     attempts: BTreeSet<(u8, Reverse<Moment>, TaskKey)>,
@@ -152,7 +152,7 @@ impl Queue {
 
 /// Work of one queue that needs the same limits. It is passed over as a whole while one is closed,
 /// so what cannot start never hides what can.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Class {
     pub queue: u32,
     /// Limits by index, with units, in ascending order.

@@ -23,14 +23,14 @@ use crate::time::{Moment, Timestamp, duration_nanos};
 use crate::timer::TimerKey;
 
 /// What the scheduler holds: a run of many tasks, or one task on its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Work {
     Run(Box<Run>),
     Single(Single),
 }
 
 /// One task on its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Single {
     pub id: RunId,
     pub task: Task,
@@ -70,7 +70,7 @@ pub(crate) struct RunProfile {
     pub set: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub id: RunId,
     pub spec: Arc<RunSpec>,

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidewheel_core::explain;
 
@@ -20,11 +21,17 @@ pub struct Explanation {
     pub cause: Option<Arc<str>>,
     /// The text of its last error.
     pub error: Option<Arc<str>>,
+    /// In how long it is expected to start, if it waits and that can be told: the scheduler played ahead
+    /// with the durations that are expected.
+    pub expected_start: Option<Duration>,
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.facts)?;
+        if let Some(expected) = self.expected_start {
+            write!(f, ", expected to start in {expected:.1?}")?;
+        }
         if let Some(cause) = &self.cause {
             write!(f, " because of `{cause}`")?;
         }

@@ -320,7 +320,12 @@ impl Tidewheel {
         let scheduler = state.engine.scheduler();
         let facts = scheduler.explain(key, now)?;
         let error = scheduler.task(key).and_then(|task| task.error);
-        Some(Explanation { facts, cause: None, error })
+        let waits = !facts.state.is_terminal() && !facts.state.holds_slot();
+        let forecast = if waits { scheduler.forecast(now) } else { None };
+        // Looking ahead takes its time, and nobody else is to wait for that.
+        drop(state);
+        let expected_start = forecast.and_then(|forecast| forecast.start_of(key));
+        Some(Explanation { facts, cause: None, error, expected_start })
     }
 
     /// Unfinished work in the store that this wheel leaves alone, because there is no code for its kind

@@ -189,19 +189,12 @@ impl Scheduler {
         let queue = &self.queues[class.queue as usize];
         let waited = now.since(task.ready_at);
         let priority = Priority::new(i64::from(task.priority));
-        let slots = self.config.slots.or(queue.spec.slots);
-        let typical = queue.statistics.run_time.mean();
-        let expected = slots.zip(typical).map(|(slots, typical)| {
-            let turns = (ahead + u64::from(slots)) / u64::from(slots);
-            typical.saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
-        });
         Place {
             queue: queue.name.clone(),
             priority: task.priority,
             effective: self.ageing.effective(priority, waited),
             waited,
             ahead,
-            expected,
         }
     }
 

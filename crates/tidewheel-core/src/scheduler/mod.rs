@@ -12,6 +12,7 @@ mod command;
 mod control;
 mod explain;
 mod fill;
+mod forecast;
 mod judge;
 mod levels;
 mod names;
@@ -26,5 +27,6 @@ mod time;
 mod transition;
 mod view;
 
+pub use forecast::Forecast;
 pub use restore::RestoreError;
 pub use state::Scheduler;

@@ -12,7 +12,7 @@ use crate::row::NameRow;
 use crate::spec::OnceKey;
 use crate::time::Timestamp;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Names {
     known: HashMap<Arc<str>, (RunId, u128)>,
     /// Earliest first: the order in which they are forgotten.

@@ -32,7 +32,7 @@ pub(super) struct Resolved {
 ///
 /// A number stays valid for as long as something uses it; one that was only asked for, until
 /// [`IDLE_MAX`] others were. The first, which is the default one, is never forgotten.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Profiles {
     entries: Vec<Resolved>,
     /// By queue.

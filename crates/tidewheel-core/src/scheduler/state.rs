@@ -46,7 +46,7 @@ use crate::timer::Wheel;
 /// assert!(matches!(outputs.actions[..], [Action::StartAttempt(start)] if start.id.index == 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Scheduler {
     pub(super) config: Config,
     pub(super) ageing: Ageing,
@@ -99,7 +99,7 @@ pub struct Scheduler {
 pub(super) const DEFAULT_QUEUE_INDEX: u32 = 0;
 
 /// A schedule and how its firings are treated.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ScheduleEntry {
     pub schedule: Schedule,
     pub id: crate::id::ScheduleId,

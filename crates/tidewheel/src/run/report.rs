@@ -324,6 +324,6 @@ impl Explain for TaskLine<'_> {
             place: None,
         };
         let cause = self.reason().cause().map(|index| self.report.name_of(index));
-        Ok(Explanation { facts, cause, error: self.lasting_error() })
+        Ok(Explanation { facts, cause, error: self.lasting_error(), expected_start: None })
     }
 }
