@@ -10,7 +10,7 @@ use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply};
 use crate::row::{Change, RunResult};
 use crate::task::{Reason, TaskState};
-use crate::time::Timestamp;
+use crate::time::{Moment, Timestamp};
 
 /// The exclusive, numbered right to decide. A store refuses commits under an older number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -59,6 +59,31 @@ pub enum Action {
     },
     /// A schedule ended.
     ScheduleEnded(ScheduleKey),
+    /// Ask for units of a shared limit, in place of what was asked for before; zero: for none any
+    /// more. Answered by [`crate::Event::UnitsGranted`] when they are there.
+    AskUnits {
+        /// The limit.
+        limit: Arc<str>,
+        /// Units, all of them at once.
+        units: u32,
+    },
+    /// Let others have units of a shared limit.
+    ReturnUnits {
+        /// The limit.
+        limit: Arc<str>,
+        /// Units.
+        units: u32,
+    },
+    /// This many units of a shared limit are in use after a restore. Others that were held, or asked
+    /// for, are not needed. Answered by [`crate::Event::UnitsKept`].
+    KeepUnits {
+        /// The limit.
+        limit: Arc<str>,
+        /// Units.
+        units: u32,
+        /// When it was restored: tells one restore from another.
+        since: Moment,
+    },
     /// The shutdown is complete: nothing runs, nothing will.
     ShutDownCompleted,
 }

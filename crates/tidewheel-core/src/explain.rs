@@ -117,6 +117,18 @@ pub enum Hold {
         /// Who holds them, some of many.
         holders: Vec<Arc<str>>,
     },
+    /// Too few units of a limit that other processes use as well are free, or they have been asked
+    /// for and are on their way.
+    SharedLimitTaken {
+        /// The limit.
+        limit: Arc<str>,
+        /// Units it needs.
+        wanted: u32,
+        /// Units there are.
+        max: u32,
+        /// Who holds them, here and elsewhere, as far as known.
+        holders: Vec<Arc<str>>,
+    },
     /// A wide task that waited too long has the next units of a limit.
     LimitReserved {
         /// The limit.
@@ -189,6 +201,14 @@ impl fmt::Display for Explanation {
     }
 }
 
+fn write_holders(f: &mut fmt::Formatter<'_>, holders: &[Arc<str>]) -> fmt::Result {
+    if holders.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = holders.iter().map(|name| format!("`{name}`")).collect();
+    write!(f, ", held by {}", names.join(", "))
+}
+
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -231,11 +251,12 @@ impl fmt::Display for Hold {
             }
             Self::LimitTaken { limit, wanted, used, max, holders } => {
                 write!(f, "limit `{limit}` has {used} of {max} in use, {wanted} needed")?;
-                if holders.is_empty() {
-                    return Ok(());
-                }
-                let names: Vec<String> = holders.iter().map(|name| format!("`{name}`")).collect();
-                write!(f, ", held by {}", names.join(", "))
+                write_holders(f, holders)
+            }
+            Self::SharedLimitTaken { limit, wanted, max, holders } => {
+                let of = if *wanted == 1 { "a unit" } else { "units" };
+                write!(f, "it waits for {of} of the shared limit `{limit}`, {wanted} of {max}")?;
+                write_holders(f, holders)
             }
             Self::LimitReserved { limit } => {
                 write!(f, "limit `{limit}` is reserved for a wide task that waited longer")

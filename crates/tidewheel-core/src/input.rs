@@ -10,7 +10,7 @@ use crate::policy::Priority;
 use crate::schedule::ScheduleSpec;
 use crate::spec::{Attachment, LimitSpec, QueueSpec, RunSpec, TaskSpec};
 use crate::task::TaskState;
-use crate::time::Timestamp;
+use crate::time::{Moment, Timestamp};
 
 /// One thing that happened or is asked for.
 #[derive(Debug, Clone)]
@@ -214,6 +214,28 @@ pub enum Event {
         schedule: ScheduleKey,
         /// Its next instant, or the end of the schedule.
         next: Option<Timestamp>,
+    },
+    /// The answer to [`crate::Action::KeepUnits`]: units that are granted from now on were asked for
+    /// after the restore.
+    UnitsKept {
+        /// The limit.
+        limit: Arc<str>,
+        /// Which restore.
+        since: Moment,
+    },
+    /// Units of a shared limit that were asked for are there: nobody else has them.
+    UnitsGranted {
+        /// The limit.
+        limit: Arc<str>,
+        /// Units.
+        units: u32,
+    },
+    /// Units of a shared limit that were asked for cannot be had yet.
+    UnitsTaken {
+        /// The limit.
+        limit: Arc<str>,
+        /// Who has them, as far as known; for explanations.
+        holders: Vec<Arc<str>>,
     },
 }
 

@@ -31,6 +31,7 @@ mod level;
 mod limit;
 pub mod nearest;
 pub mod policy;
+pub mod pool;
 mod queue;
 mod ready;
 pub mod report;

@@ -20,6 +20,33 @@ pub(crate) struct Limit {
     pub reserved_for: Option<u32>,
     /// Fires when a rate or an open breaker may let somebody through.
     pub timer: Option<TimerKey>,
+    /// What this scheduler has of units that it shares with others.
+    pub share: Option<Share>,
+}
+
+/// This scheduler's part of a shared limit. What it does not have, others may use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Share {
+    /// Units it was given and has not given back.
+    pub held: u32,
+    /// Units it has asked for, on top of those.
+    pub asked: u32,
+    /// Units that go back at the end of the step.
+    pub returning: u32,
+    /// It was restored then, and what comes may still be meant for the scheduler before it.
+    pub restored: Option<Moment>,
+    /// Who had the others when it was last told.
+    pub holders: Vec<Arc<str>>,
+}
+
+impl Share {
+    /// Units of an attempt that ended are not used again here: whoever waits in another process may
+    /// have waited longer. Of lost attempts they may be gone already.
+    pub fn give_back(&mut self, units: u32, used: u32) {
+        let spare = units.min(self.held.saturating_sub(used));
+        self.held -= spare;
+        self.returning += spare;
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -42,16 +69,20 @@ pub(crate) enum Verdict {
 impl Limit {
     pub fn new(name: Arc<str>, spec: &LimitSpec) -> Self {
         let kind = match spec {
-            LimitSpec::Units(max) => LimitKind::Units { used: 0, max: *max },
+            LimitSpec::Units(max) | LimitSpec::SharedUnits(max) => {
+                LimitKind::Units { used: 0, max: *max }
+            }
             LimitSpec::Rate(rate) => LimitKind::Rate { rate: *rate, bucket: Bucket::default() },
             LimitSpec::Breaker(spec) => LimitKind::Breaker(Breaker::new(*spec)),
         };
-        Self { name, kind, waiting: Vec::new(), reserved_for: None, timer: None }
+        let share = matches!(spec, LimitSpec::SharedUnits(_)).then(Share::default);
+        Self { name, kind, waiting: Vec::new(), reserved_for: None, timer: None, share }
     }
 
     /// The settings it was made with.
     pub fn spec(&self) -> LimitSpec {
         match &self.kind {
+            LimitKind::Units { max, .. } if self.share.is_some() => LimitSpec::SharedUnits(*max),
             LimitKind::Units { max, .. } => LimitSpec::Units(*max),
             LimitKind::Rate { rate, .. } => LimitSpec::Rate(*rate),
             LimitKind::Breaker(breaker) => LimitSpec::Breaker(breaker.spec()),
@@ -61,7 +92,9 @@ impl Limit {
     /// Changes the settings and keeps what is taken, where the kind is the same.
     pub fn change(&mut self, spec: &LimitSpec) {
         match (&mut self.kind, spec) {
-            (LimitKind::Units { max, .. }, LimitSpec::Units(new)) => *max = *new,
+            (LimitKind::Units { max, .. }, LimitSpec::Units(new) | LimitSpec::SharedUnits(new)) => {
+                *max = *new
+            }
             (LimitKind::Rate { rate, .. }, LimitSpec::Rate(new)) => *rate = *new,
             (kind, spec) => *kind = Self::new(self.name.clone(), spec).kind,
         }
@@ -71,7 +104,8 @@ impl Limit {
         match &self.kind {
             LimitKind::Units { used, max } => {
                 let reserved = self.reserved_for.is_some_and(|holder| holder != class);
-                if reserved || used.saturating_add(units) > *max {
+                let most = self.share.as_ref().map_or(*max, |share| share.held);
+                if reserved || used.saturating_add(units) > most {
                     Verdict::Closed
                 } else {
                     Verdict::Open

@@ -155,11 +155,19 @@ impl Queue {
 #[derive(Debug, Clone)]
 pub(crate) struct Class {
     pub queue: u32,
-    /// Limits by index, with units, in ascending order.
+    /// Limits by index, with units: own ones in ascending order, then shared ones by name.
     pub needs: Vec<(u32, u32)>,
     pub lanes: Lanes,
     /// The limit it waits for.
     pub blocked_by: Option<u32>,
     /// Whether it stands in its queue's list of open classes.
     pub is_open: bool,
+}
+
+impl Class {
+    /// The place of a limit among its needs, and the units of it.
+    pub fn need(&self, limit: u32) -> Option<(usize, u32)> {
+        let place = self.needs.iter().position(|(index, _)| *index == limit)?;
+        Some((place, self.needs[place].1))
+    }
 }

@@ -271,6 +271,9 @@ impl Default for QueueSpec {
 pub enum LimitSpec {
     /// At most this many units at once (a concurrency cap, or a resource).
     Units(u32),
+    /// At most this many units at once among all schedulers that share the limit: each must be given
+    /// units before it can use them.
+    SharedUnits(u32),
     /// At most so many starts per time.
     Rate(Rate),
     /// Closed for a time after failures, then one probe.

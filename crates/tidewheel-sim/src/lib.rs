@@ -2,7 +2,7 @@
 //!
 //! Two ways in: [`scenario`] plays text files that read like a story, and [`world`] runs a seed:
 //! random work, random faults, checked after every step against a ledger that the simulated
-//! executor keeps.
+//! executor keeps. [`neighbours`] does the same for several schedulers that share limits.
 
 pub mod batch;
 pub mod client;
@@ -10,6 +10,7 @@ pub mod coverage;
 pub mod executor;
 pub mod grouping;
 pub mod ledger;
+pub mod neighbours;
 pub mod pipeline;
 pub mod random;
 pub mod scenario;

@@ -571,8 +571,11 @@ impl World {
             }
             Action::ScheduleEnded(_) => self.coverage.hit("schedule: ended"),
             Action::ShutDownCompleted => self.shut_down = true,
-            // Whoever submitted looks at the rows.
-            Action::SubmissionEnded { .. } => {}
+            // Whoever submitted looks at the rows; what is shared has a world of its own.
+            Action::SubmissionEnded { .. }
+            | Action::AskUnits { .. }
+            | Action::ReturnUnits { .. }
+            | Action::KeepUnits { .. } => {}
         }
     }
 

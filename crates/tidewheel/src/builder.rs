@@ -310,6 +310,7 @@ impl Builder {
             shared.command(Command::DefineQueue { name, spec })?;
         }
         for (name, spec) in self.limits {
+            shared.announce_limit(&name, &spec)?;
             shared.command(Command::DefineLimit { name, spec })?;
         }
         let mut state = shared.lock();

@@ -74,6 +74,7 @@ pub mod words {
 pub mod engine {
     pub use crate::driver::Kinds;
     pub use crate::driver::engine::{Batch, Engine, EngineError};
+    pub use crate::driver::shares::{Due, Shares};
 }
 
 pub use attempt::{Attempt, StopRequest};

@@ -266,8 +266,10 @@ impl Tidewheel {
     ///
     /// # Errors
     ///
-    /// When the settings make no sense, or the wheel has ended.
+    /// When the settings make no sense, a limit that is to be shared has other units elsewhere or
+    /// there is nobody to share it with, or the wheel has ended.
     pub fn define_limit(&self, name: &str, spec: LimitSpec) -> Result<(), Rejection> {
+        self.shared.announce_limit(name, &spec)?;
         self.ask(Command::DefineLimit { name: Arc::from(name), spec })
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Each question and each wish is in a file of its own.
 
+use std::collections::BTreeMap;
+
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader};
 use tidewheel::store::{RunDetail, RunFilter, RunKind, RunSummary};
 use tidewheel::{RunId, TaskState};
@@ -11,6 +13,7 @@ use super::states::run_state;
 use super::view::RunView;
 use crate::api::{RunLine, RunList};
 use crate::kind::{Kind, Kinds};
+use crate::text::short_id;
 
 /// Where questions about the runs of a data folder are asked, and wishes said.
 ///
@@ -153,7 +156,27 @@ impl Desk {
         let results = self.reader.results(detail.summary.id).map_err(|error| self.failed(error))?;
         let is_abandoned = self.is_abandoned(&detail.summary)?;
         let definition = self.kinds.definition_of(&detail);
-        Ok(RunView { detail, results, definition, is_abandoned })
+        let shared = self.shared_by_others(&detail.summary)?;
+        Ok(RunView { detail, results, definition, is_abandoned, shared })
+    }
+
+    /// Who has units of shared limits outside a run that has not ended, by limit.
+    fn shared_by_others(
+        &self,
+        run: &RunSummary,
+    ) -> Result<BTreeMap<String, Vec<String>>, DeskError> {
+        let Some(own) = &run.shard else { return Ok(BTreeMap::new()) };
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for holder in self.folder.unit_holders().map_err(|error| self.failed(error))? {
+            if holder.shard == *own {
+                continue;
+            }
+            let runs: Vec<String> =
+                holder.runs.iter().map(|run| format!("run {}", short_id(*run))).collect();
+            let pid = holder.pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+            found.entry(holder.limit).or_default().push(format!("{}{pid}", runs.join(", ")));
+        }
+        Ok(found)
     }
 
     /// Whether a run has not ended and nobody runs it.

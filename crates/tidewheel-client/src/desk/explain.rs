@@ -44,7 +44,7 @@ impl RunView {
         let views = self.listed();
         let about: HashMap<u32, &StepView<'_>> =
             views.iter().map(|step| (step.task.index, step)).collect();
-        let whys = self.definition.why(&self.detail, self.is_abandoned, &tasks);
+        let whys = self.definition.why(&self.detail, self.is_abandoned, &self.shared, &tasks);
         let steps = tasks.iter().zip(whys).map(|(task, (why, waits_for))| {
             let about = about.get(&task.index);
             let timeout = about.and_then(|step| step.timeout.as_deref());
@@ -85,6 +85,10 @@ fn words(view: &RunView, task: &TaskSummary, why: &Why, timeout: Option<&str>) -
         }
         Why::Limit { name, holders } => {
             format!("it waits for limit `{}`, held by {}", harmless(name), names(holders))
+        }
+        Why::SharedLimit { name, units, most, holders } => {
+            let (name, holders) = (harmless(name), names(holders));
+            format!("it waits for {units} of {most} units of limit `{name}`, held by {holders}")
         }
         Why::LimitOrTurn { name } => {
             format!("it waits for limit `{}`, or for its turn", harmless(name))

@@ -28,6 +28,8 @@ pub struct RunView {
     pub definition: Arc<dyn Definition>,
     /// Whether it has not ended and nobody runs it.
     pub is_abandoned: bool,
+    /// Who has units of shared limits outside the run, by limit, while it has not ended.
+    pub shared: BTreeMap<String, Vec<String>>,
 }
 
 /// A task of a run, with what only the whole run and its flow can say of it.

@@ -2,7 +2,7 @@
 //!
 //! Answers only; when anything is started and what a failure means is decided by the scheduler.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -65,14 +65,15 @@ pub trait Definition: fmt::Debug + Send + Sync {
     }
 
     /// Why tasks are where they are, and which tasks they wait for, as far as that can be told from what is
-    /// stored.
+    /// stored. `shared` says who has units of shared limits outside the run.
     fn why(
         &self,
         run: &RunDetail,
         is_abandoned: bool,
+        shared: &BTreeMap<String, Vec<String>>,
         tasks: &[&TaskSummary],
     ) -> Vec<(Why, Vec<String>)> {
-        why_in(&Scene::new(run, None, is_abandoned), tasks)
+        why_in(&Scene::new(run, None, is_abandoned).sharing(shared), tasks)
     }
 }
 

@@ -258,8 +258,9 @@ impl Definition for FlowDefinition {
         &self,
         run: &RunDetail,
         is_abandoned: bool,
+        shared: &BTreeMap<String, Vec<String>>,
         tasks: &[&TaskSummary],
     ) -> Vec<(Why, Vec<String>)> {
-        why_in(&Scene::new(run, Some(&self.order), is_abandoned), tasks)
+        why_in(&Scene::new(run, Some(&self.order), is_abandoned).sharing(shared), tasks)
     }
 }

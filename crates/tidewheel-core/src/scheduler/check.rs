@@ -119,6 +119,12 @@ impl Scheduler {
             if let LimitKind::Units { used, .. } = limit.kind {
                 let held = usage.units.get(&(index as u32)).copied().unwrap_or(0);
                 assert_eq!(used, held, "units of limit `{}` in use", limit.name);
+                let share = limit.share.as_ref();
+                assert!(
+                    share.is_none_or(|share| used <= share.held),
+                    "more units of limit `{}` in use than were given",
+                    limit.name
+                );
             }
         }
     }

@@ -68,7 +68,15 @@ impl Scheduler {
                 return Err(Rejection::NeverFits { limit: name.clone(), wanted: *wanted, max });
             }
         }
-        Ok(needs.into_iter().collect())
+        let mut needs: Vec<(u32, u32)> = needs.into_iter().collect();
+        // Shared limits come last, in an order that all who share them have in common: whoever has
+        // units of one and waits for the next cannot be waited for by somebody who has that one.
+        let limits = &self.limits;
+        needs.sort_by_key(|(index, _)| {
+            let limit = &limits[*index as usize];
+            limit.share.is_some().then_some(&limit.name)
+        });
+        Ok(needs)
     }
 
     /// The class of work that shares this queue and these limits.

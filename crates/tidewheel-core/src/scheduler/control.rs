@@ -335,7 +335,13 @@ impl Scheduler {
                 self.limits[index as usize].change(spec);
                 self.wake_limit(index);
             }
-            Err(_) => self.limits.push(Limit::new(name.clone(), spec)),
+            Err(_) => {
+                let limit = Limit::new(name.clone(), spec);
+                if limit.share.is_some() {
+                    self.shared.push(self.limits.len() as u32);
+                }
+                self.limits.push(limit);
+            }
         }
         decision.change(|| Change::LimitStored { name, spec: spec.clone() });
         Ok(Reply::Done)
@@ -349,7 +355,7 @@ impl Scheduler {
                 format!("limit `{}` is of another kind already", limit.name).into(),
             ));
         }
-        let LimitSpec::Units(max) = spec else { return Ok(()) };
+        let (LimitSpec::Units(max) | LimitSpec::SharedUnits(max)) = spec else { return Ok(()) };
         let needs = self.classes.iter().flat_map(|class| &class.needs);
         let widest = needs.filter(|(limit, _)| *limit == index).map(|(_, units)| *units).max();
         match widest {

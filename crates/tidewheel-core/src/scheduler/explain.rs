@@ -154,21 +154,27 @@ impl Scheduler {
             Verdict::Closed => None,
             Verdict::ClosedUntil(moment) => Some(moment.since(now)),
         };
-        Some(match &limit.kind {
-            LimitKind::Units { used, max } if used + units <= *max => {
+        let most = |max: u32| limit.share.as_ref().map_or(max, |share| share.held);
+        Some(match (&limit.kind, &limit.share) {
+            (LimitKind::Units { used, max }, _) if used + units <= most(*max) => {
                 Hold::LimitReserved { limit: name }
             }
-            LimitKind::Units { used, max } => Hold::LimitTaken {
+            (LimitKind::Units { max, .. }, Some(share)) => {
+                let mut holders = self.holders_of(index);
+                holders.extend(share.holders.iter().take(NAMES_MAX).cloned());
+                Hold::SharedLimitTaken { limit: name, wanted: units, max: *max, holders }
+            }
+            (LimitKind::Units { used, max }, None) => Hold::LimitTaken {
                 limit: name,
                 wanted: units,
                 used: *used,
                 max: *max,
                 holders: self.holders_of(index),
             },
-            LimitKind::Rate { .. } => {
+            (LimitKind::Rate { .. }, _) => {
                 Hold::LimitRate { limit: name, left: left.unwrap_or(Duration::ZERO) }
             }
-            LimitKind::Breaker(_) => Hold::BreakerOpen { limit: name, left },
+            (LimitKind::Breaker(_), _) => Hold::BreakerOpen { limit: name, left },
         })
     }
 

@@ -20,7 +20,7 @@ use crate::time::{Moment, Now};
 impl Scheduler {
     /// Starts attempts while there is room and something may start.
     pub(super) fn fill_slots(&mut self, now: Now, decision: &mut Decision) {
-        let may_start = !self.paused && self.shutdown != Some(ShutdownMode::Persist);
+        let may_start = self.may_start();
         if !self.fresh.is_empty() {
             let started = may_start && self.start_fresh(now, decision);
             if !started {
@@ -40,6 +40,11 @@ impl Scheduler {
         if self.has_preemption {
             self.preempt(now, decision);
         }
+    }
+
+    /// Whether anything is started at all.
+    pub(super) fn may_start(&self) -> bool {
+        !self.paused && self.shutdown != Some(ShutdownMode::Persist)
     }
 
     /// Starts all tasks that became ready in this step, if nobody else waits and there is room for

@@ -21,6 +21,7 @@ mod profiles;
 mod propagate;
 mod remove;
 mod restore;
+mod share;
 mod state;
 mod tally;
 mod time;

@@ -9,6 +9,7 @@ use super::state::{Alarm, ScheduleEntry, Scheduler};
 use crate::decision::Decision;
 use crate::id::{AttemptId, RunKey, TaskKey};
 use crate::input::{Rejection, Submission};
+use crate::limit::LimitKind;
 use crate::row::{ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow};
 use crate::run::{Extra, Run};
 use crate::schedule::Schedule;
@@ -108,6 +109,8 @@ impl Scheduler {
         }
         scheduler.settle(now, decision);
         scheduler.fill_slots(now, decision);
+        scheduler.keep_restored_units(now.monotonic, decision);
+        scheduler.settle_shares(now.monotonic, decision);
         Ok(scheduler)
     }
 
@@ -212,9 +215,10 @@ impl Scheduler {
             self.stand_first(key);
         }
         if state.holds_slot() {
-            self.take_restored_slot(key);
             let attempt = AttemptId { task: row.id, number: row.attempts };
-            if running.alive.contains(&attempt) {
+            let is_alive = running.alive.contains(&attempt);
+            self.take_restored_slot(key, is_alive);
+            if is_alive {
                 self.work_mut(key).task_mut(key.index).started_at = now.monotonic;
             } else {
                 running.lost.push(key);
@@ -241,8 +245,9 @@ impl Scheduler {
         }
     }
 
-    /// A running task of a stored run holds its slot until it is found lost.
-    fn take_restored_slot(&mut self, key: TaskKey) {
+    /// A running task of a stored run holds its slot until it is found lost. Shared units that it
+    /// had are still ours only if it is alive: otherwise somebody else may have them by now.
+    fn take_restored_slot(&mut self, key: TaskKey, is_alive: bool) {
         let class = self.work(key).class(key.index);
         if let Some(run) = self.run_mut(key.run.0) {
             run.active += 1;
@@ -251,10 +256,12 @@ impl Scheduler {
         let class = &self.classes[class as usize];
         self.queues[class.queue as usize].active += 1;
         for &(index, units) in &class.needs {
-            if let crate::limit::LimitKind::Units { used, .. } =
-                &mut self.limits[index as usize].kind
-            {
+            let limit = &mut self.limits[index as usize];
+            if let LimitKind::Units { used, .. } = &mut limit.kind {
                 *used += units;
+            }
+            if let Some(share) = limit.share.as_mut().filter(|_| is_alive) {
+                share.held += units;
             }
         }
     }

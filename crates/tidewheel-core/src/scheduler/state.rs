@@ -59,6 +59,8 @@ pub struct Scheduler {
     pub(super) class_of: BTreeMap<(u32, Vec<(u32, u32)>), u32>,
     pub(super) queues: Vec<Queue>,
     pub(super) limits: Vec<Limit>,
+    /// Those of them that are shared with other schedulers.
+    pub(super) shared: Vec<u32>,
     /// Tasks of each key in order; the first is ready, delayed or running, the others are held.
     pub(super) keys: HashMap<(u32, Arc<str>), VecDeque<TaskKey>>,
     pub(super) schedules: SlotMap<DefaultKey, ScheduleEntry>,
@@ -146,6 +148,7 @@ impl Scheduler {
             class_of: BTreeMap::new(),
             queues: vec![Queue::new(Arc::from(DEFAULT_QUEUE), QueueSpec::default())],
             limits: Vec::new(),
+            shared: Vec::new(),
             keys: HashMap::new(),
             schedules: SlotMap::new(),
             timers: Wheel::new(),
@@ -187,6 +190,9 @@ impl Scheduler {
         }
         self.settle(now, decision);
         self.fill_slots(now, decision);
+        if !self.shared.is_empty() {
+            self.settle_shares(now.monotonic, decision);
+        }
         self.tell_shutdown(decision);
         self.profiles.tidy();
     }
@@ -200,6 +206,9 @@ impl Scheduler {
             Event::TriggerAnswered { schedule, next } => {
                 self.trigger_answered(now, schedule.0, next, decision);
             }
+            Event::UnitsKept { limit, since } => self.units_kept(&limit, since),
+            Event::UnitsGranted { limit, units } => self.units_granted(&limit, units, decision),
+            Event::UnitsTaken { limit, holders } => self.units_taken(&limit, holders),
         }
     }
 

@@ -419,8 +419,12 @@ impl Scheduler {
         }
         for place in 0..self.classes[class as usize].needs.len() {
             let (index, units) = self.classes[class as usize].needs[place];
-            if let LimitKind::Units { used, .. } = &mut self.limits[index as usize].kind {
+            let limit = &mut self.limits[index as usize];
+            if let LimitKind::Units { used, .. } = &mut limit.kind {
                 *used -= units;
+                if let Some(share) = &mut limit.share {
+                    share.give_back(units, *used);
+                }
             }
             self.wake_limit(index);
         }

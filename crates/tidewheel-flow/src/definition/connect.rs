@@ -270,7 +270,7 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
                     },
                 );
             }
-            Some(LimitSpec::Units(most)) if units > *most => {
+            Some(LimitSpec::Units(most) | LimitSpec::SharedUnits(most)) if units > *most => {
                 let text =
                     format!("step `{}` takes {units} of `{name}`, there are {most}", step.name);
                 problems.push(Problem::error("never-fits", text).at(*at));

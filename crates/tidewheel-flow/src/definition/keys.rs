@@ -493,6 +493,11 @@ pub(crate) static LIMIT: Shape = Shape {
     about: "A cap that steps share: exactly one of units, rate and breaker.",
     keys: &[
         key("units", COUNT, "At most so many at once."),
+        key(
+            "shared",
+            Kind::Bool,
+            "Whether the units are those of all runs in the data folder, whatever process runs them.",
+        ),
         key("rate", Kind::Rate, "At most so many starts per time."),
         key("burst", COUNT, "How many may start at once under a rate."),
         key("breaker", Kind::Object(&BREAKER), "Closed for a time after failures in a row."),

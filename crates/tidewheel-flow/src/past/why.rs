@@ -3,6 +3,7 @@
 //! The scheduler that runs it knows more, such as its order among others; it is asked by
 //! [`tidewheel::Tidewheel::explain`], where it runs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidewheel::store::{RunDetail, TaskSummary};
@@ -44,6 +45,17 @@ pub enum Why {
         /// The limit.
         name: String,
         /// Who holds it.
+        holders: Vec<String>,
+    },
+    /// It needs units of a limit that all runs in the data folder share, and others have some.
+    SharedLimit {
+        /// The limit.
+        name: String,
+        /// Units it needs.
+        units: u32,
+        /// Units there are.
+        most: u32,
+        /// Who has some: tasks of this run, and others, as far as known.
         holders: Vec<String>,
     },
     /// It counts against a limit of which only the scheduler knows what is left, or it waits for its
@@ -114,6 +126,8 @@ pub struct Scene<'a> {
     flow: Option<Arc<Flow>>,
     is_interrupted: bool,
     running: Vec<&'a TaskSummary>,
+    /// Who has units of shared limits, outside this run.
+    shared: BTreeMap<String, Vec<String>>,
 }
 
 impl<'a> Scene<'a> {
@@ -122,7 +136,14 @@ impl<'a> Scene<'a> {
     pub fn new(run: &'a RunDetail, order: Option<&'a FlowOrder>, is_interrupted: bool) -> Self {
         let flow = order.and_then(|order| order.flow().ok());
         let running = run.tasks.iter().filter(|task| task.state.holds_slot()).collect();
-        Self { run, order, flow, is_interrupted, running }
+        Self { run, order, flow, is_interrupted, running, shared: BTreeMap::new() }
+    }
+
+    /// Says who has units of shared limits outside this run, by limit.
+    #[must_use]
+    pub fn sharing(mut self, holders: &BTreeMap<String, Vec<String>>) -> Self {
+        self.shared.clone_from(holders);
+        self
     }
 
     /// What it waits for that has not ended.
@@ -184,6 +205,13 @@ impl<'a> Scene<'a> {
         for (name, units) in flow.limits_of_task(&task.name) {
             let taken = |other: &TaskSummary| flow.limits_of_task(&other.name).get(&name).copied();
             match flow.limits.get(&name) {
+                Some(LimitSpec::SharedUnits(most)) => {
+                    let mut holders = self.running_where(|other| taken(other).is_some());
+                    holders.extend(self.shared.get(&name).into_iter().flatten().cloned());
+                    if !holders.is_empty() {
+                        return Some(Why::SharedLimit { name, units, most: *most, holders });
+                    }
+                }
                 Some(LimitSpec::Units(most)) => {
                     let used: u32 = self.running.iter().filter_map(|other| taken(other)).sum();
                     if used.saturating_add(units) > *most {

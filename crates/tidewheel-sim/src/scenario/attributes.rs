@@ -325,6 +325,7 @@ pub fn queue(words: &mut Words) -> Result<QueueSpec> {
 pub fn limit(words: &mut Words) -> Result<LimitSpec> {
     let spec = match words.word("the kind of limit")?.as_str() {
         "units" => LimitSpec::Units(words.number()?),
+        "shared" => LimitSpec::SharedUnits(words.number()?),
         "rate" => {
             let rate = words.rate()?;
             LimitSpec::Rate(if words.accept("burst") {

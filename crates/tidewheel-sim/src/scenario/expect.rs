@@ -51,7 +51,32 @@ impl Player {
                 let key = self.schedule_key(&words.word("a schedule")?)?;
                 if self.asked.contains(&key) { Ok(()) } else { bail!("nobody was asked") }
             }
+            "units" => self.expect_units(words),
             _ => self.expect_tasks(words),
+        }
+    }
+
+    /// What is asked for of a shared limit, what was given back since the last look, and what was
+    /// kept at the last restore.
+    fn expect_units(&mut self, words: &mut Words) -> Result<()> {
+        words.expect("units")?;
+        let limit = words.word("a limit")?;
+        loop {
+            let what = words.word("asked, returned or kept")?;
+            let seen = match what.as_str() {
+                "asked" => self.units_asked.get(&limit).copied(),
+                "returned" => self.units_returned.remove(&limit),
+                "kept" => self.units_kept.get(&limit).map(|(units, _)| *units),
+                other => bail!("units cannot be `{other}`"),
+            };
+            let expected: u32 = words.number()?;
+            let seen = seen.unwrap_or(0);
+            if seen != expected {
+                bail!("{seen} units of `{limit}` {what}");
+            }
+            if !words.accept(",") {
+                return Ok(());
+            }
         }
     }
 

@@ -44,6 +44,11 @@ pub struct Player {
     pub(super) notices: Vec<Notice>,
     pub(super) results: BTreeMap<RunId, RunResult>,
     pub(super) asked: Vec<ScheduleKey>,
+    /// Units of shared limits: what was asked for last, given back since the last look, and kept at
+    /// the last restore.
+    pub(super) units_asked: BTreeMap<String, u32>,
+    pub(super) units_returned: BTreeMap<String, u32>,
+    pub(super) units_kept: BTreeMap<String, (u32, Moment)>,
     pub(super) last_reply: Option<Result<Reply, String>>,
     pub(super) shut_down: bool,
     pub(super) zero: Moment,
@@ -72,6 +77,9 @@ impl Player {
             notices: Vec::new(),
             results: BTreeMap::new(),
             asked: Vec::new(),
+            units_asked: BTreeMap::new(),
+            units_returned: BTreeMap::new(),
+            units_kept: BTreeMap::new(),
             last_reply: None,
             shut_down: false,
             zero: Moment::from_millis(1_000_000),
@@ -170,6 +178,16 @@ impl Player {
                 }
                 Action::AskTrigger { schedule, .. } => self.asked.push(schedule),
                 Action::ScheduleEnded(_) => {}
+                Action::AskUnits { limit, units } => {
+                    self.units_asked.insert(limit.to_string(), units);
+                }
+                Action::ReturnUnits { limit, units } => {
+                    *self.units_returned.entry(limit.to_string()).or_default() += units;
+                }
+                Action::KeepUnits { limit, units, since } => {
+                    self.units_asked.remove(&*limit);
+                    self.units_kept.insert(limit.to_string(), (units, since));
+                }
                 Action::ShutDownCompleted => self.shut_down = true,
             }
         }

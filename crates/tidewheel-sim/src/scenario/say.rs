@@ -98,6 +98,21 @@ impl Player {
             }
             "clock" | "suspend" | "date" => self.clock(&first, words)?,
             "trigger" => self.trigger(words)?,
+            "grant" => {
+                let (limit, units) = (words.word("a limit")?, words.number()?);
+                self.units_asked.remove(&limit);
+                self.event(Event::UnitsGranted { limit: limit.into(), units })?;
+            }
+            "kept" => {
+                let limit = words.word("a limit")?;
+                if let Some((_, since)) = self.units_kept.get(&limit).copied() {
+                    self.event(Event::UnitsKept { limit: limit.into(), since })?;
+                }
+            }
+            "elsewhere" => {
+                let (holder, limit) = (words.word("a text")?, words.word("a limit")?.into());
+                self.event(Event::UnitsTaken { limit, holders: vec![holder.into()] })?;
+            }
             name => self.report(name, words)?,
         }
         words.end()

@@ -14,7 +14,7 @@ use tidewheel_core::{RestoreError, Scheduler};
 
 use super::held::{HeldId, HeldWork, Kinds};
 use crate::error::BoxError;
-use crate::store::{CommandSource, Pace, Store, StoreError};
+use crate::store::{CommandSource, Commons, Pace, Store, StoreError};
 
 /// How often one change set is offered to a store that does not answer.
 const COMMIT_TRIES_MAX: u32 = 5;
@@ -167,6 +167,11 @@ impl Engine {
     /// Where commands of other processes arrive.
     pub fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
         self.store.as_mut()?.inbox()
+    }
+
+    /// The way to what is shared with others.
+    pub fn commons(&mut self) -> Option<Box<dyn Commons>> {
+        self.store.as_mut()?.commons()
     }
 
     /// Takes the store out, for somebody who commits by [`Batch`].

@@ -4,6 +4,7 @@
 
 mod attempt;
 mod books;
+mod commons;
 mod effect;
 pub mod engine;
 mod entries;
@@ -12,6 +13,7 @@ mod inbox;
 mod post;
 mod seat;
 mod shared;
+pub mod shares;
 mod state;
 mod timer;
 mod worker;

@@ -126,6 +126,12 @@ impl Shared {
         self.clock.tell_jumps(&self.timer);
         let mut effects = Vec::new();
         let mut state = self.lock();
+        if let Some(commons) = state.commons.clone() {
+            let (sender, mail) = tokio::sync::mpsc::unbounded_channel();
+            state.commons_mail = Some(sender);
+            let shared = Arc::clone(self);
+            self.runtime.spawn(super::commons::look_after_shares(shared, commons, mail));
+        }
         state.begin();
         state.settle(Wanted::Nothing, &mut effects);
         let pace = state.books.as_ref().map_or(Pace::Instant, |books| books.pace);

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tidewheel_core::decision::{Action, Notice, Outputs, Start};
 use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::attempt::BoxFuture;
 use super::books::Books;
+use super::commons::SharedCommons;
 use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::Engine;
 use super::entries::Entries;
@@ -81,6 +82,10 @@ pub(crate) struct State {
     ids: Ids,
     /// Where commands of other processes arrive, until somebody looks after them.
     pub(super) inbox: Option<Box<dyn CommandSource>>,
+    /// The way to what is shared with other processes.
+    pub(super) commons: Option<SharedCommons>,
+    /// Actions for whoever looks after it.
+    pub(super) commons_mail: Option<mpsc::UnboundedSender<Action>>,
     /// What opening the engine left to be done, until the wheel begins to turn.
     opening: Vec<Action>,
     /// The actions of the newest turn; kept for its buffer.
@@ -133,6 +138,7 @@ impl State {
         let opening = std::mem::take(&mut engine.outputs().actions);
         let pace = engine.pace();
         let inbox = engine.inbox();
+        let commons = engine.commons().map(|commons| Arc::new(Mutex::new(commons)));
         Self {
             books: Books::of(&mut engine, pace),
             engine,
@@ -148,6 +154,8 @@ impl State {
             ids: Ids::new(seed),
             opening,
             inbox,
+            commons,
+            commons_mail: None,
             actions: Vec::new(),
             spare: VecDeque::new(),
             exchanges: 0,
@@ -416,6 +424,13 @@ impl State {
             Action::ScheduleEnded(schedule) => {
                 effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
             }
+            Action::AskUnits { .. } | Action::ReturnUnits { .. } | Action::KeepUnits { .. } => {
+                // Under the lock, so that they arrive in the order in which they were decided.
+                if let Some(mail) = &self.commons_mail {
+                    // Whoever looks after it is gone only when the wheel is.
+                    let _ = mail.send(action);
+                }
+            }
             Action::ShutDownCompleted => {
                 self.end = Some(End::ShutDown);
                 self.end_everything(effects);
@@ -430,6 +445,7 @@ impl State {
         self.actions.clear();
         // What was told already still reaches the listeners; then they see the end.
         self.notices = None;
+        self.commons_mail = None;
         for entry in self.entries.drain() {
             effects.push(match entry {
                 Entry::Single(entry) => Effect::EndSingle(entry, end.clone()),

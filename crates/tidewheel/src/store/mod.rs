@@ -4,6 +4,7 @@
 
 #[cfg(feature = "sqlite")]
 pub(crate) mod codec;
+mod commons;
 pub mod conformance;
 mod inbox;
 mod memory;
@@ -19,6 +20,7 @@ use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::time::Timestamp;
 
+pub use commons::{Commons, Settled};
 pub use inbox::{CommandSource, RunCommand, SentCommand};
 pub use memory::Memory;
 pub use read::{
@@ -62,6 +64,11 @@ pub trait Store: Send {
 
     /// Where commands of other processes arrive, if they can.
     fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
+        None
+    }
+
+    /// The way to what is shared with others who use the same store, if there can be any.
+    fn commons(&mut self) -> Option<Box<dyn Commons>> {
         None
     }
 

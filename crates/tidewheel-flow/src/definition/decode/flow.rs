@@ -139,9 +139,16 @@ impl Decoder<'_> {
     }
 
     fn limit(&mut self, node: &Node, map: &Map) -> Option<LimitSpec> {
+        if let (Some(shared), None) = (map.get("shared"), map.get("units")) {
+            let text = "only a limit in units can be shared";
+            self.problems.push(Problem::error("contradiction", text).at(shared.span));
+        }
         let said: Vec<&str> =
             ["units", "rate", "breaker"].into_iter().filter(|key| map.get(key).is_some()).collect();
         match said[..] {
+            ["units"] if fields::boolean(map, "shared") == Some(true) => {
+                fields::count(map, "units").map(LimitSpec::SharedUnits)
+            }
             ["units"] => fields::count(map, "units").map(LimitSpec::Units),
             ["rate"] => {
                 let rate = literal::rate(map.get("rate")?).ok()?;

@@ -52,6 +52,7 @@ impl QueueRecord {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LimitRecord {
     Units(u32),
+    SharedUnits(u32),
     Rate(RateRecord),
     Breaker { failures_max: u32, reset_after: Duration },
 }
@@ -60,6 +61,7 @@ impl LimitRecord {
     pub(super) fn of(spec: &LimitSpec) -> Self {
         match spec {
             LimitSpec::Units(units) => Self::Units(*units),
+            LimitSpec::SharedUnits(units) => Self::SharedUnits(*units),
             LimitSpec::Rate(rate) => Self::Rate(RateRecord::of(*rate)),
             LimitSpec::Breaker(breaker) => Self::Breaker {
                 failures_max: breaker.failures_max,
@@ -71,6 +73,7 @@ impl LimitRecord {
     pub(super) fn into_value(self) -> Result<LimitSpec, CodecError> {
         Ok(match self {
             Self::Units(units) => LimitSpec::Units(units),
+            Self::SharedUnits(units) => LimitSpec::SharedUnits(units),
             Self::Rate(rate) => LimitSpec::Rate(rate.into_value()?),
             Self::Breaker { failures_max, reset_after } => {
                 LimitSpec::Breaker(BreakerSpec { failures_max, reset_after })

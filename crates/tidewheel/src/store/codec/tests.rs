@@ -104,6 +104,7 @@ fn queues_and_limits() {
         preempt: true,
     });
     same(&LimitSpec::Units(u32::MAX));
+    same(&LimitSpec::SharedUnits(2));
     same(&LimitSpec::Rate(rate));
     same(&LimitSpec::Breaker(BreakerSpec { failures_max: 9, reset_after: Duration::MAX }));
 }

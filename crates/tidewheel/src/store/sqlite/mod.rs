@@ -8,6 +8,7 @@ mod attempts;
 mod backup;
 mod changes;
 mod checkpoint;
+mod commons;
 mod connection;
 mod definitions;
 mod error;
@@ -26,6 +27,7 @@ mod snapshot;
 mod store;
 
 pub use backup::restore_backup;
+pub use commons::UnitHolder;
 pub use error::FolderError;
 pub use folder::{DataFolder, Durability, Options};
 pub use inbox::Inbox;

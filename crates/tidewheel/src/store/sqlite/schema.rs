@@ -12,7 +12,7 @@ pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS];
+pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -296,6 +296,20 @@ ALTER TABLE specs ADD COLUMN kind TEXT;
 ALTER TABLE schedules ADD COLUMN kind TEXT;
 ";
 
+/// What shards have of limits that they share, and wait for. A row counts while somebody holds the
+/// lock of its shard. Each shard that uses a limit has one row for what it holds, if only none.
+const CLAIMS: &str = "
+CREATE TABLE claims (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    pool TEXT NOT NULL,
+    shard INTEGER NOT NULL,
+    units INTEGER NOT NULL,
+    held INTEGER NOT NULL,
+    most INTEGER NOT NULL
+);
+CREATE INDEX claims_by_pool ON claims (pool, shard);
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,6 +365,7 @@ mod tests {
             "UPDATE live_runs SET paused = 1 WHERE seq = 1",
             "UPDATE tasks SET state = '' WHERE seq = 1 AND idx = 1",
             "SELECT id FROM profiles WHERE spec = ''",
+            "UPDATE claims SET units = 1 WHERE pool = '' AND shard = 1 AND held",
             "SELECT * FROM runs WHERE seq < 9 ORDER BY seq DESC LIMIT 9",
             "SELECT * FROM runs WHERE state IN ('failed') AND seq < 9 ORDER BY seq DESC LIMIT 9",
             "SELECT * FROM runs WHERE name = 'x' AND seq < 9 ORDER BY seq DESC LIMIT 9",

@@ -188,7 +188,7 @@ impl DataFolder {
         self.locks().get(name).is_some_and(|lock| lock.strong_count() > 0)
     }
 
-    fn is_free(&self, name: &str) -> Result<bool, FolderError> {
+    pub(super) fn is_free(&self, name: &str) -> Result<bool, FolderError> {
         Ok(!self.is_held_here(name) && FileLock::is_free(&self.lock_path(name))?)
     }
 
@@ -274,7 +274,7 @@ fn remove_shard(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     in_transaction(connection, |connection| {
-        for table in ["queues", "limits", "names", "inbox"] {
+        for table in ["queues", "limits", "names", "inbox", "claims"] {
             connection.execute(&format!("DELETE FROM {table} WHERE shard = ?1"), [id])?;
         }
         connection.execute("DELETE FROM shards WHERE id = ?1", [id])?;

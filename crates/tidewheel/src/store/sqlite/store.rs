@@ -10,13 +10,14 @@ use tidewheel_core::row::Snapshot;
 
 use super::changes::{Known, Writing};
 use super::checkpoint::{self, Checkpoints};
+use super::commons::SqliteCommons;
 use super::connection;
 use super::error::{Stage, is_disk_fault, store_error};
 use super::folder::{DataFolder, Durability, now};
 use super::recorder::Recorder;
 use super::shards::ShardLock;
 use super::{attempts, snapshot};
-use crate::store::{AttemptRecord, CommandSource, Pace, Store, StoreError};
+use crate::store::{AttemptRecord, CommandSource, Commons, Pace, Store, StoreError};
 
 /// One shard of a [`DataFolder`], as a store. Made by [`DataFolder::shard`].
 #[derive(Debug)]
@@ -293,6 +294,10 @@ impl Store for SqliteStore {
     fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
         // Without one, commands wait for the next owner.
         self.folder.inbox(&self.name).ok().map(|inbox| Box::new(inbox) as Box<dyn CommandSource>)
+    }
+
+    fn commons(&mut self) -> Option<Box<dyn Commons>> {
+        Some(Box::new(SqliteCommons::new(&self.folder, &self.name)))
     }
 
     fn pace(&self) -> Pace {

@@ -1,0 +1,115 @@
+//! Pools: what several schedulers share, and the one rule by which they get it.
+//!
+//! A shared limit is a pool of units. Each scheduler that uses it has *claims* there: what it holds,
+//! and what it waits for. Who lives, and how claims are kept so that all see the same, is a store's
+//! business; it lets [`settle`] decide, one caller at a time.
+
+/// What one owner has of a pool, or waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// Its place in the line: who came first has the lower one.
+    pub place: u64,
+    /// Whose it is.
+    pub owner: u128,
+    /// Units.
+    pub units: u32,
+    /// Whether the owner has them; else it waits for them.
+    pub is_held: bool,
+}
+
+/// What the owner has of a pool and asks for is now this. Whether it gets what it asks for, all of it.
+///
+/// `claims` are those of all owners that live, and are brought up to date for this one. `fresh` is a
+/// place behind all others. What was asked for before and is asked for still keeps its place in the
+/// line, whatever its units are now.
+pub fn settle(
+    claims: &mut Vec<Claim>,
+    owner: u128,
+    (held, asked): (u32, u32),
+    max: u32,
+    fresh: u64,
+) -> bool {
+    let place = |is_held: bool| {
+        let mut own = claims.iter().filter(|claim| claim.owner == owner);
+        own.find(|claim| claim.is_held == is_held).map_or(fresh, |claim| claim.place)
+    };
+    let (place_held, place_asked) = (place(true), place(false));
+    claims.retain(|claim| claim.owner != owner);
+    let wish = Claim { place: place_asked, owner, units: asked, is_held: false };
+    if held > 0 {
+        claims.push(Claim { place: place_held, owner, units: held, is_held: true });
+    }
+    if asked == 0 {
+        return false;
+    }
+    let is_served = is_served(claims, wish, max);
+    match claims.iter_mut().find(|claim| claim.owner == owner).filter(|_| is_served) {
+        Some(own) => own.units += asked,
+        None => claims.push(Claim { is_held: is_served, ..wish }),
+    }
+    is_served
+}
+
+/// Whether a claim that waits gets its units now. First come, first served: what is held and what
+/// others wait for longer must leave room for it. So nobody waits for ever who needs many units while
+/// others take few.
+#[must_use]
+pub fn is_served(claims: &[Claim], wish: Claim, max: u32) -> bool {
+    let is_before = |claim: &&Claim| claim.is_held || claim.place < wish.place;
+    let taken = claims.iter().filter(is_before).map(|claim| u64::from(claim.units)).sum::<u64>();
+    taken + u64::from(wish.units) <= u64::from(max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(claims: &[Claim], owner: u128) -> u32 {
+        let own = claims.iter().filter(|claim| claim.owner == owner && claim.is_held);
+        own.map(|claim| claim.units).sum()
+    }
+
+    #[test]
+    fn units_are_given_while_there_are_any() {
+        let mut claims = Vec::new();
+        assert!(settle(&mut claims, 1, (0, 1), 2, 1));
+        assert!(settle(&mut claims, 2, (0, 1), 2, 2));
+        assert!(!settle(&mut claims, 3, (0, 1), 2, 3));
+        assert!(!settle(&mut claims, 3, (0, 1), 2, 4), "asking again changes nothing");
+        assert!(!settle(&mut claims, 1, (0, 0), 2, 5), "it only gives back");
+        assert!(settle(&mut claims, 3, (0, 1), 2, 6));
+        assert_eq!([held(&claims, 1), held(&claims, 2), held(&claims, 3)], [0, 1, 1]);
+    }
+
+    #[test]
+    fn who_gives_back_and_asks_again_goes_to_the_end_of_the_line() {
+        let mut claims = Vec::new();
+        assert!(settle(&mut claims, 1, (0, 1), 1, 1));
+        assert!(!settle(&mut claims, 2, (0, 1), 1, 2));
+        assert!(!settle(&mut claims, 1, (0, 1), 1, 3), "the other one has waited");
+        assert!(settle(&mut claims, 2, (0, 1), 1, 4));
+    }
+
+    #[test]
+    fn a_wide_claim_is_not_overtaken() {
+        let mut claims = Vec::new();
+        assert!(settle(&mut claims, 1, (0, 1), 2, 1));
+        assert!(!settle(&mut claims, 2, (0, 2), 2, 2));
+        assert!(!settle(&mut claims, 3, (0, 1), 2, 3), "there is a unit, but it is the wide one's");
+        assert!(!settle(&mut claims, 1, (0, 0), 2, 4));
+        assert!(settle(&mut claims, 2, (0, 2), 2, 5));
+    }
+
+    #[test]
+    fn a_wish_that_changes_keeps_its_place_and_one_that_is_taken_back_loses_it() {
+        let mut claims = Vec::new();
+        assert!(settle(&mut claims, 1, (0, 2), 2, 1));
+        assert!(!settle(&mut claims, 2, (0, 2), 2, 2));
+        assert!(!settle(&mut claims, 3, (0, 1), 2, 3));
+        assert!(!settle(&mut claims, 2, (0, 1), 2, 4));
+        assert!(!settle(&mut claims, 1, (1, 0), 2, 5), "it gives one of two back");
+        assert!(!settle(&mut claims, 3, (0, 1), 2, 6), "it came after");
+        assert!(!settle(&mut claims, 2, (0, 0), 2, 7));
+        assert!(settle(&mut claims, 3, (0, 1), 2, 8));
+    }
+}

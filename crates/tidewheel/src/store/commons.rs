@@ -1,0 +1,40 @@
+//! What several processes share: units of limits that hold for a whole data folder.
+//!
+//! A store keeps the claims of all and knows who lives; who gets what is decided by the rule in
+//! `tidewheel_core::pool`.
+
+use std::sync::Arc;
+
+use super::StoreError;
+
+/// A scheduler's way to what it shares with others.
+pub trait Commons: Send {
+    /// Takes note that this scheduler uses a limit of so many units.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] when another one that lives says that it has more, or fewer.
+    fn define(&mut self, limit: &str, units: u32) -> Result<(), StoreError>;
+
+    /// Takes note that this scheduler has so many units of a limit, and asks for so many more, which
+    /// it gets all at once or not. What it had is given back as far as it has fewer now.
+    ///
+    /// Asking again is harmless, and the way to find out whether they are there by now.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached: nothing was granted.
+    fn settle(&mut self, limit: &str, held: u32, asked: u32) -> Result<Settled, StoreError>;
+}
+
+/// What came of asking for units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled {
+    /// They are there.
+    Granted,
+    /// Others have them, or nothing was asked for.
+    Taken {
+        /// Who, in words.
+        holders: Vec<Arc<str>>,
+    },
+}

@@ -1,0 +1,130 @@
+//! Limits that wheels on one data folder share.
+#![cfg(feature = "sqlite")]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tidewheel::store::sqlite::{DataFolder, Durability, Options};
+use tidewheel::{LimitSpec, Rejection, Tidewheel};
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn folder(&self) -> DataFolder {
+        DataFolder::open(&self.0, Options::default().durability(Durability::Process)).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn wheel(folder: &DataFolder, shard: &str, units: u32) -> Tidewheel {
+    let wheel = Tidewheel::builder().store(folder.shard(shard).unwrap()).start();
+    wheel.define_limit("db", LimitSpec::SharedUnits(units)).unwrap();
+    wheel
+}
+
+/// How many are inside at once, and the most there ever were.
+#[derive(Default)]
+struct Door {
+    inside: AtomicU32,
+    most: AtomicU32,
+}
+
+impl Door {
+    async fn pass(self: Arc<Self>, units: u32) {
+        let inside = self.inside.fetch_add(units, Ordering::SeqCst) + units;
+        self.most.fetch_max(inside, Ordering::SeqCst);
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        self.inside.fetch_sub(units, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wheels_of_one_folder_together_use_no_more_units_than_there_are() {
+    let scratch = Scratch::new("shared-wheels");
+    let folder = scratch.folder();
+    let wheels = [wheel(&folder, "a", 3), wheel(&folder, "b", 3), wheel(&folder, "c", 3)];
+    let door = Arc::<Door>::default();
+    let mut waiting = Vec::new();
+    for number in 0..60_u32 {
+        let (door, units) = (door.clone(), 1 + number % 3);
+        let task = move || {
+            let door = door.clone();
+            async move {
+                door.pass(units).await;
+                Ok::<_, String>(())
+            }
+        };
+        let wheel = &wheels[number as usize % wheels.len()];
+        waiting.push(wheel.task(task).units("db", units).submit());
+    }
+    // Wide ones too: none is overtaken for ever.
+    for task in waiting {
+        task.await.unwrap();
+    }
+    assert!(door.most.load(Ordering::SeqCst) <= 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wheel_that_ends_leaves_its_units_to_the_others() {
+    let scratch = Scratch::new("shared-ends");
+    let folder = scratch.folder();
+    let (first, second) = (wheel(&folder, "a", 1), wheel(&folder, "b", 1));
+    let (started, mut has_started) = tokio::sync::mpsc::unbounded_channel();
+    let forever = first.task(move || {
+        let _ = started.send(());
+        std::future::pending::<Result<(), String>>()
+    });
+    let forever = forever.limit("db").submit();
+    has_started.recv().await.unwrap();
+    let next = second.task(|| async { Ok::<_, String>(7) }).limit("db").submit();
+    let explained = loop {
+        let explained = second.explain(&next).unwrap().facts.to_string();
+        if explained.contains("held by") {
+            break explained;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    assert!(explained.contains("it waits for a unit of the shared limit `db`"), "{explained}");
+    assert!(explained.contains("process"), "{explained}");
+    first.shutdown(tidewheel::Shutdown::reject().after(Duration::ZERO)).await;
+    assert!(forever.await.is_err());
+    drop(first);
+    assert_eq!(next.await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn definitions_of_the_living_must_agree() {
+    let scratch = Scratch::new("shared-agree");
+    let folder = scratch.folder();
+    let first = wheel(&folder, "a", 2);
+    let second = Tidewheel::builder().store(folder.shard("b").unwrap()).start();
+    let refused = second.define_limit("db", LimitSpec::SharedUnits(3)).unwrap_err();
+    assert!(refused.to_string().contains("has 2 in"), "{refused}");
+    first.define_limit("db", LimitSpec::SharedUnits(3)).unwrap();
+    second.define_limit("db", LimitSpec::SharedUnits(3)).unwrap();
+    assert!(folder.unit_holders().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_folder_nothing_can_be_shared() {
+    let wheel = Tidewheel::builder().start();
+    let refused = wheel.define_limit("db", LimitSpec::SharedUnits(2)).unwrap_err();
+    assert!(matches!(refused, Rejection::Invalid(_)), "{refused:?}");
+    assert!(refused.to_string().contains("cannot be shared"), "{refused}");
+}
