@@ -4,7 +4,7 @@
 
 use std::io;
 
-use tidewheel_client::api::{FileChange, RefusalKind};
+use tidewheel_client::api::{FileChange, Refusal, RefusalKind, Refused};
 use tidewheel_client::desk::DeskError;
 
 /// The reason for an exit code other than 0.
@@ -29,23 +29,6 @@ pub enum ErrorKind {
     Internal,
 }
 
-impl ErrorKind {
-    /// The word used in JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Usage => "usage",
-            Self::Input => "input",
-            Self::NotFound => "not-found",
-            Self::Conflict => "conflict",
-            Self::Refused => "refused",
-            Self::BrokenPipe => "broken-pipe",
-            Self::Internal => "internal",
-        }
-    }
-}
-
 /// An error as a command hands it to the user: what, where, and what to do about it.
 #[derive(Debug)]
 pub struct CommandError {
@@ -59,8 +42,10 @@ pub struct CommandError {
     pub position: Option<usize>,
     /// What the user can do.
     pub hints: Vec<String>,
-    /// More about it for programs, under a name of its own.
-    pub details: Option<Box<(&'static str, serde_json::Value)>>,
+    /// What is wrong with flow files, for programs.
+    pub problems: Option<Box<serde_json::Value>>,
+    /// Files that are not what they were, for programs.
+    pub changes: Vec<FileChange>,
 }
 
 impl CommandError {
@@ -72,7 +57,8 @@ impl CommandError {
             excerpt: None,
             position: None,
             hints: Vec::new(),
-            details: None,
+            problems: None,
+            changes: Vec::new(),
         }
     }
 
@@ -110,10 +96,10 @@ impl CommandError {
         self
     }
 
-    /// Adds what programs want to know about it.
+    /// Adds what is wrong with flow files, for programs.
     #[must_use]
-    pub fn details(mut self, name: &'static str, value: serde_json::Value) -> Self {
-        self.details = Some(Box::new((name, value)));
+    pub fn problems(mut self, problems: serde_json::Value) -> Self {
+        self.problems = Some(Box::new(problems));
         self
     }
 
@@ -140,6 +126,31 @@ impl CommandError {
     }
 }
 
+impl CommandError {
+    /// The same as a document.
+    pub(crate) fn refused(&self) -> Refused {
+        let kind = match self.kind {
+            ErrorKind::Failed | ErrorKind::BrokenPipe => RefusalKind::Failed,
+            ErrorKind::Usage => RefusalKind::Usage,
+            ErrorKind::Input => RefusalKind::Input,
+            ErrorKind::NotFound => RefusalKind::NotFound,
+            ErrorKind::Conflict => RefusalKind::Conflict,
+            ErrorKind::Refused => RefusalKind::Refused,
+            ErrorKind::Internal => RefusalKind::Internal,
+        };
+        let error = Refusal {
+            kind,
+            exit_code: Some(self.exit_code()),
+            message: format!("{:#}", self.error),
+            hints: self.hints.clone(),
+            position: self.position,
+            problems: self.problems.as_deref().cloned(),
+            changes: self.changes.clone(),
+        };
+        Refused { version: None, error }
+    }
+}
+
 /// The desk refused something.
 impl From<DeskError> for CommandError {
     fn from(error: DeskError) -> Self {
@@ -152,22 +163,19 @@ impl From<DeskError> for CommandError {
             RefusalKind::Refused => ErrorKind::Refused,
             RefusalKind::Internal => ErrorKind::Internal,
         };
-        let hints = error.hints();
-        let (excerpt, details) = match &error {
-            DeskError::Changed { changes, .. } => (Some(differences(changes)), changes_of(changes)),
-            _ => (None, None),
-        };
-        Self { excerpt, hints, details, ..Self::new(kind, error) }
+        let refusal = error.refusal();
+        Self {
+            excerpt: (!refusal.changes.is_empty()).then(|| differences(&refusal.changes)),
+            hints: refusal.hints,
+            problems: refusal.problems.map(Box::new),
+            changes: refusal.changes,
+            ..Self::new(kind, error)
+        }
     }
 }
 
 fn differences(changes: &[FileChange]) -> String {
     changes.iter().map(|FileChange { file, change }| format!("{file}:\n{change}")).collect()
-}
-
-fn changes_of(changes: &[FileChange]) -> Option<Box<(&'static str, serde_json::Value)>> {
-    let changes = serde_json::to_value(changes).ok()?;
-    Some(Box::new(("changes", changes)))
 }
 
 /// Writing output failed.

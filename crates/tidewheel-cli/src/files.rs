@@ -41,7 +41,7 @@ pub(crate) fn report_problems(ui: &Ui, loaded: &Loaded) -> Result<(), CommandErr
     let what = count(errors, "problem");
     let error = CommandError::input(anyhow!("the flow cannot be run: {what}"));
     Err(match is_json {
-        true => error.details("problems", loaded.problems.to_json(&loaded.files)),
+        true => error.problems(loaded.problems.to_json(&loaded.files)),
         false => error,
     })
 }

@@ -5,8 +5,6 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::json;
-
 use clap::ColorChoice;
 
 use crate::cli::{Format, WideFormat};
@@ -179,20 +177,8 @@ fn as_text(error: &CommandError) -> String {
 }
 
 fn as_json(error: &CommandError) -> String {
-    let mut object = json!({
-        "kind": error.kind.word(),
-        "exit_code": error.exit_code(),
-        "message": format!("{:#}", error.error),
-        "hints": error.hints,
-    });
-    if let Some(position) = error.position {
-        object["position"] = position.into();
-    }
-    if let Some(details) = &error.details {
-        let (name, value) = &**details;
-        object[*name] = value.clone();
-    }
-    format!("{}\n", json!({ "error": object }))
+    // There is nothing in it that could not be written.
+    format!("{}\n", serde_json::to_string(&error.refused()).unwrap_or_default())
 }
 
 #[cfg(test)]

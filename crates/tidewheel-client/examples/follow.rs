@@ -13,7 +13,7 @@ use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel_client::api::{Document as _, RunState};
 use tidewheel_client::desk::{Desk, workers_of};
 use tidewheel_client::kind::{FlowRun, Startable as _};
-use tidewheel_client::progress::{Event, LiveRun, Progress, Told};
+use tidewheel_client::progress::{Event, Follow, Teller, Told};
 use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
 use tidewheel_flow::{Disk, FlowOrder, Style, load, resolve_params};
 use tokio::runtime::Runtime;
@@ -66,30 +66,18 @@ fn read(file: &Path) -> Result<FlowRun, Box<dyn Error>> {
 }
 
 /// Shows what happens until the run has ended.
-async fn tell(session: &Session, mut started: Started, mut show: impl FnMut(Told)) {
-    let run = started.run.clone();
-    let source = LiveRun::new(session, &run);
-    let now = || tidewheel::wall_clock().since(started.since);
-    let mut told: Vec<(Duration, Event)> = Vec::new();
-    let mut progress = Progress::begin(&started, &source, now(), &mut told);
-    loop {
-        for (at, event) in told.drain(..) {
-            show(Told { version: None, at, event }.versioned());
-        }
-        tokio::select! {
-            notice = started.notices.recv() => match notice {
-                Some(Ok(notice)) => {
-                    if let Some(ended) = progress.notice(&source, &notice, &mut told) {
-                        progress.finish(&source, Some(ended), None, ended.1, &mut told);
-                        break;
-                    }
-                }
-                // Somebody was too slow: what is known now is told.
-                Some(Err(_)) => progress.catch_up(&source, now(), &mut told),
-                None => break,
-            },
-            () = session.sayings.ring() => progress.hear(&source, now(), &mut told),
-        }
+async fn tell(session: &Session, started: Started, show: impl FnMut(Told)) {
+    let mut lines = Lines(show);
+    let mut follow = Follow::begin(session, started, &mut lines);
+    while follow.next(&mut lines).await {}
+    follow.finish(&mut lines).await;
+}
+
+/// Makes a document of everything that is told.
+struct Lines<F>(F);
+
+impl<F: FnMut(Told)> Teller for Lines<F> {
+    fn tell(&mut self, at: Duration, event: Event) {
+        self.0(Told { version: None, at, event }.versioned());
     }
-    told.into_iter().for_each(|(at, event)| show(Told { version: None, at, event }.versioned()));
 }

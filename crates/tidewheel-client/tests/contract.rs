@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, json};
 use tidewheel_client::api::{
-    Answered, Asked, Document, Explained, FileChange, GoneOn, LogFile, LogList, LogStream, Named,
-    Preview, Refusal, RefusalKind, RequestEnd, RunLine, RunList, RunResult, RunState,
-    StepExplained, StepResult, StepState,
+    Answered, Asked, AttemptLine, AttemptList, Document, Explained, FileChange, GoneOn, LogFile,
+    LogList, LogStream, Named, Preview, Refusal, RefusalKind, Refused, RequestEnd, RunLine,
+    RunList, RunResult, RunState, StepExplained, StepResult, StepState,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 
@@ -135,13 +135,47 @@ fn explained() -> Explained {
     }
 }
 
-fn refusal() -> Refusal {
-    Refusal {
-        version: None,
+fn refused() -> Refused {
+    let error = Refusal {
         kind: RefusalKind::NotFound,
+        exit_code: None,
         message: "there is no run `x`".to_owned(),
         hints: vec!["`tidewheel runs` lists them".to_owned()],
+        position: None,
+        problems: None,
         changes: Vec::new(),
+    };
+    Refused { version: None, error }
+}
+
+/// With everything that can be said of a refusal.
+fn refused_at_length() -> Refused {
+    let change = FileChange { file: "flow.yaml".to_owned(), change: "- a\n+ b\n".to_owned() };
+    let error = Refusal {
+        kind: RefusalKind::Input,
+        exit_code: Some(3),
+        position: Some(7),
+        problems: Some(json!([{ "code": "unknown-key" }])),
+        changes: vec![change],
+        ..refused().error
+    };
+    Refused { version: None, error }
+}
+
+fn attempts() -> AttemptList {
+    AttemptList {
+        version: None,
+        run_id: RUN.to_owned(),
+        step: "build".to_owned(),
+        attempts: vec![AttemptLine {
+            attempt: 1,
+            outcome: Some("failed".to_owned()),
+            started_at: Some(AT.to_owned()),
+            ended_at: Some(AT.to_owned()),
+            code: None,
+            signal: Some(9),
+            error: Some("signal 9".to_owned()),
+        }],
     }
 }
 
@@ -196,7 +230,9 @@ fn every_document_is_what_is_written_down() {
         check(result(), ""),
         check(logs(), ""),
         check(explained(), ""),
-        check(refusal(), ""),
+        check(attempts(), ""),
+        check(refused(), ""),
+        check(refused_at_length(), "-at-length"),
         check(Asked { version: None, run_id: run_id.clone(), asked: "paused".to_owned() }, ""),
         check(GoneOn { version: None, run_id: run_id.clone(), state: "resumed".to_owned() }, ""),
         check(
@@ -218,8 +254,6 @@ fn every_document_is_what_is_written_down() {
             "",
         ),
     ]);
-    let change = FileChange { file: "flow.yaml".to_owned(), change: "- a\n+ b\n".to_owned() };
-    names.insert(check(Refusal { changes: vec![change], ..refusal() }, "-changed"));
     for (number, event) in (1..).zip(events()) {
         let told = Told { version: None, at: Duration::from_millis(250 * number), event };
         names.insert(check(told, &format!("-{number:02}")));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use scene::Scene;
 use serde_json::{Value as Json, json};
 use tidewheel::store::Answer;
-use tidewheel::{Graph, Shutdown, TaskState, Tidewheel};
+use tidewheel::{Graph, TaskState};
 use tidewheel_client::api::{RefusalKind, RunResult, RunState, StepState};
 use tidewheel_client::desk::{
     CancelWish, DeskError, ListWish, LogWish, Resumption, StateWish, select, workers_of,
@@ -92,10 +92,7 @@ fn what_is_shown_is_the_document_of_the_contract() {
 
 /// A run of a kind that nobody at the desk has heard of, paused before its second task.
 fn stranger(scene: &Scene) -> String {
-    let folder = scene.folder();
-    let shard = folder.shard(&folder.fresh_shard().unwrap()).unwrap();
-    scene.runtime.block_on(async {
-        let wheel = Tidewheel::builder().store(shard).start();
+    let run = scene.abandon(|session, runtime| {
         let graph = Graph::from_edges([("first", "second")]).unwrap();
         let code = |task: tidewheel::Task| async move {
             if task.name() == "first" {
@@ -103,15 +100,17 @@ fn stranger(scene: &Scene) -> String {
             }
             Ok::<_, std::io::Error>(())
         };
-        let run = wheel.run(graph, code).name("letters").payload(*b"dear").kind("letter");
+        let mut notices = session.wheel.notices();
+        let run = session.wheel.run(graph, code).name("letters").payload(*b"dear").kind("letter");
         let run = run.start().unwrap();
-        let mut notices = wheel.notices();
-        while run.task_state(0) != Some(TaskState::Succeeded) {
-            notices.recv().await.unwrap().unwrap();
-        }
-        wheel.shutdown(Shutdown::persist()).await;
-        run.id().to_string()
-    })
+        runtime.block_on(async {
+            while run.task_state(0) != Some(TaskState::Succeeded) {
+                notices.recv().await.unwrap().unwrap();
+            }
+        });
+        run.id()
+    });
+    run.to_string()
 }
 
 #[test]
@@ -213,7 +212,7 @@ fn a_retry_runs_what_did_not_succeed_and_reuses_the_rest() {
         (vec!["use".to_owned()], vec!["read".to_owned()])
     );
     let (_, all) = desk.retry("last", &wish(Some("read"))).unwrap();
-    assert_eq!(all.again.run_again, ["read", "use"]);
+    assert_eq!(all.run_again, ["read", "use"]);
     let error = refused(desk.retry("last", &wish(Some("reed"))));
     assert_eq!(
         (error.kind(), error.hints()),
@@ -241,7 +240,7 @@ fn a_retry_with_new_files_runs_what_has_changed_and_shows_what_is_wrong() {
         &text.replace("found:", "gone:").replace("flows.read.found", "flows.read.gone"),
     );
     let (_, retry) = scene.desk().retry("last", &wish).unwrap();
-    assert_eq!(retry.again.run_again, ["read", "use"]);
+    assert_eq!(retry.run_again, ["read", "use"]);
     assert!(retry.loaded.is_some());
     scene.write("flow.yaml", "flow: [{ name: read, colour: blue }]\n");
     let error = refused(scene.desk().retry("last", &wish));
@@ -353,6 +352,17 @@ fn why_a_step_waits_and_why_it_wrote_nothing_is_said() {
     let (logs, detail) = desk.logs(&run, &wish("ask", Some(1))).unwrap();
     let [task] = logs.tasks(&detail)[..] else { panic!("one was asked for") };
     assert_eq!(logs.why_silent(task, None), Some("a step of this kind writes no log"));
+}
+
+#[test]
+fn attempts_are_listed_with_what_is_known_of_them() {
+    let scene = Scene::new();
+    failed(&scene);
+    let attempts = scene.desk().attempts("last", "use").unwrap();
+    assert_eq!((attempts.step.as_str(), attempts.attempts.len()), ("use", 1));
+    let only = &attempts.attempts[0];
+    assert_eq!((only.attempt, only.outcome.as_deref()), (1, Some("failed")));
+    assert!(only.error.as_ref().is_some_and(|error| error.contains("late.json")), "{only:?}");
 }
 
 #[test]

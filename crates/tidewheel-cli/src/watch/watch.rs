@@ -2,11 +2,10 @@
 //!
 //! What a wish does to the run is decided by the scheduler.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidewheel::{Cancel, NoticeStream, Run, wall_clock};
-use tidewheel_client::progress::{Event, LiveRun, Progress, Teller as _};
+use tidewheel::{Cancel, wall_clock};
+use tidewheel_client::progress::{Event, Follow, Teller as _};
 use tidewheel_client::session::{Session, Started};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -20,8 +19,6 @@ use crate::live::{Display, Key, Level, Options};
 const LOOK: Duration = Duration::from_millis(200);
 /// Time for steps to end by themselves when the run is killed by a second wish.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the last notices may come after the report.
-const LATE: Duration = Duration::from_secs(2);
 
 /// How a run that was watched ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +40,8 @@ impl Ending {
 }
 
 /// A run that is being watched.
-pub(crate) struct Watch<'a> {
-    session: &'a Session,
-    run: Run,
-    notices: NoticeStream,
-    progress: Progress,
+pub(crate) struct Watch {
+    follow: Follow,
     screen: Screen,
     keys: mpsc::UnboundedReceiver<Key>,
     /// Wishes to end the run so far.
@@ -55,9 +49,9 @@ pub(crate) struct Watch<'a> {
     ending: Ending,
 }
 
-impl<'a> Watch<'a> {
+impl Watch {
     /// Begins to watch.
-    pub fn new(session: &'a Session, started: Started, workers: u32, level: Level) -> Self {
+    pub fn new(session: &Session, started: Started, workers: u32, level: Level) -> Self {
         let (now, since) = (Instant::now(), started.since);
         let beginning = now.checked_sub(wall_clock().since(since)).unwrap_or(now);
         let (sender, keys) = mpsc::unbounded_channel();
@@ -69,11 +63,8 @@ impl<'a> Watch<'a> {
             },
         );
         let mut screen = Screen::new(display, beginning, session.folder.logs_dir());
-        let (source, now) = (LiveRun::new(session, &started.run), screen.now());
-        let progress = Progress::begin(&started, &source, now, &mut screen);
-        let Started { run, notices, .. } = started;
-        let (urgency, ending) = (0, Ending::Own);
-        Self { session, run, notices, progress, screen, keys, urgency, ending }
+        let follow = Follow::begin(session, started, &mut screen);
+        Self { follow, screen, keys, urgency: 0, ending: Ending::Own }
     }
 
     /// Watches until the run has ended.
@@ -81,90 +72,57 @@ impl<'a> Watch<'a> {
         let mut signals = Signals::new()?;
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let run = self.run.clone();
-        let source = LiveRun::new(self.session, &run);
-        let sayings = Arc::clone(&self.session.sayings);
-        let report = run.report();
-        tokio::pin!(report);
-        let mut reported = None;
-        let mut deadline = None;
-        let result = loop {
+        loop {
             tokio::select! {
-                notice = self.notices.recv() => match notice {
-                    Some(Ok(notice)) => {
-                        let ended = self.progress.notice(&source, &notice, &mut self.screen);
-                        if ended.is_some() {
-                            break ended;
-                        }
-                    }
-                    Some(Err(_)) => {
-                        self.progress.catch_up(&source, self.screen.now(), &mut self.screen);
-                    }
-                    None => break None,
+                goes_on = self.follow.next(&mut self.screen) => if !goes_on {
+                    break;
                 },
-                () = sayings.ring() => self.hear(&source),
-                wish = signals.next() => self.follow(wish),
+                wish = signals.next() => self.heed(wish),
                 Some(key) = self.keys.recv() => self.press(key),
                 _ = look.tick() => {
-                    // The last notice comes with the report, or soon after.
-                    if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                        break None;
-                    }
-                    self.hear(&source);
+                    self.follow.hear(&mut self.screen);
                     self.screen.show_output();
                 },
-                report = &mut report, if reported.is_none() => {
-                    reported = Some(report);
-                    deadline = Some(Instant::now() + LATE);
-                }
             }
-        };
-        if reported.is_none() {
-            reported = tokio::time::timeout(LATE, report).await.ok();
         }
-        let report = reported.and_then(Result::ok);
-        self.hear(&source);
-        self.screen.show_output();
-        let now = self.screen.now();
-        self.progress.finish(&source, result, report.as_ref(), now, &mut self.screen);
-        Ok(self.ending)
-    }
-
-    fn hear(&mut self, source: &LiveRun<'_>) {
-        self.progress.hear(source, self.screen.now(), &mut self.screen);
+        let Self { follow, mut screen, ending, .. } = self;
+        screen.show_output();
+        follow.finish(&mut screen).await;
+        Ok(ending)
     }
 
     fn press(&mut self, key: Key) {
         match key {
-            Key::Pause => self.follow(Wish::Pause),
-            Key::Resume => self.follow(Wish::Resume),
-            Key::Quit => self.follow(Wish::End(2)),
+            Key::Pause => self.heed(Wish::Pause),
+            Key::Resume => self.heed(Wish::Resume),
+            Key::Quit => self.heed(Wish::End(2)),
             _ => {}
         }
     }
 
-    fn follow(&mut self, wish: Wish) {
+    fn heed(&mut self, wish: Wish) {
         match wish {
             // A run that has just ended can be neither.
             Wish::Pause => {
-                self.run.pause();
+                self.follow.run().pause();
             }
             Wish::Resume => {
-                self.run.resume();
+                self.follow.run().resume();
             }
             Wish::End(number) => {
                 self.urgency = self.urgency.saturating_add(1);
                 self.ending = Ending::Signal(number);
                 // Clean-up is spared until somebody insists.
-                let ends_all = self.urgency > 2 || (self.urgency == 2 && self.run.is_cleaning_up());
+                let ends_all =
+                    self.urgency > 2 || (self.urgency == 2 && self.follow.run().is_cleaning_up());
                 // SIGTERM and SIGHUP come from somebody who will not ask twice.
                 if self.urgency == 1 && number == 2 {
                     self.screen.tell(self.screen.now(), Event::Draining);
-                    self.run.cancel(Cancel::Drain);
+                    self.follow.run().cancel(Cancel::Drain);
                 } else {
                     self.screen.tell(self.screen.now(), Event::Killing);
                     let grace = if self.urgency > 2 { Duration::ZERO } else { GRACE };
-                    self.run.cancel(match ends_all {
+                    self.follow.run().cancel(match ends_all {
                         true => Cancel::everything(grace),
                         false => Cancel::after(grace),
                     });

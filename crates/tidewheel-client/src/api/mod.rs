@@ -4,6 +4,7 @@
 //! [desk](crate::desk) fills these in. How a document travels is the surface's business.
 
 mod answers;
+mod attempts;
 mod document;
 mod explained;
 mod listed;
@@ -14,11 +15,12 @@ mod result;
 mod states;
 
 pub use answers::{Answered, Asked, GoneOn, Preview};
+pub use attempts::{AttemptLine, AttemptList};
 pub use document::Document;
 pub use explained::{Explained, StepExplained};
 pub use listed::{RunLine, RunList};
 pub use logs::{LogFile, LogList, LogStream, RequestEnd};
 pub use named::Named;
-pub use refusal::{FileChange, Refusal, RefusalKind};
+pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
 pub use result::{OutputsByStep, RunResult, StepResult};
 pub use states::{RunState, StepState};

@@ -1,23 +1,40 @@
 //! [`Refusal`]: why something was not done, and what to do about it.
 //!
-//! The typed form is [`crate::desk::DeskError`]. Exit codes and statuses are each surface's own.
+//! The typed form is [`crate::desk::DeskError`]. Which exit code or status a kind has is each surface's own.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::document::documents;
 
-/// Why something was not done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+/// Something was not done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
+    /// Why.
+    pub error: Refusal,
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refusal {
     /// Which sort of refusal it is.
     pub kind: RefusalKind,
+    /// The exit code of the process, if it ends by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
     /// What went wrong, in words.
     pub message: String,
     /// What can be done about it.
     pub hints: Vec<String>,
+    /// Where the culprit begins in the text that was given, in bytes from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+    /// What is wrong with flow files, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Json>,
     /// Files that are not what they were, if that is why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FileChange>,
@@ -52,4 +69,4 @@ pub enum RefusalKind {
     Internal,
 }
 
-documents! { Refusal: "refusal" 1 }
+documents! { Refused: "refused" 1 }

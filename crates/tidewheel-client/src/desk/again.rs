@@ -94,8 +94,8 @@ impl Retry {
         Preview {
             version: None,
             run_id: run.to_string(),
-            run_again: self.again.run_again.clone(),
-            reused: self.again.reused.keys().cloned().collect(),
+            run_again: self.run_again.clone(),
+            reused: self.reused.clone(),
         }
     }
 }

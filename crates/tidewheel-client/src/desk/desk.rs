@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader};
-use tidewheel::store::{RunDetail, RunFilter, RunKind, RunSummary};
-use tidewheel::{RunId, TaskState};
+use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
+use tidewheel::{RunId, TaskId, TaskState};
 
 use super::error::DeskError;
+use super::find::task_of;
 use super::states::run_state;
 use super::view::RunView;
-use crate::api::{RunLine, RunList};
+use crate::api::{AttemptLine, AttemptList, RunLine, RunList};
 use crate::kind::{Kind, Kinds};
 use crate::text::short_id;
 
@@ -150,6 +151,33 @@ impl Desk {
     pub fn show_run(&self, run: RunId) -> Result<Option<RunView>, DeskError> {
         let detail = self.reader.run(run).map_err(|error| self.failed(error))?;
         detail.map(|detail| self.view(detail)).transpose()
+    }
+
+    /// The attempts at a step of a run.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run or step.
+    pub fn attempts(&self, word: &str, step: &str) -> Result<AttemptList, DeskError> {
+        let detail = self.find(word)?;
+        let task = task_of(&detail, step)?;
+        let id = TaskId { run: detail.summary.id, index: task.index };
+        let records = self.reader.attempts(id).map_err(|error| self.failed(error))?;
+        let line = |record: AttemptRecord| AttemptLine {
+            attempt: record.attempt,
+            outcome: record.outcome.map(|outcome| outcome.word().to_owned()),
+            started_at: record.started_at.map(|at| at.to_string()),
+            ended_at: record.ended_at.map(|at| at.to_string()),
+            code: record.code,
+            signal: record.signal,
+            error: record.error,
+        };
+        Ok(AttemptList {
+            version: None,
+            run_id: id.run.to_string(),
+            step: task.name.clone(),
+            attempts: records.into_iter().map(line).collect(),
+        })
     }
 
     pub(super) fn view(&self, detail: RunDetail) -> Result<RunView, DeskError> {

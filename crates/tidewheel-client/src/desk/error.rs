@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tidewheel::store::StoreError;
 use tidewheel::store::sqlite::FolderError;
-use tidewheel::{BuildError, RunId, TaskState};
+use tidewheel::{BuildError, Rejection, RunId, TaskState};
 use tidewheel_flow::{AgainError, Flow, Loaded, OrderError, ParamError, SecretError, StartError};
 
 use crate::api::{FileChange, Refusal, RefusalKind, RunState};
@@ -154,6 +154,12 @@ pub enum DeskError {
     /// The run was not started.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The scheduler refused the run.
+    #[error("not accepted: {0}")]
+    Rejected(#[from] Rejection),
+    /// What a kind of work refuses for reasons of its own.
+    #[error("{}", .0.message)]
+    OfKind(Box<Refusal>),
     /// Without its secrets a run would only fail.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -241,10 +247,12 @@ impl DeskError {
                 _ => RefusalKind::Usage,
             },
             Self::Problems(_) => RefusalKind::Input,
+            Self::OfKind(refusal) => refusal.kind,
             Self::Order(_)
             | Self::UnknownKind { .. }
             | Self::Changed { .. }
             | Self::Start(_)
+            | Self::Rejected(_)
             | Self::Secret(_) => RefusalKind::Refused,
             Self::NotEnded { .. }
             | Self::Ended { .. }
@@ -292,6 +300,7 @@ impl DeskError {
             }
             Self::Again { run, error, near } => again_hints(*run, error, near.as_deref()),
             Self::Changed { run, .. } => changed(*run),
+            Self::OfKind(refusal) => refusal.hints.clone(),
             _ => Vec::new(),
         }
     }
@@ -299,12 +308,26 @@ impl DeskError {
     /// The same as a document.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
+        if let Self::OfKind(refusal) = self {
+            return (**refusal).clone();
+        }
         let changes = match self {
             Self::Changed { changes, .. } => changes.clone(),
             _ => Vec::new(),
         };
-        let (kind, hints) = (self.kind(), self.hints());
-        Refusal { version: None, kind, message: self.message(), hints, changes }
+        let problems = match self {
+            Self::Problems(loaded) => Some(loaded.problems.to_json(&loaded.files)),
+            _ => None,
+        };
+        Refusal {
+            kind: self.kind(),
+            exit_code: None,
+            message: self.message(),
+            hints: self.hints(),
+            position: None,
+            problems,
+            changes,
+        }
     }
 
     /// What went wrong and why, outermost first.

@@ -72,7 +72,12 @@ impl Kind for Flows {
         if let Some(workers) = wish.max_workers {
             order.max_workers = workers;
         }
-        Ok(Retry { again, run: Box::new(FlowRun::new(flow, order)), loaded })
+        Ok(Retry {
+            run_again: again.run_again,
+            reused: again.reused.into_keys().collect(),
+            run: Box::new(FlowRun::new(flow, order)),
+            loaded,
+        })
     }
 
     fn check_resume(&self, past: &RunView, is_as_started: bool) -> Result<(), DeskError> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidewheel::Run;
 use tidewheel::store::RunDetail;
-use tidewheel_flow::{Again, Loaded};
+use tidewheel_flow::Loaded;
 
 use super::definition::{Definition, Unknown};
 use super::flow::Flows;
@@ -66,8 +66,10 @@ pub struct RetryWish {
 /// A run that is to be made again.
 #[derive(Debug)]
 pub struct Retry {
-    /// What is run again, and what is used as it was left.
-    pub again: Again,
+    /// Tasks that are run again.
+    pub run_again: Vec<String>,
+    /// Tasks whose results are used as they were left.
+    pub reused: Vec<String>,
     /// The new run.
     pub run: Box<dyn Startable>,
     /// The files as they were read now, if they were: they may have warnings.

@@ -1,14 +1,18 @@
-//! What tasks say of themselves while they run, on its way to the view.
+//! What tasks say of themselves while they run, on its way to whoever follows their run.
 //!
 //! How a run goes is told by notices; these are only what the scheduler does not know.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidewheel::{TaskId, Timestamp, wall_clock};
-use tidewheel_flow::Progress;
+use tidewheel::store::AttemptRecord;
+use tidewheel::{RunId, TaskId, Timestamp, wall_clock};
 use tokio::sync::Notify;
 
-/// Commands kept for the view. Nobody may look for long.
+/// What is kept of runs that nobody follows yet. Whoever starts a run follows it at once, or never.
+const UNHEARD_MAX: usize = 10_000;
+
+/// Commands kept for whoever follows a run. They may not look for long.
 const COMMANDS_MAX: usize = 10_000;
 
 /// Something that a task said.
@@ -21,36 +25,78 @@ pub enum Said {
     Began(u32),
     /// It starts this command.
     Command(String),
+    /// An attempt ended, and left this, without its outputs.
+    Left(Box<AttemptRecord>),
 }
 
 /// What was said and not heard yet.
 #[derive(Debug, Default)]
 pub struct Sayings {
-    said: Mutex<Vec<(TaskId, Said)>>,
-    bell: Notify,
+    said: Mutex<Unheard>,
+}
+
+#[derive(Debug, Default)]
+struct Unheard {
+    followed: HashMap<RunId, Queue>,
+    /// Of runs that nobody follows, the oldest first.
+    others: VecDeque<(TaskId, Said)>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    said: Vec<(TaskId, Said)>,
+    bell: Arc<Notify>,
 }
 
 impl Sayings {
     /// A task says something of itself.
-    pub fn say(&self, task: TaskId, progress: Progress<'_>) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        match progress {
-            Progress::Began { attempt } => said.push((task, Said::Began(attempt))),
-            Progress::Command(command) if said.len() < COMMANDS_MAX => {
-                said.push((task, Said::Command(command.to_owned())));
+    pub fn say(&self, task: TaskId, said: Said) {
+        let mut unheard = self.unheard();
+        if let Some(queue) = unheard.followed.get_mut(&task.run) {
+            if matches!(said, Said::Command(_)) && queue.said.len() >= COMMANDS_MAX {
+                return;
             }
-            _ => return,
+            queue.said.push((task, said));
+            queue.bell.notify_one();
+            return;
         }
-        drop(said);
-        self.bell.notify_one();
+        if unheard.others.len() == UNHEARD_MAX {
+            unheard.others.pop_front();
+        }
+        unheard.others.push_back((task, said));
     }
 
     /// An attempt of a run that was taken over was admitted.
     pub fn admit(&self, task: TaskId, attempt: u32) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.push((task, Said::Admitted(attempt, wall_clock())));
+        self.say(task, Said::Admitted(attempt, wall_clock()));
     }
 
+    /// Listens to the tasks of a run, also to what they have said so far. One listener a run.
+    #[must_use]
+    pub fn listen(self: &Arc<Self>, run: RunId) -> Listener {
+        let mut unheard = self.unheard();
+        let (own, others) = unheard.others.drain(..).partition(|(task, _)| task.run == run);
+        unheard.others = others;
+        let (said, bell): (VecDeque<_>, _) = (own, Arc::default());
+        let queue = Queue { said: said.into(), bell: Arc::clone(&bell) };
+        unheard.followed.insert(run, queue);
+        Listener { sayings: Arc::clone(self), run, bell }
+    }
+
+    fn unheard(&self) -> MutexGuard<'_, Unheard> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who hears what the tasks of a run say. When it is gone, nothing more of it is kept.
+#[derive(Debug)]
+pub struct Listener {
+    sayings: Arc<Sayings>,
+    run: RunId,
+    bell: Arc<Notify>,
+}
+
+impl Listener {
     /// Waits until there is something to hear.
     pub async fn ring(&self) {
         self.bell.notified().await;
@@ -59,6 +105,71 @@ impl Sayings {
     /// What was said since the last time, the oldest first.
     #[must_use]
     pub fn hear(&self) -> Vec<(TaskId, Said)> {
-        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut unheard = self.sayings.unheard();
+        unheard
+            .followed
+            .get_mut(&self.run)
+            .map(|it| std::mem::take(&mut it.said))
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.sayings.unheard().followed.remove(&self.run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(run: u128, index: u32) -> TaskId {
+        TaskId { run: RunId(run), index }
+    }
+
+    fn words(heard: Vec<(TaskId, Said)>) -> Vec<(u32, Said)> {
+        heard.into_iter().map(|(task, said)| (task.index, said)).collect()
+    }
+
+    #[test]
+    fn each_listener_hears_its_own_run_from_the_beginning() {
+        let sayings = Arc::new(Sayings::default());
+        sayings.say(task(1, 0), Said::Began(1));
+        sayings.say(task(2, 0), Said::Began(7));
+        let (first, second) = (sayings.listen(RunId(1)), sayings.listen(RunId(2)));
+        sayings.say(task(1, 3), Said::Command("make".to_owned()));
+        let made = (3, Said::Command("make".to_owned()));
+        assert_eq!(words(first.hear()), [(0, Said::Began(1)), made]);
+        assert_eq!(words(second.hear()), [(0, Said::Began(7))]);
+        assert_eq!(first.hear(), []);
+    }
+
+    #[test]
+    fn what_nobody_hears_is_not_kept_for_ever() {
+        let sayings = Arc::new(Sayings::default());
+        for attempt in 0..=UNHEARD_MAX as u32 {
+            sayings.say(task(1, 0), Said::Began(attempt));
+        }
+        let listener = sayings.listen(RunId(1));
+        let heard = listener.hear();
+        assert_eq!((heard.len(), &heard[0].1), (UNHEARD_MAX, &Said::Began(1)));
+        for _ in 0..COMMANDS_MAX + 5 {
+            sayings.say(task(1, 0), Said::Command("flood".to_owned()));
+        }
+        // What steps do is never passed over, whatever they print.
+        sayings.say(task(1, 0), Said::Began(2));
+        assert_eq!(listener.hear().len(), COMMANDS_MAX + 1);
+        drop(listener);
+        assert!(sayings.unheard().followed.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_bell_rings_for_what_is_said() {
+        let sayings = Arc::new(Sayings::default());
+        let listener = sayings.listen(RunId(1));
+        sayings.say(task(1, 0), Said::Began(1));
+        listener.ring().await;
+        assert_eq!(listener.hear().len(), 1);
     }
 }

@@ -2,11 +2,9 @@
 //!
 //! Answers only; nothing is waited for.
 
-use tidewheel::store::AttemptRecord;
 use tidewheel::{Reason, Run, RunId, TaskId, TaskState};
 
-use super::sayings::Said;
-use crate::session::Session;
+use super::sayings::{Listener, Said};
 
 /// What is known of a run that goes on. Tasks are named by their index.
 pub trait RunSource {
@@ -22,29 +20,18 @@ pub trait RunSource {
     /// Why it is in that state.
     fn reason(&self, index: u32) -> Option<Reason>;
 
-    /// What was said of its newest attempt, once.
-    fn take_record(&self, index: u32) -> Option<AttemptRecord>;
-
-    /// What tasks said of themselves since the last time, the oldest first; others' too.
+    /// What tasks said of themselves since the last time, the oldest first.
     fn hear(&self) -> Vec<(TaskId, Said)>;
 }
 
-/// A run that goes on in a session.
-#[derive(Debug, Clone, Copy)]
-pub struct LiveRun<'a> {
-    session: &'a Session,
-    run: &'a Run,
+/// A run that goes on in a session, and whoever hears its tasks.
+#[derive(Debug)]
+pub(super) struct LiveRun {
+    pub run: Run,
+    pub listener: Listener,
 }
 
-impl<'a> LiveRun<'a> {
-    /// A run of this session.
-    #[must_use]
-    pub fn new(session: &'a Session, run: &'a Run) -> Self {
-        Self { session, run }
-    }
-}
-
-impl RunSource for LiveRun<'_> {
+impl RunSource for LiveRun {
     fn id(&self) -> RunId {
         self.run.id()
     }
@@ -61,11 +48,7 @@ impl RunSource for LiveRun<'_> {
         self.run.task_reason(index)
     }
 
-    fn take_record(&self, index: u32) -> Option<AttemptRecord> {
-        self.session.take_record(TaskId { run: self.run.id(), index })
-    }
-
     fn hear(&self) -> Vec<(TaskId, Said)> {
-        self.session.sayings.hear()
+        self.listener.hear()
     }
 }

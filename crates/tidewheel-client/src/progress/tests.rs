@@ -46,7 +46,6 @@ impl Definition for Three {
 struct Scene {
     added: RefCell<Vec<&'static str>>,
     states: RefCell<HashMap<u32, (TaskState, Reason)>>,
-    records: RefCell<HashMap<u32, AttemptRecord>>,
     said: RefCell<Vec<(TaskId, Said)>>,
 }
 
@@ -56,7 +55,7 @@ impl Scene {
     }
 
     fn leave(&self, index: u32, record: AttemptRecord) {
-        self.records.borrow_mut().insert(index, record);
+        self.say(index, Said::Left(Box::new(record)));
     }
 
     fn put(&self, index: u32, state: TaskState, reason: Reason) {
@@ -81,10 +80,6 @@ impl RunSource for Scene {
 
     fn reason(&self, index: u32) -> Option<Reason> {
         self.states.borrow().get(&index).map(|(_, reason)| *reason)
-    }
-
-    fn take_record(&self, index: u32) -> Option<AttemptRecord> {
-        self.records.borrow_mut().remove(&index)
     }
 
     fn hear(&self) -> Vec<(TaskId, Said)> {

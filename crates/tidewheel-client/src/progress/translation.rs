@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel::store::RecordedOutcome;
+use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Fact, Graph, Notice, Reason, RunReport, RunResult, TaskId, TaskState, Timestamp};
 
 use super::event::{EndState, Event, StepInfo};
@@ -48,6 +48,8 @@ pub struct Progress {
     begun: HashMap<u32, u32>,
     /// Tasks that wait, whose looks are one attempt for people.
     waiting: HashSet<u32>,
+    /// What the newest attempts left that ended.
+    records: HashMap<u32, AttemptRecord>,
 }
 
 impl Progress {
@@ -74,6 +76,7 @@ impl Progress {
             admitted: HashMap::new(),
             begun: HashMap::new(),
             waiting: HashSet::new(),
+            records: HashMap::new(),
         }
     }
 
@@ -193,6 +196,9 @@ impl Progress {
                     self.begun.insert(task.index, attempt);
                     self.start(source, task.index, teller);
                 }
+                Said::Left(record) => {
+                    self.records.insert(task.index, *record);
+                }
                 Said::Command(command) => {
                     let line = format!("$ {command}");
                     self.tell(task.index, now, teller, |step| Event::StepOutput { step, line });
@@ -306,7 +312,7 @@ impl Progress {
         self.hear(source, now, teller);
         self.admitted.remove(&index);
         self.begun.remove(&index);
-        let record = source.take_record(index).unwrap_or_default();
+        let record = self.records.remove(&index).unwrap_or_default();
         let is_tolerated = self.definition.tolerates(&name(source, index));
         // What a step wrote matters here only where it went wrong.
         let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();

@@ -8,24 +8,30 @@ use serde_json::{Map, Value as Json};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{Answer, AttemptRecord};
 use tidewheel::{RunId, TaskId, TaskState};
-use tidewheel_flow::{Answers, Means, World};
+use tidewheel_flow::{Answers, Means, Progress, World};
 
-use super::session::Records;
 use crate::desk::{Desk, DeskError};
+use crate::progress::{Said, Sayings};
 
 pub(super) fn means(
     folder: &DataFolder,
     store: &SqliteStore,
-    records: &Records,
+    sayings: &Arc<Sayings>,
     world: Arc<dyn World>,
 ) -> Result<Means, DeskError> {
-    let (recorder, records) = (store.recorder(), Arc::clone(records));
+    let (recorder, kept) = (store.recorder(), Arc::clone(sayings));
+    let told = Arc::clone(sayings);
     let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
     Ok(Means::new(world)
         .record(move |record| {
-            let mut known = records.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(record.task, AttemptRecord { outputs: Vec::new(), ..record.clone() });
+            let left = AttemptRecord { outputs: Vec::new(), ..record.clone() };
+            kept.say(record.task, Said::Left(Box::new(left)));
             recorder.record(record);
+        })
+        .told(move |task, progress| match progress {
+            Progress::Began { attempt } => told.say(task, Said::Began(attempt)),
+            Progress::Command(command) => told.say(task, Said::Command(command.to_owned())),
+            _ => {}
         })
         .cache(folder.path().join("cache"))
         .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))

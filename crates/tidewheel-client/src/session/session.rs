@@ -2,14 +2,12 @@
 //!
 //! Starting runs on it is in [`super::start`].
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tidewheel::executor::process::Processes;
-use tidewheel::store::AttemptRecord;
 use tidewheel::store::sqlite::DataFolder;
-use tidewheel::{Attempt, Shutdown, TaskId, Tidewheel};
+use tidewheel::{Attempt, Shutdown, Tidewheel};
 use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
 use tokio::runtime::Handle;
 
@@ -23,9 +21,6 @@ use crate::progress::Sayings;
 /// catches up without them.
 const NOTICES: usize = 1 << 10;
 
-/// What executors said of the newest attempts, for views.
-pub(super) type Records = Arc<Mutex<HashMap<TaskId, AttemptRecord>>>;
-
 /// A wheel on a data folder.
 pub struct Session {
     /// The data folder.
@@ -36,7 +31,6 @@ pub struct Session {
     pub flows: FlowHost,
     /// What tasks say of themselves.
     pub sayings: Arc<Sayings>,
-    records: Records,
     world: Arc<dyn World>,
     runtime: Handle,
 }
@@ -55,15 +49,13 @@ impl Session {
         runtime: &Handle,
     ) -> Result<Self, DeskError> {
         let store = take_shard(&folder, takeover)?;
-        let (records, sayings) = (Records::default(), Arc::<Sayings>::default());
+        let sayings = Arc::<Sayings>::default();
         let processes = Processes::builder().grace(options.grace).output_max(options.output_max);
         let processes = processes.of_shard(&store).map_err(DeskError::System)?;
         let reclaim = processes.reclaim();
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
-        let means = means(&folder, &store, &records, Arc::clone(&world))?;
-        let told = Arc::clone(&sayings);
-        let means = Arc::new(means.told(move |task, progress| told.say(task, progress)));
-        let flows = FlowHost::new(means, recall(&folder));
+        let means = means(&folder, &store, &sayings, Arc::clone(&world))?;
+        let flows = FlowHost::new(Arc::new(means), recall(&folder));
         let (adopted, admitted) = (flows.clone(), Arc::clone(&sayings));
         let code = move |attempt: Attempt| {
             admitted.admit(attempt.id(), attempt.number());
@@ -89,7 +81,7 @@ impl Session {
         }
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
         let runtime = runtime.clone();
-        Ok(Self { folder, wheel, flows, sayings, records, world, runtime })
+        Ok(Self { folder, wheel, flows, sayings, world, runtime })
     }
 
     /// Sets up the spawner of processes while other things are done. If that fails, the first step that
@@ -97,12 +89,6 @@ impl Session {
     pub fn prepare_processes(&self) {
         let world = Arc::clone(&self.world);
         self.runtime.spawn(async move { world.prepare().await });
-    }
-
-    /// What the executor said of the newest attempt at a task, once.
-    #[must_use]
-    pub fn take_record(&self, task: TaskId) -> Option<AttemptRecord> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
     }
 
     /// Ends the wheel when nothing runs any more.

@@ -30,12 +30,7 @@ impl Scene {
         let name = format!("tidewheel-client-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        Self { path, runtime }
+        Self { path, runtime: runtime() }
     }
 
     pub fn folder(&self) -> DataFolder {
@@ -87,17 +82,30 @@ impl Scene {
     /// Starts a flow and leaves it when this holds, as if its process had died.
     pub fn leave(&self, file: &Path, when: impl Fn(&Run) -> bool) -> RunId {
         let (flow, order) = self.order(file);
-        let session = self.session(&Takeover::Fresh);
-        let mut started = session.start(&FlowRun::new(flow, order), BTreeMap::new()).unwrap();
-        let id = started.run.id();
-        self.runtime.block_on(async {
-            while !when(&started.run) {
-                started.notices.recv().await.unwrap().unwrap();
-            }
-            session.wheel.shutdown(Shutdown::persist()).await;
-        });
-        id
+        self.abandon(|session, runtime| {
+            let mut started = session.start(&FlowRun::new(flow, order), BTreeMap::new()).unwrap();
+            runtime.block_on(async {
+                while !when(&started.run) {
+                    started.notices.recv().await.unwrap().unwrap();
+                }
+            });
+            started.run.id()
+        })
     }
+
+    /// Starts something and leaves it as it is. The runtime goes too, and with it all that holds the shard.
+    pub fn abandon(&self, start: impl FnOnce(&Session, &Runtime) -> RunId) -> RunId {
+        let (runtime, options) = (runtime(), SessionOptions::new(2));
+        let session =
+            Session::open(self.folder(), &Takeover::Fresh, options, runtime.handle()).unwrap();
+        let run = start(&session, &runtime);
+        runtime.block_on(session.wheel.shutdown(Shutdown::persist()));
+        run
+    }
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
 impl Drop for Scene {
