@@ -192,6 +192,16 @@ impl Condition {
         tasks
     }
 
+    /// The same of other tasks: of those that `find` gives for its own.
+    pub(crate) fn with_tasks<E>(&self, find: impl Fn(u32) -> Result<u32, E>) -> Result<Self, E> {
+        let Self::OfTasks(clauses) = self else { return Ok(self.clone()) };
+        let clauses = clauses.iter().map(|clause| {
+            let tasks = clause.tasks.iter().map(|task| find(*task)).collect::<Result<_, E>>()?;
+            Ok(Clause { tasks, ..clause.clone() })
+        });
+        Ok(Self::OfTasks(clauses.collect::<Result<_, E>>()?))
+    }
+
     /// Whether its value may be known now that one of the tasks it speaks of has ended so, and others
     /// have not. It need not be asked for each of very many.
     pub(crate) fn is_moved_by(&self, state: TaskState, reason: Reason) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use crate::policy::Priority;
 use crate::schedule::ScheduleSpec;
-use crate::spec::{Attachment, LimitSpec, QueueSpec, RunSpec, TaskSpec};
+use crate::spec::{Addition, Attachment, LimitSpec, QueueSpec, RunSpec};
 use crate::task::TaskState;
 use crate::time::{Moment, Timestamp};
 
@@ -33,12 +33,12 @@ pub enum Command {
         /// The run.
         spec: Arc<RunSpec>,
     },
-    /// Add a task to a live run.
-    AddTask {
+    /// Add tasks to a live run.
+    AddTasks {
         /// The run.
         run: RunKey,
-        /// The task.
-        task: TaskSpec,
+        /// The tasks.
+        addition: Addition,
     },
     /// Take a task out of a live run.
     RemoveTask {
@@ -245,6 +245,10 @@ pub enum Event {
 pub enum Outcome {
     /// Well.
     Succeeded,
+    /// Well, and these tasks are to be added to its run in the same step. What waits for the task finds
+    /// them there. If they are refused, the attempt has failed for good; in a run that was stopped none
+    /// is added.
+    Expanded(Box<Addition>),
     /// With an error.
     Failed(Box<Failure>),
     /// Its time was over and it was ended.
@@ -360,8 +364,13 @@ pub enum Reply {
     Done,
     /// The run or single submission was accepted.
     Accepted(RunKey),
-    /// The task was added.
-    Added(TaskKey),
+    /// Tasks were added; those that were passed over are not counted.
+    Added {
+        /// The first of them.
+        first: TaskKey,
+        /// How many; their indices follow each other.
+        count: u32,
+    },
     /// The schedule was accepted.
     Scheduled(ScheduleKey),
     /// Nothing had to be done: it was so already, or had ended.

@@ -4,7 +4,7 @@
 //! `scheduler/`; here is only the data and what can be read off it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::ready::ReadySet;
 use crate::report::Counts;
 use crate::row::RunResult;
 use crate::spec::{Attachment, RunOrder, RunSpec, TaskSpec};
-use crate::task::{Reason, Task, TaskState};
+use crate::task::{Reason, Task};
 use crate::time::{Moment, Timestamp, duration_nanos};
 use crate::timer::TimerKey;
 
@@ -187,31 +187,6 @@ impl Run {
             }
         }
         dependencies
-    }
-
-    /// A task of `from` and one of `to` that waits for it, directly or not, or is the same.
-    ///
-    /// Only blocked tasks are looked at: no other waits for any task.
-    pub fn find_waiting(&self, from: &[u32], to: &[u32]) -> Option<(u32, u32)> {
-        let is_blocked = |index: &u32| self.tasks[*index as usize].state == TaskState::Blocked;
-        let wanted: Vec<u32> = to.iter().copied().filter(is_blocked).collect();
-        if wanted.is_empty() {
-            return None;
-        }
-        let mut seen = HashSet::new();
-        let mut open = Vec::new();
-        for &first in from {
-            open.push(first);
-            while let Some(index) = open.pop() {
-                if wanted.contains(&index) {
-                    return Some((first, index));
-                }
-                if seen.insert(index) {
-                    open.extend(self.successors(index).filter(is_blocked));
-                }
-            }
-        }
-        None
     }
 
     pub fn extra(&self, index: u32) -> Option<&Extra> {

@@ -213,8 +213,29 @@ impl RunSpec {
     }
 }
 
+/// Tasks to be added to a live run: all of them or none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Addition {
+    /// The tasks. They may name each other, in any order: see [`Addition::FIRST`].
+    pub tasks: Vec<TaskSpec>,
+    /// Whether a task whose name is in the run already is passed over; otherwise all are refused.
+    pub passes_over_known: bool,
+}
+
+impl Addition {
+    /// The index that stands for the first task of the same request, whatever index it gets, in
+    /// [`TaskSpec::after`] and [`TaskSpec::before`]; the ones that follow stand for the others.
+    pub const FIRST: u32 = 1 << 31;
+}
+
+impl From<TaskSpec> for Addition {
+    fn from(task: TaskSpec) -> Self {
+        Self { tasks: vec![task], passes_over_known: false }
+    }
+}
+
 /// A task to be added to a live run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSpec {
     /// Its name; unique in the run.
     pub name: Arc<str>,

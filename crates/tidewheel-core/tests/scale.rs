@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::report::RunReport;
-use tidewheel_core::spec::{Config, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec};
+use tidewheel_core::spec::{Addition, Config, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now};
 use tidewheel_core::{
@@ -16,6 +16,21 @@ use tidewheel_core::{
 };
 
 const MANY: u32 = 100_000;
+
+fn added(name: u32, after: Vec<u32>, before: Vec<u32>) -> TaskSpec {
+    TaskSpec {
+        name: format!("added {name}").into(),
+        after,
+        before,
+        condition: None,
+        membership: tidewheel_core::group::Membership::default(),
+        profile: Arc::default(),
+        estimate: None,
+        key: None,
+        deadline: None,
+        payload: None,
+    }
+}
 
 /// A scheduler whose attempts end as soon as they start.
 struct Bench {
@@ -61,19 +76,8 @@ impl Bench {
 
     fn add(&mut self, name: u32, after: Vec<u32>, before: Vec<u32>) {
         let run = self.scheduler.find_run(RunId(1)).expect("the run is live");
-        let task = TaskSpec {
-            name: format!("added {name}").into(),
-            after,
-            before,
-            condition: None,
-            membership: tidewheel_core::group::Membership::default(),
-            profile: Arc::default(),
-            estimate: None,
-            key: None,
-            deadline: None,
-            payload: None,
-        };
-        self.step(Input::Command(Command::AddTask { run, task }));
+        let task = added(name, after, before);
+        self.step(Input::Command(Command::AddTasks { run, addition: task.into() }));
     }
 
     /// Ends what was started, in order, until nothing is left; gives the indices in that order.
@@ -273,4 +277,32 @@ fn who_gives_way_among_100_000_is_known_without_looking_at_them() {
         assert_eq!(bench.started.len() as u32, MANY + number + 1);
     }
     bench.scheduler.check();
+}
+
+#[test]
+fn an_attempt_adds_100_000_tasks_in_one_decision() {
+    let mut bench = Bench::new(4);
+    bench.submit(Graph::from_edges([("list", "sum"), ("sum", "report")]).expect("it is a graph"));
+    let start = bench.started.pop().expect("the first task starts");
+    // Each but the first waits for the one before it; all are waited for.
+    let after = |place: u32| match place {
+        0 => vec![0],
+        _ => vec![Addition::FIRST + place - 1],
+    };
+    let tasks = (0..MANY).map(|place| added(place, after(place), vec![1])).collect();
+    let outcome = Outcome::Expanded(Box::new(Addition { tasks, passes_over_known: false }));
+    let (task, attempt) = (start.task, start.attempt);
+    let mut decision = Decision::new();
+    let event = Input::Event(Event::AttemptEnded { task, attempt, outcome });
+    bench.scheduler.step(bench.now, event, &mut decision);
+    // A row for each of them, one for the end of the first task, one for the start of the next.
+    assert_eq!(decision.changes().changes().len() as u32, MANY + 2);
+    let proof = decision.changes().stored();
+    let started = &decision.committed(proof).actions;
+    let [Action::StartAttempt(start)] = started[..] else { panic!("{started:?}") };
+    bench.started.push(start);
+    bench.scheduler.check();
+    let order = bench.play(|_| Outcome::Succeeded);
+    assert!(order.into_iter().eq((3..MANY + 3).chain([1, 2])));
+    assert!(bench.report.is_some());
 }

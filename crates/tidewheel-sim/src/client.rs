@@ -117,7 +117,7 @@ impl World {
             0..=24 => self.submit_run(),
             25..=44 => self.submit_single(),
             45..=51 => self.add_schedule(),
-            52..=57 => self.add_task(),
+            52..=57 => self.add_tasks(),
             58..=62 => self.remove_task(),
             63..=66 => self.cancel_run(),
             67..=69 => self.cancel_task(),
@@ -192,9 +192,8 @@ impl World {
         Some((TaskKey { run, index }, TaskId { run: id, index }))
     }
 
-    fn add_task(&mut self) -> Option<(Command, Asked)> {
+    fn add_tasks(&mut self) -> Option<(Command, Asked)> {
         let (run, id) = self.some_run()?;
-        let name = format!("added-{}", self.fresh());
         let tasks = self.task_count(id);
         let scheduler = self.engine.as_ref()?.scheduler();
         let is_blocked = |index: &u32| {
@@ -202,14 +201,24 @@ impl World {
             task.is_some_and(|task| task.state == TaskState::Blocked)
         };
         let blocked: Vec<u32> = (0..tasks).filter(is_blocked).collect();
-        let mut task = workload::task(&mut self.random, name, tasks, &blocked);
+        let names: Vec<String> =
+            (0..self.random.between(1, 4)).map(|_| format!("added-{}", self.fresh())).collect();
+        let mut addition = workload::addition(&mut self.random, names, tasks, &blocked);
         if let Some(kept) = self.store.rows().runs.get(&id)
             && (!kept.row.spec.groups.is_empty() || self.random.percent(10))
         {
-            workload_groups::join(&mut self.random, kept, &mut task);
+            for task in &mut addition.tasks {
+                workload_groups::join(&mut self.random, kept, task);
+            }
         }
-        let asked = if task.before.is_empty() { Asked::Other } else { Asked::AddBefore };
-        Some((Command::AddTask { run, task }, asked))
+        let asked = match addition.tasks.iter().all(|task| task.before.is_empty()) {
+            true => Asked::Other,
+            false => Asked::AddBefore,
+        };
+        if addition.tasks.len() > 1 {
+            self.coverage.hit("added: several at once");
+        }
+        Some((Command::AddTasks { run, addition }, asked))
     }
 
     fn grace(&mut self) -> Option<Duration> {

@@ -102,6 +102,8 @@ pub const REQUIRED: &[&str] = &[
     "hold: running",
     "hold: key taken",
     "hold: order",
+    "added: several at once",
+    "added: by the outcome of an attempt",
     "reason: error",
     "reason: panic",
     "reason: attempt-timeout",

@@ -12,6 +12,7 @@ use tidewheel_core::time::Moment;
 
 use crate::coverage::Coverage;
 use crate::random::Random;
+use crate::workload;
 
 /// How long it takes until somebody notices that a worker is gone.
 const WATCH: Duration = Duration::from_secs(20);
@@ -55,10 +56,11 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// Starts an attempt and settles its fate.
+    /// Starts an attempt and settles its fate. Of a task of a run, `successors` wait for it.
     pub fn start(
         &mut self,
         start: Start,
+        successors: Option<&[u32]>,
         incarnation: u32,
         now: Moment,
         random: &mut Random,
@@ -77,6 +79,11 @@ impl Executor {
             _ => Some(random.millis(1, 1_000)),
         };
         let mut outcome = outcome(random, faulty);
+        if let (Outcome::Succeeded, Some(successors)) = (&outcome, successors)
+            && random.percent(8)
+        {
+            outcome = Outcome::Expanded(Box::new(workload::expansion(random, id, successors)));
+        }
         if let Some(timeout) = start.timeout
             && duration.is_none_or(|duration| duration > timeout)
         {

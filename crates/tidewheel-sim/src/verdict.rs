@@ -2,7 +2,7 @@
 //!
 //! What must hold at every single start is in [`crate::ledger`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
@@ -173,6 +173,7 @@ impl World {
             }
             for run in rows.runs.values() {
                 judge_run(run, &self.promises, &mut broken);
+                judge_expansions(run, &mut broken);
             }
             judge_firings(&rows, &self.updated, self.wall_jumped, &mut broken);
         }
@@ -229,6 +230,31 @@ fn judge_run(run: &KeptRun, promises: &Promises, broken: &mut Vec<String>) {
     // A failure may have been judged before a task that makes it stop the run was added.
     if change.result.is_some_and(|result| result != expected) {
         broken.push(format!("run {id} is {:?}, not {expected:?}", change.result));
+    }
+}
+
+/// What an attempt added is there as a whole, and only if just that attempt was the one that succeeded.
+fn judge_expansions(run: &KeptRun, broken: &mut Vec<String>) {
+    let mut found: BTreeMap<(u32, u32), (usize, usize)> = BTreeMap::new();
+    for task in run.added.values() {
+        let mut words = task.name.split(' ');
+        if words.next() != Some("late") {
+            continue;
+        }
+        let mut number = || words.next().and_then(|word| word.parse::<u32>().ok()).unwrap_or(0);
+        let (index, attempt, _, count) = (number(), number(), number(), number());
+        found.entry((index, attempt)).or_insert((0, count as usize)).0 += 1;
+    }
+    for ((index, attempt), (added, count)) in found {
+        let row = run.tasks.get(&index);
+        let is_its =
+            row.is_some_and(|row| row.state == TaskState::Succeeded && row.attempts == attempt);
+        if added != count || !is_its {
+            let id = run.row.id.0;
+            broken.push(format!(
+                "run {id} has {added} of {count} tasks of attempt {attempt} of task {index}: {row:?}"
+            ));
+        }
     }
 }
 

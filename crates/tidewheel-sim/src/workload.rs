@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tidewheel_core::calendar::{Cron, Zone};
 use tidewheel_core::graph::Graph;
+use tidewheel_core::id::AttemptId;
 use tidewheel_core::policy::{
     Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, Retry, Shape,
 };
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
-    Attachment, Config, LimitSpec, OnStop, OnceKey, Profile, QueueSpec, RunOptions, RunOrder,
-    RunSpec, TaskSpec,
+    Addition, Attachment, Config, LimitSpec, OnStop, OnceKey, Profile, QueueSpec, RunOptions,
+    RunOrder, RunSpec, TaskSpec,
 };
 use tidewheel_core::time::Timestamp;
 
@@ -238,8 +239,49 @@ pub fn attachment(random: &mut Random) -> Option<Attachment> {
     })
 }
 
+/// Tasks to be added to a run that has `tasks` tasks, of which some are blocked. Some name each other,
+/// and now and then two have the same name.
+pub fn addition(
+    random: &mut Random,
+    mut names: Vec<String>,
+    tasks: u32,
+    blocked: &[u32],
+) -> Addition {
+    if names.len() > 1 && random.percent(15) {
+        names[1] = names[0].clone();
+    }
+    let count = names.len() as u64;
+    let task = |name| {
+        let mut task = task(random, name, tasks, blocked);
+        if random.percent(20) {
+            task.after.push(Addition::FIRST + random.below(count) as u32);
+        }
+        if random.percent(20) {
+            task.before.push(Addition::FIRST + random.below(count) as u32);
+        }
+        task
+    };
+    let tasks = names.into_iter().map(task).collect();
+    Addition { tasks, passes_over_known: random.percent(50) }
+}
+
+/// What an attempt may find out that there is to do: tasks behind its own, before some that wait for it.
+pub fn expansion(random: &mut Random, attempt: AttemptId, successors: &[u32]) -> Addition {
+    let own = attempt.task.index;
+    let count = random.between(1, 4) as u32;
+    let task = |place: u32| {
+        let name = format!("late {own} {} {place} {count}", attempt.number);
+        let mut task = task(random, name, 0, &[]);
+        task.after.extend(random.percent(70).then_some(own));
+        task.after.extend((place > 0 && random.percent(30)).then(|| Addition::FIRST + place - 1));
+        task.before.extend(successors.iter().copied().filter(|_| random.percent(60)));
+        task
+    };
+    Addition { tasks: (0..count).map(task).collect(), passes_over_known: random.percent(50) }
+}
+
 /// A task to be added to a run that has `tasks` tasks, of which some are blocked.
-pub fn task(random: &mut Random, name: String, tasks: u32, blocked: &[u32]) -> TaskSpec {
+fn task(random: &mut Random, name: String, tasks: u32, blocked: &[u32]) -> TaskSpec {
     let count = random.below(3);
     let after = if tasks == 0 {
         Vec::new()

@@ -589,9 +589,20 @@ impl World {
             &self.executor,
             (&mut self.violations, &mut self.coverage),
         );
+        let successors = rows.runs.get(&start.id.run).map(|run| {
+            let (graph, index) = (&run.row.spec.graph, start.id.index);
+            if index < graph.len() { graph.successors(index).to_vec() } else { Vec::new() }
+        });
         drop(rows);
         let now = self.now.monotonic;
-        self.executor.start(start, self.incarnation, now, &mut self.random, &mut self.coverage);
+        self.executor.start(
+            start,
+            successors.as_deref(),
+            self.incarnation,
+            now,
+            &mut self.random,
+            &mut self.coverage,
+        );
     }
 }
 
@@ -632,7 +643,12 @@ fn note_change(change: &Change, rows: &Rows, trace: &mut Trace, coverage: &mut C
             trace.add(format_args!("{:?} {:?}", row.id, row.state));
         }
         Change::SubmissionAccepted(row) => trace.add(format_args!("single {}", row.id)),
-        Change::TaskAdded { id, .. } => trace.add(format_args!("added {id:?}")),
+        Change::TaskAdded { id, spec } => {
+            trace.add(format_args!("added {id:?}"));
+            if spec.name.starts_with("late ") {
+                coverage.hit("added: by the outcome of an attempt");
+            }
+        }
         Change::RunChanged(_)
         | Change::SchedulerPaused(_)
         | Change::QueueStored { .. }

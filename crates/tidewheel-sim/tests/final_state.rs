@@ -225,7 +225,8 @@ fn add(
         deadline: None,
         payload: None,
     };
-    let command = Command::AddTask { run: run.expect("something was started"), task: spec };
+    let run = run.expect("something was started");
+    let command = Command::AddTasks { run, addition: spec.into() };
     let outputs = bare.step(Input::Command(command));
     assert_eq!(
         outputs.replies[0].is_err(),

@@ -7,8 +7,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use tidewheel::{
-    Cancel, Clock, Graph, Jitter, NewTask, OnError, OnStop, Permanent, Plan, Retry, RetryAfter,
-    TaskOptions, TaskState, Tidewheel,
+    Cancel, Clock, Graph, Jitter, NewTask, OnError, OnStop, Outcome, Permanent, Plan, Retry,
+    RetryAfter, TaskOptions, TaskState, Tidewheel,
 };
 
 type AnyError = Box<dyn Error + Send + Sync>;
@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     retries(&wheel).await?;
     live(&wheel).await?;
     from_inside(&wheel).await?;
+    expansion(&wheel).await?;
     steering(&wheel).await?;
     Ok(())
 }
@@ -236,6 +237,23 @@ async fn from_inside(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
         })
         .await?;
     assert_eq!(report.len(), 4);
+    // [end]
+    Ok(())
+}
+
+async fn expansion(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
+    let graph = Graph::from_edges([("list", "sum")])?;
+    // [snippet: expansion]
+    let report = wheel
+        .run(graph, |task| async move {
+            let page = |n| NewTask::new(format!("page {n}")).after(["list"]).before(["sum"]);
+            match task.name() {
+                "list" => task.run().expansion((1..=100).map(page)).unwrap(),
+                _ => Outcome::Succeeded,
+            }
+        })
+        .await?;
+    assert_eq!(report.succeeded().count(), 102);
     // [end]
     Ok(())
 }

@@ -268,3 +268,82 @@ async fn restored_runs_have_their_handles_before_anything_starts() {
     let report = wheel.find_run(id).unwrap().report().await.unwrap();
     assert!(report.is_success(), "{report:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_finds_out_what_there_is_to_do_adds_it_with_its_success() {
+    let wheel = builder().store(Memory::new()).start();
+    let mut notices = wheel.notices();
+    let log = Log::default();
+    let graph = Graph::from_edges([("list", "sum")]).unwrap();
+    let seen = log.clone();
+    let run = wheel.run(graph, move |task| {
+        seen.add(task.name());
+        async move {
+            let page = |n| NewTask::new(format!("page {n}")).after(["list"]).before(["sum"]);
+            let index = NewTask::new("index").after(["page 2"]).before(["sum"]);
+            match task.name() {
+                "list" => {
+                    task.run().expansion([index].into_iter().chain((1..=3).map(page))).unwrap()
+                }
+                _ => Outcome::Succeeded,
+            }
+        }
+    });
+    let report = run.concurrency(1).await.unwrap();
+    assert!(report.is_success(), "{report}");
+    assert_eq!(log.take(), ["list", "page 1", "page 2", "page 3", "index", "sum"]);
+    // What was added is told before the end of what added it.
+    let told = loop {
+        match notices.recv().await.unwrap().unwrap().fact {
+            Fact::TaskAdded(task) => assert!((2..=5).contains(&task.index)),
+            Fact::TaskEnded(task, ..) => break task.index,
+            _ => {}
+        }
+    };
+    assert_eq!(told, 0);
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expansion_that_is_refused_fails_its_task_and_adds_nothing() {
+    let wheel = builder().start();
+    let graph = Graph::from_edges([("list", "sum")]).unwrap();
+    let run = wheel.run(graph, |task| async move {
+        let circular = [NewTask::new("a").after(["b"]), NewTask::new("b").after(["a"])];
+        let unknown = NewTask::new("c").after(["nobody"]);
+        let unknown = task.run().expansion([unknown]).unwrap_err().to_string();
+        assert_eq!(unknown, "task `c` waits for `nobody`, which is not in the run");
+        task.run().expansion(circular).unwrap()
+    });
+    let report = run.retries(2).await.unwrap();
+    let list = report.task("list").unwrap();
+    assert_eq!((list.state(), list.attempts()), (TaskState::Failed, 1));
+    let error = list.error().unwrap();
+    assert_eq!(&*error, "`a` cannot come after `b` and before `b`: that is a cycle");
+    assert_eq!(report.to_string(), "failed: 1 failed, 1 skipped");
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_tasks_are_added_at_once_or_not_at_all() {
+    let wheel = builder().start();
+    let graph = Graph::from_edges([("first", "last")]).unwrap();
+    let gate = Gate::closed();
+    let code = gate.clone();
+    let run = wheel.run(graph, move |_| {
+        let gate = code.clone();
+        async move { gate.pass().await }
+    });
+    let run = run.start().unwrap();
+    let task = |n: u32| NewTask::new(format!("task {n}")).before(["last"]);
+    run.add_tasks((0..100).map(task)).unwrap();
+    let refused = run.add_tasks([task(100), task(7)]).unwrap_err();
+    assert_eq!(refused, Rejection::DuplicateTask("task 7".into()));
+    assert_eq!(run.counts().total(), 102);
+    run.add_missing((50..150).map(task)).unwrap();
+    assert_eq!(run.counts().total(), 152);
+    assert_eq!(run.task_name(151).as_deref(), Some("task 149"));
+    gate.open();
+    assert_eq!(run.await.unwrap().succeeded().count(), 152);
+    wheel.check();
+}

@@ -244,7 +244,7 @@ fn a_reader_sees_what_waits_for_tasks_that_were_put_before_it() {
         deadline: None,
         payload: None,
     };
-    rig.turn(vec![Input::Command(Command::AddTask { run, task })]);
+    rig.turn(vec![Input::Command(Command::AddTasks { run, addition: task.into() })]);
     let detail = data.reader().unwrap().run(id).unwrap().unwrap();
     let after: Vec<&[u32]> = detail.tasks.iter().map(|task| &task.after[..]).collect();
     assert_eq!(after, [&[][..], &[0, 3], &[0, 3], &[0]]);

@@ -9,6 +9,7 @@ use crate::decision::{Action, Decision, Fact};
 use crate::id::TaskKey;
 use crate::input::{Failure, Outcome, ShutdownMode};
 use crate::policy::Fault;
+use crate::spec::Addition;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now};
 
@@ -32,6 +33,9 @@ impl Scheduler {
             (_, Outcome::Succeeded) => {
                 self.transit(key, TaskState::Succeeded, Reason::Ordinary, now, decision);
             }
+            (_, Outcome::Expanded(addition)) => {
+                self.attempt_expanded(key, *addition, now, decision);
+            }
             (_, Outcome::Skipped) => {
                 self.transition(key, TaskState::Skipped, Reason::Condition, now, decision);
             }
@@ -48,6 +52,33 @@ impl Scheduler {
             (_, Outcome::Failed(failure)) => {
                 let fault = if failure.permanent { Fault::FailedForGood } else { Fault::Failed };
                 self.attempt_failed(key, *failure, fault, now, decision);
+            }
+        }
+    }
+
+    /// The attempt succeeded, and tasks are to be added before anything follows from that.
+    fn attempt_expanded(
+        &mut self,
+        key: TaskKey,
+        addition: Addition,
+        now: Now,
+        decision: &mut Decision,
+    ) {
+        let refusal = match self.run(key.run.0) {
+            None => Some("only a task of a run can add tasks".into()),
+            Some(run) if run.stopped.is_some() => None,
+            Some(_) => {
+                let added = self.insert_addition(now, key.run, addition, decision);
+                added.err().map(|refusal| refusal.to_string().into())
+            }
+        };
+        let is_stopping = self.member(key).is_some_and(|task| task.state == TaskState::Cancelling);
+        match refusal {
+            None => self.transition(key, TaskState::Succeeded, Reason::Ordinary, now, decision),
+            Some(_) if is_stopping => self.attempt_stopped(key, now, decision),
+            Some(message) => {
+                let failure = Failure { message, permanent: true, ..Failure::default() };
+                self.attempt_failed(key, failure, Fault::FailedForGood, now, decision);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Accepting work: single submissions, runs, tasks added to live runs.
+//! Accepting work: single submissions and runs. Tasks are added to live runs in `add`.
 //!
 //! Everything is checked before anything changes, so a refusal leaves no trace.
 
@@ -12,13 +12,12 @@ use super::state::{Alarm, DEFAULT_QUEUE_INDEX, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply, Submission};
-use crate::level::{Levels, RUN};
 use crate::limit::LimitKind;
 use crate::queue::Class;
 use crate::ready::{Lanes, ReadySet};
 use crate::row::{Change, RunRow, SubmissionRow};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
-use crate::spec::{Profile, RunSpec, TaskSpec};
+use crate::spec::{Profile, RunSpec};
 use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
@@ -321,7 +320,7 @@ impl Scheduler {
     }
 
     /// Lets a run use a profile, and gives its tasks a ready set.
-    fn add_profile(&mut self, run: &mut Run, profile: ProfileId, ranks: usize) -> u32 {
+    pub(super) fn add_profile(&mut self, run: &mut Run, profile: ProfileId, ranks: usize) -> u32 {
         let resolved = &self.profiles[profile.0 as usize];
         let priority = resolved.spec.priority.value();
         let same = |set: &ReadySet| set.class == resolved.class && set.priority == priority;
@@ -334,170 +333,10 @@ impl Scheduler {
         run.profiles.len() as u32 - 1
     }
 
-    pub(super) fn add_task(
-        &mut self,
-        now: Now,
-        run_key: RunKey,
-        spec: TaskSpec,
-        decision: &mut Decision,
-    ) -> Result<Reply, Rejection> {
-        if self.shutdown.is_some() {
-            return Err(Rejection::ShuttingDown);
-        }
-        let run = self.live_run(run_key)?;
-        if run.stopped.is_some() {
-            return Err(Rejection::Gone("run"));
-        }
-        if run.find(&spec.name).is_some() {
-            return Err(Rejection::DuplicateTask(spec.name));
-        }
-        let count = run.tasks.len() as u32;
-        let mut named = spec.after.iter().chain(&spec.before);
-        if let Some(&unknown) = named.find(|&&index| index >= count) {
-            return Err(Rejection::UnknownTask(unknown));
-        }
-        let mut spec = spec;
-        for list in [&mut spec.after, &mut spec.before] {
-            list.sort_unstable();
-            list.dedup();
-        }
-        check_before(run, &spec)?;
-        check_groups::check_added(run, &spec)?;
-        let default_queue = run.spec.options.queue.clone();
-        let queue = self.find_queue(spec.profile.queue.as_ref().unwrap_or(&default_queue))?;
-        let profile = self.resolve(&spec.profile, queue)?;
-        let spec = Arc::new(spec);
-        let key = self.insert_task(run_key, &spec, profile, now);
-        let id = self.task_id(key);
-        self.queues[queue as usize].statistics.submitted += 1;
-        decision.change(|| Change::TaskAdded { id, spec: spec.clone() });
-        self.notify_added(id, now, decision);
-        self.meet_dependencies(key, &spec.after, now, decision);
-        Ok(Reply::Added(key))
-    }
-
-    /// Puts an added task into memory, blocked by all its dependencies and blocking its dependents.
-    pub(super) fn insert_task(
-        &mut self,
-        run_key: RunKey,
-        spec: &Arc<TaskSpec>,
-        profile: ProfileId,
-        now: Now,
-    ) -> TaskKey {
-        if spec.is_special() {
-            self.make_levels(run_key);
-        }
-        let Some(Work::Run(mut run)) = self.works.get_mut(run_key.0).map(take_run) else {
-            unreachable!("the caller has looked the run up");
-        };
-        let known = run.profiles.iter().position(|known| known.profile == profile);
-        let ranks = run.ranks();
-        let local = match known {
-            Some(local) => local as u32,
-            None => self.add_profile(&mut run, profile, ranks),
-        };
-        run.is_plain &= spec.profile.on_skip.is_none();
-        let index = run.tasks.len() as u32;
-        let mut task = Task::new(ProfileId(local), spec.profile.priority.value());
-        let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));
-        task.rank = run.rank_for(deadline, spec);
-        run.tasks.push(task);
-        run.pending.push(spec.after.len() as u32);
-        run.unended += 1;
-        run.counts.enter(TaskState::Blocked);
-        run.added_index.insert(spec.name.clone(), index);
-        run.added.push(spec.clone());
-        for &dependency in &spec.after {
-            run.added_successors.entry(dependency).or_default().push(index);
-        }
-        if !spec.before.is_empty() {
-            run.added_successors.insert(index, spec.before.clone());
-        }
-        match run.levels.as_deref_mut() {
-            Some(levels) => levels.join(index, spec, &mut run.pending),
-            None => {
-                for &dependent in &spec.before {
-                    run.pending[dependent as usize] += 1;
-                }
-            }
-        }
-        if deadline.is_some() || spec.key.is_some() {
-            let extra = Extra { deadline, key: spec.key.clone(), ..Extra::default() };
-            run.extras.insert(index, extra);
-        }
-        self.works[run_key.0] = Work::Run(run);
-        TaskKey { run: run_key, index }
-    }
-
-    /// Counts a run that had no groups and conditions so far as one that has.
-    fn make_levels(&mut self, key: RunKey) {
-        let Some(run) = self.run_mut(key.0).filter(|run| run.levels.is_none()) else { return };
-        run.levels = Some(Box::new(Levels::new(&run.spec, &run.added)));
-        run.is_plain = false;
-        self.tally(key, false);
-    }
-
-    /// An added task may need tasks that have ended already: that counts as if they ended now.
-    fn meet_dependencies(
-        &mut self,
-        key: TaskKey,
-        after: &[u32],
-        now: Now,
-        decision: &mut Decision,
-    ) {
-        if self.waits_for_nothing(key) {
-            match self.group_of_end(key) {
-                Some(level) => self.open_door(key, level, now, decision),
-                None => self.become_ready(key, now, decision),
-            }
-            return;
-        }
-        for &index in after {
-            let dependency = TaskKey { run: key.run, index };
-            let Some(state) = self.member(dependency).map(|task| task.state) else { continue };
-            if !state.is_terminal() {
-                continue;
-            }
-            // What a failure means for a group follows from its tasks, whenever they joined it.
-            let is_failure = matches!(state, TaskState::Failed | TaskState::Unknown);
-            if is_failure && self.levels(key.run).is_some_and(|it| it.of(index) != RUN) {
-                self.judge_failure(dependency, now, decision);
-            }
-            self.tell_bound(dependency, key, now, decision);
-        }
-    }
-
-    fn waits_for_nothing(&self, key: TaskKey) -> bool {
-        match self.group_of_end(key).and_then(|level| self.level(key.run, level)) {
-            Some(group) => group.door == 0,
-            None => self.run(key.run.0).is_some_and(|run| run.pending[key.index as usize] == 0),
-        }
-    }
-
     /// The durable identity of a task.
     #[must_use]
     pub fn id_of(&self, key: TaskKey) -> Option<TaskId> {
         self.member(key).map(|_| self.task_id(key))
-    }
-}
-
-/// Only what still waits for other tasks can be made to wait for one more, and not for itself.
-fn check_before(run: &Run, spec: &TaskSpec) -> Result<(), Rejection> {
-    if spec.before.is_empty() {
-        return Ok(());
-    }
-    let state = |index: u32| run.tasks[index as usize].state;
-    let late = spec.before.iter().copied().find(|&index| state(index) != TaskState::Blocked);
-    if let Some(index) = late {
-        return Err(Rejection::TooLate { task: run.name(index), state: state(index) });
-    }
-    match run.find_waiting(&spec.before, &spec.after) {
-        Some((before, after)) => Err(Rejection::Circular {
-            task: spec.name.clone(),
-            after: run.name(after),
-            before: run.name(before),
-        }),
-        None => Ok(()),
     }
 }
 
@@ -521,16 +360,4 @@ fn check_spec(spec: &RunSpec) -> Result<(), Rejection> {
         Some(index) => Err(Rejection::UnknownTask(index)),
         None => Ok(()),
     }
-}
-
-/// Takes a run out of its place for a moment, so that it and the scheduler can both be used.
-fn take_run(work: &mut Work) -> Work {
-    let placeholder = Work::Single(Single {
-        id: RunId(0),
-        task: Task::new(ProfileId(0), 0),
-        class: 0,
-        schedule: None,
-        extra: None,
-    });
-    std::mem::replace(work, placeholder)
 }

@@ -5,6 +5,7 @@
 //! dependents, for groups, for the run), filling slots,
 //! time, restoring, explaining and checking. Two more, `names` and `profiles`, are what it remembers.
 
+mod add;
 mod attempt;
 mod check;
 mod check_groups;

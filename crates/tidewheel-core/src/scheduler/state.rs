@@ -221,7 +221,7 @@ impl Scheduler {
         match command {
             Command::Submit(submission) => self.submit(now, submission, decision),
             Command::SubmitRun { id, spec } => self.submit_run(now, id, spec, decision),
-            Command::AddTask { run, task } => self.add_task(now, run, task, decision),
+            Command::AddTasks { run, addition } => self.add_tasks(now, run, addition, decision),
             Command::RemoveTask { task, dependents, grace } => {
                 self.remove_task(now, task, dependents, grace, decision)
             }

@@ -121,8 +121,9 @@ impl Scheduler {
     }
 
     /// Names of the tasks that were added to a run, by index; the first follows the graph's last.
-    pub fn added_names(&self, run: RunKey) -> impl Iterator<Item = &Arc<str>> {
-        self.run(run.0).into_iter().flat_map(|run| run.added.iter().map(|spec| &spec.name))
+    pub fn added_names(&self, run: RunKey, from: usize) -> impl Iterator<Item = &Arc<str>> {
+        let added = self.run(run.0).and_then(|run| run.added.get(from..)).unwrap_or_default();
+        added.iter().map(|spec| &spec.name)
     }
 
     /// The name of a task; a single submission is called by its identity.

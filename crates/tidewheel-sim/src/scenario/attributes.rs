@@ -47,13 +47,19 @@ impl TaskText {
     ///
     /// When one is not known.
     pub fn read(&mut self, words: &mut Words) -> Result<()> {
+        self.read_listed(words)?;
+        words.end()
+    }
+
+    /// Reads attributes, behind which something else may come.
+    pub fn read_listed(&mut self, words: &mut Words) -> Result<()> {
         while !words.is_empty() {
             self.attribute(words)?;
             if !words.accept(",") {
                 break;
             }
         }
-        words.end()
+        Ok(())
     }
 
     fn attribute(&mut self, words: &mut Words) -> Result<()> {

@@ -14,6 +14,7 @@
 //! [`play`] plays one; `scenarios/README.md` lists all that can be said. Time stands still unless
 //! a line moves it.
 
+mod adding;
 mod attributes;
 mod expect;
 mod groups;

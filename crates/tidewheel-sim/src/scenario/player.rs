@@ -125,11 +125,6 @@ impl Player {
         Ok(())
     }
 
-    /// The key in the reply to the newest command, if it was accepted.
-    pub(super) fn accepted(&self) -> Option<&Reply> {
-        self.last_reply.as_ref().and_then(|reply| reply.as_ref().ok())
-    }
-
     pub(super) fn event(&mut self, event: Event) -> Result<()> {
         self.turn(Input::Event(event)).map(drop)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::input::{
-    CancelMode, Command, Dependents, Event, Failure, Outcome, Reply, ShutdownMode, Submission,
+    CancelMode, Command, Dependents, Event, Failure, Outcome, ShutdownMode, Submission,
 };
 use tidewheel_core::time::{Now, Timestamp};
 
@@ -229,60 +229,6 @@ impl Player {
         self.command(Command::UpdateSchedule { schedule, spec })
     }
 
-    /// `add NAME to RUN [after a, b] [before c, d] [inside e [opening]]: attributes`.
-    fn add(&mut self, words: &mut Words) -> Result<()> {
-        let name = words.word("a task")?;
-        words.expect("to")?;
-        let run_name = words.word("a run")?;
-        let id = self.run_id(&run_name)?;
-        let after = self.indices("after", words)?;
-        let before = self.indices("before", words)?;
-        let group = self.indices("inside", words)?.first().copied();
-        let opens = words.accept("opening");
-        let mut text = TaskText::default();
-        if words.accept(":") {
-            text.read(words)?;
-        }
-        let run = self.run_key(id).unwrap_or_default();
-        let find = |task: &str| self.task_id(task).ok().map(|id| id.index);
-        let task = text.spec(&name, (after, before), (group, opens), find)?;
-        // The newest row must find its name as soon as it starts.
-        let index = self.store.rows().runs.get(&id).map_or(0, |run| run.task_count());
-        let task_id = TaskId { run: id, index };
-        let known = self.names.insert(task_id, name.clone());
-        if let Some(takes) = text.takes {
-            self.takes.insert(task_id, takes);
-        }
-        self.command(Command::AddTask { run, task })?;
-        match self.accepted() {
-            Some(Reply::Added(key)) if key.index == index => {
-                self.tasks.insert(format!("{run_name}.{name}"), task_id);
-                self.tasks.insert(name, task_id);
-            }
-            Some(reply) => bail!("the added task should have index {index}: {reply:?}"),
-            None => {
-                if let Some(known) = known {
-                    self.names.insert(task_id, known);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The tasks listed behind `word`, if it comes; `none` is one that is not there.
-    fn indices(&self, word: &str, words: &mut Words) -> Result<Vec<u32>> {
-        let mut indices = Vec::new();
-        let mut is_more = words.accept(word);
-        while is_more {
-            indices.push(match words.word("a task")?.as_str() {
-                "none" => u32::MAX,
-                name => self.task_id(name)?.index,
-            });
-            is_more = words.accept(",");
-        }
-        Ok(indices)
-    }
-
     /// `remove NAME [releasing] [grace 1s]`.
     fn remove(&mut self, words: &mut Words) -> Result<()> {
         let task = self.task_key(&words.word("a task")?)?;
@@ -403,7 +349,7 @@ impl Player {
         self.event(Event::TriggerAnswered { schedule, next })
     }
 
-    /// `NAME [attempt N] succeeds|fails|panics|times out|stops|is lost|skips|postpones`.
+    /// `NAME [attempt N] succeeds|fails|panics|times out|stops|is lost|skips|postpones|expands`.
     fn report(&mut self, name: &str, words: &mut Words) -> Result<()> {
         let task = self.task_key(name)?;
         let attempt = if words.accept("attempt") {
@@ -416,9 +362,12 @@ impl Player {
             }
             report.attempts
         };
-        let outcome = outcome(words)?;
         let id = self.task_id(name)?;
         self.ending.retain(|_, ending| *ending != (id, attempt));
+        if words.accept("expands") {
+            return self.expand(id, task, attempt, words);
+        }
+        let outcome = outcome(words)?;
         self.event(Event::AttemptEnded { task, attempt, outcome })
     }
 }

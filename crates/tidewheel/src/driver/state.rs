@@ -261,9 +261,13 @@ impl State {
     ) -> Option<Next> {
         self.unregister(seat);
         let Start { task, attempt, .. } = seat.start;
+        let expands = matches!(outcome, Outcome::Expanded(_));
         let event = Event::AttemptEnded { task, attempt, outcome };
         // An event has no reply; settle sees it if the wheel has ended.
         let _ = self.step(now, Input::Event(event));
+        if expands && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run) {
+            launch.cell().catch_up(self.engine.scheduler());
+        }
         let next = self.settle(wanted, effects);
         if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
     }

@@ -89,11 +89,8 @@ impl RunCell {
             kept: None,
             profile: spec.profiles.first().map(|first| (**first).clone()).unwrap_or_default(),
         };
-        let first_added = about.graph.len();
         let cell = Self::new(Arc::clone(shared), key, id, about);
-        for (index, name) in (first_added..).zip(scheduler.added_names(key)) {
-            cell.remember_added(index, name, None);
-        }
+        cell.catch_up(scheduler);
         Some(cell)
     }
 
@@ -110,15 +107,22 @@ impl RunCell {
         self.added().names.get(place as usize).cloned()
     }
 
-    /// A task was added. Called under the scheduler's lock, before the task can start.
-    pub fn remember_added(&self, index: u32, name: &Arc<str>, code: Option<Arc<ExtraCode>>) {
+    /// Learns the names of tasks that were added. Called under the scheduler's lock, before any of them
+    /// can start.
+    pub fn catch_up(&self, scheduler: &Scheduler) {
         let mut added = self.added();
-        added.names.push(Arc::clone(name));
-        added.indices.insert(Arc::clone(name), index);
-        if let Some(code) = code {
-            added.code.insert(index, code);
-            self.has_extra.store(true, Ordering::Release);
+        let known = added.names.len();
+        for name in scheduler.added_names(self.key, known) {
+            let index = self.graph.len() + added.names.len() as u32;
+            added.names.push(Arc::clone(name));
+            added.indices.insert(Arc::clone(name), index);
         }
+    }
+
+    /// Gives an added task code of its own. Called under the scheduler's lock.
+    pub fn keep_code(&self, index: u32, code: Arc<ExtraCode>) {
+        self.added().code.insert(index, code);
+        self.has_extra.store(true, Ordering::Release);
     }
 
     /// The own code of a task; `None`: that of the run.

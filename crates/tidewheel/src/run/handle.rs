@@ -8,21 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::graph::Graph;
-use tidewheel_core::group::Membership;
 use tidewheel_core::id::RunId;
-use tidewheel_core::input::{CancelMode, Command, Dependents, Rejection, Reply};
+use tidewheel_core::input::{CancelMode, Command, Dependents, Outcome, Rejection, Reply};
 use tidewheel_core::report::Counts;
-use tidewheel_core::spec::TaskSpec;
 use tidewheel_core::task::{Reason, TaskState};
 
+use super::addition::addition;
 use super::cell::ExtraCode;
-use super::{RunCell, RunReport, Task};
+use super::{NewTask, RunCell, RunReport, Task};
 use crate::driver::Until;
 use crate::error::RunError;
 use crate::explain::{Explain, Explanation, UnknownTask};
-use crate::options::{
-    Said, TaskOptions, graph_option_methods, option_methods, single_option_methods,
-};
 use crate::output::TaskOutput;
 
 /// A run that was started: pause, resume, cancel, add and remove tasks, wait for the report.
@@ -133,7 +129,7 @@ impl Run {
     /// waits for no other task any more ([`Rejection::TooLate`]) or is one that it waits for itself
     /// ([`Rejection::Circular`]).
     pub fn add_task(&self, task: NewTask) -> Result<(), Rejection> {
-        self.add_any(task, None)
+        self.add_all(vec![task], None, false)
     }
 
     /// Adds a task that runs code of its own.
@@ -147,22 +143,86 @@ impl Run {
         R: Future + Send + 'static,
         R::Output: TaskOutput,
     {
-        self.add_any(task, Some(super::plan::boxed(code)))
+        self.add_all(vec![task], Some(super::plan::boxed(code)), false)
     }
 
-    fn add_any(&self, task: NewTask, code: Option<Arc<ExtraCode>>) -> Result<(), Rejection> {
+    /// Adds many tasks at once that run the run's own code: all of them, or none if one is refused.
+    /// They may name each other, in any order. However many there are, they are stored as one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::add_task`], for the first of them that is refused.
+    pub fn add_tasks(&self, tasks: impl IntoIterator<Item = NewTask>) -> Result<(), Rejection> {
+        self.add_all(tasks.into_iter().collect(), None, false)
+    }
+
+    /// As [`Run::add_tasks`], and passes over tasks whose name is in the run already: for what may be
+    /// done twice.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::add_tasks`].
+    pub fn add_missing(&self, tasks: impl IntoIterator<Item = NewTask>) -> Result<(), Rejection> {
+        self.add_all(tasks.into_iter().collect(), None, true)
+    }
+
+    /// The outcome of a task of this run that has succeeded and found out what else there is to do:
+    /// these tasks are added in the same step in which it succeeds, so that a crash leaves both or
+    /// neither, and what waits for the task can be made to wait for them
+    /// ([`NewTask::before`]). Tasks whose name is in the run already are passed over.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Graph, NewTask, Outcome, Tidewheel};
+    ///
+    /// let wheel = Tidewheel::builder().start();
+    /// let graph = Graph::from_edges([("list", "sum")])?;
+    /// let run = wheel.run(graph, |task| async move {
+    ///     match task.name() {
+    ///         "list" => {
+    ///             let page = |n| NewTask::new(format!("page {n}")).after(["list"]).before(["sum"]);
+    ///             task.run().expansion((1..=3).map(page)).unwrap()
+    ///         }
+    ///         _ => Outcome::Succeeded,
+    ///     }
+    /// });
+    /// let report = run.await?;
+    /// assert_eq!(report.succeeded().last().unwrap().name(), "page 3");
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When one of the tasks names one that is not there. What only the scheduler can find, such as a
+    /// cycle, fails the attempt for good.
+    pub fn expansion(
+        &self,
+        tasks: impl IntoIterator<Item = NewTask>,
+    ) -> Result<Outcome, Rejection> {
+        let tasks: Vec<NewTask> = tasks.into_iter().collect();
+        Ok(Outcome::Expanded(Box::new(addition(&self.cell, &tasks, true)?)))
+    }
+
+    fn add_all(
+        &self,
+        tasks: Vec<NewTask>,
+        code: Option<Arc<ExtraCode>>,
+        passes_over_known: bool,
+    ) -> Result<(), Rejection> {
         let cell = &self.cell;
-        let mut code = code;
-        let name: Arc<str> = Arc::from(&*task.name);
         let reply = cell.shared.command_with(
             Until::Stored,
             |_, _| {
-                let task = task.resolve(cell, &name)?;
-                Ok(Command::AddTask { run: cell.key, task })
+                let addition = addition(cell, &tasks, passes_over_known)?;
+                Ok(Command::AddTasks { run: cell.key, addition })
             },
-            |_, reply| {
-                if let Reply::Added(key) = reply {
-                    cell.remember_added(key.index, &name, code.take());
+            |state, reply| {
+                cell.catch_up(state.engine.scheduler());
+                if let (Reply::Added { first, .. }, Some(code)) = (reply, code) {
+                    cell.keep_code(first.index, code);
                 }
             },
         );
@@ -345,111 +405,5 @@ impl From<Cancel> for CancelMode {
             Cancel::After(grace) => Self::Stop { grace },
             Cancel::Everything(grace) => Self::End { grace },
         }
-    }
-}
-
-/// A task to be added to a live run.
-///
-/// ```
-/// use tidewheel::{NewTask, Priority};
-///
-/// let task = NewTask::new("publish").after(["build", "test"]).priority(Priority::HIGH).retries(2);
-/// ```
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct NewTask {
-    name: String,
-    after: Vec<String>,
-    before: Vec<String>,
-    estimate: Option<Duration>,
-    ignores_unknown: bool,
-    said: Said,
-}
-
-impl NewTask {
-    /// A task that waits for nothing.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            after: Vec::new(),
-            before: Vec::new(),
-            estimate: None,
-            ignores_unknown: false,
-            said: Said::default(),
-        }
-    }
-
-    /// Makes the task wait for others, by name.
-    pub fn after<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.after.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
-        self
-    }
-
-    /// Makes others, by name, wait for this task as well. Each of them must still wait for another
-    /// task: what could start already, runs or has ended is not held up.
-    pub fn before<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.before.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
-        self
-    }
-
-    /// Ignores names of [`after`](Self::after) and [`before`](Self::before) that are not in the run,
-    /// instead of refusing the task.
-    pub fn ignore_unknown(mut self) -> Self {
-        self.ignores_unknown = true;
-        self
-    }
-
-    /// How long it is expected to take.
-    pub fn estimate(mut self, estimate: Duration) -> Self {
-        self.estimate = Some(estimate);
-        self
-    }
-
-    /// Says how the task is treated.
-    pub fn options(mut self, options: TaskOptions) -> Self {
-        self.said = options.into_said();
-        self
-    }
-
-    option_methods!(said);
-    single_option_methods!(said);
-    graph_option_methods!(said);
-
-    fn resolve(&self, cell: &RunCell, name: &Arc<str>) -> Result<TaskSpec, Rejection> {
-        let find = |others: &[String], relation: &str| {
-            let mut indices = Vec::with_capacity(others.len());
-            for other in others {
-                match cell.index_of(other) {
-                    Some(index) => indices.push(index),
-                    None if self.ignores_unknown => {}
-                    None => {
-                        let text =
-                            format!("task `{name}` {relation} `{other}`, which is not in the run");
-                        return Err(Rejection::Invalid(Arc::from(text)));
-                    }
-                }
-            }
-            Ok(indices)
-        };
-        let named = |other: &str, relation: &str| {
-            let found = find(&[other.to_owned()], relation)?;
-            Ok(found.first().copied())
-        };
-        let condition = self.said.when.as_ref();
-        let condition = condition.map(|when| when.resolve(|task| named(task, "runs by")));
-        let group = self.said.inside.as_deref().map(|end| named(end, "is inside")).transpose()?;
-        let (opens, ends) = (self.said.opens, self.said.ends);
-        Ok(TaskSpec {
-            name: Arc::clone(name),
-            after: find(&self.after, "waits for")?,
-            before: find(&self.before, "goes before")?,
-            condition: condition.transpose()?.flatten().map(Arc::new),
-            membership: Membership { group: group.flatten(), opens, ends },
-            profile: Arc::new(self.said.apply(&cell.profile)),
-            estimate: self.estimate,
-            key: self.said.key.clone(),
-            deadline: self.said.deadline,
-            payload: self.said.payload.clone(),
-        })
     }
 }

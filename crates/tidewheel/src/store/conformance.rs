@@ -19,7 +19,8 @@ use tidewheel_core::policy::{BreakerSpec, Priority, Rate, Retry};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::schedule::{ScheduleSpec, Trigger};
 use tidewheel_core::spec::{
-    Attachment, Config, LimitSpec, OnceKey, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec,
+    Addition, Attachment, Config, LimitSpec, OnceKey, Profile, QueueSpec, RunOptions, RunSpec,
+    TaskSpec,
 };
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now, Timestamp};
@@ -54,6 +55,7 @@ pub fn exercise(make: impl Fn() -> Opener) {
     whatever_state_a_task_has_comes_back(&make());
     identities_may_have_any_value(&make());
     what_was_put_before_others_still_is(&make());
+    what_an_attempt_added_comes_back_with_its_success(&make());
     skipped_and_postponed_tasks_come_back_so(&make());
 }
 
@@ -219,10 +221,11 @@ fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
         deadline: Some(Duration::from_secs(9)),
         payload: Some(Arc::from(&b"\0task"[..])),
     };
-    let (reply, _) = ask(&mut engine, at(2), Command::AddTask { run, task: task.clone() });
-    assert_eq!(reply, Reply::Added(TaskKey { run, index: 3 }));
+    let (reply, _) =
+        ask(&mut engine, at(2), Command::AddTasks { run, addition: task.clone().into() });
+    assert_eq!(reply, Reply::Added { first: TaskKey { run, index: 3 }, count: 1 });
     let last = TaskSpec { name: Arc::from("last"), after: vec![2, 3], ..bare_task() };
-    ask(&mut engine, at(2), Command::AddTask { run, task: last.clone() });
+    ask(&mut engine, at(2), Command::AddTasks { run, addition: last.clone().into() });
     ask(&mut engine, at(2), Command::PauseRun(run));
 
     let snapshot = stored(opener);
@@ -522,7 +525,7 @@ fn what_was_put_before_others_still_is(opener: &Opener) {
     let mut engine = open(opener);
     let (run, actions) = start_run(&mut engine, spec());
     let task = TaskSpec { before: vec![1], ..bare_task() };
-    ask(&mut engine, at(2), Command::AddTask { run, task });
+    ask(&mut engine, at(2), Command::AddTasks { run, addition: task.into() });
     let [first] = starts(&actions)[..] else { panic!("{actions:?}") };
     let started = starts(&tell(&mut engine, at(3), ended(first, Outcome::Succeeded)));
     assert_eq!(started.iter().map(|start| start.id.index).collect::<Vec<_>>(), [3]);
@@ -535,6 +538,38 @@ fn what_was_put_before_others_still_is(opener: &Opener) {
         waiting.extend(starts(&tell(&mut engine, at(4), ended(start, Outcome::Succeeded))));
     }
     assert_eq!(order, [3, 1, 2], "b waits for what was put before it, c for b");
+    engine.scheduler().check();
+}
+
+fn what_an_attempt_added_comes_back_with_its_success(opener: &Opener) {
+    let mut engine = open(opener);
+    let (_, actions) = start_run(&mut engine, spec());
+    let [first] = starts(&actions)[..] else { panic!("{actions:?}") };
+    // The first of them waits for the second.
+    let task = |name: &str, after: u32| TaskSpec {
+        name: Arc::from(name),
+        after: vec![after],
+        before: vec![1],
+        ..bare_task()
+    };
+    let tasks = vec![task("y", Addition::FIRST + 1), task("x", 0)];
+    let addition = Addition { tasks, passes_over_known: false };
+    tell(&mut engine, at(2), ended(first, Outcome::Expanded(Box::new(addition))));
+    drop(engine);
+    let kept = stored(opener).runs[0].clone();
+    assert_eq!(kept.tasks[0].state, TaskState::Succeeded);
+    // An edge between two of them is kept with the later one.
+    let edges: Vec<_> = kept.added.iter().map(|(_, it)| (&*it.after, &*it.before)).collect();
+    assert_eq!(edges, [(&[][..], &[1][..]), (&[0], &[1, 3])]);
+
+    let mut engine = open(opener);
+    let mut waiting = starts(&std::mem::take(&mut engine.outputs().actions));
+    let mut order = Vec::new();
+    while let Some(start) = waiting.pop() {
+        order.push(start.id.index);
+        waiting.extend(starts(&tell(&mut engine, at(4), ended(start, Outcome::Succeeded))));
+    }
+    assert_eq!(order, [4, 3, 1, 2]);
     engine.scheduler().check();
 }
 
