@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use tidewheel::{Attempt, LimitSpec, NewTask, Rejection, Run, TaskState};
+use tidewheel::{Attempt, LimitSpec, NewTask, Outcome, Rejection, Run, TaskState};
 
 use super::context::Position;
 use super::end::Trouble;
@@ -16,8 +16,12 @@ use crate::compile::{Draft, Role, Words, waiting_for_elements};
 use crate::definition::{Step, Work};
 
 impl FlowRunner {
-    /// Adds a task for each element to the run. Doing it again after a crash adds what is missing.
-    pub(super) fn expand(&self, position: &Position, attempt: &Attempt) -> Result<(), Trouble> {
+    /// A success that adds a task for each element to the run.
+    pub(super) fn expand(
+        &self,
+        position: &Position,
+        attempt: &Attempt,
+    ) -> Result<Outcome, Trouble> {
         let run = run_of(attempt)?;
         let elements = self.elements(&position.scope, &position.step)?;
         let estimates = BTreeMap::new();
@@ -33,7 +37,7 @@ impl FlowRunner {
         }
         let tasks = (0..).map_while(|index| run.task_name(index));
         let waiting = waiting_for_elements(&self.flow, &position.scope, &position.step, tasks);
-        for task in draft.tasks {
+        let tasks = draft.tasks.into_iter().map(|task| {
             let is_end = ends.contains(&task.name);
             let mut new = NewTask::new(task.name).after(task.after).options(task.options);
             if let Some(estimate) = task.estimate {
@@ -41,12 +45,9 @@ impl FlowRunner {
             }
             // What is inside an element is waited for by what collects it.
             let before = if is_end { waiting.as_slice() } else { &waiting[1..] };
-            match run.add_task(new.before(before)) {
-                Ok(()) | Err(Rejection::DuplicateTask(_)) => {}
-                Err(error) => return Err(refused(error)),
-            }
-        }
-        Ok(())
+            new.before(before)
+        });
+        run.expansion(tasks).map_err(refused)
     }
 
     /// What a step with elements, or one that calls a flow, leaves.

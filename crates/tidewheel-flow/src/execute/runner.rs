@@ -43,6 +43,14 @@ struct Known {
     stoppers: HashMap<Vec<Segment>, (u32, Option<String>)>,
 }
 
+/// What an attempt that went well leaves.
+enum Done {
+    Worked(AttemptRecord, Map<String, Json>),
+    /// Tasks, and nothing else: whether they are added, and with that whether the attempt succeeded, is
+    /// decided with its outcome.
+    Expanded(Outcome),
+}
+
 impl FlowRunner {
     /// A runner for one run.
     #[must_use]
@@ -78,7 +86,8 @@ impl FlowRunner {
             return Outcome::Succeeded;
         }
         match self.carry_out(&task, &attempt).await {
-            Ok((record, outputs)) => {
+            Ok(Done::Expanded(outcome)) => outcome,
+            Ok(Done::Worked(record, outputs)) => {
                 let outputs_kept = to_records(&outputs);
                 self.outputs.insert(&task, outputs);
                 let outcome = record.outcome.or(Some(RecordedOutcome::Succeeded));
@@ -113,11 +122,7 @@ impl FlowRunner {
         });
     }
 
-    async fn carry_out(
-        &self,
-        task: &str,
-        attempt: &Attempt,
-    ) -> Result<(AttemptRecord, Map<String, Json>), Trouble> {
+    async fn carry_out(&self, task: &str, attempt: &Attempt) -> Result<Done, Trouble> {
         let position = self.position(task)?;
         self.check_turn(&position, attempt)?;
         let context = self.context(&position, attempt)?;
@@ -135,12 +140,12 @@ impl FlowRunner {
         };
         if position.name.role == Role::Expand {
             begin();
-            self.expand(&position, attempt)?;
-            return Ok((AttemptRecord::default(), Map::new()));
+            return self.expand(&position, attempt).map(Done::Expanded);
         }
         if gathers {
             begin();
-            return Ok((AttemptRecord::default(), self.gather(&position, attempt)?));
+            let outputs = self.gather(&position, attempt)?;
+            return Ok(Done::Worked(AttemptRecord::default(), outputs));
         }
         let work = self.prepare_cache(&position, &context).await?;
         if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
@@ -148,7 +153,7 @@ impl FlowRunner {
                 outcome: Some(RecordedOutcome::Cached),
                 ..AttemptRecord::default()
             };
-            return Ok((record, outputs));
+            return Ok(Done::Worked(record, outputs));
         }
         begin();
         let success = self.work(&position, &context, attempt).await?;
@@ -159,7 +164,7 @@ impl FlowRunner {
             let kept = cache.keep(&outputs).await;
             kept.map_err(|trouble| trouble.with_record(success.record.clone()))?;
         }
-        Ok((success.record, outputs))
+        Ok(Done::Worked(success.record, outputs))
     }
 
     /// Whether a task only gathers what others left.
