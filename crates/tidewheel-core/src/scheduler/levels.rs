@@ -119,7 +119,8 @@ impl Scheduler {
 
     /// The tasks of a group may start as far as the group is concerned.
     fn open_level(&mut self, run: RunKey, level: u32, now: Now, decision: &mut Decision) {
-        let Some(entry) = self.level_mut(run, level) else { return };
+        // An opener that was done before the run is told of after its group has begun.
+        let Some(entry) = self.level_mut(run, level).filter(|entry| !entry.is_open) else { return };
         entry.is_open = true;
         let opener = entry.opener;
         for index in entry.members.clone() {
