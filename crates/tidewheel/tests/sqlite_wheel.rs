@@ -321,3 +321,40 @@ async fn another_process_pauses_resumes_and_cancels_a_run() {
         wheel.shutdown(Shutdown::drain()).await;
     }
 }
+
+/// Whoever asks gets the answer of the scheduler that has the run; without one there is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_living_owner_says_why_a_task_waits_whoever_asks() {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let scratch = Folder::new("questions");
+    let folder = scratch.open(Durability::Process);
+    let elsewhere = scratch.open(Durability::Process);
+    let wheel = Tidewheel::builder().slots(1).store(folder.shard("a").unwrap()).start();
+    let mut graph = Graph::builder();
+    graph.task("first").estimate(Duration::from_secs(1_000));
+    graph.task("second").after(["first"]).estimate(Duration::from_secs(50));
+    graph.task("third").after(["second"]);
+    let run = wheel.run(graph.build().unwrap(), |_| std::future::pending::<()>()).start().unwrap();
+    let id = run.id();
+    let ask = |tasks: Vec<u32>, patience| {
+        let folder = elsewhere.clone();
+        tokio::task::spawn_blocking(move || folder.ask_owner(id, &tasks, patience).unwrap())
+    };
+
+    let answer = ask(vec![0, 1, 2, 7], PATIENCE).await.unwrap().expect("the owner answers");
+    let tasks: Vec<u32> = answer.iter().map(|it| it.task).collect();
+    assert_eq!(tasks, [0, 1, 2], "there is no task 7");
+    assert_eq!(answer[0].state, TaskState::Running);
+    assert_eq!(answer[0].expected_start, None);
+    assert_eq!(answer[1].holds, ["waits for 1 task: `first` (running)"]);
+    let seconds = answer[1].expected_start.expect("durations are known").as_secs();
+    assert!((900..=1_000).contains(&seconds), "{seconds}");
+    let seconds = answer[2].expected_start.expect("durations are known").as_secs();
+    assert!((950..=1_050).contains(&seconds), "{seconds}");
+
+    wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
+    drop((wheel, run));
+    assert_eq!(ask(vec![1], Duration::ZERO).await.unwrap(), None, "nobody has the run");
+    let unknown = elsewhere.ask_owner(tidewheel::RunId(5), &[0], PATIENCE).unwrap();
+    assert_eq!(unknown, None, "there is no such run, so nobody is waited for");
+}

@@ -1,12 +1,14 @@
 //! Follows commands that other processes left for runs of this wheel.
 //!
-//! What they do is decided like any other command; here they are only found and passed on.
+//! What they do is decided like any other command; here they are only found and passed on. Questions that
+//! come the same way are answered in `questions`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::input::{CancelMode, Command, Rejection};
 
+use super::questions::answer_questions;
 use super::shared::{Shared, Until};
 use crate::store::{CommandSource, RunCommand, SentCommand};
 
@@ -18,8 +20,8 @@ pub(super) async fn follow_inbox(shared: Arc<Shared>, mut source: Box<dyn Comman
     let mut completed = shared.completed.subscribe();
     let mut pending = Pending::default();
     loop {
-        let ended = tokio::time::timeout(PERIOD, completed.wait_for(|ended| *ended)).await;
-        if ended.is_ok() {
+        let has_ended = completed.wait_for(|ended| *ended);
+        if tokio::time::timeout(PERIOD, has_ended).await.is_ok() {
             return;
         }
         // What cannot be read now is found the next time.
@@ -30,6 +32,7 @@ pub(super) async fn follow_inbox(shared: Arc<Shared>, mut source: Box<dyn Comman
         if source.acknowledge(&pending.settled).is_ok() {
             pending.settled.clear();
         }
+        answer_questions(&shared, &mut *source).await;
     }
 }
 

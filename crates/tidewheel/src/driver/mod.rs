@@ -11,6 +11,7 @@ mod entries;
 mod held;
 mod inbox;
 mod post;
+mod questions;
 mod seat;
 mod shared;
 pub mod shares;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tidewheel_core::id::RunId;
 
+use super::question::{Question, TaskAnswer};
+
 /// Finds commands that other processes sent.
 pub trait CommandSource: Send {
     /// The commands that came since the last call, oldest first. Called often: cheap when there are
@@ -24,6 +26,30 @@ pub trait CommandSource: Send {
     /// When the store cannot be written: they will come again to the next owner.
     fn acknowledge(&mut self, commands: &[SentCommand])
     -> Result<(), Box<dyn Error + Send + Sync>>;
+
+    /// The questions that came since the last call, oldest first. Called after [`CommandSource::take`],
+    /// as often.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    fn questions(&mut self) -> Result<Vec<Question>, Box<dyn Error + Send + Sync>> {
+        Ok(Vec::new())
+    }
+
+    /// Answers a question, unless nobody waits for the answer any more.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written: whoever asked gets no answer.
+    fn answer(
+        &mut self,
+        question: i64,
+        answer: &Vec<TaskAnswer>,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let _ = (question, answer);
+        Ok(())
+    }
 }
 
 /// What somebody wants of a run or submission.

@@ -8,6 +8,7 @@ mod commons;
 pub mod conformance;
 mod inbox;
 mod memory;
+mod question;
 mod read;
 mod record;
 #[cfg(feature = "sqlite")]
@@ -23,6 +24,7 @@ use tidewheel_core::time::Timestamp;
 pub use commons::{Commons, Settled};
 pub use inbox::{CommandSource, RunCommand, SentCommand};
 pub use memory::Memory;
+pub use question::{Question, TaskAnswer};
 pub use read::{
     FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind, RunSummary,
     ScheduleSummary, StoreCounts, TaskSummary,

@@ -8,6 +8,7 @@ mod command;
 mod graph;
 mod group;
 mod profile;
+mod question;
 mod run;
 mod schedule;
 mod words;

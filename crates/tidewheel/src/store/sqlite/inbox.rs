@@ -11,19 +11,23 @@ use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::prune::in_transaction;
-use crate::store::{CommandSource, RunCommand, SentCommand, StoreError, codec};
+use crate::store::{
+    CommandSource, Question, RunCommand, SentCommand, StoreError, TaskAnswer, codec,
+};
 
 /// The commands for one shard. Made by [`DataFolder::inbox`].
 #[derive(Debug)]
 pub struct Inbox {
-    folder: DataFolder,
-    shard: String,
-    connection: Connection,
+    pub(super) folder: DataFolder,
+    pub(super) shard: String,
+    pub(super) connection: Connection,
     /// What SQLite said when the inbox was last looked at: it says something else when anybody has
     /// written since.
     version: Option<i64>,
     /// The newest command that was handed out.
     newest: i64,
+    /// Whether somebody has written since it was last looked for questions.
+    has_news: bool,
 }
 
 impl DataFolder {
@@ -55,6 +59,7 @@ impl DataFolder {
             connection: self.connect()?,
             version: None,
             newest: 0,
+            has_news: true,
         })
     }
 }
@@ -80,6 +85,7 @@ impl Inbox {
         let found = self.read().map_err(|error| self.folder.failed(error))?;
         // Only now: what could not be read is looked for again.
         self.version = Some(version);
+        self.has_news = true;
         let mut commands = Vec::new();
         let mut unreadable = Vec::new();
         for (id, run, text) in found {
@@ -138,6 +144,23 @@ impl CommandSource for Inbox {
         commands: &[SentCommand],
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(Self::acknowledge(self, commands)?)
+    }
+
+    fn questions(&mut self) -> Result<Vec<Question>, Box<dyn Error + Send + Sync>> {
+        if !self.has_news {
+            return Ok(Vec::new());
+        }
+        let questions = self.unanswered().map_err(|error| self.folder.failed(error))?;
+        self.has_news = false;
+        Ok(questions)
+    }
+
+    fn answer(
+        &mut self,
+        question: i64,
+        answer: &Vec<TaskAnswer>,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.store_answer(question, answer)?)
     }
 }
 

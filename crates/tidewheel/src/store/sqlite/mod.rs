@@ -17,6 +17,7 @@ mod inbox;
 mod lock;
 mod private;
 mod prune;
+mod questions;
 mod reader;
 mod reader_definitions;
 mod reader_results;

@@ -12,7 +12,7 @@ pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS];
+pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS, QUESTIONS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -308,6 +308,18 @@ CREATE TABLE claims (
     most INTEGER NOT NULL
 );
 CREATE INDEX claims_by_pool ON claims (pool, shard);
+";
+
+/// Questions to whoever has a run; whoever asked removes them.
+const QUESTIONS: &str = "
+CREATE TABLE questions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    shard INTEGER NOT NULL,
+    run_id BLOB NOT NULL,
+    question TEXT NOT NULL,
+    asked_at INTEGER NOT NULL,
+    answer TEXT
+);
 ";
 
 #[cfg(test)]

@@ -1,0 +1,51 @@
+//! Questions about work that another process has, and the answers its scheduler gives.
+//!
+//! How they get there and back is the store's business. Nothing is decided by them: one that nobody
+//! answers in time is taken back, and no harm is done.
+
+use std::time::Duration;
+
+use tidewheel_core::explain::{Explanation, Place};
+use tidewheel_core::id::RunId;
+use tidewheel_core::task::TaskState;
+
+/// Why are these tasks of a run not running?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its number, to be answered by.
+    pub id: i64,
+    /// The run or submission.
+    pub run: RunId,
+    /// The indices of the tasks.
+    pub tasks: Vec<u32>,
+}
+
+/// What the owner of a run says of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskAnswer {
+    /// The index of the task.
+    pub task: u32,
+    /// Its state.
+    pub state: TaskState,
+    /// Every rule that holds it, the most decisive first, in words.
+    pub holds: Vec<String>,
+    /// Its place in the order, while it is ready.
+    pub place: Option<Place>,
+    /// In how long it is expected to start, where that can be told.
+    pub expected_start: Option<Duration>,
+}
+
+impl TaskAnswer {
+    /// The answer that an explanation and a look ahead give.
+    #[must_use]
+    pub fn new(explanation: Explanation, expected_start: Option<Duration>) -> Self {
+        Self {
+            task: explanation.task.index,
+            state: explanation.state,
+            holds: explanation.holds.iter().map(ToString::to_string).collect(),
+            place: explanation.place,
+            expected_start,
+        }
+    }
+}

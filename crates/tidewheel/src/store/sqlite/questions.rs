@@ -1,0 +1,96 @@
+//! Questions to whoever has a run: left by one process, answered by another.
+//!
+//! What is answered is found out by the scheduler that has the run.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tidewheel_core::id::RunId;
+
+use super::changes::blob;
+use super::error::FolderError;
+use super::folder::{DataFolder, now};
+use super::inbox::Inbox;
+use crate::store::{Question, StoreError, TaskAnswer, codec};
+
+/// How often it is looked whether an answer is there.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Questions older than this are forgotten: whoever asked has gone.
+const KEPT: Duration = Duration::from_secs(60);
+
+impl DataFolder {
+    /// Asks whoever has a run why tasks of it are not running, and waits for the answer, for `patience`
+    /// at the most. `None`: nobody answered, or nobody has the run.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read or written.
+    pub fn ask_owner(
+        &self,
+        run: RunId,
+        tasks: &[u32],
+        patience: Duration,
+    ) -> Result<Option<Vec<TaskAnswer>>, FolderError> {
+        let text = codec::write(&tasks.to_vec()).map_err(StoreError::from)?;
+        let connection = self.connect()?;
+        let failed = |error| self.failed(error);
+        let Some(id) = leave(&connection, run, &text).map_err(failed)? else { return Ok(None) };
+        let deadline = Instant::now() + patience;
+        let answer = loop {
+            let answer = answer_to(&connection, id).map_err(failed)?;
+            if answer.is_some() || Instant::now() >= deadline {
+                break answer;
+            }
+            thread::sleep(LOOK);
+        };
+        let sql = "DELETE FROM questions WHERE id = ?1";
+        connection.execute(sql, [id]).map_err(failed)?;
+        // An answer that cannot be read is none; the next question may be luckier.
+        Ok(answer.and_then(|answer| codec::read(&answer).ok()))
+    }
+}
+
+impl Inbox {
+    /// The questions that nobody has answered yet, oldest first.
+    pub(super) fn unanswered(&self) -> rusqlite::Result<Vec<Question>> {
+        let sql = "SELECT id, run_id, question FROM questions WHERE answer IS NULL
+            AND shard = (SELECT id FROM shards WHERE name = ?1) ORDER BY id";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([&self.shard], |row| {
+            let text: String = row.get(2)?;
+            let run = RunId(u128::from_be_bytes(row.get(1)?));
+            Ok(Question { id: row.get(0)?, run, tasks: codec::read(&text).unwrap_or_default() })
+        })?;
+        rows.collect()
+    }
+
+    pub(super) fn store_answer(
+        &self,
+        question: i64,
+        answer: &Vec<TaskAnswer>,
+    ) -> Result<(), FolderError> {
+        let text = codec::write(answer).map_err(StoreError::from)?;
+        let sql = "UPDATE questions SET answer = ?2 WHERE id = ?1";
+        let updated = self.connection.execute(sql, params![question, text]);
+        updated.map(drop).map_err(|error| self.folder.failed(error))
+    }
+}
+
+/// Leaves a question for whoever has the run, if it is not at its end.
+fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Option<i64>> {
+    let old = now().as_micros() - KEPT.as_micros() as i64;
+    connection.execute("DELETE FROM questions WHERE asked_at < ?1", [old])?;
+    let sql = "INSERT INTO questions (shard, run_id, question, asked_at)
+        SELECT shard, run_id, ?2, ?3 FROM live_runs WHERE run_id = ?1
+        UNION ALL SELECT shard, run_id, ?2, ?3 FROM live_submissions WHERE run_id = ?1";
+    let left = connection.execute(sql, params![blob(run), text, now().as_micros()])?;
+    Ok((left > 0).then(|| connection.last_insert_rowid()))
+}
+
+fn answer_to(connection: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT answer FROM questions WHERE id = ?1";
+    let row = connection.query_row(sql, [id], |row| row.get::<_, Option<String>>(0)).optional()?;
+    Ok(row.flatten())
+}
