@@ -232,6 +232,32 @@ flow:
 }
 
 #[test]
+fn a_program_that_prints_a_secret_gets_what_it_was_given_and_leaves_nothing_behind() {
+    let scratch = Scratch::new("trust-program");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+secrets:
+  token:
+    command: [sh, -c, 'sleep 600 & echo $! > child; echo "<$GIVEN/$OTHER/long-enough>"']
+    inherit: [GIVEN]
+flow:
+  - name: use
+    run: test "$TOKEN" = "<1//long-enough>"
+    env: { TOKEN: "{{ secrets.token }}" }
+"#,
+    );
+    let mut command = scratch.command(&["run", &file]);
+    let output = command.env("GIVEN", "1").env("OTHER", "2").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let child = scratch.read("child");
+    assert!(!Path::new("/proc").join(child.trim()).exists(), "it has ended before the run");
+    let mut grep = std::process::Command::new("grep");
+    grep.args(["-rla", "long-enough>"]).arg(scratch.data().join("logs"));
+    assert_eq!(String::from_utf8_lossy(&grep.output().unwrap().stdout), "");
+}
+
+#[test]
 fn a_secret_that_is_too_short_is_named() {
     let scratch = Scratch::new("trust-short");
     scratch.file("long", "long enough");

@@ -127,33 +127,6 @@ flow:
 }
 
 #[test]
-fn conditions_skip_a_step_and_let_others_go_on() {
-    let scratch = Scratch::new("run-when");
-    let file = scratch.file(
-        "flow.yaml",
-        r#"
-params: { deploy: false }
-flow:
-  - name: check
-    run: echo 3
-    outputs: { n: "{{ json }}" }
-  - { name: deploy, when: params.deploy, run: touch deployed }
-  - { name: small, when: "{{ flows.check.n < 5 }}", run: touch small }
-  - name: notify
-    depends_on: [deploy]
-    run: 'true'
-"#,
-    );
-    let result = scratch.json(&["run", &file]);
-    assert_eq!(result["steps"]["deploy"]["state"], "skipped");
-    assert_eq!(result["steps"]["deploy"]["reason"], "condition");
-    assert_eq!(result["steps"]["notify"]["state"], "succeeded");
-    assert!(scratch.path("small").exists() && !scratch.path("deployed").exists());
-    let result = scratch.json(&["run", &file, "--param", "deploy=yes"]);
-    assert_eq!(result["steps"]["deploy"]["state"], "succeeded");
-}
-
-#[test]
 fn a_step_runs_for_each_element_and_gathers_what_they_leave() {
     let scratch = Scratch::new("run-foreach");
     let file = scratch.file(
@@ -187,30 +160,6 @@ flow:
     assert_eq!(result["outputs"]["each"]["text"], json!(["a0", "b1", "c2"]));
     assert_eq!(result["outputs"]["join"]["text"], "a0,b1,c2 linux-1,linux-2,mac-1,mac-2 []");
     assert!(!scratch.path("never").exists());
-}
-
-#[test]
-fn an_element_that_fails_fails_its_step() {
-    let scratch = Scratch::new("run-element");
-    let file = scratch.file(
-        "flow.yaml",
-        r#"
-flow:
-  - name: each
-    foreach: [1, 2, 3]
-    on_error: skip
-    run: test "$N" != 2
-    env: { N: "{{ item }}" }
-  - { name: after, depends_on: [each], run: 'true' }
-  - { name: other, run: 'true' }
-"#,
-    );
-    let result = scratch.json(&["run", &file]);
-    let state = |step: &str| result["steps"][step]["state"].as_str().unwrap().to_owned();
-    assert_eq!((state("each[0]"), state("each[1]")), ("succeeded".into(), "failed".into()));
-    assert_eq!((state("each"), state("after")), ("failed".into(), "skipped".into()));
-    assert_eq!(result["steps"]["each"]["error"], "1 of 3 elements failed: each[1]");
-    assert_eq!(state("other"), "succeeded");
 }
 
 #[test]
@@ -252,27 +201,6 @@ flow:
     assert_eq!(result["outputs"]["one"]["again"]["n"], 11);
     assert_eq!(result["outputs"]["end"]["text"], r#"[{"n": 23}, {"n": 41}]"#);
     assert_eq!(result["steps"]["many[1]/double"]["state"], "succeeded");
-}
-
-#[test]
-fn steps_follow_the_run_as_it_ended() {
-    let scratch = Scratch::new("run-hooks");
-    let file = scratch.file(
-        "flow.yaml",
-        "
-params: { fail: false }
-flow:
-  - { name: work, run: 'test \"$FAIL\" = false', env: { FAIL: '{{ params.fail }}' } }
-on_success: [{ name: cheer, run: echo >> cheer }]
-on_failure: [{ name: alarm, run: echo >> alarm }]
-finally: [{ name: tidy, run: echo >> tidy }]
-",
-    );
-    assert_eq!(scratch.run(&["run", &file, "-q"]).status.code(), Some(0));
-    assert_eq!((scratch.path("cheer").exists(), scratch.path("alarm").exists()), (true, false));
-    assert_eq!(scratch.run(&["run", &file, "-q", "-p", "fail=yes"]).status.code(), Some(1));
-    assert!(scratch.path("alarm").exists());
-    assert_eq!((scratch.read("cheer"), scratch.read("tidy")), ("\n".into(), "\n\n".into()));
 }
 
 #[test]
@@ -1111,8 +1039,10 @@ fn a_step_that_waits_for_somebody_says_so_and_how_to_answer() {
     let running = scratch.start(&["run", &file]);
     scratch.wait_for("other");
     let why = || scratch.json(&["explain", "last", "ask"])["steps"][0]["why"].to_string();
-    wait_until("it says what it waits for", || why().contains("waits for approval: Ship it?"));
-    assert!(why().contains("tidewheel approve"), "{}", why());
+    // While it looks, it says that.
+    let says =
+        |why: &str| why.contains("for approval: Ship it?") && why.contains("tidewheel approve");
+    wait_until("it says what it waits for, and how to answer", || says(&why()));
     scratch.json(&["approve", "last", "ask"]);
     assert_eq!(running.output().status.code(), Some(0));
 }

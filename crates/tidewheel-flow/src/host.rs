@@ -2,12 +2,17 @@
 //!
 //! It knows which run needs which runner, and nothing about when anything is started.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
-use tidewheel::{Attempt, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel};
+use tidewheel::{
+    Attempt, BoxError, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel,
+};
+use tokio::sync::OnceCell;
 
 use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};
 use crate::compile::{Blueprint, CompileError, Estimates};
@@ -39,10 +44,16 @@ impl From<CompileError> for StartError {
 }
 
 /// What tasks of a stored run left, by name.
-type Recall = dyn Fn(RunId) -> Vec<(String, Map<String, Json>)> + Send + Sync;
+pub type Recalled = Vec<(String, Map<String, Json>)>;
 
-/// The runner of each run, or why there can be none.
-type Runners = HashMap<RunId, Result<Arc<FlowRunner>, Arc<str>>>;
+/// Asks for it. It may block, and it may fail.
+type Recall = dyn Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync;
+
+/// Where the runner of a run is, as soon as somebody has made it; or why there can be none.
+type Place = OnceCell<Result<Arc<FlowRunner>, Arc<str>>>;
+
+/// How soon it is looked again for what cannot be read now.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Runs flows on a wheel. Clones share everything.
 #[derive(Clone)]
@@ -52,19 +63,22 @@ pub struct FlowHost {
 
 struct Shared {
     means: Arc<Means>,
-    recall: Box<Recall>,
-    runners: Mutex<Runners>,
+    recall: Arc<Recall>,
+    /// Those of runs that have not ended.
+    places: Mutex<HashMap<RunId, Arc<Place>>>,
 }
 
 impl FlowHost {
-    /// A host with these means. `recall` says what tasks of a stored run have left.
+    /// A host with these means. `recall` says what tasks of a stored run have left; it is called on a
+    /// thread made for blocking. While it fails, no task of the run is carried out: what was left
+    /// would count as never been.
     #[must_use]
     pub fn new(
         means: Arc<Means>,
-        recall: impl Fn(RunId) -> Vec<(String, Map<String, Json>)> + Send + Sync + 'static,
+        recall: impl Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        let runners = Mutex::default();
-        Self { shared: Arc::new(Shared { means, recall: Box::new(recall), runners }) }
+        let places = Mutex::default();
+        Self { shared: Arc::new(Shared { means, recall: Arc::new(recall), places }) }
     }
 
     /// Starts a run. Limits and queues of the flow are defined on the wheel.
@@ -72,14 +86,14 @@ impl FlowHost {
     /// # Errors
     ///
     /// When a secret cannot be had, the flow makes no graph, or the run is refused.
-    pub fn start(
+    pub async fn start(
         &self,
         wheel: &Tidewheel,
         flow: &Arc<Flow>,
         order: &FlowOrder,
         estimates: &Estimates,
     ) -> Result<Run, StartError> {
-        let secrets = Secrets::fetch(flow)?;
+        let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
         for (name, spec) in &flow.queues {
             wheel.define_queue(name, spec.clone())?;
@@ -132,58 +146,108 @@ impl FlowHost {
             builder = builder.only(chosen);
         }
         let run = builder.start()?;
-        self.runners().insert(run.id(), Ok(runner));
+        self.keep(wheel, &run, Arc::new(Place::new_with(Some(Ok(runner)))));
         Ok(run)
     }
 
     /// Makes one attempt at a task of a run that the store brought back: for
     /// [`tidewheel::Builder::adopt_kind`] with [`FLOW_KIND`].
     pub async fn attempt(&self, attempt: Attempt) -> Outcome {
-        match self.runner_of(&attempt) {
-            Ok(runner) => runner.attempt(attempt).await,
+        let place = self.place_of(&attempt);
+        let runner = match place.get_or_try_init(|| self.restore(&attempt)).await {
+            Ok(runner) => runner,
+            Err(error) => {
+                let why = format!("what earlier steps left cannot be read: {error}");
+                self.shared.means.tell_why(&attempt, why);
+                return Outcome::Postponed(AGAIN_AFTER);
+            }
+        };
+        match runner {
+            Ok(runner) => Arc::clone(runner).attempt(attempt).await,
             Err(why) => Outcome::Failed(Box::new(Failure {
-                message: why,
+                message: Arc::clone(why),
                 permanent: true,
                 ..Failure::default()
             })),
         }
     }
 
-    /// The runner of a run that is known here.
+    /// How many runs it carries out.
     #[must_use]
-    pub fn runner(&self, run: RunId) -> Option<Arc<FlowRunner>> {
-        self.runners().get(&run).and_then(|runner| runner.as_ref().ok().cloned())
+    pub fn runs(&self) -> usize {
+        self.places().len()
     }
 
-    fn runner_of(&self, attempt: &Attempt) -> Result<Arc<FlowRunner>, Arc<str>> {
-        let run = attempt.id().run;
-        if let Some(known) = self.runners().get(&run) {
-            return known.clone();
+    /// The one place for the runner of an attempt's run.
+    fn place_of(&self, attempt: &Attempt) -> Arc<Place> {
+        if let Some(known) = self.places().get(&attempt.id().run) {
+            return Arc::clone(known);
         }
-        let made = self.restore(run, attempt);
-        let made = made.map_err(|error| Arc::from(error.to_string()));
-        self.runners().insert(run, made.clone());
-        made
+        match attempt.run() {
+            Some(run) => self.keep(&attempt.wheel(), &run, Arc::default()),
+            // No flow, as its payload will say.
+            None => Arc::default(),
+        }
     }
 
-    fn restore(&self, run: RunId, attempt: &Attempt) -> Result<Arc<FlowRunner>, StartError> {
-        let (kind, payload) = (attempt.kind(), attempt.payload());
-        let order = FlowOrder::from_payload(kind.as_deref(), payload.as_deref())?;
-        let flow = order.flow()?;
-        let secrets = Secrets::fetch(&flow)?;
+    /// Keeps a place until the run has ended. If there is one already, that one counts.
+    fn keep(&self, wheel: &Tidewheel, run: &Run, place: Arc<Place>) -> Arc<Place> {
+        let (id, run) = (run.id(), run.clone());
+        let place = match self.places().entry(id) {
+            Entry::Occupied(known) => return Arc::clone(known.get()),
+            Entry::Vacant(free) => Arc::clone(free.insert(place)),
+        };
+        let shared = Arc::downgrade(&self.shared);
+        wheel.runtime().spawn(async move {
+            // Also when the wheel ends before the run.
+            let _ = run.report().await;
+            if let Some(shared) = shared.upgrade() {
+                shared.places().remove(&id);
+            }
+        });
+        place
+    }
+
+    /// Makes the runner of a run that was brought back. The error is that it cannot be made now; the
+    /// value may be that it never can.
+    async fn restore(
+        &self,
+        attempt: &Attempt,
+    ) -> Result<Result<Arc<FlowRunner>, Arc<str>>, BoxError> {
+        let made = self.understand(attempt).await;
+        let (order, flow, secrets) = match made {
+            Ok(made) => made,
+            Err(error) => return Ok(Err(Arc::from(error.to_string()))),
+        };
+        let (recall, run) = (Arc::clone(&self.shared.recall), attempt.id().run);
+        let recalled = tokio::task::spawn_blocking(move || recall(run)).await??;
         let outputs = Arc::new(Outputs::default());
-        for (task, values) in &order.reused {
-            outputs.insert(task, values.clone());
-        }
-        for (task, values) in (self.shared.recall)(run) {
+        for (task, values) in order.reused.into_iter().chain(recalled) {
             outputs.insert(&task, values);
         }
         let means = Arc::clone(&self.shared.means);
-        Ok(Arc::new(FlowRunner::new(flow, order.params, secrets, outputs, means)))
+        Ok(Ok(Arc::new(FlowRunner::new(flow, order.params, secrets, outputs, means))))
     }
 
-    fn runners(&self) -> MutexGuard<'_, Runners> {
-        self.shared.runners.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn understand(
+        &self,
+        attempt: &Attempt,
+    ) -> Result<(FlowOrder, Arc<Flow>, Secrets), StartError> {
+        let (kind, payload) = (attempt.kind(), attempt.payload());
+        let order = FlowOrder::from_payload(kind.as_deref(), payload.as_deref())?;
+        let flow = order.flow()?;
+        let secrets = Secrets::fetch(&flow, &*self.shared.means.world).await?;
+        Ok((order, flow, secrets))
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Place>>> {
+        self.shared.places()
+    }
+}
+
+impl Shared {
+    fn places(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Place>>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -196,6 +260,6 @@ fn chosen_tasks(graph: &Graph, order: &FlowOrder) -> Option<BTreeSet<String>> {
 
 impl fmt::Debug for FlowHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FlowHost").field("runs", &self.runners().len()).finish_non_exhaustive()
+        f.debug_struct("FlowHost").field("runs", &self.runs()).finish_non_exhaustive()
     }
 }

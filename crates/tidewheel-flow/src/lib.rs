@@ -38,7 +38,7 @@ pub use execute::{
     Answers, FlowRunner, Means, Outputs, Pending, Progress, SecretError, Secrets, ThisMachine,
     World,
 };
-pub use host::{FlowHost, StartError};
+pub use host::{FlowHost, Recalled, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use language::problem::{
     FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, nearest,

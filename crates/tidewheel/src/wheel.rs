@@ -337,6 +337,12 @@ impl Tidewheel {
         self.shared.lock().engine.held().to_vec()
     }
 
+    /// The runtime that its tasks run on.
+    #[must_use]
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.shared.runtime
+    }
+
     /// What the wall clock says that the wheel goes by.
     #[must_use]
     pub fn wall_clock(&self) -> Timestamp {

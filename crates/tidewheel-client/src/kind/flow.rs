@@ -173,7 +173,7 @@ impl Startable for FlowRun {
     }
 
     fn check(&self) -> Result<(), DeskError> {
-        Ok(Secrets::fetch(&self.flow).map(|_| ())?)
+        Ok(Secrets::fetch_blocking(&self.flow).map(|_| ())?)
     }
 
     fn start(
@@ -181,7 +181,8 @@ impl Startable for FlowRun {
         session: &Session,
         expected: &BTreeMap<String, Duration>,
     ) -> Result<Run, DeskError> {
-        Ok(session.flows.start(&session.wheel, &self.flow, &self.order, expected)?)
+        let start = session.flows.start(&session.wheel, &self.flow, &self.order, expected);
+        Ok(session.wait_for(start)?)
     }
 }
 

@@ -4,11 +4,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Map, Value as Json};
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{Answer, AttemptRecord};
-use tidewheel::{RunId, TaskId, TaskState};
-use tidewheel_flow::{Answers, Means, Progress, World};
+use tidewheel::{BoxError, RunId, TaskId, TaskState};
+use tidewheel_flow::{Answers, Means, Progress, Recalled, World};
 
 use crate::desk::{Desk, DeskError};
 use crate::progress::{Said, Sayings};
@@ -53,12 +52,12 @@ impl Answers for StoredAnswers {
 /// What tasks that have succeeded left, from the store.
 pub(super) fn recall(
     folder: &DataFolder,
-) -> impl Fn(RunId) -> Vec<(String, Map<String, Json>)> + Send + Sync + use<> {
+) -> impl Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync + use<> {
     let folder = folder.clone();
     move |run| {
-        let view = Desk::open(folder.clone()).and_then(|desk| desk.show_run(run));
-        let Some(view) = view.ok().flatten() else { return Vec::new() };
+        // A run that nobody has stored has left nothing.
+        let Some(view) = Desk::open(folder.clone())?.show_run(run)? else { return Ok(Vec::new()) };
         let done = view.detail.tasks.iter().filter(|task| task.state == TaskState::Succeeded);
-        done.map(|task| (task.name.clone(), view.outputs_of(task.index))).collect()
+        Ok(done.map(|task| (task.name.clone(), view.outputs_of(task.index))).collect())
     }
 }

@@ -91,6 +91,11 @@ impl Session {
         self.runtime.spawn(async move { world.prepare().await });
     }
 
+    /// Waits for something that the runtime does.
+    pub(crate) fn wait_for<T>(&self, what: impl Future<Output = T>) -> T {
+        self.runtime.block_on(what)
+    }
+
     /// Ends the wheel when nothing runs any more.
     pub async fn close(self) {
         self.wheel.shutdown(Shutdown::drain()).await;

@@ -33,7 +33,8 @@ pub struct Started {
 }
 
 impl Session {
-    /// Starts a run. `expected` says how long its tasks took before.
+    /// Starts a run. `expected` says how long its tasks took before. Secrets are fetched first, and that it is
+    /// stored is waited for, so it is not to be called on a thread of the runtime.
     ///
     /// # Errors
     ///

@@ -165,7 +165,11 @@ pub(crate) struct Secret {
 pub(crate) enum SecretOrigin {
     Variable(String),
     File(PathBuf),
-    Command(Vec<String>),
+    /// A program that prints it, and variables of ours that it gets beside the usual ones.
+    Command {
+        words: Vec<String>,
+        inherit: Vec<String>,
+    },
 }
 
 /// How a flow is run as a whole.

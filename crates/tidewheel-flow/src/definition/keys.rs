@@ -226,6 +226,11 @@ pub(crate) static SECRET: Shape = Shape {
         key("env", Kind::Text, "The variable of our own environment."),
         key("file", Kind::Text, "The file; a line end at its end does not count."),
         key("command", Kind::List(&Kind::Text), "The program that prints it."),
+        key(
+            "inherit",
+            Kind::List(&Kind::Text),
+            "Variables that program gets from ours, such as `VAULT_*`.",
+        ),
         key("optional", Kind::Bool, "Whether it may be missing or empty; it is empty then."),
     ],
 };

@@ -6,14 +6,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tidewheel::TaskId;
 use tidewheel::store::{Answer, AttemptRecord};
+use tidewheel::{Attempt, TaskId};
 
 use super::world::World;
 
 /// What a flow needs from whoever runs it.
 pub struct Means {
-    pub(super) world: Arc<dyn World>,
+    pub(crate) world: Arc<dyn World>,
     pub(super) record: Box<dyn Fn(AttemptRecord) + Send + Sync>,
     pub(super) told: Box<Told>,
     pub(super) cache: Option<PathBuf>,
@@ -60,6 +60,17 @@ impl Means {
     pub fn record(mut self, record: impl Fn(AttemptRecord) + Send + Sync + 'static) -> Self {
         self.record = Box::new(record);
         self
+    }
+
+    /// Keeps why an attempt waits, for whoever asks. All looks share one record: there may be very many
+    /// of them.
+    pub(crate) fn tell_why(&self, attempt: &Attempt, why: String) {
+        (self.record)(AttemptRecord {
+            task: attempt.id(),
+            attempt: 1,
+            error: Some(why),
+            ..AttemptRecord::default()
+        });
     }
 
     /// Who is told what tasks do.

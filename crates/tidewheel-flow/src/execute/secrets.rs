@@ -3,19 +3,18 @@
 //! Masking itself is in the process executor.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::executor::process::{MaskStream, Masker};
+use tidewheel::executor::process::{MaskStream, Masker, ProcessCommand, ProcessError, Processes};
 
-use crate::definition::{Flow, Secret, SecretOrigin};
+use super::world::{ThisMachine, World};
+use crate::definition::{Flow, Secret, SecretOrigin, Work};
 
 /// Nothing that is a secret is longer.
 const BYTES_MAX: usize = 64 << 10;
@@ -80,10 +79,30 @@ impl Secrets {
     /// # Errors
     ///
     /// When one that is needed cannot be had.
-    pub fn fetch(flow: &Flow) -> Result<Self, SecretError> {
+    pub async fn fetch(flow: &Flow, world: &dyn World) -> Result<Self, SecretError> {
         let mut values = BTreeMap::new();
-        fetch_into(flow, &mut values)?;
+        for (key, secret) in all_of(flow) {
+            values.insert(key, fetch(secret, world).await?);
+        }
         Self::of(values)
+    }
+
+    /// The same on this machine, for whoever has no runtime yet: to know before anything is begun.
+    ///
+    /// # Errors
+    ///
+    /// When one that is needed cannot be had.
+    pub fn fetch_blocking(flow: &Flow) -> Result<Self, SecretError> {
+        if all_of(flow).is_empty() {
+            return Ok(Self::default());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| SecretError::Unusable {
+            secret: flow.secrets.first().map(|it| it.name.clone()).unwrap_or_default(),
+            why: error.to_string(),
+        })?;
+        let world = ThisMachine::new(Processes::builder());
+        runtime.block_on(Self::fetch(flow, &world))
     }
 
     fn of(values: BTreeMap<(PathBuf, String), String>) -> Result<Self, SecretError> {
@@ -145,22 +164,17 @@ impl fmt::Debug for Secrets {
     }
 }
 
-fn fetch_into(
-    flow: &Flow,
-    values: &mut BTreeMap<(PathBuf, String), String>,
-) -> Result<(), SecretError> {
-    for secret in &flow.secrets {
-        let key = (flow.file.clone(), secret.name.clone());
-        if let Entry::Vacant(place) = values.entry(key) {
-            place.insert(fetch(secret)?);
-        }
-    }
+/// Every secret of a flow and of those it calls, once.
+fn all_of(flow: &Flow) -> BTreeMap<(PathBuf, String), &Secret> {
+    let own = flow.secrets.iter();
+    let mut all: BTreeMap<_, _> =
+        own.map(|secret| ((flow.file.clone(), secret.name.clone()), secret)).collect();
     for step in &flow.steps {
-        if let crate::definition::Work::Flow(child) = &step.work {
-            fetch_into(&child.flow, values)?;
+        if let Work::Flow(child) = &step.work {
+            all.extend(all_of(&child.flow));
         }
     }
-    Ok(())
+    all
 }
 
 /// The secret that cannot be masked, or all where it is not a single one's fault.
@@ -172,15 +186,15 @@ fn culprit(values: &BTreeMap<(PathBuf, String), String>) -> String {
     }
 }
 
-fn fetch(secret: &Secret) -> Result<String, SecretError> {
+async fn fetch(secret: &Secret, world: &dyn World) -> Result<String, SecretError> {
     let name = secret.name.clone();
     let fetched = match &secret.origin {
-        SecretOrigin::Variable(variable) => std::env::var(variable)
-            .map_err(|_| SecretError::Unset { secret: name, variable: variable.clone() }),
-        SecretOrigin::File(path) => File::open(path)
-            .and_then(read_text)
+        SecretOrigin::Variable(variable) => variable_of(world, variable)
+            .ok_or_else(|| SecretError::Unset { secret: name, variable: variable.clone() }),
+        SecretOrigin::File(path) => read(path.clone())
+            .await
             .map_err(|error| SecretError::Unreadable { secret: name, path: path.clone(), error }),
-        SecretOrigin::Command(words) => by_command(name, words, TIME_MAX),
+        SecretOrigin::Command { words, inherit } => by_command(world, name, words, inherit).await,
     };
     let value = match fetched {
         Ok(value) => value,
@@ -188,15 +202,14 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
         Err(error) => return Err(error),
     };
     if value.len() > BYTES_MAX {
-        let why = format!("longer than {} KiB", BYTES_MAX >> 10);
-        return Err(SecretError::Unusable { secret: secret.name.clone(), why });
+        return Err(too_long(&secret.name));
     }
     let value = value.trim_end_matches(['\n', '\r']);
     if value.is_empty() && !secret.is_optional {
         let origin = match &secret.origin {
             SecretOrigin::Variable(variable) => format!("the variable `{variable}` is empty"),
             SecretOrigin::File(path) => format!("{} is empty", path.display()),
-            SecretOrigin::Command(words) => {
+            SecretOrigin::Command { words, .. } => {
                 format!("`{}` printed nothing", words.first().map_or("", String::as_str))
             }
         };
@@ -206,84 +219,55 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
     Ok(value.to_owned())
 }
 
-/// Reads a little more than a secret may have, so that one that has more is known.
-fn read_text(from: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    from.take(BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
+fn too_long(secret: &str) -> SecretError {
+    let why = format!("longer than {} KiB", BYTES_MAX >> 10);
+    SecretError::Unusable { secret: secret.to_owned(), why }
 }
 
-fn by_command(secret: String, words: &[String], time_max: Duration) -> Result<String, SecretError> {
-    let program = words.first().cloned().unwrap_or_default();
-    let wrong = |why: String| SecretError::Command {
-        secret: secret.clone(),
-        program: program.clone(),
-        why,
+fn variable_of(world: &dyn World, name: &str) -> Option<String> {
+    let (_, value) = world.variables().into_iter().find(|(known, _)| known == name)?;
+    value.into_string().ok()
+}
+
+/// Reads a little more than a secret may have, so that one that has more is known. A file may be a
+/// pipe, or on a machine that does not answer.
+async fn read(path: PathBuf) -> io::Result<String> {
+    let read = move || {
+        let mut text = String::new();
+        File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+        Ok(text)
     };
-    let started = Command::new(&program)
-        .args(words.iter().skip(1))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let mut child = started.map_err(|error| wrong(format!("cannot be started: {error}")))?;
-    let (said, heard) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || said.send(read_text(stdout)));
+    tokio::task::spawn_blocking(read).await?
+}
+
+async fn by_command(
+    world: &dyn World,
+    secret: String,
+    words: &[String],
+    inherit: &[String],
+) -> Result<String, SecretError> {
+    let program = words.first().cloned().unwrap_or_default();
+    let command = ProcessCommand::argv(words).inherit_also(inherit).unlogged();
+    let command = command.capture_max(BYTES_MAX as u64);
+    let wrong = |why: String| SecretError::Command { secret: secret.clone(), program, why };
+    let end = match world.ask(&command, TIME_MAX).await {
+        Ok(end) => end,
+        Err(ProcessError::CaptureTooLarge { .. }) => return Err(too_long(&secret)),
+        Err(error) => return Err(wrong(format!("cannot be run: {error}"))),
+    };
+    if end.was_stopped {
+        return Err(wrong(format!("did not end within {} s", TIME_MAX.as_secs())));
     }
-    let text = heard.recv_timeout(time_max);
-    // It has said all, or more than a secret is.
-    let is_whole = matches!(&text, Ok(Ok(text)) if text.len() <= BYTES_MAX);
-    if !is_whole {
-        let _ = child.kill();
+    if !end.status.is_success() {
+        return Err(wrong(format!("ended with {}", end.status)));
     }
-    let status = child.wait().map_err(|error| wrong(format!("cannot be waited for: {error}")))?;
-    match text {
-        Err(_) => Err(wrong(format!("did not end within {} s", time_max.as_secs()))),
-        Ok(Err(_)) => Err(wrong("printed what is not text".to_owned())),
-        Ok(Ok(_)) if is_whole && !status.success() => Err(wrong(format!("ended with {status}"))),
-        Ok(Ok(text)) => Ok(text),
-    }
+    let text = String::from_utf8(end.captured.unwrap_or_default());
+    text.map_err(|_| wrong("printed what is not text".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-
-    #[test]
-    fn secrets_are_read_within_bounds() {
-        let origin = SecretOrigin::File("/dev/zero".into());
-        let secret = Secret { name: "token".to_owned(), origin, is_optional: false };
-        assert!(fetch(&secret).unwrap_err().to_string().contains("longer than 64 KiB"));
-        let words =
-            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let by = |command: &[&str], time| by_command("token".to_owned(), &words(command), time);
-        let all_the_time = Duration::from_secs(60);
-        assert!(by(&["cat", "/dev/zero"], all_the_time).unwrap().len() > BYTES_MAX);
-        let error = by(&["sleep", "600"], Duration::ZERO).unwrap_err().to_string();
-        assert!(error.contains("did not end within 0 s"), "{error}");
-    }
-
-    #[test]
-    fn an_empty_secret_is_a_missing_one() {
-        let file = std::env::temp_dir().join(format!("tidewheel-secret-{}", std::process::id()));
-        fs::write(&file, "\n").unwrap();
-        let secret = |origin: SecretOrigin, is_optional| {
-            fetch(&Secret { name: "token".to_owned(), origin, is_optional })
-        };
-        for (origin, words) in [
-            (SecretOrigin::File(file.clone()), "is empty"),
-            (SecretOrigin::Command(vec!["true".to_owned()]), "`true` printed nothing"),
-        ] {
-            let error = secret(origin.clone(), false).unwrap_err().to_string();
-            assert!(error.starts_with("secret `token`: "), "{error}");
-            assert!(error.contains(words) && error.contains("`optional: true`"), "{error}");
-            assert_eq!(secret(origin, true).unwrap(), "");
-        }
-        fs::remove_file(file).unwrap();
-    }
 
     #[test]
     fn the_secret_in_a_text_is_named() {

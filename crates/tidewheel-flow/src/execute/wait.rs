@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidewheel::store::AttemptRecord;
 use tidewheel::{Attempt, Outcome};
 
 use super::context::Position;
@@ -63,16 +62,10 @@ impl FlowRunner {
         }
     }
 
-    /// Keeps what the newest look brought, for whoever asks what it waits for. All looks share one
-    /// record: there may be very many of them.
+    /// Keeps what the newest look brought, for whoever asks what it waits for.
     fn keep_last_answer(&self, trouble: &Trouble, attempt: &Attempt) {
         let Outcome::Failed(failure) = &trouble.outcome else { return };
-        (self.means.record)(AttemptRecord {
-            task: attempt.id(),
-            attempt: 1,
-            error: Some(self.secrets.mask(&failure.message)),
-            ..AttemptRecord::default()
-        });
+        self.means.tell_why(attempt, self.secrets.mask(&failure.message));
     }
 
     fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {

@@ -5,14 +5,15 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::pin::Pin;
+use std::time::Duration;
 
-use tidewheel::Attempt;
 use tidewheel::executor::http::{
     AddressPolicy, AttemptId, HttpClient, HttpEnd, HttpFailure, HttpRequest,
 };
 use tidewheel::executor::process::{
-    ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder,
+    ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder, Stop,
 };
+use tidewheel::{Attempt, TaskId};
 use tokio::sync::OnceCell;
 
 /// What is going to be there.
@@ -37,6 +38,14 @@ pub trait World: fmt::Debug + Send + Sync + 'static {
         attempt: &'a Attempt,
         request: &'a HttpRequest,
     ) -> Pending<'a, Result<HttpEnd, HttpFailure>>;
+
+    /// Runs a program that belongs to no attempt, for what it prints. If it has not ended by then, it is
+    /// ended, with all that it started.
+    fn ask<'a>(
+        &'a self,
+        command: &'a ProcessCommand,
+        time_max: Duration,
+    ) -> Pending<'a, Result<ProcessEnd, ProcessError>>;
 
     /// The variables of the environment.
     fn variables(&self) -> Vec<(OsString, OsString)>;
@@ -100,6 +109,22 @@ impl World for ThisMachine {
     ) -> Pending<'a, Result<HttpEnd, HttpFailure>> {
         let id = AttemptId { task: attempt.id(), number: attempt.number() };
         Box::pin(async move { self.http().await?.run(id, request).await })
+    }
+
+    fn ask<'a>(
+        &'a self,
+        command: &'a ProcessCommand,
+        time_max: Duration,
+    ) -> Pending<'a, Result<ProcessEnd, ProcessError>> {
+        Box::pin(async move {
+            let stop = async {
+                tokio::time::sleep(time_max).await;
+                Stop { grace: Duration::ZERO }
+            };
+            // It belongs to no run.
+            let nobody = AttemptId { task: TaskId::default(), number: 0 };
+            self.processes().await?.run(nobody, command, stop).await
+        })
     }
 
     fn variables(&self) -> Vec<(OsString, OsString)> {

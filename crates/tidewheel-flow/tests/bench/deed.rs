@@ -61,6 +61,16 @@ impl Deed {
         Self { ends: End::Code(1), ..Self::default() }
     }
 
+    /// It goes on until it is told to stop.
+    pub fn hangs() -> Self {
+        Self { ends: End::Hangs, ..Self::default() }
+    }
+
+    /// It prints this.
+    pub fn prints(text: &str) -> Self {
+        Self { prints: Printed::Text(text.to_owned()), ..Self::default() }
+    }
+
     /// It takes so long.
     pub fn takes(takes: Duration) -> Self {
         Self { takes, ..Self::default() }

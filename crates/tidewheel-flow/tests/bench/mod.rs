@@ -14,3 +14,4 @@ mod world;
 pub use deed::Deed;
 pub use player::play;
 pub use stage::{Stage, Standing, Start};
+pub use world::StagedWorld;

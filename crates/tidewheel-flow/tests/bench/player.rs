@@ -89,6 +89,11 @@ impl Player {
                 let variable = (words.word("a name")?.into(), words.text()?.into());
                 self.stage.world.staged().variables.push(variable);
             }
+            // `unreadable 2 times`: what steps left, when it is asked for after a crash.
+            "unreadable" => {
+                self.stage.world.staged().unreadable = words.number()?;
+                words.expect("times")?;
+            }
             "slots" => self.stage.slots = words.number()?,
             "start" => self.start(words)?,
             "after" => self.stage.pass(words.duration()?),

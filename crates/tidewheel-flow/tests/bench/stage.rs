@@ -145,10 +145,9 @@ impl Stage {
             Some(life) => life,
             None => self.life.insert(self.open()?),
         };
-        let run = {
-            let _context = life.runtime.enter();
-            life.host.start(&life.wheel, flow, &order, &BTreeMap::new())?
-        };
+        let none = BTreeMap::new();
+        let start = life.host.start(&life.wheel, flow, &order, &none);
+        let run = life.runtime.block_on(start)?;
         self.run = Some(run.id());
         life.run = Some(run);
         self.order = Some(order);
@@ -174,6 +173,11 @@ impl Stage {
         }
         self.look();
         self.report.as_ref().context("there is no report")
+    }
+
+    /// Whether the host still has something of the run.
+    pub fn is_kept(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.host.runs() > 0)
     }
 
     /// Memory is gone, and everything that ran.

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest};
@@ -13,15 +14,21 @@ use tidewheel::executor::process::{
     ProcessCommand, ProcessEnd, ProcessError, ProcessStatus, Program, Stdin,
 };
 use tidewheel::store::{Answer, AttemptRecord, OutputValue, RecordedOutcome};
-use tidewheel::{Attempt, RunId, TaskId};
-use tidewheel_flow::{Answers, Pending, World};
+use tidewheel::{Attempt, BoxError, RunId, TaskId};
+use tidewheel_flow::{Answers, Pending, Recalled, World};
 
 use super::deed::{Deed, End, Printed};
 
+/// Only what is broken takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
 const TERM: ProcessStatus = ProcessStatus::Signalled { number: 15, name: "SIGTERM" };
 
 #[derive(Debug, Default)]
-pub struct StagedWorld(Mutex<Staged>);
+pub struct StagedWorld {
+    staged: Mutex<Staged>,
+    /// Something began.
+    told: Condvar,
+}
 
 /// What is said and remembered.
 #[derive(Debug, Default)]
@@ -37,6 +44,8 @@ pub struct Staged {
     pub variables: Vec<(OsString, OsString)>,
     pub answers: HashMap<TaskId, Answer>,
     pub records: Vec<AttemptRecord>,
+    /// How often what was left cannot be read.
+    pub unreadable: u32,
     /// The names of tasks whose wheel has crashed.
     pub names: BTreeMap<TaskId, String>,
 }
@@ -52,29 +61,47 @@ pub struct Asked {
 
 impl StagedWorld {
     pub fn staged(&self) -> MutexGuard<'_, Staged> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until so many tasks have begun, on threads that really run.
+    pub fn wait_for_beginnings(&self, count: usize) {
+        let waits = |staged: &mut Staged| staged.began.len() < count;
+        let waited = self.told.wait_timeout_while(self.staged(), PATIENCE, waits);
+        let (staged, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(staged.began.len() >= count, "only {:?} began", staged.began);
     }
 
     /// What a task does now.
     fn begin(&self, attempt: &Attempt, asked: Asked) -> Deed {
         let task = attempt.task_name().expect("it is a task of a run").to_string();
+        let deed = self.deed_of(&task);
         let mut staged = self.staged();
-        let count = staged.done.entry(task.clone()).or_default();
+        staged.began.push(task.clone());
+        staged.asked.insert(task, asked);
+        self.told.notify_all();
+        deed
+    }
+
+    fn deed_of(&self, task: &str) -> Deed {
+        let mut staged = self.staged();
+        let count = staged.done.entry(task.to_owned()).or_default();
         let place = *count;
         *count += 1;
-        staged.began.push(task.clone());
-        let deeds = staged.deeds.get(&task).or_else(|| staged.deeds.get(&of_any_element(&task)));
-        let deed = deeds.map(|all| all[place.min(all.len() - 1)].clone()).unwrap_or_default();
-        staged.asked.insert(task, asked);
-        deed
+        let deeds = staged.deeds.get(task).or_else(|| staged.deeds.get(&of_any_element(task)));
+        deeds.map(|all| all[place.min(all.len() - 1)].clone()).unwrap_or_default()
     }
 }
 
 impl Staged {
     /// What the tasks of a run that succeeded have left, by name.
-    pub fn left_in(&self, run: RunId) -> Vec<(String, Map<String, Json>)> {
+    pub fn left_in(&mut self, run: RunId) -> Result<Recalled, BoxError> {
+        if self.unreadable > 0 {
+            self.unreadable -= 1;
+            return Err("the disk is away".into());
+        }
         let tasks = self.names.iter().filter(|(task, _)| task.run == run);
-        tasks.filter_map(|(task, name)| Some((name.clone(), self.left_by(*task)?))).collect()
+        Ok(tasks.filter_map(|(task, name)| Some((name.clone(), self.left_by(*task)?))).collect())
     }
 
     /// What a task that succeeded has left.
@@ -144,6 +171,30 @@ impl World for StagedWorld {
                 Err(_) => Data::Text(body),
             };
             Ok(HttpEnd::new(status, data))
+        })
+    }
+
+    /// Does what is said of the program.
+    fn ask<'a>(
+        &'a self,
+        command: &'a ProcessCommand,
+        time_max: Duration,
+    ) -> Pending<'a, Result<ProcessEnd, ProcessError>> {
+        Box::pin(async move {
+            let asked = asked_of(command);
+            let program = asked.command.split(' ').next().unwrap_or_default();
+            let deed = self.deed_of(program);
+            let ends = deed.ends != End::Hangs && deed.takes <= time_max;
+            tokio::time::sleep(if ends { deed.takes } else { time_max }).await;
+            let mut end = ProcessEnd::new(match deed.ends {
+                End::NotThere => return Err(ProcessError::NotFound { program: program.into() }),
+                End::Code(code) => ProcessStatus::Exited(code),
+                _ if ends => ProcessStatus::Exited(0),
+                _ => TERM,
+            });
+            end.was_stopped = !ends;
+            end.captured = Some(printed(&deed, &asked).into_bytes());
+            Ok(end)
         })
     }
 

@@ -81,7 +81,10 @@ impl Decoder<'_> {
         match said[..] {
             ["env"] => fields::owned(map, "env").map(SecretOrigin::Variable),
             ["file"] => Some(SecretOrigin::File(self.folder.join(fields::text(map, "file")?))),
-            ["command"] => Some(SecretOrigin::Command(fields::texts(map, "command"))),
+            ["command"] => {
+                let [words, inherit] = ["command", "inherit"].map(|key| fields::texts(map, key));
+                Some(SecretOrigin::Command { words, inherit })
+            }
             _ => {
                 let text = format!("secret `{name}` needs exactly one of env, file, command");
                 self.problems.push(Problem::error("contradiction", text).at(node.span));

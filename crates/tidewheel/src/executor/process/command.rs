@@ -70,6 +70,7 @@ pub struct ProcessCommand {
     pub(super) limits: Limits,
     pub(super) output_max: Option<u64>,
     pub(super) capture_max: Option<u64>,
+    pub(super) is_logged: bool,
     pub(super) secrets: Option<Arc<Masker>>,
     pub(super) grace: Option<Duration>,
 }
@@ -97,6 +98,7 @@ impl ProcessCommand {
             limits: Limits::default(),
             output_max: None,
             capture_max: None,
+            is_logged: true,
             secrets: None,
             grace: None,
         }
@@ -161,6 +163,12 @@ impl ProcessCommand {
     /// Captures standard output in memory, at most this much. More is an error.
     pub fn capture_max(mut self, bytes: u64) -> Self {
         self.capture_max = Some(bytes);
+        self
+    }
+
+    /// Keeps nothing of what it writes in log files: for programs that print secrets.
+    pub fn unlogged(mut self) -> Self {
+        self.is_logged = false;
         self
     }
 

@@ -160,7 +160,7 @@ impl Running {
         let key = request.key;
         connection.send(&Request::Spawn(request), descriptors);
 
-        let logs = shared.settings.logs.as_ref();
+        let logs = shared.settings.logs.as_ref().filter(|_| command.is_logged);
         let log =
             |end: &str| logs.map(|logs| logs.join(log_file(attempt.task, attempt.number, end)));
         let most = command.output_max.unwrap_or(shared.settings.output_max);
