@@ -316,8 +316,11 @@ impl Builder {
         let mut state = shared.lock();
         state.plain = state.engine.scheduler_mut().profile(&Profile::default())?;
         drop(state);
+        // What is restored may begin at once, and takes handles of its own: the wheel must not end with
+        // the last of those.
+        let wheel = Tidewheel::from_shared(Arc::clone(&shared));
         shared.begin();
-        Ok(Tidewheel::from_shared(shared))
+        Ok(wheel)
     }
 }
 

@@ -252,6 +252,31 @@ async fn a_restored_run_is_cancelled_by_its_handle() {
 }
 
 /// What is defined when a wheel starts may let restored work start before anything else happens.
+/// On threads that run beside the one that starts the wheel, whatever is restored begins at once.
+#[test]
+fn handles_that_restored_tasks_take_do_not_end_the_wheel() {
+    for _ in 0..100 {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime can be made");
+        let store = Memory::new();
+        let context = runtime.enter();
+        let before = tidewheel::Tidewheel::builder().paused().store(store.clone()).start();
+        let graph = Graph::from_edges([("a", "c"), ("b", "c")]).unwrap();
+        before.run(graph, |_| async {}).start().unwrap();
+        runtime.block_on(before.shutdown(tidewheel::Shutdown::persist()));
+        let wheel = tidewheel::Tidewheel::builder()
+            .store(store)
+            .adopt(|attempt| async move { drop(attempt.wheel()) })
+            .start();
+        drop(context);
+        let answer = runtime.block_on(wheel.submit_normal(async { 42 }));
+        assert_eq!(answer.expect("the wheel turns"), 42);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn restored_runs_have_their_handles_before_anything_starts() {
     let store = Memory::new();
