@@ -90,6 +90,13 @@ fn random_kills_lose_nothing_and_leave_no_process() {
 }
 
 #[test]
+fn flows_that_are_killed_and_resumed_lose_no_output_element_or_hook() {
+    let report = torture(&["--only", "flows", "--rounds", "8"]);
+    assert_played(&report);
+    assert!(report["faults"].as_u64() >= Some(8), "{report}");
+}
+
+#[test]
 fn a_frozen_victim_keeps_its_shard_and_a_lost_spawner_loses_nothing() {
     // The second of the two rounds kills the spawner too.
     let report = torture(&["--only", "stop", "--rounds", "2"]);

@@ -28,11 +28,43 @@ pub(super) struct StoredRun {
 #[derive(Debug, Clone)]
 pub(super) struct StoredTask {
     pub index: u32,
+    pub name: String,
+    pub duty: Duty,
     /// The tasks it waits for.
     pub after: Vec<u32>,
     pub state: TaskState,
     pub attempts: u32,
     pub at_most_once: bool,
+}
+
+/// What a task has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Duty {
+    /// To run, and to say so in the ledger.
+    #[default]
+    Work,
+    /// To succeed without a word: it only finds out or gathers.
+    Quiet,
+    /// Nothing: it must be skipped.
+    Never,
+}
+
+impl StoredRun {
+    /// The tasks with something to say that a task waits for, past those that say nothing.
+    fn needed_by(&self, task: &StoredTask) -> Vec<&StoredTask> {
+        let mut found = Vec::new();
+        let mut open = task.after.clone();
+        let mut seen = BTreeSet::new();
+        while let Some(index) = open.pop() {
+            let Some(needed) = self.tasks.get(index as usize) else { continue };
+            match needed.duty {
+                _ if !seen.insert(index) => {}
+                Duty::Work => found.push(needed),
+                Duty::Quiet | Duty::Never => open.extend(&needed.after),
+            }
+        }
+        found
+    }
 }
 
 /// How bad it is.
@@ -71,7 +103,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    fn find(&mut self, kind: Kind, what: impl Into<String>) {
+    pub fn find(&mut self, kind: Kind, what: impl Into<String>) {
         self.violations.push(Violation { kind, what: what.into() });
     }
 }
@@ -80,13 +112,26 @@ impl Verdict {
 pub(super) fn check(ledger: &str, stored: &Stored, names: &[String]) -> Verdict {
     let mut verdict = Verdict::default();
     let history = History::read(ledger, &mut verdict);
+    check_acceptance(&history, stored, names, &mut verdict);
+    check_runs(&history, stored, &mut verdict);
+    verdict
+}
+
+/// Checks that every task of what is stored was done as it should, whoever was told of it.
+pub(super) fn check_tasks(ledger: &str, stored: &Stored) -> Verdict {
+    let mut verdict = Verdict::default();
+    let history = History::read(ledger, &mut verdict);
+    check_runs(&history, stored, &mut verdict);
+    verdict
+}
+
+fn check_runs(history: &History, stored: &Stored, verdict: &mut Verdict) {
     verdict.runs = stored.runs.len() as u64;
     verdict.attempts = history.lines.values().map(|lines| lines.starts()).sum();
-    check_acceptance(&history, stored, names, &mut verdict);
     let mut known = BTreeSet::new();
     for run in &stored.runs {
         known.insert(run.id);
-        check_run(run, &history, &mut verdict);
+        check_run(run, history, verdict);
     }
     for task in history.lines.keys().filter(|task| !known.contains(&task.run)) {
         verdict.find(Kind::Doubled, format!("{} ran, but there is no such run", shown(*task)));
@@ -97,7 +142,6 @@ pub(super) fn check(ledger: &str, stored: &Stored, names: &[String]) -> Verdict 
     for left in &stored.left {
         verdict.find(Kind::Broken, format!("still running: {left}"));
     }
-    verdict
 }
 
 /// What the ledger says of each task and name.
@@ -202,7 +246,7 @@ fn check_run(run: &StoredRun, history: &History, verdict: &mut Verdict) {
         check_end(id, task, lines(task.index), verdict);
         check_attempts(id, task, lines(task.index), verdict);
         let Some(start) = lines(task.index).first_start() else { continue };
-        for needed in task.after.iter().filter_map(|index| run.tasks.get(*index as usize)) {
+        for needed in run.needed_by(task) {
             let before = lines(needed.index);
             let is_done = needed.state != TaskState::Succeeded
                 || before.end_of(needed.attempts).is_some_and(|end| end < start);
@@ -222,6 +266,15 @@ fn check_run(run: &StoredRun, history: &History, verdict: &mut Verdict) {
 /// Whether the task came to the end that it should, and did what the database says it did.
 fn check_end(id: TaskId, task: &StoredTask, lines: &TaskLines, verdict: &mut Verdict) {
     let (state, attempts) = (task.state, task.attempts);
+    if task.duty != Duty::Work {
+        let should =
+            if task.duty == Duty::Quiet { TaskState::Succeeded } else { TaskState::Skipped };
+        if state != should || lines.last().is_some() {
+            let what = format!("{} (`{}`) is {}", shown(id), task.name, state.word());
+            verdict.find(Kind::Broken, what);
+        }
+        return;
+    }
     // Whether a lost attempt took effect is not known, and it must not be tried again.
     let may_fail = task.at_most_once && matches!(state, TaskState::Unknown | TaskState::Failed);
     if state != TaskState::Succeeded && !may_fail {

@@ -2,13 +2,14 @@
 
 use tidewheel::{RunId, TaskState};
 
-use super::check::{Kind, Stored, StoredRun, StoredTask, Verdict, check};
+use super::check::{Duty, Kind, Stored, StoredRun, StoredTask, Verdict, check};
 
 const RUN: &str = "00000000-0000-0000-0000-000000000001";
 
 fn task(index: u32, after: &[u32], attempts: u32) -> StoredTask {
     let (after, state) = (after.to_vec(), TaskState::Succeeded);
-    StoredTask { index, after, state, attempts, at_most_once: false }
+    let (name, duty) = (format!("t{index}"), Duty::Work);
+    StoredTask { index, name, duty, after, state, attempts, at_most_once: false }
 }
 
 /// One run of two tasks, the second of which waits for the first and took two attempts.

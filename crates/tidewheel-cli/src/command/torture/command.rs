@@ -34,6 +34,7 @@ Scenarios:
   full    the disk is full for a while
   steps   a large graph, killed again and again
   queue   many queued tasks, killed; how long until the first one starts
+  flows   flows with outputs, elements, calls and hooks, killed and resumed again and again
 
 Needs strace for sweep and errors, and the right to mount for full; what is missing is said.")]
 pub(crate) struct Args {

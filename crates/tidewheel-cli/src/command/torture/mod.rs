@@ -8,6 +8,9 @@ mod check;
 #[cfg(test)]
 mod check_tests;
 mod command;
+mod flow;
+#[cfg(test)]
+mod flow_tests;
 mod ledger;
 mod plan;
 mod random;

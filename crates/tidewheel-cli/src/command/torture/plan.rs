@@ -26,6 +26,9 @@ pub(super) enum Plan {
     Mixed,
     /// Many single tasks of the victim's own
     Queue,
+    /// A flow, which is not for victims of their own kind but for `tidewheel run`
+    #[value(skip)]
+    Flow,
 }
 
 impl Plan {
@@ -35,6 +38,7 @@ impl Plan {
             Self::Steps => "steps",
             Self::Mixed => "mixed",
             Self::Queue => "queue",
+            Self::Flow => "flow",
         }
     }
 
@@ -46,6 +50,7 @@ impl Plan {
         };
         let steps = || Work { name: "steps".to_owned(), shape: Shape::Steps(count) };
         match self {
+            Self::Flow => Vec::new(),
             Self::Small => small().collect(),
             Self::Steps => vec![steps()],
             Self::Mixed => small().chain([steps()]).collect(),

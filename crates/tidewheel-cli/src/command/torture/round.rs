@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::check::{self, Kind, Verdict, Violation};
 use super::command::Settings;
 use super::plan::Plan;
-use super::{stored, table};
+use super::{flow, stored, table};
 
 /// The variable by which everything that a victim starts is found again.
 pub(super) const TAG: &str = "TIDEWHEEL_TORTURE";
@@ -117,12 +117,33 @@ impl Round {
         words.extend([program, "torture-victim".to_owned()]);
         words.extend(plan);
         words.extend(more.iter().map(|word| (*word).to_owned()));
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        words.extend(["--data".to_owned(), text(data), "--ledger".to_owned(), text(ledger)]);
+        self.launch(&words)
+    }
+
+    /// The program itself with these arguments, as a victim.
+    pub fn start_command(&self, arguments: &[&str]) -> anyhow::Result<Life> {
+        let mut words = vec![self.settings.program.to_string_lossy().into_owned()];
+        words.extend(arguments.iter().map(|word| (*word).to_owned()));
+        self.launch(&words)
+    }
+
+    /// What marks everything that victims of this round start.
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    pub fn durability(&self) -> &'static str {
+        self.settings.durability.word()
+    }
+
+    fn launch(&self, words: &[String]) -> anyhow::Result<Life> {
         let (first, rest) = words.split_first().context("a victim has a program")?;
         let said =
             OpenOptions::new().append(true).create(true).open(self.folder.join("victim.err"));
         let mut command = Command::new(first);
-        command.args(rest).arg("--data").arg(data).arg("--ledger").arg(ledger);
-        command.env(TAG, &self.tag).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(rest).env(TAG, &self.tag).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(said.map_or(Stdio::null(), |file: File| Stdio::from(file)));
         let child = command.spawn().with_context(|| format!("failed to start {first}"))?;
         Ok(Life { child, status: None })
@@ -200,6 +221,10 @@ impl Round {
     }
 
     fn verdict(&self) -> anyhow::Result<Verdict> {
+        if self.plan == Plan::Flow {
+            let stored = flow::read(&self.data(), self.left())?;
+            return Ok(flow::check(&self.ledger_text()?, &stored));
+        }
         let names: Vec<String> =
             self.plan.works(self.count).into_iter().map(|work| work.name).collect();
         let mut stored = stored::read(&self.data())?;

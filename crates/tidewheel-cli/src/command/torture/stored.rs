@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel::store::{RunFilter, RunKind, TaskSummary};
 
-use super::check::{Stored, StoredRun, StoredTask};
+use super::check::{Duty, Stored, StoredRun, StoredTask};
 use super::plan::ONCE;
 
 pub(super) fn read(data: &Path) -> anyhow::Result<Stored> {
@@ -25,6 +25,8 @@ pub(super) fn read(data: &Path) -> anyhow::Result<Stored> {
         } else {
             vec![StoredTask {
                 index: 0,
+                name: String::new(),
+                duty: Duty::Work,
                 after: Vec::new(),
                 state: summary.state,
                 attempts: summary.attempts,
@@ -39,6 +41,8 @@ pub(super) fn read(data: &Path) -> anyhow::Result<Stored> {
 fn task_of(task: &TaskSummary) -> StoredTask {
     StoredTask {
         index: task.index,
+        name: task.name.clone(),
+        duty: Duty::Work,
         after: task.after.clone(),
         state: task.state,
         attempts: task.attempts,

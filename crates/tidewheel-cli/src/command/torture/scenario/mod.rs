@@ -3,6 +3,7 @@
 //! What must hold after them is checked in one place for all, by `check`.
 
 mod errors;
+mod flows;
 mod full;
 mod kill;
 mod queue;

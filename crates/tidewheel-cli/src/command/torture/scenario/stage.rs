@@ -11,7 +11,7 @@ use super::super::command::Settings;
 use super::super::random::Random;
 use super::super::report::{Failure, Outcome};
 use super::super::round::{Judged, Round};
-use super::{errors, full, kill, queue, steps, stop, sweep};
+use super::{errors, flows, full, kill, queue, steps, stop, sweep};
 use crate::ui::Ui;
 
 /// The scenarios.
@@ -31,11 +31,21 @@ pub(crate) enum Name {
     Steps,
     /// Many queued tasks
     Queue,
+    /// Flows with elements, calls and hooks
+    Flows,
 }
 
 impl Name {
-    pub const ALL: [Self; 7] =
-        [Self::Sweep, Self::Errors, Self::Kill, Self::Stop, Self::Full, Self::Steps, Self::Queue];
+    pub const ALL: [Self; 8] = [
+        Self::Sweep,
+        Self::Errors,
+        Self::Kill,
+        Self::Stop,
+        Self::Full,
+        Self::Steps,
+        Self::Queue,
+        Self::Flows,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -46,6 +56,7 @@ impl Name {
             Self::Full => "full",
             Self::Steps => "steps",
             Self::Queue => "queue",
+            Self::Flows => "flows",
         }
     }
 }
@@ -81,6 +92,7 @@ impl<'a> Stage<'a> {
             Name::Full => full::play(&mut self),
             Name::Steps => steps::play(&mut self),
             Name::Queue => queue::play(&mut self),
+            Name::Flows => flows::play(&mut self),
         };
         if let Err(error) = played {
             let folder = self.settings.work.display().to_string();
