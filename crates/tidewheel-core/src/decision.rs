@@ -36,6 +36,8 @@ pub enum Action {
     SubmissionEnded {
         /// It.
         run: RunKey,
+        /// Its durable identity.
+        id: RunId,
         /// How.
         state: TaskState,
         /// Why.
@@ -191,6 +193,11 @@ pub enum Fact {
     Resumed,
     /// The scheduler is shutting down.
     ShuttingDown,
+    /// The right to decide was lost, or nobody can say what is stored: nothing is decided until what
+    /// is stored was restored. Says why.
+    SteppedDown(Arc<str>),
+    /// What is stored was restored, under a new tenure, and it goes on.
+    Restored,
 }
 
 /// A decision under construction: many inputs may be stepped into one.

@@ -204,6 +204,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Unfinished runs and single submissions.
+    pub fn works(&self) -> impl Iterator<Item = RunId> + '_ {
+        let runs = self.runs.iter().map(|run| run.row.id);
+        runs.chain(self.submissions.iter().map(|(row, _)| row.id))
+    }
+
     /// Attempts that were under way.
     #[must_use]
     pub fn under_way(&self) -> Vec<AttemptId> {

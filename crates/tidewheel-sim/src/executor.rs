@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidewheel_core::decision::Start;
-use tidewheel_core::id::{AttemptId, TaskId, TaskKey};
+use tidewheel_core::id::{AttemptId, TaskId};
 use tidewheel_core::input::{Failure, Outcome};
 use tidewheel_core::time::Moment;
 
@@ -20,9 +20,7 @@ const WATCH: Duration = Duration::from_secs(20);
 /// An attempt whose end the scheduler has not heard of.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The task in the memory of the scheduler that started it.
-    pub key: TaskKey,
-    /// Which scheduler started it.
+    /// Which scheduler it belongs to.
     pub incarnation: u32,
     /// Whether a stop was asked for.
     pub stopping: bool,
@@ -107,7 +105,7 @@ impl Executor {
                 self.send(id, outcome, incarnation, later, true);
             }
         }
-        let attempt = Attempt { key: start.task, incarnation, stopping: false, due };
+        let attempt = Attempt { incarnation, stopping: false, due };
         self.running.insert(id, attempt);
     }
 
@@ -172,23 +170,14 @@ impl Executor {
         }
     }
 
-    /// An end that was told, but perhaps not stored, is told again.
-    pub fn deliver_again(&mut self, report: Report, now: Moment) {
-        let Report { id, outcome, incarnation, .. } = report;
-        self.reports.retain(|_, other| other.id != id);
-        let due = Some(self.send(id, outcome, incarnation, now, false));
-        let key = TaskKey::default();
-        self.running.insert(id, Attempt { key, incarnation, stopping: false, due });
+    /// The attempt is not ours any more; it goes on unseen.
+    pub fn forget(&mut self, id: AttemptId) {
+        self.running.remove(&id);
     }
 
-    /// The attempt goes on under another scheduler, or, if that does not know it, unseen.
-    pub fn rebind(&mut self, id: AttemptId, key: Option<TaskKey>, incarnation: u32) {
-        let Some(key) = key else {
-            self.running.remove(&id);
-            return;
-        };
+    /// The attempt goes on under a scheduler that was restored.
+    pub fn rebind(&mut self, id: AttemptId, incarnation: u32) {
         if let Some(attempt) = self.running.get_mut(&id) {
-            attempt.key = key;
             attempt.incarnation = incarnation;
         }
         for report in self.reports.values_mut().filter(|report| report.id == id) {

@@ -7,11 +7,11 @@
 pub mod batch;
 pub mod client;
 pub mod coverage;
+mod drive;
 pub mod executor;
 pub mod grouping;
 pub mod ledger;
 pub mod neighbours;
-pub mod pipeline;
 pub mod random;
 pub mod scenario;
 pub mod store;

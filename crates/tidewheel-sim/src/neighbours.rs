@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::engine::{Engine, Shares};
-use tidewheel::store::Settled;
-use tidewheel_core::decision::{Action, Start};
+use tidewheel::store::{Settled, Store as _};
+use tidewheel_core::decision::{Action, Outputs, Start};
 use tidewheel_core::id::{AttemptId, RunId};
 use tidewheel_core::input::{Command, Event, Failure, Input, Outcome, ShutdownMode, Submission};
 use tidewheel_core::policy::{Priority, Retry};
@@ -298,8 +298,15 @@ impl Neighbours {
         let alive: BTreeSet<AttemptId> = process.running.keys().copied().collect();
         let has_units = process.running.values().any(|running| !running.units.is_empty());
         self.played.recoveries += u64::from(has_units);
-        let outputs = engine.recover(&alive, self.now).map(std::mem::take);
-        let outputs = outputs.map_err(|error| format!("not recovered: {error:?}"))?;
+        let (tenure, snapshot) =
+            process.store.take_tenure().map_err(|error| format!("no tenure: {error:?}"))?;
+        let restored = engine.restore(tenure, snapshot, &alive, self.now);
+        restored.map_err(|error| format!("not restored: {error:?}"))?;
+        let outputs = match engine.close() {
+            Some(mut batch) => batch.commit(&mut process.store).map(std::mem::take),
+            None => Ok(Outputs::default()),
+        };
+        let outputs = outputs.map_err(|error| format!("not stored: {error:?}"))?;
         let works: BTreeMap<RunId, _> =
             engine.scheduler().works().map(|(key, id)| (id, key)).collect();
         for (id, running) in &mut process.running {

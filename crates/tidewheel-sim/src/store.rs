@@ -28,8 +28,14 @@ pub enum StoreFault {
     StoredUnknown,
     /// Nothing is stored, and the answer is lost.
     LostUnknown,
-    /// Somebody else has taken the tenure.
+    /// Everything is stored, but no answer ever arrives.
+    StoredSilent,
+    /// Nothing is stored, and no answer ever arrives.
+    LostSilent,
+    /// The tenure is over.
     Stale,
+    /// Somebody else has taken the tenure, and keeps it for a while.
+    Taken,
     /// The process dies before anything is stored.
     DiesBefore,
     /// The process dies after everything is stored.
@@ -37,6 +43,12 @@ pub enum StoreFault {
 }
 
 impl StoreFault {
+    /// Whether it goes on until it is over for the world.
+    #[must_use]
+    pub const fn lasts(self) -> bool {
+        matches!(self, Self::Down | Self::StoredSilent | Self::LostSilent | Self::Taken)
+    }
+
     /// What the coverage counters call it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -45,7 +57,10 @@ impl StoreFault {
             Self::Down => "fault: store down",
             Self::StoredUnknown => "fault: commit unknown, stored",
             Self::LostUnknown => "fault: commit unknown, not stored",
+            Self::StoredSilent => "fault: commit never answered, stored",
+            Self::LostSilent => "fault: commit never answered, not stored",
             Self::Stale => "fault: stale tenure",
+            Self::Taken => "fault: tenure taken by another",
             Self::DiesBefore => "fault: crash before commit",
             Self::DiesAfter => "fault: crash after commit",
         }
@@ -110,6 +125,8 @@ pub struct Rows {
     names: Vec<NameRow>,
     fault: Option<StoreFault>,
     fired: Option<StoreFault>,
+    /// Somebody else is at it, for whom nothing goes wrong.
+    passes_by: bool,
     recent: Vec<Change>,
     /// Change sets offered again after they had been stored.
     pub repeated: u64,
@@ -138,12 +155,21 @@ impl SimStore {
         rows.recent.clear();
     }
 
-    /// The fault that came about since the last look, if any; nothing goes wrong any more.
+    /// The fault that came about since the last look, if any.
     #[must_use]
-    pub fn take_fault(&self) -> Option<StoreFault> {
-        let mut rows = self.rows();
-        rows.fault = None;
-        rows.fired.take()
+    pub fn take_fired(&self) -> Option<StoreFault> {
+        self.rows().fired.take()
+    }
+
+    /// Whether something goes wrong until [`SimStore::set_fault`] says otherwise.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.rows().fault.is_some_and(StoreFault::lasts)
+    }
+
+    /// Lets another process by, whatever goes wrong for the world's own.
+    pub fn pass_by(&self, passes: bool) {
+        self.rows().passes_by = passes;
     }
 
     /// The changes of the newest change set, once.
@@ -156,6 +182,14 @@ impl SimStore {
 impl Store for SimStore {
     fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
         let mut rows = self.rows();
+        match rows.fault.filter(|_| !rows.passes_by) {
+            Some(StoreFault::Taken) => {
+                let shard = String::from("world");
+                return Err(StoreError::Held { shard, pid: None, since: None });
+            }
+            Some(StoreFault::Down) => return Err(silent()),
+            _ => {}
+        }
         rows.tenure = Tenure(rows.tenure.0 + 1);
         rows.newest = None;
         rows.recent.clear();
@@ -168,17 +202,15 @@ impl Store for SimStore {
         changes: ChangeSet<'_>,
     ) -> Result<CommitProof, StoreError> {
         let mut rows = self.rows();
-        let fault = rows.fault;
+        let fault = rows.fault.filter(|_| !rows.passes_by);
         rows.fired = rows.fired.or(fault);
-        if fault != Some(StoreFault::Down) {
+        if fault.is_some_and(|fault| !fault.lasts()) {
             rows.fault = None;
         }
         match fault {
-            Some(StoreFault::Unavailable | StoreFault::Down) => {
-                return Err(StoreError::Unavailable { source: "nobody answers".into() });
-            }
-            Some(StoreFault::LostUnknown) => return Err(unknown()),
-            Some(StoreFault::DiesBefore | StoreFault::Stale) => {
+            Some(StoreFault::Unavailable | StoreFault::Down) => return Err(silent()),
+            Some(StoreFault::LostUnknown | StoreFault::LostSilent) => return Err(unknown()),
+            Some(StoreFault::DiesBefore | StoreFault::Stale | StoreFault::Taken) => {
                 rows.tenure = Tenure(rows.tenure.0 + 1);
             }
             _ => {}
@@ -196,7 +228,7 @@ impl Store for SimStore {
             rows.repeated += 1;
         }
         match fault {
-            Some(StoreFault::StoredUnknown) => Err(unknown()),
+            Some(StoreFault::StoredUnknown | StoreFault::StoredSilent) => Err(unknown()),
             // The dead hear no answer; this one only makes the engine give up.
             Some(StoreFault::DiesAfter) => {
                 Err(StoreError::StaleTenure { held: tenure, current: rows.tenure })
@@ -204,6 +236,10 @@ impl Store for SimStore {
             _ => Ok(changes.stored()),
         }
     }
+}
+
+fn silent() -> StoreError {
+    StoreError::Unavailable { source: "nobody answers".into() }
 }
 
 fn unknown() -> StoreError {

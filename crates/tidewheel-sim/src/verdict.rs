@@ -33,6 +33,7 @@ impl World {
     pub(crate) fn heal(&mut self) {
         self.faults = false;
         self.executor.healed = true;
+        self.store.set_fault(None);
         self.flush();
         self.trace.add(format_args!("healed"));
         if self.shutting_down {

@@ -3,12 +3,12 @@
 //! It takes turns exactly as production does; what a caller may ask for next is in `client`, what
 //! must hold at the end in `verdict`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use tidewheel::engine::{Engine, EngineError};
+use tidewheel::engine::{Books, Engine, ScheduleRef};
 use tidewheel_core::decision::{Action, Fact, Outputs, Start};
-use tidewheel_core::id::{AttemptId, RunId, ScheduleId, ScheduleKey, TaskId, TaskKey};
+use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId, TaskKey};
 use tidewheel_core::input::{Event, Input, Rejection, Reply};
 use tidewheel_core::row::Change;
 use tidewheel_core::schedule::Trigger;
@@ -20,9 +20,8 @@ use crate::client::Asked;
 use crate::coverage::Coverage;
 use crate::executor::{Executor, Report};
 use crate::ledger::{Ledger, Promises, Violation};
-use crate::pipeline::Pipeline;
 use crate::random::Random;
-use crate::store::{Rows, SimStore, StoreFault};
+use crate::store::{Rows, SimStore};
 use crate::trace::Trace;
 use crate::workload;
 
@@ -60,10 +59,15 @@ pub struct World {
     pub(crate) inputs: u64,
     /// Whether a turn takes in one input only.
     one_at_a_time: bool,
-    /// Where decisions are stored while the next ones are being made, in some worlds.
-    pub(crate) pipeline: Option<Pipeline>,
-    /// Ends of attempts that are not stored for certain yet.
-    pub(crate) unstored: Vec<Report>,
+    pub(crate) books: Option<Books>,
+    /// Whether decisions are stored while the next ones are being made.
+    pub(crate) is_patient: bool,
+    /// What was asked, and the number of the decision that answers it.
+    pub(crate) unanswered: VecDeque<(u64, Asked)>,
+    /// When a store in trouble is tried again.
+    pub(crate) retry_at: Option<Moment>,
+    /// For so many errands the store stays in trouble.
+    pub(crate) errands_in_trouble: u64,
     pub(crate) faults: bool,
     pub(crate) acknowledged: Vec<RunId>,
     pub(crate) schedules: BTreeMap<ScheduleId, bool>,
@@ -71,9 +75,11 @@ pub struct World {
     pub(crate) updated: BTreeSet<ScheduleId>,
     pub(crate) shutting_down: bool,
     pub(crate) shut_down: bool,
+    /// The newest shutdown asked for lets everything run to its end.
+    pub(crate) drains: bool,
     pub(crate) next_id: u64,
     /// Custom triggers that were asked, and when they answer.
-    asked: Vec<(Moment, ScheduleKey)>,
+    pub(crate) asked: Vec<(Moment, ScheduleRef)>,
     pub(crate) wall_jumped: bool,
 }
 
@@ -117,7 +123,7 @@ impl World {
         ];
         let wall: Timestamp = random.pick(&walls).parse().expect("an instant");
         let one_at_a_time = random.percent(50);
-        let pipeline = random.percent(40).then(Pipeline::default);
+        let is_patient = random.percent(40);
         Self {
             promises: Promises { slots: config.slots, ..Promises::default() },
             random,
@@ -133,14 +139,18 @@ impl World {
             incarnation: 0,
             inputs: 0,
             one_at_a_time,
-            pipeline,
-            unstored: Vec::new(),
+            books: None,
+            is_patient,
+            unanswered: VecDeque::new(),
+            retry_at: None,
+            errands_in_trouble: 0,
             faults: true,
             acknowledged: Vec::new(),
             schedules: BTreeMap::new(),
             updated: BTreeSet::new(),
             shutting_down: false,
             shut_down: false,
+            drains: false,
             next_id: 0,
             asked: Vec::new(),
             wall_jumped: false,
@@ -194,50 +204,12 @@ impl World {
         match Engine::open(self.config.clone(), store, self.now) {
             Ok(mut engine) => {
                 let outputs = std::mem::take(engine.outputs());
-                if let Some(pipeline) = &mut self.pipeline {
-                    pipeline.open(engine.take_store());
-                }
+                engine.take_store();
+                self.books = Some(Books::new(&engine, &outputs.actions));
                 self.engine = Some(engine);
                 self.begin(outputs);
             }
             Err(error) => self.violate("it can be restored", format!("{error:?}")),
-        }
-    }
-
-    /// The decision was not stored for certain: memory is dropped, the process goes on, and so do
-    /// its attempts, unless they are ended first.
-    pub(crate) fn recover(&mut self) {
-        self.coverage.hit("lost: recovered");
-        self.trace.add(format_args!("lost: recovered"));
-        self.asked.clear();
-        if self.random.percent(30) {
-            self.unstored.clear();
-            self.executor.crash(self.now.monotonic, &mut self.random);
-        } else {
-            // Nobody but this process knows how these ended; the reports are made again.
-            for report in std::mem::take(&mut self.unstored) {
-                self.executor.deliver_again(report, self.now.monotonic);
-            }
-        }
-        let alive = self.executor.running.keys().copied().collect::<BTreeSet<_>>();
-        if !alive.is_empty() {
-            self.coverage.hit("lost: recovered with attempts alive");
-        }
-        self.note_restore();
-        let Some(engine) = &mut self.engine else { return };
-        let recovered = match &mut self.pipeline {
-            Some(pipeline) => pipeline.recover(engine, &alive, self.now),
-            None => engine.recover(&alive, self.now).map(std::mem::take),
-        };
-        self.incarnation += 1;
-        for id in alive {
-            let key = self.find_key(id.task);
-            self.executor.rebind(id, key, self.incarnation);
-        }
-        self.incarnation -= 1;
-        match recovered {
-            Ok(outputs) => self.begin(outputs),
-            Err(error) => self.violate("it can be recovered", format!("{error:?}")),
         }
     }
 
@@ -246,6 +218,7 @@ impl World {
         self.incarnation += 1;
         self.shut_down = false;
         self.shutting_down = false;
+        self.drains = false;
         self.promises.stopped = false;
         self.promises.slots = self.config.slots;
         self.promises.run_slots.clear();
@@ -253,7 +226,12 @@ impl World {
         self.follow(outputs, Vec::new());
     }
 
-    fn note_restore(&mut self) {
+    fn has_stored_all(&self) -> bool {
+        let books = self.books.as_ref().zip(self.engine.as_ref());
+        books.is_some_and(|(books, engine)| books.has_stored_all(engine))
+    }
+
+    pub(crate) fn note_restore(&mut self) {
         let rows = self.store.rows();
         let tasks = rows.runs.values().flat_map(|run| run.tasks.values());
         let singles = rows.submissions.values().filter_map(|kept| kept.task.as_ref());
@@ -282,11 +260,11 @@ impl World {
         self.coverage.hit(name);
         self.trace.add(format_args!("{name}"));
         self.engine = None;
-        if let Some(pipeline) = &mut self.pipeline {
-            pipeline.drop_all();
-        }
+        self.books = None;
         self.asked.clear();
-        self.unstored.clear();
+        self.unanswered.clear();
+        self.retry_at = None;
+        self.store.set_fault(None);
         self.executor.crash(self.now.monotonic, &mut self.random);
         let down = match self.random.below(4) {
             0 => self.random.millis(1_000, 200_000),
@@ -329,9 +307,11 @@ impl World {
 
     /// When something happens next without anybody asking.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        let wakeup = self.engine.as_ref().and_then(|engine| engine.scheduler().next_wakeup());
+        let engine = self.engine.as_ref().filter(|engine| !engine.is_lost());
+        let wakeup = engine.and_then(|engine| engine.scheduler().next_wakeup());
         let answers = self.asked.iter().map(|(at, _)| *at);
-        self.executor.next_due().into_iter().chain(wakeup).chain(answers).min()
+        let due = self.executor.next_due().into_iter().chain(wakeup).chain(answers);
+        due.chain(self.retry_at).min()
     }
 
     /// Goes to the next moment at which something is due, and lets it happen.
@@ -350,15 +330,18 @@ impl World {
 
     /// Delivers everything that is due.
     pub(crate) fn deliver(&mut self) {
-        let mut inputs = vec![Input::Event(Event::TimePassed)];
+        self.inputs += 1;
+        self.tell(Event::TimePassed);
         let (due, later) =
             self.asked.iter().copied().partition(|(at, _)| *at <= self.now.monotonic);
         self.asked = later;
-        let due: Vec<(Moment, ScheduleKey)> = due;
+        let due: Vec<(Moment, ScheduleRef)> = due;
         for (_, schedule) in due {
             let next = (!self.random.percent(15))
                 .then(|| self.now.wall.after(self.random.millis(500, 20_000)));
-            inputs.push(Input::Event(Event::TriggerAnswered { schedule, next }));
+            if let (Some(engine), Some(books)) = (&mut self.engine, &mut self.books) {
+                books.trigger_answered(engine, self.now, schedule, next);
+            }
         }
         let mut stale = Vec::new();
         while let Some(report) = self.executor.take_due(self.now.monotonic) {
@@ -366,39 +349,18 @@ impl World {
                 stale.push(report);
                 continue;
             }
-            if let Some(event) = self.receive(&report) {
-                inputs.push(Input::Event(event));
-            }
+            self.receive(&report);
             if self.one_at_a_time {
-                self.turn(std::mem::take(&mut inputs), Vec::new());
+                self.write();
             }
         }
-        self.turn(inputs, Vec::new());
+        self.write();
         for report in stale {
             self.deliver_stale(&report);
         }
     }
 
-    /// A report of this process's own attempt reaches the scheduler.
-    fn receive(&mut self, report: &Report) -> Option<Event> {
-        if report.is_copy {
-            let key = self.find_key(report.id.task)?;
-            self.coverage.hit("report: stale, fenced");
-            let outcome = report.outcome.clone();
-            return Some(Event::AttemptEnded { task: key, attempt: report.id.number, outcome });
-        }
-        let attempt = self.executor.running.remove(&report.id)?;
-        self.unstored.push(report.clone());
-        self.trace.add(format_args!("ended {:?} {:?}", report.id, report.outcome));
-        if let tidewheel_core::input::Outcome::Postponed(delay) = report.outcome {
-            let until = self.now.monotonic.after(delay);
-            self.ledger.postpone(report.id, until, self.incarnation);
-        }
-        let outcome = report.outcome.clone();
-        Some(Event::AttemptEnded { task: attempt.key, attempt: report.id.number, outcome })
-    }
-
-    fn find_key(&self, id: TaskId) -> Option<TaskKey> {
+    pub(crate) fn find_key(&self, id: TaskId) -> Option<TaskKey> {
         let scheduler = self.engine.as_ref()?.scheduler();
         let run = scheduler.works().find(|(_, run)| *run == id.run).map(|(key, _)| key)?;
         Some(TaskKey { run, index: id.index })
@@ -408,6 +370,10 @@ impl World {
     fn deliver_stale(&mut self, report: &Report) {
         self.flush();
         let Some(task) = self.find_key(report.id.task) else { return };
+        // What is not stored yet would be taken for what the report led to.
+        if !self.has_stored_all() {
+            return;
+        }
         self.coverage.hit("fault: report from a zombie");
         self.trace.add(format_args!("zombie {:?}", report.id));
         let outcome = report.outcome.clone();
@@ -418,81 +384,17 @@ impl World {
         self.flush();
         let after = self.store.rows().task(report.id.task).cloned();
         let ended = |row: &tidewheel_core::row::TaskRow| row.state.is_terminal();
-        // If the process died over it, the restart has had a say as well.
-        let survived = incarnation == self.incarnation;
+        // If memory was lost over it, whatever was restored has had a say as well.
+        let survived = incarnation == self.incarnation && self.has_stored_all();
         if survived && before != after && after.as_ref().is_some_and(ended) {
             self.violate("stale reports change nothing", format!("{before:?} -> {after:?}"));
         }
     }
 
-    pub(crate) fn plan_fault(&mut self) -> Option<StoreFault> {
-        (self.faults && self.random.percent(6)).then(|| {
-            *self.random.pick(&[
-                StoreFault::Unavailable,
-                StoreFault::Down,
-                StoreFault::StoredUnknown,
-                StoreFault::LostUnknown,
-                StoreFault::Stale,
-                StoreFault::DiesBefore,
-                StoreFault::DiesAfter,
-            ])
-        })
-    }
-
-    /// Steps, commits, acts.
-    pub(crate) fn turn(&mut self, inputs: Vec<Input>, asked: Vec<Asked>) {
-        self.inputs += inputs.len() as u64;
-        for input in &inputs {
-            self.trace.add(format_args!(
-                "{:?} {}",
-                self.now.monotonic,
-                crate::client::brief(input)
-            ));
-        }
-        if self.pipeline.is_some() {
-            self.turn_in_pipeline(inputs, asked);
-            return;
-        }
-        let now = self.now;
-        let fault = self.plan_fault();
-        self.store.set_fault(fault);
-        let Some(engine) = &mut self.engine else { return };
-        let result = engine.turn(now, inputs).map(std::mem::take);
-        self.committed(result, asked);
-    }
-
-    /// A decision was stored, or not.
-    pub(crate) fn committed(&mut self, result: Result<Outputs, EngineError>, asked: Vec<Asked>) {
-        let fault = self.store.take_fault();
-        if let Some(fault) = fault {
-            self.coverage.hit(fault.name());
-            self.trace.add(format_args!("{}", fault.name()));
-        }
-        if self.faults && self.random.percent(5) {
-            self.coverage.hit("fault: slow store");
-            let slow = self.random.millis(1, 3_000);
-            self.pass(slow);
-        }
-        match result {
-            Ok(outputs) => self.follow(outputs, asked),
-            Err(EngineError::Lost(_)) => match fault {
-                Some(StoreFault::DiesBefore | StoreFault::DiesAfter) => self.crash("lost: died"),
-                Some(StoreFault::Down | StoreFault::Stale) => self.recover(),
-                other => self.violate("a commit is tried again", format!("{other:?}")),
-            },
-            Err(error) => self.violate("a turn works", format!("{error:?}")),
-        }
-    }
-
     /// Carries out what a stored decision asks for, unless the process dies on the way.
-    fn follow(&mut self, outputs: Outputs, asked: Vec<Asked>) {
-        if self.pipeline.is_none() {
-            self.unstored.clear();
-        }
+    pub(crate) fn follow(&mut self, outputs: Outputs, asked: Vec<Asked>) {
+        self.note_changes();
         let Some(engine) = &mut self.engine else { return };
-        for change in self.store.take_changes() {
-            note_change(&change, &self.store.rows(), &mut self.trace, &mut self.coverage);
-        }
         engine.scheduler().check();
         for asked in &asked {
             self.relax(asked);
@@ -521,6 +423,12 @@ impl World {
             self.learn(asked, reply);
         }
         self.look_around();
+    }
+
+    pub(crate) fn note_changes(&mut self) {
+        for change in self.store.take_changes() {
+            note_change(&change, &self.store.rows(), &mut self.trace, &mut self.coverage);
+        }
     }
 
     fn note_reply(&mut self, reply: &Result<Reply, Rejection>) {
@@ -567,7 +475,11 @@ impl World {
             Action::AskTrigger { schedule, .. } => {
                 self.coverage.hit("schedule: custom trigger asked");
                 let at = self.now.monotonic.after(self.random.millis(0, 1_000));
-                self.asked.push((at, schedule));
+                let Some(engine) = &self.engine else { return };
+                let id = engine.scheduler().schedules().find(|(key, _)| *key == schedule);
+                if let Some((key, id)) = id {
+                    self.asked.push((at, engine.schedule_ref(id, key)));
+                }
             }
             Action::ScheduleEnded(_) => self.coverage.hit("schedule: ended"),
             Action::ShutDownCompleted => self.shut_down = true,

@@ -101,7 +101,7 @@ impl Attempt {
     #[must_use]
     pub fn payload(&self) -> Option<Arc<[u8]>> {
         let state = self.seat.shared.lock();
-        state.engine.scheduler().payload(self.seat.start.task).cloned()
+        state.engine.scheduler().payload(state.key_of(&self.seat)?).cloned()
     }
 
     /// Who understands what was given along, as whoever gave it said.
@@ -115,7 +115,7 @@ impl Attempt {
     #[must_use]
     pub fn task_name(&self) -> Option<Arc<str>> {
         let state = self.seat.shared.lock();
-        state.engine.scheduler().task_name(self.seat.start.task)
+        state.engine.scheduler().task_name(state.key_of(&self.seat)?)
     }
 
     /// The run that the task belongs to, to be steered from inside; `None` for a single task or a

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::attempt::Attempt;
 use crate::clock::Clock;
 use crate::driver::engine::{Engine, EngineError};
-use crate::driver::{Adopt, Settings, Shared, State, plain_conclude};
+use crate::driver::{Adopt, Keeping, Reclaim, Settings, Shared, State, plain_conclude};
 use crate::error::BoxError;
 use crate::notices::Hub;
 use crate::output::TaskOutput;
@@ -61,8 +61,6 @@ pub struct Builder {
     paused: bool,
     runtime: Option<Handle>,
 }
-
-type Reclaim = Box<dyn FnOnce(&[AttemptId]) -> Result<(), BoxError> + Send>;
 
 /// Why a wheel could not start.
 #[derive(Debug, thiserror::Error)]
@@ -228,9 +226,11 @@ impl Builder {
     /// Told, before anything starts, which attempts were under way when the last owner of the store
     /// died: whatever is left of them should be ended first.
     /// If that fails, the wheel does not start.
+    ///
+    /// It is told again when the wheel had lost the store to somebody else and takes over from them.
     pub fn reclaim(
         mut self,
-        end: impl FnOnce(&[AttemptId]) -> Result<(), BoxError> + Send + 'static,
+        end: impl FnMut(&[AttemptId]) -> Result<(), BoxError> + Send + 'static,
     ) -> Self {
         self.reclaim = Some(Box::new(end));
         self
@@ -283,7 +283,7 @@ impl Builder {
             None => Handle::try_current().map_err(|_| BuildError::NoRuntime)?,
         };
         let now = self.clock.now_exactly();
-        let (reclaim, has_code) = (self.reclaim.take(), !self.adopt.is_empty());
+        let (mut reclaim, has_code) = (self.reclaim.take(), !self.adopt.is_empty());
         let paused = self.paused;
         let look = |snapshot: &mut Snapshot| {
             snapshot.paused |= paused;
@@ -292,15 +292,17 @@ impl Builder {
             if runs + schedules > 0 && !has_code {
                 return Err(EngineError::NoCode { runs, schedules });
             }
-            match reclaim {
+            match &mut reclaim {
                 Some(reclaim) => reclaim(&snapshot.under_way()).map_err(EngineError::Reclaim),
                 None => Ok(()),
             }
         };
         let engine = Engine::open_after(self.config, self.store, self.adopt.known(), now, look)
             .map_err(BuildError::Store)?;
-        let state = State::new(engine, ProfileId::default(), self.adopt, self.seed);
-        let settings = Settings { clock: self.clock, runtime, hub: Hub::new(self.notices) };
+        let (hub, pace) = (Hub::new(self.notices), engine.pace());
+        let keeping = Keeping { reclaim, paused };
+        let state = State::new(engine, ProfileId::default(), self.adopt, self.seed, keeping);
+        let settings = Settings { clock: self.clock, runtime, hub, pace };
         let shared = Shared::new(settings, state);
         let default_queue = (Arc::from(DEFAULT_QUEUE), self.default_queue);
         if default_queue.1 != QueueSpec::default() {

@@ -77,7 +77,7 @@ impl<E: Explain> Explain for &E {
 
 impl<T> Explain for Submission<T> {
     fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask> {
-        let explained = self.task_key().and_then(|key| wheel.explain_key(key));
+        let explained = self.task().and_then(|(run, index)| wheel.explain_task(run, index));
         explained.ok_or_else(|| UnknownTask { name: String::from("submission") })
     }
 }

@@ -34,7 +34,7 @@ impl Hub {
         if state.notices.is_none() {
             let (notices, pumped) = mpsc::unbounded_channel();
             state.notices = Some(notices);
-            state.engine.scheduler_mut().set_notices(true);
+            state.engine.set_notices(true);
             drop(state);
             shared.runtime.spawn(pump(Arc::clone(shared), sender.clone(), pumped));
         }
@@ -48,7 +48,7 @@ impl Hub {
         if is_silent {
             let mut state = shared.lock();
             state.notices = None;
-            state.engine.scheduler_mut().set_notices(false);
+            state.engine.set_notices(false);
         }
         drop(hub);
         is_silent

@@ -2,6 +2,7 @@
 //!
 //! When exactly a schedule fires is decided in the core.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
+use crate::driver::books::Wish;
+use crate::driver::engine::ScheduleRef;
 use crate::driver::{Ask, ScheduleEntry, Shared, State, Until, plain_conclude};
 use crate::options::{Said, option_methods};
 use crate::output::TaskOutput;
@@ -173,25 +176,29 @@ impl ScheduleBuilder {
     {
         let profile = self.said.apply(&Profile::default());
         let (shared, spec) = (self.shared, Box::new(self.spec));
-        let mut entry = Some(ScheduleEntry { code: plain_conclude(code), ask: self.ask });
-        let mut id = ScheduleId::default();
+        let mut code = Some((plain_conclude(code), self.ask));
+        let mut made = None;
+        let id = Cell::new(ScheduleId::default());
         let reply = shared.command_with(
             Until::Stored,
             |state, now| {
-                id = state.fresh_schedule_id(now);
+                id.set(state.fresh_schedule_id(now));
                 let priority = profile.priority;
                 let profile = state.engine.scheduler_mut().profile(&profile)?;
-                Ok(Command::AddSchedule { id, spec, profile, priority })
+                Ok(Command::AddSchedule { id: id.get(), spec, profile, priority })
             },
-            |state, reply| {
-                if let (Reply::Scheduled(key), Some(entry)) = (reply, entry.take()) {
-                    state.insert_schedule(*key, entry);
+            |state, reply, _| {
+                if let (Reply::Scheduled(key), Some((code, ask))) = (reply, code.take()) {
+                    let id = id.get();
+                    state.insert_schedule(*key, ScheduleEntry { id, code, ask });
+                    made = Some(state.engine.schedule_ref(id, *key));
                 }
             },
         );
-        match reply? {
-            Reply::Scheduled(key) => Ok(ScheduleHandle { shared, key, id }),
-            other => unreachable!("a schedule was answered with {other:?}"),
+        let reply = reply?;
+        match made {
+            Some(schedule) => Ok(ScheduleHandle { shared, schedule }),
+            None => unreachable!("a schedule was answered with {reply:?}"),
         }
     }
 }
@@ -206,15 +213,14 @@ impl fmt::Debug for ScheduleBuilder {
 #[derive(Clone)]
 pub struct ScheduleHandle {
     shared: Arc<Shared>,
-    key: ScheduleKey,
-    id: ScheduleId,
+    schedule: ScheduleRef,
 }
 
 impl ScheduleHandle {
     /// The durable identity of the schedule.
     #[must_use]
     pub fn id(&self) -> ScheduleId {
-        self.id
+        self.schedule.id
     }
 
     /// Ends the schedule: no instant fires any more, a firing under way finishes.
@@ -222,7 +228,7 @@ impl ScheduleHandle {
     /// Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
         // Refused only when the wheel has ended.
-        self.shared.post(Command::CancelSchedule(self.key));
+        self.shared.wish(Wish::CancelSchedule(self.schedule));
     }
 
     /// Gives the schedule other policies, and perhaps another trigger, whose instants count from now
@@ -232,49 +238,51 @@ impl ScheduleHandle {
     ///
     /// When that makes no sense, would never fire, or the schedule or the wheel has ended.
     pub fn update(&self, spec: ScheduleSpec) -> Result<(), Rejection> {
-        let (schedule, spec) = (self.key, Box::new(spec));
-        let make = |state: &mut State, _| {
+        let spec = Box::new(spec);
+        let make = |state: &mut State| {
+            let schedule = self.find(state)?;
             if spec.trigger == Trigger::Custom && !state.has_rule(schedule) {
                 let text = "a rule of your own is given when a schedule is set";
                 return Err(Rejection::Invalid(Arc::from(text)));
             }
             Ok(Command::UpdateSchedule { schedule, spec })
         };
-        self.shared.command_with(Until::Stored, make, |_, _| ()).map(|_| ())
+        self.shared.command_by(make).map(|_| ())
     }
 
     /// Trigger and policies as they are now; `None` when it, or the wheel, has ended.
     #[must_use]
     pub fn spec(&self) -> Option<ScheduleSpec> {
         let state = self.shared.lock();
-        let spec = state.engine.scheduler().schedule_spec(self.key)?;
+        let key = state.engine.find_schedule(self.schedule)?;
+        let spec = state.engine.scheduler().schedule_spec(key)?;
         Some((**spec).clone()).filter(|_| state.end.is_none())
     }
 
     /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.
     pub fn pause(&self) -> bool {
-        self.shared.command(Command::PauseSchedule(self.key)).is_ok()
+        self.command(Command::PauseSchedule)
     }
 
     /// Lets it fire again; what was missed follows its misfire policy. False if it has ended.
     pub fn resume(&self) -> bool {
-        self.shared.command(Command::ResumeSchedule(self.key)).is_ok()
+        self.command(Command::ResumeSchedule)
     }
 
     /// What it has done and is doing, in numbers; `None` when it, or the wheel, has ended.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
         let state = self.shared.lock();
-        let is_over = state.end.is_some();
-        state.engine.scheduler().schedule_counters(self.key).filter(|_| !is_over)
+        let key = state.engine.find_schedule(self.schedule)?;
+        state.engine.scheduler().schedule_counters(key).filter(|_| state.end.is_none())
     }
 
     /// The next instant; `None` when there is none, or it is not known yet.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         let state = self.shared.lock();
-        let is_over = state.end.is_some();
-        state.engine.scheduler().schedule_next(self.key).filter(|_| !is_over)
+        let key = state.engine.find_schedule(self.schedule)?;
+        state.engine.scheduler().schedule_next(key).filter(|_| state.end.is_none())
     }
 
     /// Whether nothing fires here any more: the schedule has ended and its last firing is over, or
@@ -283,10 +291,18 @@ impl ScheduleHandle {
     pub fn is_ended(&self) -> bool {
         self.counters().is_none()
     }
+
+    fn command(&self, command: impl FnOnce(ScheduleKey) -> Command) -> bool {
+        self.shared.command_by(|state| self.find(state).map(command)).is_ok()
+    }
+
+    fn find(&self, state: &State) -> Result<ScheduleKey, Rejection> {
+        state.engine.find_schedule(self.schedule).ok_or(Rejection::Gone("schedule"))
+    }
 }
 
 impl fmt::Debug for ScheduleHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScheduleHandle").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("ScheduleHandle").field("id", &self.schedule.id).finish_non_exhaustive()
     }
 }

@@ -2,18 +2,21 @@
 //!
 //! Graphs of tasks are in [`crate::run`].
 
+use std::cell::Cell;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use tidewheel_core::id::{RunId, RunKey, TaskKey};
+use tidewheel_core::id::RunId;
 use tidewheel_core::input::{self, Command, Outcome, Rejection, Reply};
 use tidewheel_core::policy::Priority;
 use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
 
 use crate::attempt::Attempt;
+use crate::driver::books::{Ticket, Wish};
+use crate::driver::engine::RunRef;
 use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Until, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
 use crate::options::{Said, durable_option_methods, option_methods, single_option_methods};
@@ -43,7 +46,7 @@ pub struct Submission<T> {
 
 enum Stage<T> {
     Refused(Rejection),
-    Accepted { shared: Arc<Shared>, slot: Arc<Slot<T>>, run: RunKey, id: RunId, number: u64 },
+    Accepted { shared: Arc<Shared>, slot: Arc<Slot<T>>, run: RunRef, ticket: Ticket },
     Over,
 }
 
@@ -67,9 +70,8 @@ impl<T> Submission<T> {
     #[must_use]
     pub fn id(&self) -> Option<RunId> {
         match &self.stage {
-            Stage::Accepted { id, .. } | Stage::Refused(Rejection::AlreadyAccepted(id)) => {
-                Some(*id)
-            }
+            Stage::Accepted { run, .. } => Some(run.id),
+            Stage::Refused(Rejection::AlreadyAccepted(id)) => Some(*id),
             _ => None,
         }
     }
@@ -82,9 +84,9 @@ impl<T> Submission<T> {
     /// Why the task was not accepted. After [`Rejection::Unavailable`] it may still have been.
     pub async fn accepted(&self) -> Result<RunId, Rejection> {
         match &self.stage {
-            Stage::Accepted { shared, id, number, .. } => {
-                shared.until_stored(*number).await?;
-                Ok(*id)
+            Stage::Accepted { shared, run, ticket, .. } => {
+                shared.until_stored(*ticket).await?;
+                Ok(run.id)
             }
             Stage::Refused(Rejection::AlreadyAccepted(id)) => Ok(*id),
             Stage::Refused(rejection) => Err(rejection.clone()),
@@ -97,13 +99,14 @@ impl<T> Submission<T> {
     /// If it runs already, it has `grace` to stop by itself.
     pub fn cancel(&self, mode: crate::Cancel) {
         if let Stage::Accepted { shared, run, .. } = &self.stage {
-            shared.post(Command::CancelRun { run: *run, mode: mode.into() });
+            shared.wish(Wish::Cancel(*run, mode.into()));
         }
     }
 
-    pub(crate) fn task_key(&self) -> Option<TaskKey> {
+    /// Its only task, while it is not over.
+    pub(crate) fn task(&self) -> Option<(RunRef, u32)> {
         match &self.stage {
-            Stage::Accepted { run, .. } => Some(TaskKey { run: *run, index: 0 }),
+            Stage::Accepted { run, .. } => Some((*run, 0)),
             _ => None,
         }
     }
@@ -134,7 +137,7 @@ impl<T> Drop for Submission<T> {
         if let Stage::Accepted { shared, slot, run, .. } = &self.stage
             && !slot.is_ended()
         {
-            shared.post(Command::Abandon(*run));
+            shared.wish(Wish::Abandon(*run));
         }
     }
 }
@@ -205,6 +208,7 @@ fn result_of<T>(returned: Option<Result<T, BoxError>>, end: End) -> Result<T, Ta
     let (state, reason, error) = match end {
         End::Ended { state, reason, error } => (state, reason, error),
         End::ShutDown => return Err(TaskError::ShutDown),
+        End::Refused(why) => return Err(TaskError::Rejected(Rejection::Unavailable(why))),
         End::Lost(why) => return Err(TaskError::Lost(why)),
     };
     let text = || error.clone().unwrap_or_else(|| Arc::from(reason.word()));
@@ -276,13 +280,14 @@ fn submit<T: Send + 'static>(
     code: Code,
     slot: Arc<Slot<T>>,
 ) -> Submission<T> {
-    let mut id = RunId::default();
-    let mut number = 0;
-    let mut entry = Some(SingleEntry { code, waiter: slot.clone() });
+    let fresh = Cell::new(RunId::default());
+    let mut accepted = None;
+    let mut code = Some(code);
     let reply = shared.command_with(
         Until::Later,
         |state, now| {
-            id = state.fresh_run_id(now);
+            let id = state.fresh_run_id(now);
+            fresh.set(id);
             let profile = match profile {
                 Some(profile) => state.engine.scheduler_mut().profile(profile)?,
                 None => state.plain,
@@ -292,21 +297,22 @@ fn submit<T: Send + 'static>(
             let submission = input::Submission { id, profile, priority, deadline, key, attachment };
             Ok(Command::Submit(submission))
         },
-        |state, reply| {
-            if let (Reply::Accepted(run), Some(entry)) = (reply, entry.take()) {
-                state.insert_single(*run, entry);
-                number = state.engine.open_number();
+        |state, reply, ticket| {
+            if let (Reply::Accepted(run), Some(code)) = (reply, code.take()) {
+                let id = fresh.get();
+                state.insert_single(*run, SingleEntry { id, code, waiter: slot.clone() });
+                accepted = Some((state.engine.run_ref(id, *run), ticket));
             }
         },
     );
     // A refused future is dropped here, without the lock.
-    drop(entry);
-    let stage = match reply {
-        Ok(Reply::Accepted(run)) => {
-            Stage::Accepted { shared: Arc::clone(shared), slot, run, id, number }
+    drop(code);
+    let stage = match (reply, accepted) {
+        (Ok(_), Some((run, ticket))) => {
+            Stage::Accepted { shared: Arc::clone(shared), slot, run, ticket }
         }
-        Ok(other) => unreachable!("a submission was answered with {other:?}"),
-        Err(rejection) => Stage::Refused(rejection),
+        (Ok(other), None) => unreachable!("a submission was answered with {other:?}"),
+        (Err(rejection), _) => Stage::Refused(rejection),
     };
     Submission { stage }
 }

@@ -19,6 +19,7 @@ use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
 use crate::builder::Builder;
+use crate::driver::engine::RunRef;
 use crate::driver::{BoxFuture, HeldWork, Shared};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
@@ -316,9 +317,10 @@ impl Tidewheel {
         task.explain(self)
     }
 
-    pub(crate) fn explain_key(&self, key: TaskKey) -> Option<Explanation> {
+    pub(crate) fn explain_task(&self, run: RunRef, index: u32) -> Option<Explanation> {
         let now = self.shared.clock.now();
         let state = self.shared.lock();
+        let key = TaskKey { run: state.engine.find_run(run)?, index };
         let scheduler = state.engine.scheduler();
         let facts = scheduler.explain(key, now)?;
         let error = scheduler.task(key).and_then(|task| task.error);
@@ -354,6 +356,14 @@ impl Tidewheel {
     pub fn stats(&self) -> Overview {
         let now = self.shared.clock.now();
         self.shared.lock().engine.scheduler().overview(now)
+    }
+
+    /// Why the store cannot be written for now, or who else has the right to decide; `None` when all
+    /// is well. Until it is over new work is refused ([`Rejection::Unavailable`]), what runs goes on
+    /// unless it is somebody else's by now, and it is tried again without end.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.shared.lock().trouble()
     }
 
     /// Everything that happens from now on, in order, for whoever wants to show it.

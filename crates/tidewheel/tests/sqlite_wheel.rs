@@ -358,3 +358,41 @@ async fn a_living_owner_says_why_a_task_waits_whoever_asks() {
     let unknown = elsewhere.ask_owner(tidewheel::RunId(5), &[0], PATIENCE).unwrap();
     assert_eq!(unknown, None, "there is no such run, so nobody is waited for");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wheel_whose_tenure_was_taken_restores_once_the_other_one_is_gone() {
+    for durability in BOTH {
+        let scratch = Folder::new("taken");
+        let folder = scratch.open(durability);
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let gate = Gate::closed();
+        let (pass, log) = (gate.pass(), Log::default());
+        let told = log.clone();
+        let running = wheel.submit_normal(async move {
+            pass.await;
+            told.add("ran");
+        });
+        running.accepted().await.unwrap();
+        // Another store of this process takes the tenure: as long as it lives it has it.
+        let mut other = folder.shard("a").unwrap();
+        let _ = tidewheel::store::Store::take_tenure(&mut other).unwrap();
+        assert!(matches!(wheel.pause_queue("default"), Err(Rejection::Unavailable(_))));
+        let held = async {
+            while !wheel.trouble().is_some_and(|why| why.contains("is held by process")) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), held).await.expect("it takes it back");
+        drop(other);
+        let back = async {
+            while wheel.submit_normal(async {}).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), back).await.expect("it does not take over");
+        // What ran was stopped, for the other one would have run it; its code cannot run again.
+        assert!(running.await.is_err());
+        assert_eq!(log.len(), 0);
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}

@@ -248,9 +248,9 @@ async fn a_commit_that_is_uncertain_is_repeated_and_counts_once() {
 
 #[tokio::test]
 async fn when_the_store_is_lost_everybody_is_told_and_nothing_more_is_accepted() {
-    for is_fatal in [true, false] {
+    {
         let (memory, faults, log) = (Memory::new(), Arc::new(AtomicU32::new(0)), Log::default());
-        let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal };
+        let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal: true };
         let wheel = builder().slots(2).store(store).start();
         let gate = Gate::closed();
         let running = wheel.submit_normal(std::future::pending::<()>());
@@ -298,7 +298,8 @@ async fn a_second_wheel_on_the_same_store_fences_off_the_first() {
 #[test]
 fn a_lost_engine_recovers_from_its_store() {
     let (memory, faults) = (Memory::new(), Arc::new(AtomicU32::new(0)));
-    let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal: false };
+    let store =
+        Faulty { memory: memory.clone(), faults: faults.clone(), is_kept: false, is_fatal: false };
     let now = Now { monotonic: Moment::from_millis(1), wall: Timestamp::from_seconds(1) };
     let mut engine = Engine::open(Config::default(), Box::new(store), now).unwrap();
     let limit = |name: &str| {
@@ -310,8 +311,9 @@ fn a_lost_engine_recovers_from_its_store() {
     faults.store(5, Ordering::SeqCst);
     assert!(matches!(engine.turn(now, limit("lost")), Err(EngineError::Lost(_))));
     assert!(engine.is_lost() && engine.outputs().is_empty());
-    assert!(matches!(engine.turn(now, limit("more")), Err(EngineError::NotRecovered)));
-    engine.recover(&Default::default(), now).unwrap();
+    assert!(matches!(engine.turn(now, limit("more")), Err(EngineError::NotRestored)));
+    let (tenure, snapshot) = memory.clone().take_tenure().unwrap();
+    engine.restore(tenure, snapshot, &Default::default(), now).unwrap();
     assert!(!engine.is_lost() && engine.tenure() > before);
     let profile = |name: &str| Profile { limits: vec![(Arc::from(name), 1)], ..Profile::default() };
     assert!(engine.scheduler_mut().profile(&profile("kept")).is_ok());

@@ -320,7 +320,8 @@ impl Scheduler {
         let (state, reason) = (single.task.state, single.task.reason);
         let is_well = single.task.is_met();
         let error = single.extra.and_then(|extra| extra.error);
-        decision.act(Action::SubmissionEnded { run: key.run, state, reason, error });
+        let (run, id) = (key.run, single.id);
+        decision.act(Action::SubmissionEnded { run, id, state, reason, error });
         if let Some(schedule) = single.schedule {
             self.firing_ended(now, schedule, key.run.0, is_well, decision);
         }

@@ -1,241 +1,574 @@
-//! Books: decisions on their way to a store that makes its callers wait.
+//! [`Books`]: decisions on their way to a store, and what must outlast them should memory be lost.
 //!
-//! Inputs are stepped under the lock as they come; whatever has been decided by then is stored as
-//! one batch, without the lock, while the next is being decided. Only then is anything done about
-//! it. So a store is written once for many inputs, and nobody waits for it who need not.
+//! A machine without lock, clock or store: it is told what happened and says what to do next. The
+//! driver (`writing`) and the simulator carry out its errands, so that both take the same way
+//! through a store in trouble.
 
-use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_core::decision::Outputs;
-use tidewheel_core::input::Rejection;
+use tidewheel_core::decision::{Action, Outputs, Tenure};
+use tidewheel_core::id::{AttemptId, RunId, RunKey, TaskKey};
+use tidewheel_core::input::{
+    CancelMode, Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode,
+};
+use tidewheel_core::row::Snapshot;
+use tidewheel_core::time::{Now, Timestamp};
 
-use super::effect::{Effect, End};
-use super::engine::{Batch, Engine};
-use super::shared::Shared;
-use super::state::{State, Wanted};
+use super::engine::{Batch, Engine, EngineError, RunRef, ScheduleRef};
 use crate::error::describe;
-use crate::store::{Pace, Store, StoreError};
+use crate::store::StoreError;
 
-/// The wait after a batch was not stored; it doubles up to the longest.
+/// The wait after a store failed; it doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// So often in a row nobody could say whether a batch was stored: then memory is not trusted.
+const UNKNOWN_MAX: u32 = 8;
 
-pub(crate) struct Books {
-    pub pace: Pace,
-    /// Not here while somebody is writing.
-    store: Option<Box<dyn Store>>,
+/// Decisions on their way to a store.
+///
+/// One batch is on its way at a time; what is decided meanwhile is in the engine's open decision.
+/// When a store says that the tenure is over, or cannot say what it has kept, the engine is lost:
+/// memory is dropped and restored from the store, under a new tenure, with the attempts that run
+/// here. What nobody else could tell again (ends of attempts, requests without an answer) is kept
+/// until it is stored, and told again then.
+#[derive(Debug)]
+pub struct Books {
+    tenure: Tenure,
     /// Offered to the store before, and not stored for certain.
     batch: Option<Batch>,
-    /// The newest decision that is stored.
+    /// The newest decision of this tenure that is stored.
     stored: Option<u64>,
-    /// Why the newest batch is not stored, and how long to wait before it is offered again.
-    trouble: Option<(Arc<str>, Duration)>,
+    /// How far tenures of before came.
+    past: Vec<(Tenure, Option<u64>)>,
+    condition: Condition,
+    /// Attempts that run here, and the key of each task in memory.
+    running: BTreeMap<AttemptId, TaskKey>,
+    /// By the number of the decision they are stored with, oldest first.
+    kept: VecDeque<(u64, Kept)>,
+    unstored: Unstored,
 }
 
-/// What came of a look at the books.
-pub(super) enum Writing {
-    /// Everything decided so far is stored, or somebody else is at it.
-    Done,
-    /// The store cannot be written; it should be tried again after this time.
-    Trouble(Duration),
-    /// The wheel has ended.
-    Ended,
+#[derive(Debug)]
+enum Condition {
+    Sound,
+    /// The newest batch is offered again.
+    Trouble(Trouble),
+    /// The engine is lost.
+    Down(Trouble),
+}
+
+#[derive(Debug)]
+struct Trouble {
+    why: Arc<str>,
+    pause: Duration,
+    tries: u32,
+    /// Answers in a row that left it open whether the batch was stored.
+    unknown: u32,
+}
+
+/// What must not be lost with memory.
+#[derive(Debug)]
+enum Kept {
+    /// Work was accepted; whoever asked is told if that was lost.
+    Accepted(RunId),
+    /// Nobody but this process knows how an attempt ended.
+    Ended(AttemptId, Outcome),
+    Wish(Wish),
+}
+
+/// What holds for as long as this process does, and is in no row.
+#[derive(Debug, Default)]
+struct Unstored {
+    is_paused: bool,
+    run_slots: BTreeMap<RunKey, (RunId, Option<u32>)>,
+    shutdown: Option<(ShutdownMode, Option<Duration>)>,
+}
+
+/// Something asked for by somebody who does not wait for the answer.
+#[derive(Debug, Clone, Copy)]
+pub enum Wish {
+    /// Cancel a run or single submission.
+    Cancel(RunRef, CancelMode),
+    /// Nobody waits for a single submission any more.
+    Abandon(RunRef),
+    /// End a schedule.
+    CancelSchedule(ScheduleRef),
+    /// Come to an end.
+    ShutDown(ShutdownMode, Option<Duration>),
+}
+
+impl Wish {
+    /// The command; `None` when what it is about is gone.
+    #[must_use]
+    pub fn command(self, engine: &Engine) -> Option<Command> {
+        Some(match self {
+            Self::Cancel(run, mode) => Command::CancelRun { run: engine.find_run(run)?, mode },
+            Self::Abandon(run) => Command::Abandon(engine.find_run(run)?),
+            Self::CancelSchedule(schedule) => {
+                Command::CancelSchedule(engine.find_schedule(schedule)?)
+            }
+            Self::ShutDown(mode, grace) => Command::ShutDown { mode, grace },
+        })
+    }
+}
+
+/// The decision that something is stored with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticket {
+    tenure: Tenure,
+    number: u64,
+}
+
+/// What is known of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is stored.
+    Stored,
+    /// It will be.
+    Pending,
+    /// Nobody can say whether it is or will be.
+    Unavailable(Arc<str>),
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub enum Errand {
+    /// Nothing: everything decided is stored.
+    Nothing,
+    /// Offer a batch to the store; then [`Books::stored`] or [`Books::not_stored`].
+    Store(Batch),
+    /// Take the tenure again; then [`Books::restore`] or [`Books::not_taken`].
+    Restore,
+}
+
+/// What follows from an error of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Ask for the next errand after this time.
+    Again(Duration),
+    /// The engine is lost, and the next errand is to restore it.
+    StepDown,
+    /// Somebody else decides, and this process was about to end anyway.
+    Leave,
+    /// Nothing can be done here any more.
+    End,
+}
+
+/// What restoring came to, besides the decision that is now open.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Attempts that run here although their tasks are not theirs any more.
+    pub strays: Vec<AttemptId>,
+    /// Work whose acceptance was not stored.
+    pub refused: BTreeSet<RunId>,
+    /// Wishes that were asked again, with answers that nobody waits for.
+    pub wishes: usize,
 }
 
 impl Books {
-    /// Takes over the store of an engine, if it is one that makes its callers wait.
-    pub fn of(engine: &mut Engine, pace: Pace) -> Option<Self> {
-        (pace != Pace::Instant).then(|| Self {
-            pace,
-            store: Some(engine.take_store()),
+    /// The books of an engine that was just opened, or restored elsewhere.
+    #[must_use]
+    pub fn new(engine: &Engine, opening: &[Action]) -> Self {
+        let mut books = Self {
+            tenure: engine.tenure(),
             batch: None,
             stored: None,
-            trouble: None,
-        })
+            past: Vec::new(),
+            condition: Condition::Sound,
+            running: BTreeMap::new(),
+            kept: VecDeque::new(),
+            unstored: Unstored::default(),
+        };
+        books.note_actions(opening);
+        books
+    }
+
+    /// It was begun paused, which is in no row.
+    pub fn begin_paused(&mut self) {
+        self.unstored.is_paused = true;
     }
 
     /// Why nothing can be accepted for now.
-    pub fn refusal(&self) -> Option<Rejection> {
-        self.trouble.as_ref().map(|(why, _)| Rejection::Unavailable(Arc::clone(why)))
+    #[must_use]
+    pub fn trouble(&self) -> Option<&Arc<str>> {
+        match &self.condition {
+            Condition::Sound => None,
+            Condition::Trouble(trouble) | Condition::Down(trouble) => Some(&trouble.why),
+        }
     }
 
-    fn has_stored(&self, number: u64) -> bool {
-        self.stored.is_some_and(|stored| stored >= number)
-    }
-}
-
-impl Shared {
-    /// Something was decided: somebody should write it down.
-    pub(super) fn decided(&self) {
-        self.decided.notify_one();
+    /// How often in a row the store has failed.
+    #[must_use]
+    pub fn tries(&self) -> u32 {
+        match &self.condition {
+            Condition::Sound => 0,
+            Condition::Trouble(trouble) | Condition::Down(trouble) => trouble.tries,
+        }
     }
 
-    /// Stores what has been decided and does what follows, unless somebody else is at it.
-    pub(super) fn write(self: &Arc<Self>) -> Writing {
-        let mut effects = Vec::new();
-        let writing = self.write_into(&mut effects);
-        self.perform(&mut effects);
-        writing
+    /// Whether the engine is lost and not restored yet.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        matches!(self.condition, Condition::Down(_))
     }
 
-    fn write_into(self: &Arc<Self>, effects: &mut Vec<Effect>) -> Writing {
-        let mut state = self.lock();
-        let Some(mut store) = state.books.as_mut().and_then(|books| books.store.take()) else {
-            return Writing::Done;
+    /// Whether nothing is decided that is not stored, provided that no batch is on its way.
+    #[must_use]
+    pub fn has_stored_all(&self, engine: &Engine) -> bool {
+        self.batch.is_none() && !self.is_down() && !engine.has_open_decision()
+    }
+
+    /// The key in memory of the task of an attempt that runs here.
+    #[must_use]
+    pub fn key_of(&self, attempt: AttemptId) -> Option<TaskKey> {
+        self.running.get(&attempt).copied()
+    }
+
+    /// Attempts that run here.
+    pub fn running(&self) -> impl Iterator<Item = AttemptId> + '_ {
+        self.running.keys().copied()
+    }
+
+    /// What is known of a decision.
+    #[must_use]
+    pub fn fate(&self, ticket: Ticket) -> Fate {
+        let is_past = ticket.tenure != self.tenure;
+        let stored = match self.past.iter().find(|(tenure, _)| *tenure == ticket.tenure) {
+            Some((_, stored)) => *stored,
+            None => self.stored,
         };
-        let writing = loop {
-            if matches!(state.end, Some(End::Lost(_))) {
-                break Writing::Ended;
-            }
-            let Some(mut batch) = state.next_batch() else {
-                break if state.end.is_some() { Writing::Ended } else { Writing::Done };
-            };
-            drop(state);
-            let number = batch.number();
-            let result = batch.commit(&mut *store).map(std::mem::take);
-            state = self.lock();
-            match result {
-                Ok(outputs) => state.note_stored(number, outputs, effects),
-                Err(error) if error.is_transient() => {
-                    break Writing::Trouble(state.note_trouble(batch, &error));
-                }
-                Err(error) => {
-                    state.end = Some(End::Lost(Arc::from(describe(&error))));
-                    state.end_everything(effects);
-                    break Writing::Ended;
-                }
-            }
+        if stored.is_some_and(|stored| stored >= ticket.number) {
+            return Fate::Stored;
+        }
+        match self.trouble() {
+            Some(why) => Fate::Unavailable(Arc::clone(why)),
+            None if is_past => Fate::Unavailable(Arc::from("it was restored without this")),
+            None => Fate::Pending,
+        }
+    }
+
+    /// Steps a command. A refusal may be told at once, any other answer when [`Books::fate`] says that
+    /// it is stored.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused, by the scheduler or because the store is in trouble.
+    pub fn ask(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        command: Command,
+    ) -> Result<(Reply, Ticket), Rejection> {
+        match self.trouble() {
+            Some(why) => Err(Rejection::Unavailable(Arc::clone(why))),
+            None => self.step_command(engine, now, command),
+        }
+    }
+
+    /// Steps something that nobody waits for, even if the store is in trouble; if it is lost, it is
+    /// asked again.
+    ///
+    /// # Errors
+    ///
+    /// When the scheduler refuses it.
+    pub fn wish(&mut self, engine: &mut Engine, now: Now, wish: Wish) -> Result<(), Rejection> {
+        if let Wish::ShutDown(mode, grace) = wish {
+            self.unstored.shutdown = Some((mode, grace));
+        } else {
+            self.keep(engine, Kept::Wish(wish));
+        }
+        if self.is_down() {
+            return Ok(());
+        }
+        let command = wish.command(engine).ok_or(Rejection::Gone("run"))?;
+        self.step_command(engine, now, command).map(drop)
+    }
+
+    fn step_command(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        command: Command,
+    ) -> Result<(Reply, Ticket), Rejection> {
+        let accepted = match &command {
+            Command::Submit(submission) => Some(submission.id),
+            Command::SubmitRun { id, .. } => Some(*id),
+            _ => None,
         };
-        if let Some(books) = &mut state.books {
-            books.store = Some(store);
-        }
-        drop(state);
-        self.stored.notify_all();
-        self.stored_notice.notify_waiters();
-        writing
-    }
-
-    /// Waits until a decision is stored; writes it down itself if nobody else does.
-    pub(super) fn wait_until_stored(self: &Arc<Self>, number: u64) -> Result<(), Rejection> {
-        loop {
-            match self.write() {
-                Writing::Ended => {
-                    return self.is_stored(number).unwrap_or(Err(Rejection::ShuttingDown));
-                }
-                // We do not wait until it can be written: whoever keeps the books tries again.
-                Writing::Trouble(_) => self.decided(),
-                Writing::Done => {}
-            }
-            let state = self.lock();
-            let Some(books) = &state.books else { return Ok(()) };
-            if books.has_stored(number) {
-                return Ok(());
-            }
-            if let Some(refusal) = books.refusal() {
-                return Err(refusal);
-            }
-            if books.store.is_none() {
-                // Whoever is writing will say when it is done.
-                let waited = self.stored.wait(state);
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
-            }
-        }
-    }
-
-    /// Waits until a decision is stored.
-    pub async fn until_stored(&self, number: u64) -> Result<(), Rejection> {
-        loop {
-            let mut notice = pin!(self.stored_notice.notified());
-            notice.as_mut().enable();
-            if let Some(answer) = self.is_stored(number) {
-                return answer;
-            }
-            notice.await;
-        }
-    }
-
-    /// Whether a decision is stored, or why it is not and will perhaps never be.
-    fn is_stored(&self, number: u64) -> Option<Result<(), Rejection>> {
-        let state = self.lock();
-        let Some(books) = &state.books else { return Some(Ok(())) };
-        if books.has_stored(number) {
-            return Some(Ok(()));
-        }
-        if let Some(refusal) = books.refusal() {
-            return Some(Err(refusal));
-        }
-        state.end.is_some().then_some(Err(Rejection::ShuttingDown))
-    }
-}
-
-impl State {
-    /// Whether nothing is decided that is not stored.
-    pub(super) fn has_stored_all(&self) -> bool {
-        let Some(books) = &self.books else { return true };
-        books.store.is_some() && books.batch.is_none() && !self.engine.has_open_decision()
-    }
-
-    fn next_batch(&mut self) -> Option<Batch> {
-        let offered = self.books.as_mut().and_then(|books| books.batch.take());
-        offered.or_else(|| self.engine.close())
-    }
-
-    fn note_stored(&mut self, number: u64, mut outputs: Outputs, effects: &mut Vec<Effect>) {
-        if let Some(books) = &mut self.books {
-            books.stored = Some(number);
-            books.trouble = None;
-        }
-        self.take_over(&mut outputs);
-        self.settle(Wanted::Nothing, effects);
-    }
-
-    /// The batch is offered again later; until then nothing new is accepted.
-    fn note_trouble(&mut self, batch: Batch, error: &StoreError) -> Duration {
-        let Some(books) = &mut self.books else { return PAUSE_MIN };
-        let pause = match &books.trouble {
-            Some((_, pause)) => (*pause * 2).min(PAUSE_MAX),
-            None => PAUSE_MIN,
+        let setting = Setting::of(&command);
+        let reply = match engine.step(now, Input::Command(command)) {
+            Ok(reply) => reply.cloned().unwrap_or(Ok(Reply::Done))?,
+            Err(_) => return Err(Rejection::Unavailable(Arc::from("memory is being restored"))),
         };
-        books.batch = Some(batch);
-        books.trouble = Some((Arc::from(describe(error)), pause));
-        pause
-    }
-}
-
-/// Writes down what is decided until the wheel has ended.
-pub(super) async fn keep_books(shared: Arc<Shared>, pace: Pace) {
-    let mut keeper = Keeper { shared, is_done: false };
-    let decided = Arc::clone(&keeper.shared.decided);
-    loop {
-        decided.notified().await;
-        if pace == Pace::Brief {
-            // Whatever else is about to end now goes into the same batch.
-            tokio::task::yield_now().await;
+        if let Some(id) = accepted {
+            self.keep(engine, Kept::Accepted(id));
         }
-        loop {
-            match keeper.shared.write() {
-                Writing::Done => break,
-                Writing::Trouble(pause) => tokio::time::sleep(pause).await,
-                Writing::Ended => {
-                    keeper.is_done = true;
-                    return;
+        self.note_setting(engine, setting);
+        Ok((reply, Ticket { tenure: self.tenure, number: engine.open_number() }))
+    }
+
+    /// Takes in the end of an attempt that runs here. One that does not, or not any more, has no say.
+    pub fn attempt_ended(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        attempt: AttemptId,
+        outcome: Outcome,
+    ) {
+        let Some(task) = self.running.remove(&attempt) else { return };
+        self.keep(engine, Kept::Ended(attempt, outcome.clone()));
+        let event = Event::AttemptEnded { task, attempt: attempt.number, outcome };
+        self.tell(engine, now, event);
+    }
+
+    /// Takes in the answer of a custom trigger. After a recovery it is asked anew, so that an answer
+    /// of before has no say.
+    pub fn trigger_answered(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        schedule: ScheduleRef,
+        next: Option<Timestamp>,
+    ) {
+        if schedule.is_of(self.tenure)
+            && let Some(schedule) = engine.find_schedule(schedule)
+        {
+            self.tell(engine, now, Event::TriggerAnswered { schedule, next });
+        }
+    }
+
+    /// Steps an event that can be told again or missed: the time, a report of nobody here.
+    pub fn tell(&mut self, engine: &mut Engine, now: Now, event: Event) {
+        // While the engine is lost nothing is decided.
+        let _ = engine.step(now, Input::Event(event));
+    }
+
+    /// What is to be done next. Only one errand may be under way at a time.
+    pub fn next(&mut self, engine: &mut Engine) -> Errand {
+        if self.is_down() {
+            return Errand::Restore;
+        }
+        match self.batch.take().or_else(|| engine.close()) {
+            Some(batch) => Errand::Store(batch),
+            None => Errand::Nothing,
+        }
+    }
+
+    /// A batch was stored; what it says is to be done now.
+    pub fn stored(&mut self, number: u64, outputs: &Outputs) {
+        self.stored = Some(number);
+        self.condition = Condition::Sound;
+        while self.kept.front().is_some_and(|(stored_with, _)| *stored_with <= number) {
+            self.kept.pop_front();
+        }
+        self.note_actions(&outputs.actions);
+    }
+
+    /// A batch was not stored, or not for certain.
+    pub fn not_stored(&mut self, engine: &mut Engine, batch: Batch, error: &StoreError) -> Verdict {
+        let trouble = self.worsen(error);
+        match error {
+            StoreError::Unavailable { .. } => {}
+            StoreError::Ambiguous { .. } if trouble.unknown < UNKNOWN_MAX => {}
+            StoreError::Ambiguous { .. }
+            | StoreError::StaleTenure { .. }
+            | StoreError::Held { .. } => {
+                engine.lose();
+                self.past.push((self.tenure, self.stored));
+                self.condition = Condition::Down(trouble);
+                return Verdict::StepDown;
+            }
+            _ => return Verdict::End,
+        }
+        let pause = trouble.pause;
+        self.condition = Condition::Trouble(trouble);
+        self.batch = Some(batch);
+        Verdict::Again(pause)
+    }
+
+    /// The tenure could not be taken again, or not yet.
+    pub fn not_taken(&mut self, error: &StoreError) -> Verdict {
+        let trouble = self.worsen(error);
+        let pause = trouble.pause;
+        self.condition = Condition::Down(trouble);
+        match error {
+            StoreError::Held { .. } if self.unstored.shutdown.is_some() => Verdict::Leave,
+            StoreError::Conflict { .. } | StoreError::Corrupt { .. } => Verdict::End,
+            _ => Verdict::Again(pause),
+        }
+    }
+
+    /// Somebody else decides: for them the attempts that run here are lost, so they are not ours any
+    /// more. What is returned should be ended.
+    pub fn forsake(&mut self) -> Vec<AttemptId> {
+        std::mem::take(&mut self.running).into_keys().collect()
+    }
+
+    /// Attempts that are not lost should memory be restored: those that run here, and those that ended
+    /// here without that being stored.
+    #[must_use]
+    pub fn alive(&self) -> BTreeSet<AttemptId> {
+        let ended = self.kept.iter().filter_map(|(_, kept)| match kept {
+            Kept::Ended(attempt, _) => Some(*attempt),
+            _ => None,
+        });
+        self.running.keys().copied().chain(ended).collect()
+    }
+
+    /// Goes on with what is stored, under the tenure that was taken. What follows from it is in the
+    /// open decision.
+    ///
+    /// # Errors
+    ///
+    /// When what is stored makes no sense.
+    pub fn restore(
+        &mut self,
+        engine: &mut Engine,
+        tenure: Tenure,
+        mut snapshot: Snapshot,
+        now: Now,
+    ) -> Result<Restored, EngineError> {
+        let is_held_back = self.unstored.apply(&mut snapshot);
+        let unfinished: BTreeSet<RunId> = snapshot.works().collect();
+        engine.restore(tenure, snapshot, &self.alive(), now)?;
+        self.tenure = tenure;
+        self.stored = None;
+        self.condition = Condition::Sound;
+        let works: BTreeMap<RunId, RunKey> =
+            engine.scheduler().works().map(|(key, id)| (id, key)).collect();
+        self.unstored.rebind(&works);
+        let mut restored = Restored::default();
+        for attempt in std::mem::take(&mut self.running).into_keys() {
+            match key_of(engine, &works, attempt) {
+                Some(task) => drop(self.running.insert(attempt, task)),
+                None => restored.strays.push(attempt),
+            }
+        }
+        for (_, kept) in std::mem::take(&mut self.kept) {
+            match kept {
+                Kept::Accepted(id) => {
+                    restored.refused.extend(Some(id).filter(|id| !unfinished.contains(id)));
                 }
+                Kept::Ended(attempt, outcome) => {
+                    if let Some(task) = key_of(engine, &works, attempt) {
+                        self.running.insert(attempt, task);
+                        self.attempt_ended(engine, now, attempt, outcome);
+                    }
+                }
+                Kept::Wish(wish) => restored.wishes += self.wish_again(engine, now, wish),
+            }
+        }
+        if let Some((mode, grace)) = self.unstored.shutdown {
+            restored.wishes += self.wish_again(engine, now, Wish::ShutDown(mode, grace));
+        }
+        if is_held_back {
+            // From here on the shutdown itself sees to it.
+            restored.wishes += usize::from(self.step_command(engine, now, Command::Resume).is_ok());
+        }
+        Ok(restored)
+    }
+
+    /// How many answers that leads to: none when what it is about is gone.
+    fn wish_again(&mut self, engine: &mut Engine, now: Now, wish: Wish) -> usize {
+        let is_there = wish.command(engine).is_some();
+        // Refused only when what it is about has ended.
+        let _ = self.wish(engine, now, wish);
+        usize::from(is_there)
+    }
+
+    fn keep(&mut self, engine: &Engine, kept: Kept) {
+        self.kept.push_back((engine.open_number(), kept));
+    }
+
+    fn note_actions(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::StartAttempt(start) => {
+                    let attempt = AttemptId { task: start.id, number: start.attempt };
+                    self.running.insert(attempt, start.task);
+                }
+                Action::RunEnded { run, .. } => drop(self.unstored.run_slots.remove(run)),
+                _ => {}
             }
         }
     }
-}
 
-struct Keeper {
-    shared: Arc<Shared>,
-    is_done: bool,
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.shared.give_up();
+    fn note_setting(&mut self, engine: &mut Engine, setting: Option<Setting>) {
+        match setting {
+            Some(Setting::Resumed) => self.unstored.is_paused = false,
+            Some(Setting::Slots(slots)) => engine.set_slots(slots),
+            Some(Setting::RunSlots(run, slots)) => {
+                if let Some(id) = engine.scheduler().run_id(run) {
+                    self.unstored.run_slots.insert(run, (id, slots));
+                }
+            }
+            None => {}
         }
     }
+
+    fn worsen(&self, error: &StoreError) -> Trouble {
+        let why = Arc::from(describe(error));
+        let is_unknown = matches!(error, StoreError::Ambiguous { .. });
+        match &self.condition {
+            Condition::Sound => {
+                Trouble { why, pause: PAUSE_MIN, tries: 1, unknown: u32::from(is_unknown) }
+            }
+            Condition::Trouble(before) | Condition::Down(before) => Trouble {
+                why,
+                pause: (before.pause * 2).min(PAUSE_MAX),
+                tries: before.tries.saturating_add(1),
+                unknown: if is_unknown { before.unknown + 1 } else { 0 },
+            },
+        }
+    }
+}
+
+/// A command that is in no row, and still holds after a recovery.
+enum Setting {
+    Resumed,
+    Slots(Option<u32>),
+    RunSlots(RunKey, Option<u32>),
+}
+
+impl Setting {
+    fn of(command: &Command) -> Option<Self> {
+        Some(match command {
+            Command::Resume => Self::Resumed,
+            Command::SetSlots(slots) => Self::Slots(*slots),
+            Command::SetRunSlots { run, slots } => Self::RunSlots(*run, *slots),
+            _ => return None,
+        })
+    }
+}
+
+impl Unstored {
+    /// Before anything is decided about what is stored: otherwise more would start than may. Whether
+    /// nothing starts only until it is known again that it is to end.
+    fn apply(&self, snapshot: &mut Snapshot) -> bool {
+        let is_ending =
+            matches!(self.shutdown, Some((ShutdownMode::Reject | ShutdownMode::Persist, _)));
+        let is_held_back = is_ending && !self.is_paused && !snapshot.paused;
+        snapshot.paused |= self.is_paused || is_held_back;
+        for (id, slots) in self.run_slots.values() {
+            if let Some(run) = snapshot.runs.iter_mut().find(|run| run.row.id == *id) {
+                Arc::make_mut(&mut run.row.spec).options.slots = *slots;
+            }
+        }
+        is_held_back
+    }
+
+    fn rebind(&mut self, works: &BTreeMap<RunId, RunKey>) {
+        let before = std::mem::take(&mut self.run_slots).into_values();
+        let found = before.filter_map(|(id, slots)| Some((*works.get(&id)?, (id, slots))));
+        self.run_slots = found.collect();
+    }
+}
+
+/// The key of the task of an attempt, if it is still the task's own.
+fn key_of(engine: &Engine, works: &BTreeMap<RunId, RunKey>, attempt: AttemptId) -> Option<TaskKey> {
+    let task = TaskKey { run: *works.get(&attempt.task.run)?, index: attempt.task.index };
+    let known = engine.scheduler().task(task)?;
+    (known.state.holds_slot() && known.attempts == attempt.number).then_some(task)
 }

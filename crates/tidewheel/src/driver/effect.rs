@@ -6,16 +6,16 @@
 use std::sync::Arc;
 
 use tidewheel_core::decision::Start;
-use tidewheel_core::id::ScheduleKey;
 use tidewheel_core::input::Outcome;
 use tidewheel_core::report;
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
 use super::attempt::BoxFuture;
+use super::engine::ScheduleRef;
 use super::seat::{Seat, Stopped};
 use super::state::{Ask, Repeat, ScheduleEntry, SingleEntry};
-use crate::run::RunCell;
+use crate::run::{ExtraCode, RunCell};
 
 /// A graph's code: starts workers for its tasks and is told how the run ended.
 pub(crate) trait Launch: Send + Sync {
@@ -41,6 +41,8 @@ pub(crate) enum End {
     Ended { state: TaskState, reason: Reason, error: Option<Arc<str>> },
     /// The wheel was shut down while it waited.
     ShutDown,
+    /// Its acceptance was lost, and memory was restored without it.
+    Refused(Arc<str>),
     /// The runtime ended, the store failed, or the scheduler broke.
     Lost(Arc<str>),
 }
@@ -51,9 +53,11 @@ pub(super) enum Effect {
     Stop(Arc<Seat>, Stopped),
     EndSingle(SingleEntry, End),
     EndRun(Arc<dyn Launch>, Option<Box<report::RunReport>>, End),
-    AskTrigger(Option<Ask>, ScheduleKey, Option<Timestamp>),
+    AskTrigger(Option<Ask>, ScheduleRef, Option<Timestamp>),
     /// A schedule's code, to be dropped.
     DropCode(Arc<ScheduleEntry>),
+    /// The code of tasks whose addition to a run was lost.
+    DropAdded(Vec<Arc<ExtraCode>>),
     ShutDownCompleted,
     Rearm,
 }

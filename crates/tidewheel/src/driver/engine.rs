@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 
 use tidewheel_core::decision::{Decision, Outputs, Tenure};
-use tidewheel_core::id::{AttemptId, RunId};
+use tidewheel_core::id::{AttemptId, RunId, RunKey, ScheduleId, ScheduleKey};
 use tidewheel_core::input::{Input, Rejection, Reply};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::Now;
 use tidewheel_core::{RestoreError, Scheduler};
 
-use super::held::{HeldId, HeldWork, Kinds};
+use super::held::{HeldId, HeldWork, Kinds, Ours};
 use crate::error::BoxError;
 use crate::store::{CommandSource, Commons, Pace, Store, StoreError};
 
@@ -38,6 +38,7 @@ pub struct Engine {
 }
 
 /// A closed decision on its way to the store.
+#[derive(Debug)]
 pub struct Batch {
     tenure: Tenure,
     decision: Decision,
@@ -68,17 +69,43 @@ impl Batch {
     }
 }
 
+/// Which run or single submission: its identity, and the key it has in the memory of one tenure.
+#[derive(Debug, Clone, Copy)]
+pub struct RunRef {
+    /// Its identity.
+    pub id: RunId,
+    key: RunKey,
+    tenure: Tenure,
+}
+
+/// Which schedule: its identity, and the key it has in the memory of one tenure.
+#[derive(Debug, Clone, Copy)]
+pub struct ScheduleRef {
+    /// Its identity.
+    pub id: ScheduleId,
+    key: ScheduleKey,
+    tenure: Tenure,
+}
+
+impl ScheduleRef {
+    /// Whether its key is of the memory of this tenure.
+    #[must_use]
+    pub fn is_of(&self, tenure: Tenure) -> bool {
+        self.tenure == tenure
+    }
+}
+
 /// Why an engine cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
     /// The newest decision could not be kept for certain. Memory may be ahead of the store, so
-    /// nothing of it may be used; [`Engine::recover`] starts again from what is stored.
+    /// nothing of it may be used; [`Engine::restore`] starts again from what is stored.
     #[error("the decision was not stored")]
     Lost(#[source] StoreError),
-    /// The engine was lost before and has not been recovered.
+    /// The engine was lost before and has not been restored.
     #[error("an earlier decision was not stored")]
-    NotRecovered,
+    NotRestored,
     /// The store cannot be opened.
     #[error("the store cannot be opened")]
     Open(#[source] StoreError),
@@ -128,9 +155,11 @@ impl Engine {
     ) -> Result<Self, EngineError> {
         let (tenure, mut snapshot) = store.take_tenure().map_err(EngineError::Open)?;
         look(&mut snapshot)?;
-        let held = kinds.hold(&mut snapshot, &BTreeSet::new());
-        let restored = restore(&config, &*store, snapshot, &BTreeSet::new(), now)?;
-        let (decision, scheduler) = restored;
+        let none = BTreeSet::new();
+        let held = kinds.hold(&mut snapshot, &Ours::default());
+        let mut decision = if store.keeps_rows() { Decision::new() } else { Decision::volatile() };
+        let scheduler = Scheduler::restore(config.clone(), snapshot, &none, now, &mut decision)
+            .map_err(EngineError::Restore)?;
         let store = Some(store);
         let mut engine =
             Self { config, scheduler, store, tenure, decision, is_lost: false, kinds, held };
@@ -142,14 +171,14 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When the decision was not stored: the engine is lost until [`Engine::recover`].
+    /// When the decision was not stored: the engine is lost until [`Engine::restore`].
     pub fn turn(
         &mut self,
         now: Now,
         inputs: impl IntoIterator<Item = Input>,
     ) -> Result<&mut Outputs, EngineError> {
         if self.is_lost {
-            return Err(EngineError::NotRecovered);
+            return Err(EngineError::NotRestored);
         }
         self.decision.clear();
         for input in inputs {
@@ -162,6 +191,12 @@ impl Engine {
     #[must_use]
     pub fn pace(&self) -> Pace {
         self.store.as_ref().map_or(Pace::Slow, |store| store.pace())
+    }
+
+    /// Whether decisions are kept.
+    #[must_use]
+    pub fn keeps_rows(&self) -> bool {
+        self.decision.is_recording()
     }
 
     /// Where commands of other processes arrive.
@@ -198,7 +233,7 @@ impl Engine {
         input: Input,
     ) -> Result<Option<&Result<Reply, Rejection>>, EngineError> {
         if self.is_lost {
-            return Err(EngineError::NotRecovered);
+            return Err(EngineError::NotRestored);
         }
         let is_command = matches!(input, Input::Command(_));
         self.scheduler.step(now, input, &mut self.decision);
@@ -231,47 +266,70 @@ impl Engine {
         self.decision.clear();
     }
 
-    /// Forgets what is in memory and starts again from the store, under a new tenure.
+    /// Starts again from what is stored, under a new tenure; what was in memory is forgotten. The
+    /// decision that restoring led to is open.
     ///
-    /// Keys handed out before find nothing any more. Attempts in `alive` are still under way.
-    ///
-    /// # Errors
-    ///
-    /// As [`Engine::open`].
-    pub fn recover(
-        &mut self,
-        alive: &BTreeSet<AttemptId>,
-        now: Now,
-    ) -> Result<&mut Outputs, EngineError> {
-        let mut store = self.store.take().expect("the store is with the engine");
-        let recovered = self.recover_from(&mut *store, alive, now);
-        self.store = Some(store);
-        recovered?;
-        self.commit()
-    }
-
-    /// As [`Engine::recover`] with a store that was taken out. The decision that restoring led to is
-    /// open.
+    /// Keys handed out before find nothing any more; see [`RunRef`]. Attempts in `alive` are still
+    /// under way.
     ///
     /// # Errors
     ///
-    /// As [`Engine::open`].
-    pub fn recover_from(
+    /// When what is stored makes no sense; then the engine is lost.
+    pub fn restore(
         &mut self,
-        store: &mut dyn Store,
+        tenure: Tenure,
+        snapshot: Snapshot,
         alive: &BTreeSet<AttemptId>,
         now: Now,
     ) -> Result<(), EngineError> {
-        self.is_lost = true;
-        let (tenure, mut snapshot) = store.take_tenure().map_err(EngineError::Open)?;
-        let ours = self.scheduler.works().map(|(_, id)| id).collect();
-        self.held = self.kinds.hold(&mut snapshot, &ours);
-        let (decision, scheduler) = restore(&self.config, store, snapshot, alive, now)?;
+        self.lose();
+        let mut decision = Decision::new();
+        let scheduler =
+            Scheduler::restore(self.config.clone(), snapshot, alive, now, &mut decision)
+                .map_err(EngineError::Restore)?;
         self.tenure = tenure;
         self.decision = decision;
         self.scheduler = scheduler;
         self.is_lost = false;
         Ok(())
+    }
+
+    /// How many tasks may run at once, should memory have to be restored.
+    pub(super) fn set_slots(&mut self, slots: Option<u32>) {
+        self.config.slots = slots;
+    }
+
+    /// Turns notices on or off.
+    pub(crate) fn set_notices(&mut self, wanted: bool) {
+        self.config.notices = wanted;
+        self.scheduler.set_notices(wanted);
+    }
+
+    /// A run or single submission that is in memory under this key.
+    #[must_use]
+    pub fn run_ref(&self, id: RunId, key: RunKey) -> RunRef {
+        RunRef { id, key, tenure: self.tenure }
+    }
+
+    /// The key of a run or single submission now; `None` when it is gone.
+    #[must_use]
+    pub fn find_run(&self, run: RunRef) -> Option<RunKey> {
+        if run.tenure == self.tenure { Some(run.key) } else { self.scheduler.find_work(run.id) }
+    }
+
+    /// A schedule that is in memory under this key.
+    #[must_use]
+    pub fn schedule_ref(&self, id: ScheduleId, key: ScheduleKey) -> ScheduleRef {
+        ScheduleRef { id, key, tenure: self.tenure }
+    }
+
+    /// The key of a schedule now; `None` when it is gone.
+    #[must_use]
+    pub fn find_schedule(&self, schedule: ScheduleRef) -> Option<ScheduleKey> {
+        if schedule.tenure == self.tenure {
+            return Some(schedule.key);
+        }
+        self.scheduler.schedules().find(|(_, id)| *id == schedule.id).map(|(key, _)| key)
     }
 
     /// What the newest turn, or opening, said is to be done.
@@ -298,6 +356,11 @@ impl Engine {
         &self.held
     }
 
+    /// Takes what nobody here understands out of what is about to be restored.
+    pub(super) fn hold(&mut self, snapshot: &mut Snapshot, ours: &Ours) {
+        self.held = self.kinds.hold(snapshot, ours);
+    }
+
     /// Whether a run or single submission is held.
     #[must_use]
     pub fn holds(&self, run: RunId) -> bool {
@@ -310,7 +373,7 @@ impl Engine {
         self.tenure
     }
 
-    /// Whether [`Engine::recover`] is needed.
+    /// Whether [`Engine::restore`] is needed.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost
@@ -338,17 +401,4 @@ impl Engine {
         };
         Ok(self.decision.committed(proof))
     }
-}
-
-fn restore(
-    config: &Config,
-    store: &dyn Store,
-    snapshot: Snapshot,
-    alive: &BTreeSet<AttemptId>,
-    now: Now,
-) -> Result<(Decision, Scheduler), EngineError> {
-    let mut decision = if store.keeps_rows() { Decision::new() } else { Decision::volatile() };
-    let scheduler = Scheduler::restore(config.clone(), snapshot, alive, now, &mut decision)
-        .map_err(EngineError::Restore)?;
-    Ok((decision, scheduler))
 }

@@ -52,6 +52,11 @@ impl<T> Entries<T> {
         self.displaced.remove(&key)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let places = self.places.iter().flatten().map(|(_, value)| value);
+        places.chain(self.displaced.values())
+    }
+
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         let places = self.places.drain(..).flatten();
         places.chain(self.displaced.drain()).map(|(_, value)| value)

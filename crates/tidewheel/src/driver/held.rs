@@ -34,15 +34,14 @@ impl Kinds {
         self.all || self.known.contains(kind)
     }
 
-    /// Takes work of unknown kinds out of what is restored. What is in `ours` has its code from
-    /// elsewhere.
-    pub(super) fn hold(&self, snapshot: &mut Snapshot, ours: &BTreeSet<RunId>) -> Vec<HeldWork> {
+    /// Takes work of unknown kinds out of what is restored, except ours.
+    pub(super) fn hold(&self, snapshot: &mut Snapshot, ours: &Ours) -> Vec<HeldWork> {
         if self.all {
             return Vec::new();
         }
         let mut held = Vec::new();
         let mut is_held = |id: RunId, kind: &Option<Arc<str>>| {
-            let is_held = !self.knows(kind) && !ours.contains(&id);
+            let is_held = !self.knows(kind) && !ours.runs.contains(&id);
             if is_held {
                 held.push(HeldWork { work: HeldId::Run(id), kind: kind.clone() });
             }
@@ -52,13 +51,15 @@ impl Kinds {
         let mut waiting = BTreeSet::new();
         snapshot.submissions.retain(|(row, _)| {
             let kind = row.attachment.as_ref().and_then(|attachment| attachment.kind.clone());
-            let is_held = is_held(row.id, &kind);
+            let is_ours = row.firing.is_some_and(|(id, _)| ours.schedules.contains(&id));
+            let is_held = !is_ours && is_held(row.id, &kind);
             waiting.extend(row.firing.filter(|_| is_held).map(|(schedule, _)| schedule));
             !is_held
         });
         snapshot.schedules.retain(|row| {
             // Without its firing that is held, a schedule would take itself for idle and fire again.
-            let is_held = !self.knows(&row.spec.kind) || waiting.contains(&row.id);
+            let is_known = self.knows(&row.spec.kind) || ours.schedules.contains(&row.id);
+            let is_held = !is_known || waiting.contains(&row.id);
             if is_held {
                 let (work, kind) = (HeldId::Schedule(row.id), row.spec.kind.clone());
                 held.push(HeldWork { work, kind });
@@ -67,6 +68,13 @@ impl Kinds {
         });
         held
     }
+}
+
+/// Work that has its code from elsewhere: it was started here, and memory was lost since.
+#[derive(Debug, Default)]
+pub(super) struct Ours {
+    pub runs: BTreeSet<RunId>,
+    pub schedules: BTreeSet<ScheduleId>,
 }
 
 /// Unfinished work in the store that a wheel leaves alone, because nobody gave it code for its kind.

@@ -98,7 +98,7 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
                 RunCommand::Resume => Command::ResumeRun(run),
             })
         },
-        |_, _| (),
+        |_, _, _| (),
     );
     reply.map(drop)
 }

@@ -3,7 +3,7 @@
 //! Nothing here decides; every decision comes out of [`engine::Engine`].
 
 mod attempt;
-mod books;
+pub mod books;
 mod commons;
 mod effect;
 pub mod engine;
@@ -12,17 +12,20 @@ mod held;
 mod inbox;
 mod post;
 mod questions;
+mod recovery;
 mod seat;
 mod shared;
 pub mod shares;
 mod state;
 mod timer;
 mod worker;
+mod writing;
 
 pub(crate) use attempt::{BoxFuture, panic_text};
 pub(crate) use effect::{End, Launch, Waiter};
 pub use held::{HeldId, HeldWork, Kinds};
 pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared, Until};
-pub(crate) use state::{Adopt, Ask, Code, ScheduleEntry, SingleEntry, State};
+pub(crate) use state::{Adopt, Ask, Code, Keeping, ScheduleEntry, SingleEntry, State};
 pub(crate) use worker::{conclude, plain_conclude, run_worker};
+pub(crate) use writing::Reclaim;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidewheel_core::decision::Start;
+use tidewheel_core::id::AttemptId;
 use tidewheel_core::task::Reason;
 
 use super::shared::Shared;
@@ -74,6 +75,10 @@ impl Seat {
         if self.name.get().is_some() {
             self.name = OnceLock::new();
         }
+    }
+
+    pub fn id(&self) -> AttemptId {
+        AttemptId { task: self.start.id, number: self.start.attempt }
     }
 
     pub fn is_registered(&self) -> bool {

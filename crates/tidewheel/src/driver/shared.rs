@@ -6,18 +6,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode};
-use tidewheel_core::time::Now;
+use tidewheel_core::input::{Command, Event, Outcome, Rejection, Reply, ShutdownMode};
+use tidewheel_core::time::{Now, Timestamp};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 use super::attempt::guard;
-use super::books::keep_books;
+use super::books::{Ticket, Wish};
 use super::effect::{Effect, End};
+use super::engine::ScheduleRef;
 use super::post::{Post, Report, Rival};
 use super::seat::Seat;
 use super::state::{Next, State, Wanted};
 use super::worker::{Breath, single_worker};
+use super::writing::keep_books;
 use crate::clock::Clock;
 use crate::notices::Hub;
 use crate::store::Pace;
@@ -48,8 +50,6 @@ impl Watch {
 /// What a caller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Nothing: it is asked even if the store is in trouble.
-    Decided,
     /// Nothing now: the caller asks later whether it was stored.
     Later,
     /// Until it is stored.
@@ -75,8 +75,10 @@ pub(crate) struct Shared {
     is_shutting_down: AtomicBool,
     state: Mutex<State>,
     post: Post,
-    /// Decisions are stored in batches.
+    /// Decisions are kept.
     pub(super) has_books: bool,
+    /// How the store wants to be waited for.
+    pub(super) pace: Pace,
     /// The lock is held by a worker, which will be back soon.
     is_driven: AtomicBool,
     has_spare: AtomicBool,
@@ -91,6 +93,7 @@ pub(crate) struct Settings {
     pub clock: Clock,
     pub runtime: Handle,
     pub hub: Hub,
+    pub pace: Pace,
 }
 
 impl Shared {
@@ -109,6 +112,7 @@ impl Shared {
             handles: AtomicUsize::new(0),
             is_shutting_down: AtomicBool::new(false),
             has_books: state.books.is_some(),
+            pace: settings.pace,
             state: Mutex::new(state),
             post: Post::default(),
             is_driven: AtomicBool::new(false),
@@ -134,7 +138,6 @@ impl Shared {
         }
         state.begin();
         state.settle(Wanted::Nothing, &mut effects);
-        let pace = state.books.as_ref().map_or(Pace::Instant, |books| books.pace);
         let inbox = state.inbox.take();
         drop(state);
         if let Some(source) = inbox {
@@ -142,21 +145,21 @@ impl Shared {
         }
         self.perform(&mut effects);
         self.runtime.spawn(super::timer::keep_time(Arc::clone(self)));
-        match pace {
-            Pace::Instant => {}
-            Pace::Brief => {
-                self.runtime.spawn(keep_books(Arc::clone(self), pace));
-            }
-            Pace::Slow => {
-                let (shared, runtime) = (Arc::clone(self), self.runtime.clone());
-                let keeper = std::thread::Builder::new().name("tidewheel-books".to_owned());
-                let started = keeper.spawn(move || runtime.block_on(keep_books(shared, pace)));
-                if started.is_err() {
-                    // No thread to be had: the runtime's own will have to wait for the disk.
-                    self.runtime.spawn(keep_books(Arc::clone(self), pace));
-                }
-            }
+        if self.has_books {
+            self.begin_books();
         }
+    }
+
+    fn begin_books(self: &Arc<Self>) {
+        if self.pace == Pace::Slow {
+            let (shared, runtime) = (Arc::clone(self), self.runtime.clone());
+            let keeper = std::thread::Builder::new().name("tidewheel-books".to_owned());
+            if keeper.spawn(move || runtime.block_on(keep_books(shared))).is_ok() {
+                return;
+            }
+            // No thread to be had: the runtime's own will have to wait for the disk.
+        }
+        self.runtime.spawn(keep_books(Arc::clone(self)));
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -350,13 +353,26 @@ impl Shared {
 
     /// Asks something of the scheduler and waits until the answer is stored.
     pub fn command(self: &Arc<Self>, command: Command) -> Result<Reply, Rejection> {
-        self.command_with(Until::Stored, |_, _| Ok(command), |_, _| ())
+        self.command_with(Until::Stored, |_, _| Ok(command), |_, _, _| ())
+    }
+
+    /// As [`Shared::command`], of what is found under the lock.
+    pub fn command_by(
+        self: &Arc<Self>,
+        make: impl FnOnce(&mut State) -> Result<Command, Rejection>,
+    ) -> Result<Reply, Rejection> {
+        self.command_with(Until::Stored, |state, _| make(state), |_, _, _| ())
     }
 
     /// Asks something of the scheduler; nobody waits for the answer.
-    pub fn post(self: &Arc<Self>, command: Command) {
+    pub fn wish(self: &Arc<Self>, wish: Wish) {
+        let mut effects = Vec::new();
+        let now = self.clock.now();
+        let mut state = self.lock();
         // Refused only when what it is about has ended already.
-        let _ = self.command_with(Until::Decided, |_, _| Ok(command), |_, _| ());
+        let _ = state.wish(now, wish);
+        self.settle(state, now, &mut effects);
+        self.perform(&mut effects);
     }
 
     /// Asks something of the scheduler. `make` and `bind` run under the lock, before the step and
@@ -365,23 +381,19 @@ impl Shared {
         self: &Arc<Self>,
         until: Until,
         make: impl FnOnce(&mut State, Now) -> Result<Command, Rejection>,
-        bind: impl FnOnce(&mut State, &Reply),
+        bind: impl FnOnce(&mut State, &Reply, Ticket),
     ) -> Result<Reply, Rejection> {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let mut state = self.lock();
-        if let Some(books) = &state.books {
-            let refusal = books.refusal().filter(|_| until != Until::Decided);
-            return match refusal {
-                Some(refusal) => Err(refusal),
-                None => self.command_in_books(state, now, until, make, bind),
-            };
+        if self.has_books {
+            return self.command_in_books(state, now, until, make, bind);
         }
-        let reply =
-            make(&mut state, now).and_then(|command| state.step(now, Input::Command(command)));
-        if let Ok(reply) = &reply {
-            bind(&mut state, reply);
-        }
+        let reply = make(&mut state, now).and_then(|command| state.ask(now, command));
+        let reply = reply.map(|(reply, ticket)| {
+            bind(&mut state, &reply, ticket);
+            reply
+        });
         let mut next = state.settle(Wanted::Single, &mut effects);
         if self.is_brisk.load(Ordering::Relaxed)
             && self.single_workers.load(Ordering::Relaxed) > 0
@@ -411,28 +423,50 @@ impl Shared {
         now: Now,
         until: Until,
         make: impl FnOnce(&mut State, Now) -> Result<Command, Rejection>,
-        bind: impl FnOnce(&mut State, &Reply),
+        bind: impl FnOnce(&mut State, &Reply, Ticket),
     ) -> Result<Reply, Rejection> {
-        let reply =
-            make(&mut state, now).and_then(|command| state.step(now, Input::Command(command)))?;
-        bind(&mut state, &reply);
+        let command = make(&mut state, now)?;
+        let (reply, ticket) = state.ask(now, command)?;
+        bind(&mut state, &reply, ticket);
         let mut effects = Vec::new();
         state.rearm(&mut effects);
-        let number = state.engine.open_number();
         drop(state);
         self.perform(&mut effects);
         match until {
-            Until::Decided | Until::Later => self.decided(),
-            Until::Stored => self.wait_until_stored(number)?,
+            // What is stored on the spot need not be asked for later.
+            Until::Later if self.pace != Pace::Instant => self.decided(),
+            Until::Later | Until::Stored => self.wait_until_stored(ticket)?,
         }
         Ok(reply)
     }
 
-    /// Tells the scheduler something.
+    /// Tells the scheduler something that can be told again or missed.
     pub(super) fn tell(self: &Arc<Self>, now: Now, event: Event, effects: &mut Vec<Effect>) {
         let mut state = self.lock();
-        // An event has no reply; if the wheel has ended, nobody is interested any more.
-        let _ = state.step(now, Input::Event(event));
+        state.tell(now, event);
+        self.settle(state, now, effects);
+    }
+
+    /// Tells the scheduler what a custom trigger said.
+    fn trigger_answered(
+        self: &Arc<Self>,
+        schedule: ScheduleRef,
+        next: Option<Timestamp>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.trigger_answered(now, schedule, next);
+        self.settle(state, now, effects);
+    }
+
+    /// What follows from something that nobody waits for.
+    fn settle(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
         state.settle(Wanted::Nothing, effects);
         self.take_in_reports(&mut state, now, effects);
         drop(state);
@@ -471,15 +505,21 @@ impl Shared {
             Effect::AskTrigger(ask, schedule, last) => {
                 // A trigger that panics has no next instant.
                 let next = ask.and_then(|ask| guard(|| ask(last)).unwrap_or(None));
-                let event = Event::TriggerAnswered { schedule, next };
-                self.tell(self.clock.now(), event, follow_up);
+                self.trigger_answered(schedule, next, follow_up);
             }
             Effect::DropCode(entry) => {
                 let _ = guard(|| drop(entry));
             }
+            Effect::DropAdded(code) => {
+                for code in code {
+                    let _ = guard(|| drop(code));
+                }
+            }
             Effect::ShutDownCompleted => {
                 self.completed.send_replace(true);
+                // Whoever keeps time or the books sees that it is over, and lets go of everything.
                 self.timer.notify_one();
+                self.decided.notify_one();
             }
             Effect::Rearm => self.timer.notify_one(),
         }
@@ -496,9 +536,8 @@ impl Shared {
         state.end_everything(&mut effects);
         drop(state);
         self.perform(&mut effects);
-        self.decided();
-        self.stored.notify_all();
-        self.stored_notice.notify_waiters();
+        self.decided.notify_one();
+        self.tell_waiting();
     }
 
     pub fn add_handle(&self) {
@@ -515,6 +554,6 @@ impl Shared {
 
     pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
         self.is_shutting_down.store(true, Ordering::Release);
-        self.post(Command::ShutDown { mode, grace });
+        self.wish(Wish::ShutDown(mode, grace));
     }
 }

@@ -2,26 +2,27 @@
 //!
 //! Actions become effects here; effects are carried out without the lock, in `shared`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 
-use tidewheel_core::decision::{Action, Notice, Outputs, Start};
-use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
-use tidewheel_core::input::{Event, Input, Outcome, Rejection, Reply};
+use tidewheel_core::decision::{Action, Fact, Notice, Outputs, Start};
+use tidewheel_core::id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
+use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tokio::sync::mpsc;
 
 use super::attempt::BoxFuture;
-use super::books::Books;
+use super::books::{Books, Ticket, Wish};
 use super::commons::SharedCommons;
 use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
-use super::engine::Engine;
+use super::engine::{Engine, ScheduleRef};
 use super::entries::Entries;
 use super::held::Kinds;
 use super::post::Report;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
+use super::writing::{Reclaim, Writer};
 use crate::attempt::Attempt;
 use crate::error::describe;
 use crate::run::{RunCell, RunCode, Task};
@@ -62,23 +63,29 @@ pub(crate) type Ask = Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send 
 
 pub(crate) struct State {
     pub engine: Engine,
-    /// Where decisions wait for a store that takes its time.
+    /// Decisions on their way to the store, if it keeps any.
     pub(super) books: Option<Books>,
+    /// The right to write, while nobody does.
+    pub(super) writer: Option<Writer>,
     /// How plain submissions are treated.
     pub plain: ProfileId,
     pub notices: Option<mpsc::UnboundedSender<Notice>>,
+    /// The number of the newest notice. The scheduler's own begin anew when it is restored.
+    told: u64,
     /// Why nothing is done any more.
     pub end: Option<End>,
     /// When the timer will look at the clock.
     pub armed: Moment,
-    entries: Entries<Entry>,
-    schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
+    pub(super) entries: Entries<Entry>,
+    /// What ended while memory was restored, until that is stored.
+    pub(super) ending: BTreeMap<RunId, Entry>,
+    pub(super) schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
     /// Attempts that have waited at least once.
-    attempts: HashMap<TaskKey, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
+    pub(super) attempts: HashMap<AttemptId, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
     /// Requests to stop attempts that are not among these yet.
-    early: HashMap<(TaskKey, u32), Stopped, BuildHasherDefault<KeyHasher>>,
+    pub(super) early: HashMap<AttemptId, Stopped, BuildHasherDefault<KeyHasher>>,
     /// Code for restored tasks.
-    adopt: Adopt,
+    pub(super) adopt: Adopt,
     ids: Ids,
     /// Where commands of other processes arrive, until somebody looks after them.
     pub(super) inbox: Option<Box<dyn CommandSource>>,
@@ -98,12 +105,31 @@ pub(crate) struct State {
     pub(super) reports: Vec<Report>,
 }
 
-enum Entry {
+/// Whoever belongs to a run or single submission.
+pub(super) enum Entry {
     Single(SingleEntry),
     Run(Arc<dyn Launch>),
 }
 
+impl Entry {
+    pub fn id(&self) -> RunId {
+        match self {
+            Self::Single(entry) => entry.id,
+            Self::Run(launch) => launch.cell().work.id,
+        }
+    }
+
+    /// Tells that there is no report, and why.
+    pub fn end(self, end: End) -> Effect {
+        match self {
+            Self::Single(entry) => Effect::EndSingle(entry, end),
+            Self::Run(launch) => Effect::EndRun(launch, None, end),
+        }
+    }
+}
+
 pub(crate) struct SingleEntry {
+    pub id: RunId,
     pub code: Code,
     pub waiter: Arc<dyn Waiter>,
 }
@@ -115,6 +141,7 @@ pub(crate) enum Code {
 }
 
 pub(crate) struct ScheduleEntry {
+    pub id: ScheduleId,
     pub code: Arc<Repeat>,
     pub ask: Option<Ask>,
 }
@@ -127,6 +154,14 @@ pub(super) enum Wanted {
     Single,
 }
 
+/// What a store needs that keeps decisions, besides itself.
+#[derive(Default)]
+pub(crate) struct Keeping {
+    pub reclaim: Option<Reclaim>,
+    /// It was begun paused.
+    pub paused: bool,
+}
+
 /// The attempt the caller goes on with.
 pub(super) enum Next {
     Run(Start),
@@ -134,19 +169,32 @@ pub(super) enum Next {
 }
 
 impl State {
-    pub fn new(mut engine: Engine, plain: ProfileId, adopt: Adopt, seed: Option<u64>) -> Self {
+    pub fn new(
+        mut engine: Engine,
+        plain: ProfileId,
+        adopt: Adopt,
+        seed: Option<u64>,
+        keeping: Keeping,
+    ) -> Self {
         let opening = std::mem::take(&mut engine.outputs().actions);
-        let pace = engine.pace();
         let inbox = engine.inbox();
         let commons = engine.commons().map(|commons| Arc::new(Mutex::new(commons)));
+        let mut books = engine.keeps_rows().then(|| Books::new(&engine, &opening));
+        if let Some(books) = books.as_mut().filter(|_| keeping.paused) {
+            books.begin_paused();
+        }
+        let writer = books.is_some().then(|| Writer::of(&mut engine, keeping.reclaim));
         Self {
-            books: Books::of(&mut engine, pace),
+            books,
+            writer,
             engine,
             plain,
             notices: None,
+            told: 0,
             end: None,
             armed: Moment::MAX,
             entries: Entries::default(),
+            ending: BTreeMap::new(),
             schedules: HashMap::default(),
             attempts: HashMap::default(),
             early: HashMap::default(),
@@ -194,7 +242,10 @@ impl State {
         }
         let works: Vec<(RunKey, RunId)> = self.engine.scheduler().works().collect();
         for (key, id) in works {
-            let Some(cell) = RunCell::restored(shared, self.engine.scheduler(), key, id) else {
+            if self.entries.get(key).is_some() {
+                continue;
+            }
+            let Some(cell) = RunCell::restored(shared, &self.engine, key, id) else {
                 continue;
             };
             let kind = self.engine.scheduler().kind(key);
@@ -213,23 +264,64 @@ impl State {
         self.schedules.get(&schedule).is_some_and(|entry| entry.ask.is_some())
     }
 
-    /// Steps one input. What it leads to waits for [`State::settle`]; the reply is for commands.
-    pub(super) fn step(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
-        if self.end.is_some() {
-            return Err(Rejection::ShuttingDown);
+    /// Asks something of the scheduler. What it leads to waits for [`State::settle`]; the ticket
+    /// says with which decision it is stored, if any are.
+    pub(super) fn ask(&mut self, now: Now, command: Command) -> Result<(Reply, Ticket), Rejection> {
+        match &mut self.books {
+            _ if self.end.is_some() => Err(Rejection::ShuttingDown),
+            Some(books) => books.ask(&mut self.engine, now, command),
+            None => self.turn(now, Input::Command(command)).map(|reply| (reply, Ticket::default())),
         }
-        if self.books.is_some() {
-            let reply = self.engine.step(now, input).map(|reply| reply.cloned());
-            return match reply {
-                Ok(reply) => reply.unwrap_or(Ok(Reply::Done)),
-                Err(_) => Err(Rejection::ShuttingDown),
-            };
+    }
+
+    /// Asks something that nobody waits for.
+    pub(super) fn wish(&mut self, now: Now, wish: Wish) -> Result<(), Rejection> {
+        match &mut self.books {
+            _ if self.end.is_some() => Err(Rejection::ShuttingDown),
+            Some(books) => books.wish(&mut self.engine, now, wish),
+            None => {
+                let command = wish.command(&self.engine).ok_or(Rejection::Gone("run"))?;
+                self.turn(now, Input::Command(command)).map(drop)
+            }
         }
-        debug_assert!(self.actions.is_empty(), "every step is followed by settle");
+    }
+
+    /// Tells the scheduler something that can be told again or missed.
+    pub(super) fn tell(&mut self, now: Now, event: Event) {
+        match &mut self.books {
+            _ if self.end.is_some() => {}
+            Some(books) => books.tell(&mut self.engine, now, event),
+            None => drop(self.turn(now, Input::Event(event))),
+        }
+    }
+
+    /// Tells the scheduler what a custom trigger said.
+    pub(super) fn trigger_answered(
+        &mut self,
+        now: Now,
+        schedule: ScheduleRef,
+        next: Option<Timestamp>,
+    ) {
+        match &mut self.books {
+            _ if self.end.is_some() => {}
+            Some(books) => books.trigger_answered(&mut self.engine, now, schedule, next),
+            None => {
+                if let Some(schedule) = self.engine.find_schedule(schedule) {
+                    let event = Event::TriggerAnswered { schedule, next };
+                    let _ = self.turn(now, Input::Event(event));
+                }
+            }
+        }
+    }
+
+    /// Steps and commits, for a store that keeps nothing.
+    #[inline]
+    fn turn(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
+        debug_assert!(self.actions.is_empty(), "every turn is followed by settle");
         match self.engine.turn(now, [input]) {
             Ok(outputs) => {
                 std::mem::swap(&mut outputs.actions, &mut self.actions);
-                tell_all(self.notices.as_ref(), &mut outputs.notices);
+                tell_all(self.notices.as_ref(), &mut self.told, &mut outputs.notices);
                 outputs.replies.pop().unwrap_or(Ok(Reply::Done))
             }
             Err(error) => {
@@ -247,7 +339,13 @@ impl State {
     /// Takes over what a stored decision says is to be done and told.
     pub(super) fn take_over(&mut self, outputs: &mut Outputs) {
         self.actions.append(&mut outputs.actions);
-        tell_all(self.notices.as_ref(), &mut outputs.notices);
+        tell_all(self.notices.as_ref(), &mut self.told, &mut outputs.notices);
+    }
+
+    /// Tells observers something that the scheduler does not know.
+    pub(super) fn notify(&mut self, now: Now, fact: Fact) {
+        let notice = Notice { sequence: 0, at: now.wall, fact };
+        tell_all(self.notices.as_ref(), &mut self.told, &mut vec![notice]);
     }
 
     /// Takes in the end of an attempt and gives the one its worker goes on with.
@@ -261,12 +359,20 @@ impl State {
     ) -> Option<Next> {
         self.unregister(seat);
         let Start { task, attempt, .. } = seat.start;
-        let expands = matches!(outcome, Outcome::Expanded(_));
-        let event = Event::AttemptEnded { task, attempt, outcome };
-        // An event has no reply; settle sees it if the wheel has ended.
-        let _ = self.step(now, Input::Event(event));
-        if expands && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run) {
-            launch.cell().catch_up(self.engine.scheduler());
+        let expanded = self.key_of(seat).filter(|_| matches!(outcome, Outcome::Expanded(_)));
+        match &mut self.books {
+            // Settle sees it if the wheel has ended.
+            _ if self.end.is_some() => {}
+            Some(books) => books.attempt_ended(&mut self.engine, now, seat.id(), outcome),
+            None => {
+                let event = Event::AttemptEnded { task, attempt, outcome };
+                let _ = self.turn(now, Input::Event(event));
+            }
+        }
+        if let Some(task) = expanded
+            && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run)
+        {
+            launch.cell().catch_up(&self.engine);
         }
         let next = self.settle(wanted, effects);
         if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
@@ -395,19 +501,20 @@ impl State {
             Action::StartAttempt(start) => self.start(start, wanted, next, effects),
             Action::StopAttempt { task, attempt, grace, reason } => {
                 let stopped = Stopped { grace, reason };
-                match self.attempts.get(&task) {
-                    Some(seat) if seat.start.attempt == attempt => {
-                        effects.push(Effect::Stop(Arc::clone(seat), stopped));
+                // Stored later than decided, the request may come after the attempt's own end.
+                let Some(task) = self.engine.scheduler().id_of(task) else { return };
+                let attempt = AttemptId { task, number: attempt };
+                match self.attempts.get(&attempt) {
+                    Some(seat) => effects.push(Effect::Stop(Arc::clone(seat), stopped)),
+                    None if self.is_under_way(attempt) => {
+                        self.early.insert(attempt, stopped);
                     }
-                    // Stored later than decided, the request may come after the attempt's own end.
-                    _ if self.is_under_way(task, attempt) => {
-                        self.early.insert((task, attempt), stopped);
-                    }
-                    _ => {}
+                    None => {}
                 }
             }
-            Action::SubmissionEnded { run, state, reason, error } => {
-                if let Some(Entry::Single(entry)) = self.entries.remove(run) {
+            Action::SubmissionEnded { run, id, state, reason, error } => {
+                let entry = self.entries.remove(run).or_else(|| self.ending.remove(&id));
+                if let Some(Entry::Single(entry)) = entry {
                     let end = End::Ended { state, reason, error };
                     effects.push(Effect::EndSingle(entry, end));
                 }
@@ -422,8 +529,10 @@ impl State {
                 }
             }
             Action::AskTrigger { schedule, last } => {
-                let ask = self.schedules.get(&schedule).and_then(|entry| entry.ask.clone());
-                effects.push(Effect::AskTrigger(ask, schedule, last));
+                if let Some(entry) = self.schedules.get(&schedule) {
+                    let schedule = self.engine.schedule_ref(entry.id, schedule);
+                    effects.push(Effect::AskTrigger(entry.ask.clone(), schedule, last));
+                }
             }
             Action::ScheduleEnded(schedule) => {
                 effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
@@ -450,12 +559,8 @@ impl State {
         // What was told already still reaches the listeners; then they see the end.
         self.notices = None;
         self.commons_mail = None;
-        for entry in self.entries.drain() {
-            effects.push(match entry {
-                Entry::Single(entry) => Effect::EndSingle(entry, end.clone()),
-                Entry::Run(launch) => Effect::EndRun(launch, None, end.clone()),
-            });
-        }
+        let ending = std::mem::take(&mut self.ending).into_values();
+        effects.extend(self.entries.drain().chain(ending).map(|entry| entry.end(end.clone())));
         for (_, seat) in self.attempts.drain() {
             let reason = tidewheel_core::task::Reason::ShutDown;
             let stopped = Stopped { grace: std::time::Duration::ZERO, reason };
@@ -469,36 +574,48 @@ impl State {
 
     /// Lets requests to stop reach the seat; gives one that came too early.
     pub(super) fn register(&mut self, seat: &Arc<Seat>) -> Option<Stopped> {
-        let (task, attempt) = (seat.start.task, seat.start.attempt);
-        self.attempts.insert(task, Arc::clone(seat));
+        self.attempts.insert(seat.id(), Arc::clone(seat));
         if self.end.is_some() {
             let reason = tidewheel_core::task::Reason::ShutDown;
             return Some(Stopped { grace: std::time::Duration::ZERO, reason });
         }
-        self.early.remove(&(task, attempt))
+        self.early.remove(&seat.id())
     }
 
     /// The attempt has ended: forgets its seat, or a request that never reached it.
     pub(super) fn unregister(&mut self, seat: &Seat) {
         seat.leave();
         if seat.is_registered() {
-            self.attempts.remove(&seat.start.task);
+            self.attempts.remove(&seat.id());
         } else if !self.early.is_empty() {
-            self.early.remove(&(seat.start.task, seat.start.attempt));
+            self.early.remove(&seat.id());
         }
     }
 
-    fn is_under_way(&self, task: TaskKey, attempt: u32) -> bool {
-        self.books.is_none()
-            || self
-                .engine
-                .scheduler()
-                .task(task)
-                .is_some_and(|task| task.state.holds_slot() && task.attempts == attempt)
+    fn is_under_way(&self, attempt: AttemptId) -> bool {
+        self.books.as_ref().is_none_or(|books| books.key_of(attempt).is_some())
+    }
+
+    /// The key of an attempt's task in memory now, if it is there.
+    pub(crate) fn key_of(&self, seat: &Seat) -> Option<TaskKey> {
+        match &self.books {
+            Some(books) => books.key_of(seat.id()),
+            None => Some(seat.start.task),
+        }
+    }
+
+    /// Why nothing can be accepted for now.
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.books.as_ref()?.trouble().cloned()
+    }
+
+    /// When the scheduler wants to look at the time; a lost one does not.
+    pub(super) fn next_wakeup(&self) -> Option<Moment> {
+        if self.engine.is_lost() { None } else { self.engine.scheduler().next_wakeup() }
     }
 
     pub(super) fn rearm(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(wakeup) = self.engine.scheduler().next_wakeup()
+        if let Some(wakeup) = self.next_wakeup()
             && wakeup < self.armed
         {
             self.armed = wakeup;
@@ -508,9 +625,15 @@ impl State {
 }
 
 #[inline]
-fn tell_all(sender: Option<&mpsc::UnboundedSender<Notice>>, notices: &mut Vec<Notice>) {
+fn tell_all(
+    sender: Option<&mpsc::UnboundedSender<Notice>>,
+    told: &mut u64,
+    notices: &mut Vec<Notice>,
+) {
     let Some(sender) = sender else { return };
-    for notice in notices.drain(..) {
+    for mut notice in notices.drain(..) {
+        *told += 1;
+        notice.sequence = *told;
         // The pump that receives them ends only with the runtime.
         let _ = sender.send(notice);
     }
@@ -538,6 +661,11 @@ impl Hasher for KeyHasher {
 
     fn write_u32(&mut self, value: u32) {
         self.write_u64(u64::from(value));
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.write_u64(value as u64);
+        self.write_u64((value >> 64) as u64);
     }
 
     fn write_u64(&mut self, value: u64) {

@@ -79,7 +79,7 @@ impl Timer {
             self.is_done = true;
             return Look::Ended;
         }
-        let wakeup = state.engine.scheduler().next_wakeup().unwrap_or(Moment::MAX);
+        let wakeup = state.next_wakeup().unwrap_or(Moment::MAX);
         let jumps = std::mem::replace(&mut self.jumps, self.shared.clock.jumps());
         // The scheduler may move its wish into the future again and again; what was once asked for
         // counts.

@@ -251,11 +251,12 @@ where
                 id.set(state.fresh_run_id(now));
                 Ok(Command::SubmitRun { id: id.get(), spec })
             },
-            |state, reply| {
+            |state, reply, _| {
                 let (Reply::Accepted(key), Some((code, about))) = (reply, parts.take()) else {
                     return;
                 };
-                let made = Arc::new(RunCell::new(Arc::clone(&shared), *key, id.get(), about));
+                let work = state.engine.run_ref(id.get(), *key);
+                let made = Arc::new(RunCell::new(Arc::clone(&shared), work, about));
                 cell = Some(Arc::clone(&made));
                 state.insert_run(*key, Arc::new(RunCode::new(made, code)));
             },

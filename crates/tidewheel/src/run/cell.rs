@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tidewheel_core::Scheduler;
 use tidewheel_core::graph::Graph;
-use tidewheel_core::id::{RunId, RunKey, TaskKey};
-use tidewheel_core::input::Outcome;
+use tidewheel_core::id::{RunId, RunKey};
+use tidewheel_core::input::{Outcome, Rejection};
 use tidewheel_core::report::{self, Counts};
 use tidewheel_core::spec::Profile;
 use tokio::sync::watch;
 
 use super::{RunReport, Task};
+use crate::driver::engine::{Engine, RunRef};
 use crate::driver::{BoxFuture, End, Shared};
 use crate::error::RunError;
 use crate::output::Value;
@@ -24,8 +24,8 @@ pub(crate) type ExtraCode = dyn Fn(Task) -> BoxFuture<Outcome> + Send + Sync;
 
 pub(crate) struct RunCell {
     pub shared: Arc<Shared>,
-    pub key: RunKey,
-    pub id: RunId,
+    /// Which run.
+    pub work: RunRef,
     pub name: Arc<str>,
     pub graph: Arc<Graph>,
     /// The index each task had before the graph was cut down to a part.
@@ -57,11 +57,10 @@ struct Added {
 }
 
 impl RunCell {
-    pub fn new(shared: Arc<Shared>, key: RunKey, id: RunId, about: About) -> Self {
+    pub fn new(shared: Arc<Shared>, work: RunRef, about: About) -> Self {
         Self {
             shared,
-            key,
-            id,
+            work,
             name: about.name,
             graph: about.graph,
             kept: about.kept,
@@ -76,12 +75,8 @@ impl RunCell {
 
     /// That of a run in the scheduler's memory, with all that is known of it; `None` for a single
     /// submission.
-    pub fn restored(
-        shared: &Arc<Shared>,
-        scheduler: &Scheduler,
-        key: RunKey,
-        id: RunId,
-    ) -> Option<Self> {
+    pub fn restored(shared: &Arc<Shared>, engine: &Engine, key: RunKey, id: RunId) -> Option<Self> {
+        let scheduler = engine.scheduler();
         let spec = scheduler.run_spec(key)?;
         let about = About {
             name: Arc::clone(&spec.options.name),
@@ -89,17 +84,13 @@ impl RunCell {
             kept: None,
             profile: spec.profiles.first().map(|first| (**first).clone()).unwrap_or_default(),
         };
-        let cell = Self::new(Arc::clone(shared), key, id, about);
-        cell.catch_up(scheduler);
+        let cell = Self::new(Arc::clone(shared), engine.run_ref(id, key), about);
+        cell.catch_up(engine);
         Some(cell)
     }
 
     pub fn index_of(&self, name: &str) -> Option<u32> {
         self.graph.index_of(name).or_else(|| self.added().indices.get(name).copied())
-    }
-
-    pub fn task_key(&self, index: u32) -> TaskKey {
-        TaskKey { run: self.key, index }
     }
 
     pub fn added_name(&self, index: u32) -> Option<Arc<str>> {
@@ -109,14 +100,28 @@ impl RunCell {
 
     /// Learns the names of tasks that were added. Called under the scheduler's lock, before any of them
     /// can start.
-    pub fn catch_up(&self, scheduler: &Scheduler) {
+    pub fn catch_up(&self, engine: &Engine) {
+        let Some(key) = engine.find_run(self.work) else { return };
         let mut added = self.added();
         let known = added.names.len();
-        for name in scheduler.added_names(self.key, known) {
+        for name in engine.scheduler().added_names(key, known) {
             let index = self.graph.len() + added.names.len() as u32;
             added.names.push(Arc::clone(name));
             added.indices.insert(Arc::clone(name), index);
         }
+    }
+
+    /// Memory was restored: tasks whose addition was lost are forgotten. Gives their code, to be
+    /// dropped without the scheduler's lock.
+    pub fn learn_anew(&self, engine: &Engine) -> Vec<Arc<ExtraCode>> {
+        let mut added = self.added();
+        added.names.clear();
+        added.indices.clear();
+        drop(added);
+        self.catch_up(engine);
+        let mut added = self.added();
+        let count = self.graph.len() + added.names.len() as u32;
+        added.code.extract_if(|index, _| *index >= count).map(|(_, code)| code).collect()
     }
 
     /// Gives an added task code of its own. Called under the scheduler's lock.
@@ -151,6 +156,7 @@ impl RunCell {
                 Ok(RunReport::new(report, Arc::clone(&self.name), values))
             }
             (None, End::Lost(why)) => Err(RunError::Lost(why)),
+            (None, End::Refused(why)) => Err(RunError::Rejected(Rejection::Unavailable(why))),
             (None, _) => Err(RunError::ShutDown),
         };
         self.ended.send_replace(Some(result));

@@ -7,8 +7,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel_core::Scheduler;
 use tidewheel_core::graph::Graph;
-use tidewheel_core::id::RunId;
+use tidewheel_core::id::{RunId, RunKey, TaskKey};
 use tidewheel_core::input::{CancelMode, Command, Dependents, Outcome, Rejection, Reply};
 use tidewheel_core::report::Counts;
 use tidewheel_core::task::{Reason, TaskState};
@@ -54,7 +55,7 @@ impl Run {
     /// The durable identity of the run.
     #[must_use]
     pub fn id(&self) -> RunId {
-        self.cell.id
+        self.cell.work.id
     }
 
     /// Waits for the end of the run.
@@ -78,33 +79,36 @@ impl Run {
 
     /// Starts no more tasks until [`Run::resume`]; what runs goes on. False if it has ended.
     pub fn pause(&self) -> bool {
-        self.steer(Command::PauseRun(self.cell.key))
+        self.steer(Command::PauseRun)
     }
 
     /// Starts tasks again. False if the run has ended.
     pub fn resume(&self) -> bool {
-        self.steer(Command::ResumeRun(self.cell.key))
+        self.steer(Command::ResumeRun)
     }
 
     /// Changes how many of its tasks may run at once; `None`: as many as the wheel allows. What runs
     /// goes on. It holds until this wheel ends: whoever takes the run over begins with what it was
     /// started with. False if the run has ended, or for zero.
     pub fn set_concurrency(&self, tasks_max: impl Into<Option<u32>>) -> bool {
-        self.steer(Command::SetRunSlots { run: self.cell.key, slots: tasks_max.into() })
+        let slots = tasks_max.into();
+        self.steer(|run| Command::SetRunSlots { run, slots })
     }
 
     /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.
     ///
     /// The report still comes, with every task in it. False if the run has ended.
     pub fn cancel(&self, mode: Cancel) -> bool {
-        self.steer(Command::CancelRun { run: self.cell.key, mode: mode.into() })
+        self.steer(|run| Command::CancelRun { run, mode: mode.into() })
     }
 
     /// Cancels one task; tasks that need it are skipped. False if it has ended or never was.
     pub fn cancel_task(&self, name: &str, mode: Cancel) -> bool {
         let Some(index) = self.cell.index_of(name) else { return false };
-        let task = self.cell.task_key(index);
-        self.command(Command::CancelTask { task, mode: mode.into() })
+        self.change(|run| {
+            let task = TaskKey { run, index };
+            Command::CancelTask { task, mode: mode.into() }
+        })
     }
 
     /// Adds a task that waits for others and runs the run's own code.
@@ -215,12 +219,13 @@ impl Run {
         let cell = &self.cell;
         let reply = cell.shared.command_with(
             Until::Stored,
-            |_, _| {
+            |state, _| {
                 let addition = addition(cell, &tasks, passes_over_known)?;
-                Ok(Command::AddTasks { run: cell.key, addition })
+                let run = state.engine.find_run(cell.work).ok_or(Rejection::Gone("run"))?;
+                Ok(Command::AddTasks { run, addition })
             },
-            |state, reply| {
-                cell.catch_up(state.engine.scheduler());
+            |state, reply, _| {
+                cell.catch_up(&state.engine);
                 if let (Reply::Added { first, .. }, Some(code)) = (reply, code) {
                     cell.keep_code(first.index, code);
                 }
@@ -247,19 +252,21 @@ impl Run {
     /// running attempt has to stop by itself (`None`: it finishes).
     pub fn remove_with(&self, name: &str, dependents: Dependents, grace: Option<Duration>) -> bool {
         let Some(index) = self.cell.index_of(name) else { return false };
-        let task = self.cell.task_key(index);
-        self.command(Command::RemoveTask { task, dependents, grace })
+        self.change(|run| {
+            let task = TaskKey { run, index };
+            Command::RemoveTask { task, dependents, grace }
+        })
     }
 
     /// Lets a run that was kept open end when all its tasks have. False if it has ended.
     pub fn close(&self) -> bool {
-        self.steer(Command::CloseRun(self.cell.key))
+        self.steer(Command::CloseRun)
     }
 
     /// Whether nothing is left of it but tasks marked `always`.
     #[must_use]
     pub fn is_cleaning_up(&self) -> bool {
-        self.cell.shared.lock().engine.scheduler().is_cleaning_up(self.cell.key)
+        self.look(|scheduler, run| Some(scheduler.is_cleaning_up(run))).unwrap_or_default()
     }
 
     /// How many tasks are in each state, now or at the end.
@@ -268,8 +275,7 @@ impl Run {
         if let Some(counts) = self.cell.last_counts.get() {
             return *counts;
         }
-        let state = self.cell.shared.lock();
-        let counts = state.engine.scheduler().counts(self.cell.key);
+        let counts = self.look(Scheduler::counts);
         // It may have ended since the first look.
         counts.or(self.cell.last_counts.get().copied()).unwrap_or_default()
     }
@@ -293,15 +299,13 @@ impl Run {
     /// The state of a task by its index, while the run has not ended.
     #[must_use]
     pub fn task_state(&self, index: u32) -> Option<TaskState> {
-        let state = self.cell.shared.lock();
-        state.engine.scheduler().task(self.cell.task_key(index)).map(|task| task.state)
+        self.look(|scheduler, run| Some(scheduler.task(TaskKey { run, index })?.state))
     }
 
     /// Why a task is in its state, by its index, while the run has not ended.
     #[must_use]
     pub fn task_reason(&self, index: u32) -> Option<Reason> {
-        let state = self.cell.shared.lock();
-        state.engine.scheduler().task(self.cell.task_key(index)).map(|task| task.reason)
+        self.look(|scheduler, run| Some(scheduler.task(TaskKey { run, index })?.reason))
     }
 
     /// A task of the run, to be explained: `wheel.explain(run.task("d"))`.
@@ -311,13 +315,25 @@ impl Run {
     }
 
     /// Whether the run could still be steered; it may have been so already.
-    fn steer(&self, command: Command) -> bool {
-        self.cell.shared.command(command).is_ok()
+    fn steer(&self, command: impl FnOnce(RunKey) -> Command) -> bool {
+        self.command(command).is_ok()
     }
 
     /// Whether something changed.
-    fn command(&self, command: Command) -> bool {
-        matches!(self.cell.shared.command(command), Ok(Reply::Done))
+    fn change(&self, command: impl FnOnce(RunKey) -> Command) -> bool {
+        matches!(self.command(command), Ok(Reply::Done))
+    }
+
+    fn command(&self, command: impl FnOnce(RunKey) -> Command) -> Result<Reply, Rejection> {
+        let run = self.cell.work;
+        self.cell.shared.command_by(|state| {
+            state.engine.find_run(run).map(command).ok_or(Rejection::Gone("run"))
+        })
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&Scheduler, RunKey) -> Option<T>) -> Option<T> {
+        let state = self.cell.shared.lock();
+        look(state.engine.scheduler(), state.engine.find_run(self.cell.work)?)
     }
 }
 
@@ -333,7 +349,7 @@ impl IntoFuture for Run {
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run")
-            .field("id", &self.cell.id)
+            .field("id", &self.cell.work.id)
             .field("name", &self.cell.name)
             .field("is_ended", &self.is_ended())
             .finish_non_exhaustive()
@@ -352,7 +368,7 @@ impl Explain for RunTask {
         let unknown = || UnknownTask { name: self.name.clone() };
         let cell = &self.run.cell;
         let index = cell.index_of(&self.name).ok_or_else(unknown)?;
-        if let Some(explanation) = wheel.explain_key(cell.task_key(index)) {
+        if let Some(explanation) = wheel.explain_task(cell.work, index) {
             let cause =
                 explanation.facts.reason.cause().map(|cause| match cell.added_name(cause) {
                     Some(name) => name,

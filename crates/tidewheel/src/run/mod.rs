@@ -15,7 +15,7 @@ mod when;
 pub use addition::NewTask;
 pub use builder::RunBuilder;
 pub(crate) use builder::RunCode;
-pub(crate) use cell::RunCell;
+pub(crate) use cell::{ExtraCode, RunCell};
 pub use context::Task;
 pub use handle::{Cancel, Run, RunTask};
 pub use plan::{Plan, PlanTask};

@@ -174,7 +174,7 @@ fn an_older_tenure_is_refused_and_changes_nothing(opener: &Opener) {
     let command = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(1) };
     let refused = older.turn(at(2), [Input::Command(command)]);
     assert!(matches!(refused, Err(EngineError::Lost(StoreError::StaleTenure { .. }))));
-    assert!(matches!(older.turn(at(2), []), Err(EngineError::NotRecovered)));
+    assert!(matches!(older.turn(at(2), []), Err(EngineError::NotRestored)));
     submit(&mut newer, 2);
     let snapshot = stored(opener);
     assert_eq!((snapshot.submissions.len(), snapshot.limits.len()), (2, 0));

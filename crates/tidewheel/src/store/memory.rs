@@ -3,7 +3,7 @@
 //! It is what the other stores are compared with; nothing here survives the process.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
@@ -33,15 +33,25 @@ use super::{Store, StoreError};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Memory {
     rows: Arc<Mutex<Rows>>,
+    /// Lives as long as this clone, which has taken the tenure.
+    holding: Option<Arc<()>>,
+}
+
+impl Clone for Memory {
+    fn clone(&self) -> Self {
+        Self { rows: Arc::clone(&self.rows), holding: None }
+    }
 }
 
 #[derive(Debug, Default)]
 struct Rows {
     paused: bool,
     tenure: Tenure,
+    /// The clone that took the tenure last, if it still lives.
+    holder: Weak<()>,
     /// The number of the newest change set of this tenure.
     newest: Option<u64>,
     /// In order of definition, which is the order they are restored in.
@@ -106,10 +116,24 @@ impl Memory {
 
 impl Store for Memory {
     fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        let holding = Arc::new(());
         let mut rows = self.rows();
         rows.tenure = Tenure(rows.tenure.0 + 1);
+        rows.holder = Arc::downgrade(&holding);
         rows.newest = None;
-        Ok((rows.tenure, rows.snapshot()))
+        let taken = (rows.tenure, rows.snapshot());
+        drop(rows);
+        self.holding = Some(holding);
+        Ok(taken)
+    }
+
+    fn retake_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        let holder = self.rows().holder.upgrade();
+        if holder.is_some_and(|holder| !self.holding.iter().any(|own| Arc::ptr_eq(own, &holder))) {
+            let shard = String::from("memory");
+            return Err(StoreError::Held { shard, pid: Some(std::process::id()), since: None });
+        }
+        self.take_tenure()
     }
 
     fn commit(

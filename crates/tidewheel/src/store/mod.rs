@@ -48,6 +48,15 @@ pub trait Store: Send {
     /// When the store cannot be reached or what it holds cannot be read.
     fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError>;
 
+    /// Takes the right to decide again after it was lost, unless somebody else has it who lives.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::take_tenure`]; [`StoreError::Held`] when somebody else has it.
+    fn retake_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        self.take_tenure()
+    }
+
     /// Keeps the rows of one decision, all of them or none.
     ///
     /// The same number within one tenure is the same change set: keeping it twice is harmless and

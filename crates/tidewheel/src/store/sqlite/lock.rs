@@ -70,6 +70,12 @@ impl FileLock {
         }
     }
 
+    /// Whether others find the file of this lock. If it was removed, they find none, or one of
+    /// their own.
+    pub(super) fn is_in_place(&self) -> bool {
+        private::is_same_file(&self.file, &self.path)
+    }
+
     /// Who took the lock last, as far as its file says.
     pub(super) fn holder(path: &Path) -> Holder {
         File::open(path).map(|mut file| read_holder(&mut file)).unwrap_or_default()

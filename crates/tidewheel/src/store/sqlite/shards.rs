@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
@@ -36,16 +36,45 @@ pub(super) struct ShardLock {
     name: String,
     folder: DataFolder,
     /// Taken out when the lock is given back.
-    lock: Option<FileLock>,
+    lock: Mutex<Option<FileLock>>,
+    /// The store of this process that took the tenure last, if it still lives.
+    holder: Mutex<Weak<()>>,
 }
 
 impl ShardLock {
     #[cfg(unix)]
     pub(super) fn share(&self) -> std::io::Result<std::os::fd::OwnedFd> {
-        match &self.lock {
+        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(lock) => lock.share(),
             None => Err(std::io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// A store of this process takes the tenure.
+    pub(super) fn take(&self) -> Arc<()> {
+        let holding = Arc::new(());
+        *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&holding);
+        holding
+    }
+
+    /// Makes sure that nobody else has what a store has lost: a store of this process that took it
+    /// later, or another process, if the file of the lock was removed.
+    pub(super) fn expect_free(&self, holding: Option<&Arc<()>>) -> Result<(), StoreError> {
+        let held =
+            |Holder { pid, since }| Err(StoreError::Held { shard: self.name.clone(), pid, since });
+        let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if holder.is_some_and(|holder| !holding.is_some_and(|own| Arc::ptr_eq(own, &holder))) {
+            return held(Holder { pid: Some(process::id()), since: None });
+        }
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.as_ref().is_some_and(FileLock::is_in_place) {
+            return Ok(());
+        }
+        match self.folder.take_from_others(&self.name)? {
+            Ok(taken) => *lock = Some(taken),
+            Err(holder) => return held(holder),
+        }
+        Ok(())
     }
 }
 
@@ -203,8 +232,12 @@ impl DataFolder {
             Err(holder) => return Ok(Err(holder)),
         };
         let name = name.to_owned();
-        let shared =
-            Arc::new(ShardLock { name: name.clone(), folder: self.clone(), lock: Some(lock) });
+        let shared = Arc::new(ShardLock {
+            name: name.clone(),
+            folder: self.clone(),
+            lock: Mutex::new(Some(lock)),
+            holder: Mutex::default(),
+        });
         locks.insert(name, Arc::downgrade(&shared));
         Ok(Ok(shared))
     }
@@ -240,7 +273,8 @@ impl DataFolder {
 
 impl Drop for ShardLock {
     fn drop(&mut self) {
-        let Some(lock) = self.lock.take() else { return };
+        let lock = self.lock.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(lock) = lock.take() else { return };
         if self.name.starts_with(FRESH) {
             // What cannot be removed now is found by the next sweep.
             let _ = self.folder.remove_if_done(&self.name, lock);

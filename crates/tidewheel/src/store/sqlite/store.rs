@@ -35,6 +35,8 @@ pub struct SqliteStore {
     /// Records that are to be written, until a commit has done so.
     records: Vec<AttemptRecord>,
     checkpoints: Checkpoints,
+    /// Lives as long as this store, which has taken the tenure.
+    holding: Option<Arc<()>>,
     /// Declared last, so that the lock is given back when everything else is closed.
     lock: Arc<ShardLock>,
 }
@@ -77,6 +79,7 @@ impl SqliteStore {
             recorder: Recorder::default(),
             records: Vec::new(),
             checkpoints: Checkpoints::default(),
+            holding: None,
             lock,
         }
     }
@@ -262,6 +265,7 @@ impl Store for SqliteStore {
     fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
         self.known = Known::default();
         let (tenure, shard) = self.transact(Self::begin_tenure)?;
+        self.holding = Some(self.lock.take());
         // A shard that nobody had before holds nothing.
         if tenure == Tenure(1) {
             return Ok((tenure, Snapshot::default()));
@@ -271,6 +275,11 @@ impl Store for SqliteStore {
         let read = |_: &mut Self, connection: &Connection| snapshot::read(connection, shard);
         let snapshot = self.transact_as("BEGIN", read)?;
         Ok((tenure, snapshot))
+    }
+
+    fn retake_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
+        self.lock.expect_free(self.holding.as_ref())?;
+        self.take_tenure()
     }
 
     fn commit(

@@ -1,0 +1,285 @@
+//! Carrying out the errands of [`Books`]: storing batches without the lock, taking the tenure again,
+//! and waiting for either.
+//!
+//! What is to be done next, and what follows from an error, is decided in `books`; what becomes of
+//! those who wait when memory was lost is in `recovery`.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tidewheel_core::decision::Tenure;
+use tidewheel_core::id::AttemptId;
+use tidewheel_core::input::Rejection;
+use tidewheel_core::row::Snapshot;
+
+use super::books::{Books, Errand, Fate, Ticket, Verdict};
+use super::effect::{Effect, End};
+use super::engine::{Batch, Engine};
+use super::shared::Shared;
+use super::state::{State, Wanted};
+use crate::error::BoxError;
+use crate::store::{Pace, Store, StoreError};
+
+/// So often a store that answers at once is asked again at once.
+const INSTANT_TRIES_MAX: u32 = 5;
+
+/// Ends what is left of attempts of an owner that died.
+pub(crate) type Reclaim = Box<dyn FnMut(&[AttemptId]) -> Result<(), BoxError> + Send>;
+
+/// The right to write: whoever carries out an errand has it.
+pub(super) struct Writer {
+    store: Box<dyn Store>,
+    reclaim: Option<Reclaim>,
+}
+
+impl Writer {
+    /// Takes over the store of an engine.
+    pub fn of(engine: &mut Engine, reclaim: Option<Reclaim>) -> Self {
+        Self { store: engine.take_store(), reclaim }
+    }
+
+    /// Takes the tenure again; what is left of attempts that are not ours is ended first.
+    fn retake(&mut self, ours: &BTreeSet<AttemptId>) -> Result<(Tenure, Snapshot), StoreError> {
+        let (tenure, snapshot) = self.store.retake_tenure()?;
+        if let Some(reclaim) = &mut self.reclaim {
+            let mut theirs = snapshot.under_way();
+            theirs.retain(|attempt| !ours.contains(attempt));
+            if !theirs.is_empty() {
+                reclaim(&theirs).map_err(|source| StoreError::Unavailable { source })?;
+            }
+        }
+        Ok((tenure, snapshot))
+    }
+}
+
+/// What came of a look at the books.
+pub(super) enum Writing {
+    /// Everything decided so far is stored, or somebody else is at it.
+    Done,
+    /// The store is in trouble; it should be tried again after this time.
+    Trouble(Duration),
+    /// The wheel has ended.
+    Ended,
+}
+
+impl Shared {
+    /// Something was decided: somebody should write it down.
+    pub(super) fn decided(self: &Arc<Self>) {
+        if self.pace == Pace::Instant {
+            self.write_now();
+        } else {
+            self.decided.notify_one();
+        }
+    }
+
+    /// Writes on the spot; if that does not work now, whoever keeps the books tries again.
+    fn write_now(self: &Arc<Self>) {
+        if let Writing::Trouble(_) = self.write() {
+            self.decided.notify_one();
+        }
+    }
+
+    /// Stores what has been decided and does what follows, unless somebody else is at it.
+    pub(super) fn write(self: &Arc<Self>) -> Writing {
+        let mut effects = Vec::new();
+        let writing = self.write_into(&mut effects);
+        self.perform(&mut effects);
+        writing
+    }
+
+    fn write_into(self: &Arc<Self>, effects: &mut Vec<Effect>) -> Writing {
+        let mut state = self.lock();
+        let Some(mut writer) = state.writer.take() else { return Writing::Done };
+        let writing = loop {
+            if matches!(state.end, Some(End::Lost(_))) {
+                break Writing::Ended;
+            }
+            let verdict;
+            (state, verdict) = match state.next_errand() {
+                Errand::Nothing if state.end.is_some() => break Writing::Ended,
+                Errand::Nothing => break Writing::Done,
+                Errand::Store(batch) => self.store(state, &mut writer, batch, effects),
+                Errand::Restore => self.restore(state, &mut writer, effects),
+            };
+            match verdict {
+                None | Some(Verdict::StepDown) => {}
+                Some(Verdict::Again(pause)) => {
+                    let tries = state.books.as_ref().map_or(0, Books::tries);
+                    if self.pace != Pace::Instant || tries >= INSTANT_TRIES_MAX {
+                        break Writing::Trouble(pause);
+                    }
+                }
+                Some(Verdict::Leave | Verdict::End) => break Writing::Ended,
+            }
+        };
+        state.writer = Some(writer);
+        drop(state);
+        self.tell_waiting();
+        writing
+    }
+
+    /// Offers a batch to the store, without the lock.
+    fn store<'a>(
+        self: &'a Arc<Self>,
+        state: MutexGuard<'a, State>,
+        writer: &mut Writer,
+        mut batch: Batch,
+        effects: &mut Vec<Effect>,
+    ) -> (MutexGuard<'a, State>, Option<Verdict>) {
+        drop(state);
+        let number = batch.number();
+        let result = batch.commit(&mut *writer.store).map(std::mem::take);
+        let mut state = self.lock();
+        let State { books: Some(books), engine, .. } = &mut *state else { return (state, None) };
+        let verdict = match result {
+            Ok(mut outputs) => {
+                books.stored(number, &outputs);
+                state.take_over(&mut outputs);
+                state.settle(Wanted::Nothing, effects);
+                None
+            }
+            Err(error) => {
+                let verdict = books.not_stored(engine, batch, &error);
+                match verdict {
+                    Verdict::StepDown => state.note_step_down(self.clock.now()),
+                    Verdict::End => state.fail(&error, effects),
+                    Verdict::Again(_) | Verdict::Leave => {}
+                }
+                Some(verdict)
+            }
+        };
+        (state, verdict)
+    }
+
+    /// Takes the tenure again, without the lock, and restores what is stored.
+    fn restore<'a>(
+        self: &'a Arc<Self>,
+        state: MutexGuard<'a, State>,
+        writer: &mut Writer,
+        effects: &mut Vec<Effect>,
+    ) -> (MutexGuard<'a, State>, Option<Verdict>) {
+        let alive = state.books.as_ref().map(Books::alive).unwrap_or_default();
+        drop(state);
+        let taken = writer.retake(&alive);
+        let now = self.clock.now_exactly();
+        let mut state = self.lock();
+        let error = match taken {
+            Ok((tenure, snapshot)) => {
+                state.restore(self, tenure, snapshot, now, effects);
+                return (state, None);
+            }
+            Err(error) => error,
+        };
+        if matches!(error, StoreError::Held { .. }) {
+            state.forsake(effects);
+        }
+        let verdict = state.books.as_mut().map(|books| books.not_taken(&error));
+        match verdict {
+            Some(Verdict::Leave) => state.leave(effects),
+            Some(Verdict::End) => state.fail(&error, effects),
+            Some(Verdict::Again(_) | Verdict::StepDown) | None => {}
+        }
+        (state, verdict)
+    }
+
+    /// Tells whoever waits for something to be stored that they should look again.
+    pub(super) fn tell_waiting(&self) {
+        self.stored.notify_all();
+        self.stored_notice.notify_waiters();
+    }
+
+    /// Waits until a decision is stored; writes it down itself if nobody else does.
+    pub(super) fn wait_until_stored(self: &Arc<Self>, ticket: Ticket) -> Result<(), Rejection> {
+        loop {
+            // We do not wait until it can be written: whoever keeps the books tries again.
+            if let Writing::Trouble(_) = self.write() {
+                self.decided.notify_one();
+            }
+            let state = self.lock();
+            if let Some(answer) = state.is_stored(ticket) {
+                return answer;
+            }
+            if state.writer.is_none() {
+                // Whoever is writing will say when it is done.
+                let waited = self.stored.wait(state);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Waits until a decision is stored.
+    pub async fn until_stored(&self, ticket: Ticket) -> Result<(), Rejection> {
+        loop {
+            let mut notice = pin!(self.stored_notice.notified());
+            notice.as_mut().enable();
+            let answer = self.lock().is_stored(ticket);
+            if let Some(answer) = answer {
+                return answer;
+            }
+            notice.await;
+        }
+    }
+}
+
+impl State {
+    fn next_errand(&mut self) -> Errand {
+        let engine = &mut self.engine;
+        self.books.as_mut().map_or(Errand::Nothing, |books| books.next(engine))
+    }
+
+    /// Whether nothing is decided that is not stored.
+    pub(super) fn has_stored_all(&self) -> bool {
+        let Some(books) = &self.books else { return true };
+        self.writer.is_some() && books.has_stored_all(&self.engine)
+    }
+
+    /// Whether a decision is stored, or why it is not and will perhaps never be.
+    fn is_stored(&self, ticket: Ticket) -> Option<Result<(), Rejection>> {
+        let Some(books) = &self.books else { return Some(Ok(())) };
+        match books.fate(ticket) {
+            Fate::Stored => Some(Ok(())),
+            Fate::Pending if self.end.is_none() => None,
+            Fate::Unavailable(why) if self.end.is_none() => Some(Err(Rejection::Unavailable(why))),
+            Fate::Pending | Fate::Unavailable(_) => Some(Err(Rejection::ShuttingDown)),
+        }
+    }
+}
+
+/// Writes down what is decided until the wheel has ended.
+pub(super) async fn keep_books(shared: Arc<Shared>) {
+    let mut keeper = Keeper { shared, is_done: false };
+    let decided = Arc::clone(&keeper.shared.decided);
+    loop {
+        decided.notified().await;
+        if keeper.shared.pace == Pace::Brief {
+            // Whatever else is about to end now goes into the same batch.
+            tokio::task::yield_now().await;
+        }
+        loop {
+            match keeper.shared.write() {
+                Writing::Done => break,
+                Writing::Trouble(pause) => tokio::time::sleep(pause).await,
+                Writing::Ended => {
+                    keeper.is_done = true;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Tells everybody when the one who keeps the books is gone before the wheel has ended.
+struct Keeper {
+    shared: Arc<Shared>,
+    is_done: bool,
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.shared.give_up();
+        }
+    }
+}
