@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use clap::ColorChoice;
+use tidewheel_client::text::{block, harmless};
 
 use crate::cli::{Format, WideFormat};
 use crate::config::Config;
@@ -162,16 +163,17 @@ fn terminal_width() -> Option<usize> {
 }
 
 fn as_text(error: &CommandError) -> String {
-    let mut text = format!("error: {:#}\n", error.error);
+    // Whatever became of it on its way here, nothing in it is obeyed.
+    let mut text = format!("error: {}\n", block(&format!("{:#}", error.error)));
     if let Some(excerpt) = &error.excerpt {
         for line in excerpt.lines() {
             text.push_str("  ");
-            text.push_str(line.trim_end());
+            text.push_str(&harmless(line));
             text.push('\n');
         }
     }
     for hint in &error.hints {
-        text.push_str(&format!("hint: {hint}\n"));
+        text.push_str(&format!("hint: {}\n", harmless(hint)));
     }
     text
 }
@@ -184,6 +186,18 @@ fn as_json(error: &CommandError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_in_an_error_is_obeyed_by_a_terminal() {
+        let error = CommandError::input(anyhow::anyhow!("no \u{1b}[2J such\nrun \u{202e}x"))
+            .excerpt("a\u{9b}31m\n^")
+            .hint("did you mean `\u{200b}`?");
+        assert_eq!(
+            as_text(&error),
+            "error: no \\u{1b}[2J such\nrun \\u{202e}x\n  a\\u{9b}31m\n  ^\n\
+             hint: did you mean `\\u{200b}`?\n"
+        );
+    }
 
     #[test]
     fn an_error_is_a_sentence_a_drawing_and_hints() {

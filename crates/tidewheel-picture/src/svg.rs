@@ -9,6 +9,7 @@ use std::fmt::{self, Display, Write};
 use super::collapse::state_counts;
 use super::labels::{cut_to_breadth, harmless};
 use super::layout::{DETAIL_SIZE, Direction, LAMP_ROOM, Layout, PADDING, Place, name_size};
+use super::letters::is_hidden;
 use super::model::{EdgeKind, Picture, Shape, State, Vertex};
 use super::route::{Point, Route, Segment};
 use super::svg_shapes::{write_lamp, write_outline};
@@ -339,11 +340,7 @@ impl Display for Escaped<'_> {
                 // XML has no way to say these, not even escaped.
                 '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => f.write_char('\u{fffd}')?,
                 // Allowed, but no reader of the source should be misled.
-                '\u{7f}'..='\u{9f}'
-                | '\u{61c}'
-                | '\u{200e}'..='\u{200f}'
-                | '\u{202a}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}' => write!(f, "&#{};", u32::from(letter))?,
+                _ if is_hidden(letter) => write!(f, "&#{};", u32::from(letter))?,
                 _ => f.write_char(letter)?,
             }
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value as Json, json};
-use tidewheel_client::text::harmless;
+use tidewheel_client::text::{harmless, is_hidden};
 use tidewheel_flow::nearest;
 
 use super::setting::{Definition, Kind, Off};
@@ -215,14 +215,10 @@ fn quoted(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
-            // The rest are letters that change the order of those around them, or cannot be seen.
-            letter
-                if letter.is_control()
-                    || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-                    || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{feff}') =>
-            {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(letter)));
-            }
+            letter if is_hidden(letter) => quoted.push_str(&match u32::from(letter) {
+                code @ ..=0xffff => format!("\\u{code:04X}"),
+                code => format!("\\U{code:08X}"),
+            }),
             letter => quoted.push(letter),
         }
     }
@@ -235,5 +231,20 @@ pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}...", harmless(&text[..end])),
         None => harmless(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped_and_read_back_as_it_was() {
+        let text = "a\u{1b}\u{202e}\u{e0041}\"b\\";
+        let quoted = quoted(text);
+        assert_eq!(quoted, r#""a\u001B\u202E\U000E0041\"b\\""#);
+        let document = format!("key = {quoted}");
+        let read = toml::de::DeTable::parse(&document).unwrap();
+        assert_eq!(read.get_ref()["key"].get_ref().as_str(), Some(text));
     }
 }

@@ -4,6 +4,7 @@
 //! stand in a document is not known here.
 
 use serde_json::{Number, Value as Json};
+use tidewheel_client::text::is_hidden;
 
 /// Words that some version of YAML reads as something other than a text.
 const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
@@ -44,9 +45,7 @@ pub(super) fn key(text: &str) -> String {
 
 /// Whether a letter can be written as it is.
 pub(super) fn is_printable(letter: char) -> bool {
-    let is_special =
-        matches!(letter, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
-    !letter.is_control() && !is_special
+    !is_hidden(letter)
 }
 
 fn simple(value: &Json) -> String {

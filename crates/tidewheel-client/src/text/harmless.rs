@@ -37,6 +37,13 @@ pub fn name(name: &str) -> String {
     visible(name)
 }
 
+/// Foreign text of several lines, each of them harmless.
+#[must_use]
+pub fn block(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(harmless).collect();
+    lines.join("\n")
+}
+
 /// Foreign text in one line, without anything a terminal would obey: colours are left out, everything
 /// else is shown for what it is.
 #[must_use]
@@ -163,6 +170,7 @@ mod tests {
         assert_eq!(harmless("a\u{1b}[31mb\u{1b}[0m \u{1b}[1;38;5;9mc\u{1b}[m\n"), "ab c");
         assert_eq!(harmless("a\u{1b}[2Jb\u{1b}[31\n"), "a\\u{1b}[2Jb\\u{1b}[31");
         assert_eq!(harmless("a\nb"), "a b");
+        assert_eq!(block("a\u{1b}[2J\r\n\tb\n"), "a\\u{1b}[2J\n b");
         assert_eq!(harmless("\u{202e}x"), "\\u{202e}x");
     }
 

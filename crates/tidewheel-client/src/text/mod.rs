@@ -11,8 +11,8 @@ mod words;
 
 pub use columns::cut;
 pub use difference::difference;
-pub use harmless::{harmless, name, output, sentence};
+pub use harmless::{block, harmless, name, output, sentence};
 pub use tidewheel::words::nearest;
-pub use tidewheel_flow::picture::letters::columns;
+pub use tidewheel_flow::picture::letters::{columns, is_hidden};
 pub use time::{ago, span, until};
 pub use words::{bytes, count, quoted, short_id, task_list};

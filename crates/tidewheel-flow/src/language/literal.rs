@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use tidewheel::Rate;
+use tidewheel_picture::letters::is_hidden;
 
 use crate::language::yaml::{Node, Value};
 
@@ -162,7 +163,7 @@ pub(crate) fn rate(node: &Node) -> Result<Rate, LiteralError> {
 
 /// What people wrote, short enough for a message.
 fn short(text: &str) -> String {
-    let shown: String = text.chars().filter(|letter| !letter.is_control()).take(40).collect();
+    let shown: String = text.chars().filter(|letter| !is_hidden(*letter)).take(40).collect();
     if shown.len() < text.len() { format!("{shown}…") } else { shown }
 }
 
