@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel::{Run, RunId, Shutdown};
@@ -30,7 +31,7 @@ impl Scene {
         let name = format!("tidewheel-client-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
-        Self { path, runtime: runtime() }
+        Self { path, runtime: Runtime::new().unwrap() }
     }
 
     pub fn folder(&self) -> DataFolder {
@@ -93,19 +94,17 @@ impl Scene {
         })
     }
 
-    /// Starts something and leaves it as it is. The runtime goes too, and with it all that holds the shard.
+    /// Starts something and leaves it as it is, as if its process had died.
     pub fn abandon(&self, start: impl FnOnce(&Session, &Runtime) -> RunId) -> RunId {
-        let (runtime, options) = (runtime(), SessionOptions::new(2));
-        let session =
-            Session::open(self.folder(), &Takeover::Fresh, options, runtime.handle()).unwrap();
-        let run = start(&session, &runtime);
-        runtime.block_on(session.wheel.shutdown(Shutdown::persist()));
+        let session = self.session(&Takeover::Fresh);
+        let run = start(&session, &self.runtime);
+        self.runtime.block_on(session.wheel.shutdown(Shutdown::persist()));
+        drop(session);
+        // Who wrote for the wheel may hold the shard a moment longer.
+        let shard = self.desk().find(&run.to_string()).unwrap().summary.shard.unwrap();
+        drop(self.folder().shard_when_left(&shard, Duration::from_secs(60)).unwrap());
         run
     }
-}
-
-fn runtime() -> Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
 impl Drop for Scene {
