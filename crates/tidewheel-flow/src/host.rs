@@ -95,13 +95,15 @@ impl FlowHost {
     ) -> Result<Run, StartError> {
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
+        // What the run needs is stored before it or with it, so that only the run is waited for.
+        let unwaiting = wheel.without_waiting();
         for (name, spec) in &flow.queues {
-            wheel.define_queue(name, spec.clone())?;
+            unwaiting.define_queue(name, spec.clone())?;
         }
         let shared = flow.limits.iter().map(|(name, spec)| (name, spec.clone()));
         let own = blueprint.limits.iter().map(|(name, units)| (name, LimitSpec::Units(*units)));
         for (name, spec) in shared.chain(own) {
-            wheel.define_limit(name, spec)?;
+            unwaiting.define_limit(name, spec)?;
         }
         let outputs = Arc::new(Outputs::default());
         for (task, values) in &order.reused {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tidewheel_core::id::TaskId;
 use tidewheel_core::task::Reason;
 
-use crate::driver::Seat;
+use crate::driver::{Seat, Until};
 use crate::run::Run;
 use crate::wheel::Tidewheel;
 
@@ -123,7 +123,7 @@ impl Attempt {
     /// that was restored, what [`crate::Builder::adopt`] was given.
     #[must_use]
     pub fn run(&self) -> Option<Run> {
-        self.seat.run.as_ref().map(|cell| Run::new(Arc::clone(cell)))
+        self.seat.run.as_ref().map(|cell| Run::new(Arc::clone(cell), Until::Stored))
     }
 
     /// The wheel that runs it.

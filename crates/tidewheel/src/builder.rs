@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::attempt::Attempt;
 use crate::clock::Clock;
 use crate::driver::engine::{Engine, EngineError};
-use crate::driver::{Adopt, Keeping, Reclaim, Settings, Shared, State, plain_conclude};
+use crate::driver::{Adopt, Keeping, Reclaim, Settings, Shared, State, Until, plain_conclude};
 use crate::error::BoxError;
 use crate::notices::Hub;
 use crate::output::TaskOutput;
@@ -309,11 +309,11 @@ impl Builder {
             self.queues.insert(0, default_queue);
         }
         for (name, spec) in self.queues {
-            shared.command(Command::DefineQueue { name, spec })?;
+            shared.command(Until::Stored, Command::DefineQueue { name, spec })?;
         }
         for (name, spec) in self.limits {
             shared.announce_limit(&name, &spec)?;
-            shared.command(Command::DefineLimit { name, spec })?;
+            shared.command(Until::Stored, Command::DefineLimit { name, spec })?;
         }
         let mut state = shared.lock();
         state.plain = state.engine.scheduler_mut().profile(&Profile::default())?;

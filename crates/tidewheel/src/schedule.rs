@@ -46,14 +46,20 @@ use crate::output::TaskOutput;
 #[must_use = "nothing is scheduled before `run`"]
 pub struct ScheduleBuilder {
     shared: Arc<Shared>,
+    until: Until,
     spec: ScheduleSpec,
     ask: Option<Ask>,
     said: Said,
 }
 
 impl ScheduleBuilder {
-    pub(crate) fn new(shared: Arc<Shared>, spec: ScheduleSpec, ask: Option<Ask>) -> Self {
-        Self { shared, spec, ask, said: Said::default() }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        until: Until,
+        spec: ScheduleSpec,
+        ask: Option<Ask>,
+    ) -> Self {
+        Self { shared, until, spec, ask, said: Said::default() }
     }
 
     option_methods!(said);
@@ -175,12 +181,12 @@ impl ScheduleBuilder {
         R::Output: TaskOutput,
     {
         let profile = self.said.apply(&Profile::default());
-        let (shared, spec) = (self.shared, Box::new(self.spec));
+        let (shared, until, spec) = (self.shared, self.until, Box::new(self.spec));
         let mut code = Some((plain_conclude(code), self.ask));
         let mut made = None;
         let id = Cell::new(ScheduleId::default());
         let reply = shared.command_with(
-            Until::Stored,
+            until,
             |state, now| {
                 id.set(state.fresh_schedule_id(now));
                 let priority = profile.priority;
@@ -197,7 +203,7 @@ impl ScheduleBuilder {
         );
         let reply = reply?;
         match made {
-            Some(schedule) => Ok(ScheduleHandle { shared, schedule }),
+            Some(schedule) => Ok(ScheduleHandle { shared, until, schedule }),
             None => unreachable!("a schedule was answered with {reply:?}"),
         }
     }
@@ -213,6 +219,7 @@ impl fmt::Debug for ScheduleBuilder {
 #[derive(Clone)]
 pub struct ScheduleHandle {
     shared: Arc<Shared>,
+    until: Until,
     schedule: ScheduleRef,
 }
 
@@ -247,7 +254,7 @@ impl ScheduleHandle {
             }
             Ok(Command::UpdateSchedule { schedule, spec })
         };
-        self.shared.command_by(make).map(|_| ())
+        self.shared.command_by(self.until, make).map(|_| ())
     }
 
     /// Trigger and policies as they are now; `None` when it, or the wheel, has ended.
@@ -293,7 +300,7 @@ impl ScheduleHandle {
     }
 
     fn command(&self, command: impl FnOnce(ScheduleKey) -> Command) -> bool {
-        self.shared.command_by(|state| self.find(state).map(command)).is_ok()
+        self.shared.command_by(self.until, |state| self.find(state).map(command)).is_ok()
     }
 
     fn find(&self, state: &State) -> Result<ScheduleKey, Rejection> {

@@ -20,7 +20,7 @@ use tidewheel_core::time::Timestamp;
 use crate::attempt::Attempt;
 use crate::builder::Builder;
 use crate::driver::engine::RunRef;
-use crate::driver::{BoxFuture, HeldWork, Shared};
+use crate::driver::{BoxFuture, HeldWork, Shared, Until};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::notices::{NoticeStream, observe};
@@ -55,8 +55,14 @@ use crate::submission::{Submission, TaskRequest, submit_fallible, submit_once};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// What changes something ([`Tidewheel::define_queue`], [`RunBuilder::start`], [`Run::pause`] and all
+/// their kin) is answered once it is stored, and waits for that on the calling thread. On a thread of a
+/// runtime, where a disk must not be waited for, ask [`without_waiting`](Self::without_waiting) and then
+/// await [`stored`](Self::stored).
 pub struct Tidewheel {
     shared: Arc<Shared>,
+    until: Until,
 }
 
 impl Tidewheel {
@@ -66,8 +72,46 @@ impl Tidewheel {
     }
 
     pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
+        Self::with(shared, Until::Stored)
+    }
+
+    fn with(shared: Arc<Shared>, until: Until) -> Self {
         shared.add_handle();
-        Self { shared }
+        Self { shared, until }
+    }
+
+    /// The same wheel, asked without waiting for the store: neither it, nor what it makes (builders,
+    /// runs, schedules), ever blocks the calling thread. A refusal is told at once. Otherwise the answer
+    /// is what was decided, and nothing follows from it before it is stored, which
+    /// [`stored`](Self::stored) waits for. What is asked in a row may be stored as one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Graph, QueueSpec, Tidewheel};
+    ///
+    /// let wheel = Tidewheel::builder().start().without_waiting();
+    /// wheel.define_queue("reports", QueueSpec::default())?;
+    /// let graph = Graph::from_edges([("load", "print")])?;
+    /// let run = wheel.run(graph, |_| async {}).queue("reports").start()?;
+    /// wheel.stored().await?; // the queue and the run
+    /// assert!(run.await?.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn without_waiting(&self) -> Self {
+        Self::with(Arc::clone(&self.shared), Until::Later)
+    }
+
+    /// Waits until everything that was decided so far is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::Unavailable`] when the store cannot be written for now; what was decided may still be
+    /// stored, and done, later. [`Rejection::ShuttingDown`] when the wheel has ended before.
+    pub async fn stored(&self) -> Result<(), Rejection> {
+        self.shared.all_stored().await
     }
 
     /// Submits one future. It is accepted or refused at once; await the [`Submission`] for its
@@ -128,7 +172,7 @@ impl Tidewheel {
         R: Future + Send + 'static,
         R::Output: TaskOutput,
     {
-        RunBuilder::new(Arc::clone(&self.shared), graph.into(), code)
+        RunBuilder::new(Arc::clone(&self.shared), self.until, graph.into(), code)
     }
 
     /// A run of a plan, in which each task has its own code.
@@ -168,7 +212,7 @@ impl Tidewheel {
     /// ```
     #[must_use]
     pub fn find_run(&self, id: RunId) -> Option<Run> {
-        self.shared.lock().find_run(id).map(Run::new)
+        self.shared.lock().find_run(id).map(|cell| Run::new(cell, self.until))
     }
 
     /// A schedule at a fixed rate: now, and then exactly every `period`.
@@ -209,12 +253,12 @@ impl Tidewheel {
         next: impl Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync + 'static,
     ) -> ScheduleBuilder {
         let spec = ScheduleSpec::new(Trigger::Custom);
-        ScheduleBuilder::new(Arc::clone(&self.shared), spec, Some(Arc::new(next)))
+        ScheduleBuilder::new(Arc::clone(&self.shared), self.until, spec, Some(Arc::new(next)))
     }
 
     /// A schedule with everything that can be said about one.
     pub fn schedule(&self, spec: ScheduleSpec) -> ScheduleBuilder {
-        ScheduleBuilder::new(Arc::clone(&self.shared), spec, None)
+        ScheduleBuilder::new(Arc::clone(&self.shared), self.until, spec, None)
     }
 
     /// Starts nothing more until [`Tidewheel::resume`]; what runs goes on.
@@ -393,18 +437,18 @@ impl Tidewheel {
     }
 
     fn ask(&self, command: Command) -> Result<(), Rejection> {
-        self.shared.command(command).map(|_| ())
+        self.shared.command(self.until, command).map(|_| ())
     }
 
     fn steer(&self, command: Command) {
         // Refused only when the wheel has ended, and then there is nothing to steer.
-        let _ = self.shared.command(command);
+        let _ = self.shared.command(self.until, command);
     }
 }
 
 impl Clone for Tidewheel {
     fn clone(&self) -> Self {
-        Self::from_shared(Arc::clone(&self.shared))
+        Self::with(Arc::clone(&self.shared), self.until)
     }
 }
 

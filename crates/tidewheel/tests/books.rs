@@ -12,7 +12,8 @@ use std::time::Duration;
 use common::{Gate, Log, seconds, settle};
 use tidewheel::store::{CommandSource, Memory, Pace, RunCommand, SentCommand, Store, StoreError};
 use tidewheel::{
-    Builder, Cancel, Graph, Rejection, RunError, Shutdown, TaskError, Tidewheel, Timestamp,
+    Builder, Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown,
+    TaskError, Tidewheel, Timestamp,
 };
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
@@ -413,4 +414,67 @@ async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() 
         wheel.shutdown(Shutdown::drain()).await;
         assert_eq!(log.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn asking_without_waiting_never_blocks_the_runtime() {
+    let store = Paced::new(Pace::Slow);
+    let wheel = builder(&store).start();
+    let asking = wheel.without_waiting();
+    store.hold(true);
+    // The only thread of the runtime would wait for the store in each of these.
+    asking.define_queue("reports", QueueSpec::default()).unwrap();
+    asking.define_limit("db", LimitSpec::Units(2)).unwrap();
+    let log = Log::default();
+    let seen = log.clone();
+    let graph = Graph::from_edges([("a", "b")]).unwrap();
+    let run = asking.run(graph, move |task| {
+        seen.add(task.name());
+        async {}
+    });
+    let run = run.queue("reports").start().unwrap();
+    let schedule = asking.once_after(seconds(3600)).run(|| async {}).unwrap();
+    assert!(run.pause() && run.set_concurrency(1) && run.resume());
+    run.add_tasks(["c", "d"].map(|name| NewTask::new(name).after(["b"]))).unwrap();
+    assert!(schedule.pause() && schedule.resume());
+    let unknown = run.add("e", ["nobody"]).unwrap_err();
+    assert!(matches!(unknown, Rejection::Invalid(_)), "a refusal is told at once");
+
+    let stored = tokio::spawn({
+        let wheel = wheel.clone();
+        async move { wheel.stored().await }
+    });
+    let awaited = wheel.run(Graph::from_edges([("x", "y")]).unwrap(), |_| async {});
+    let awaited = tokio::spawn(async move { awaited.await });
+    // Others go on meanwhile, and nothing that is not stored is done.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stored.is_finished() && !awaited.is_finished());
+    assert_eq!(log.len(), 0);
+    let before = store.commits();
+    store.hold(false);
+    stored.await.unwrap().unwrap();
+    assert!(awaited.await.unwrap().unwrap().is_success());
+    let report = run.await.unwrap();
+    assert_eq!(report.succeeded().count(), 4);
+    assert!(store.commits() - before < 12, "what was asked in a row is stored together");
+    wheel.stored().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_asked_without_waiting_is_told_when_it_cannot_be_stored() {
+    let store = Paced::new(Pace::Slow);
+    let wheel = builder(&store).start().without_waiting();
+    wheel.stored().await.unwrap();
+    store.fill_up(true);
+    wheel.define_limit("db", LimitSpec::Units(2)).unwrap();
+    assert!(matches!(wheel.stored().await, Err(Rejection::Unavailable(_))));
+    assert!(matches!(
+        wheel.define_limit("io", LimitSpec::Units(2)),
+        Err(Rejection::Unavailable(_))
+    ));
+    store.fill_up(false);
+    until(|| wheel.define_limit("io", LimitSpec::Units(2)).is_ok()).await;
+    wheel.stored().await.unwrap();
 }

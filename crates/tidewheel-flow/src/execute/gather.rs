@@ -32,7 +32,7 @@ impl FlowRunner {
         let ends = draft.add_elements(&position.scope, &position.step, 0..count, &after, &words)?;
         let ends: HashSet<String> = ends.into_iter().collect();
         for (limit, units) in &draft.limits {
-            let wheel = attempt.wheel();
+            let wheel = attempt.wheel().without_waiting();
             wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
         }
         let tasks = (0..).map_while(|index| run.task_name(index));

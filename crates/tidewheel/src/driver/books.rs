@@ -220,6 +220,14 @@ impl Books {
         self.batch.is_none() && !self.is_down() && !engine.has_open_decision()
     }
 
+    /// The newest decision that there is something in: what is not open any more is on its way.
+    #[must_use]
+    pub fn newest(&self, engine: &Engine) -> Ticket {
+        let open = engine.open_number();
+        let number = if engine.has_open_decision() { open } else { open.saturating_sub(1) };
+        Ticket { tenure: self.tenure, number }
+    }
+
     /// The key in memory of the task of an attempt that runs here.
     #[must_use]
     pub fn key_of(&self, attempt: AttemptId) -> Option<TaskKey> {

@@ -351,17 +351,18 @@ impl Shared {
         goes_on
     }
 
-    /// Asks something of the scheduler and waits until the answer is stored.
-    pub fn command(self: &Arc<Self>, command: Command) -> Result<Reply, Rejection> {
-        self.command_with(Until::Stored, |_, _| Ok(command), |_, _, _| ())
+    /// Asks something of the scheduler.
+    pub fn command(self: &Arc<Self>, until: Until, command: Command) -> Result<Reply, Rejection> {
+        self.command_with(until, |_, _| Ok(command), |_, _, _| ())
     }
 
     /// As [`Shared::command`], of what is found under the lock.
     pub fn command_by(
         self: &Arc<Self>,
+        until: Until,
         make: impl FnOnce(&mut State) -> Result<Command, Rejection>,
     ) -> Result<Reply, Rejection> {
-        self.command_with(Until::Stored, |state, _| make(state), |_, _, _| ())
+        self.command_with(until, |state, _| make(state), |_, _, _| ())
     }
 
     /// Asks something of the scheduler; nobody waits for the answer.

@@ -221,6 +221,18 @@ impl Shared {
             notice.await;
         }
     }
+
+    /// Waits until everything that was decided so far is stored.
+    pub async fn all_stored(&self) -> Result<(), Rejection> {
+        let newest = {
+            let state = self.lock();
+            match &state.books {
+                Some(books) if !state.has_stored_all() => books.newest(&state.engine),
+                _ => return Ok(()),
+            }
+        };
+        self.until_stored(newest).await
+    }
 }
 
 impl State {

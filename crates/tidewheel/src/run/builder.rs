@@ -63,6 +63,7 @@ const ATTEMPT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
 #[must_use = "nothing is run before it is started or awaited"]
 pub struct RunBuilder<F> {
     shared: Arc<Shared>,
+    until: Until,
     graph: Arc<Graph>,
     code: F,
     run: RunOptions,
@@ -75,7 +76,7 @@ pub struct RunBuilder<F> {
 type Configure = Box<dyn Fn(u32, &str) -> TaskOptions + Send>;
 
 impl<F> RunBuilder<F> {
-    pub(crate) fn new(shared: Arc<Shared>, graph: Arc<Graph>, code: F) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, until: Until, graph: Arc<Graph>, code: F) -> Self {
         let run = RunOptions {
             slots: Some(CONCURRENCY_DEFAULT),
             on_error: OnError::Skip,
@@ -83,6 +84,7 @@ impl<F> RunBuilder<F> {
         };
         Self {
             shared,
+            until,
             graph,
             code,
             run,
@@ -229,7 +231,8 @@ where
     R: Future + Send + 'static,
     R::Output: TaskOutput,
 {
-    /// Starts the run.
+    /// Starts the run, and waits on the calling thread until it is stored, unless it was asked for
+    /// [without waiting](crate::Tidewheel::without_waiting). Awaiting the builder instead blocks no thread.
     ///
     /// # Errors
     ///
@@ -246,7 +249,7 @@ where
         let mut parts = Some((self.code, about));
         let mut cell = None;
         let reply = shared.command_with(
-            Until::Stored,
+            self.until,
             |state, now| {
                 id.set(state.fresh_run_id(now));
                 Ok(Command::SubmitRun { id: id.get(), spec })
@@ -263,7 +266,7 @@ where
         );
         reply?;
         let cell = cell.expect("an accepted run was bound to its code");
-        Ok(Run::new(cell))
+        Ok(Run::new(cell, self.until))
     }
 }
 
@@ -276,8 +279,13 @@ where
     type Output = Result<RunReport, RunError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.start()?.report().await })
+    fn into_future(mut self) -> Self::IntoFuture {
+        self.until = Until::Later;
+        Box::pin(async move {
+            let run = self.start()?;
+            run.stored().await?;
+            run.report().await
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use tidewheel_core::task::Reason;
 
 use super::{Run, RunCell};
 use crate::attempt::Attempt;
-use crate::driver::Seat;
+use crate::driver::{Seat, Until};
 use crate::wheel::Tidewheel;
 
 /// One try at a task of a graph, as its own code sees it.
@@ -129,7 +129,7 @@ impl Task {
     /// The run, to be steered from inside: tasks can be added, removed and so on.
     #[must_use]
     pub fn run(&self) -> Run {
-        Run::new(Arc::clone(self.cell()))
+        Run::new(Arc::clone(self.cell()), Until::Stored)
     }
 
     /// The wheel that runs it.

@@ -45,11 +45,28 @@ use crate::output::TaskOutput;
 #[derive(Clone)]
 pub struct Run {
     cell: Arc<RunCell>,
+    until: Until,
 }
 
 impl Run {
-    pub(crate) fn new(cell: Arc<RunCell>) -> Self {
-        Self { cell }
+    pub(crate) fn new(cell: Arc<RunCell>, until: Until) -> Self {
+        Self { cell, until }
+    }
+
+    /// The same run, steered without waiting for the store, as by
+    /// [`Tidewheel::without_waiting`](crate::Tidewheel::without_waiting).
+    #[must_use]
+    pub fn without_waiting(&self) -> Self {
+        Self::new(Arc::clone(&self.cell), Until::Later)
+    }
+
+    /// Waits until everything that was decided so far is stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tidewheel::stored`](crate::Tidewheel::stored).
+    pub async fn stored(&self) -> Result<(), Rejection> {
+        self.cell.shared.all_stored().await
     }
 
     /// The durable identity of the run.
@@ -218,7 +235,7 @@ impl Run {
     ) -> Result<(), Rejection> {
         let cell = &self.cell;
         let reply = cell.shared.command_with(
-            Until::Stored,
+            self.until,
             |state, _| {
                 let addition = addition(cell, &tasks, passes_over_known)?;
                 let run = state.engine.find_run(cell.work).ok_or(Rejection::Gone("run"))?;
@@ -326,7 +343,7 @@ impl Run {
 
     fn command(&self, command: impl FnOnce(RunKey) -> Command) -> Result<Reply, Rejection> {
         let run = self.cell.work;
-        self.cell.shared.command_by(|state| {
+        self.cell.shared.command_by(self.until, |state| {
             state.engine.find_run(run).map(command).ok_or(Rejection::Gone("run"))
         })
     }
