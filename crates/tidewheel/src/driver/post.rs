@@ -5,6 +5,9 @@
 //! report here, and the holder takes it in along with its own; only the small answer travels. A
 //! worker that finds it taken again and again by another one leaves: then tasks are so short that
 //! one worker alone is faster, and what it would have gone on with is spare work for the other.
+//!
+//! Only a wheel whose store keeps nothing uses it. Where decisions are kept, what comes next is known
+//! only once they are stored, so a report just takes the lock (`Shared::attempt_ended_in_books`).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
