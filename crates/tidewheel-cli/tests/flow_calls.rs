@@ -105,7 +105,8 @@ flow:
     let step = |name: &str| (&result["steps"][name]["state"], &result["steps"][name]["reason"]);
     assert_eq!(step("call/next").0, "skipped");
     assert_eq!(step("call/next").1, "`call/push` stopped the called flow");
-    assert_eq!(step("call/check").1, "`call/push` failed");
+    assert_eq!(step("call/check").1, "`call/push` stopped the called flow");
+    assert_eq!(result["steps"]["call/next"]["attempts"], 0);
     assert_eq!(step("call/tidy").0, "succeeded");
     assert_eq!(step("call").0, "failed");
     assert!(!scratch.path("next").exists() && !scratch.path("check").exists());

@@ -135,6 +135,7 @@ impl FlowHost {
             .concurrency(order.max_workers)
             .attempt_timeout(None)
             .on_error(flow.runner.on_error)
+            .on_skip(flow.runner.on_skip)
             .on_stop(flow.runner.on_stop)
             .order(flow.runner.order)
             .configure_by_index(blueprint.options)

@@ -136,7 +136,7 @@ fn ended(view: &RunView, task: &TaskSummary, reason: Reason, error: Option<&str>
         Reason::RunTimeout => Some(format!("the time of the run was over {tries}")),
         Reason::Requested => Some(format!("somebody cancelled it or the run {tries}")),
         Reason::ShutDown => Some(format!("the process that ran it was stopped {tries}")),
-        Reason::Condition if view.reason(task).as_deref() == Some("condition") => Some(
+        Reason::Condition => Some(
             "its condition did not hold: that of its `when`, or of the list it is in".to_owned(),
         ),
         _ => view.reason(task),

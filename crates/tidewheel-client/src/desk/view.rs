@@ -113,10 +113,6 @@ impl RunView {
             (TaskState::Succeeded, Some(cached @ RecordedOutcome::Cached)) => {
                 Some(cached.word().to_owned())
             }
-            // It saw for itself that it lacks something.
-            (TaskState::Skipped, Some(RecordedOutcome::Skipped)) => {
-                newest.and_then(|record| record.error.clone())
-            }
             _ => reason_of(task, &self.detail.tasks),
         }
     }

@@ -2,12 +2,12 @@
 //!
 //! Those that become known later are made by the same code; see `expand`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{Graph, GraphError, OnError, Retry, TaskOptions};
+use tidewheel::{Graph, GraphError, GroupKind, Retry, Standing, TaskOptions, When};
 
 use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;
@@ -32,8 +32,7 @@ impl Blueprint {
         params: &BTreeMap<String, Json>,
         estimates: &Estimates,
     ) -> Result<Self, CompileError> {
-        let draft = Draft::new(params, estimates, flow.runner.on_error);
-        Self::build(flow, draft).map(|(blueprint, _)| blueprint)
+        Self::build(flow, Draft::new(params, estimates)).map(|(blueprint, _)| blueprint)
     }
 
     /// A plan of a run of which not everything is known. In the place of elements that nobody knows
@@ -43,18 +42,26 @@ impl Blueprint {
         params: &BTreeMap<String, Json>,
         estimates: &Estimates,
     ) -> Result<(Self, Vec<UnknownElements>), CompileError> {
-        Self::build(flow, Draft::new(params, estimates, flow.runner.on_error).planned())
+        Self::build(flow, Draft::new(params, estimates).planned())
     }
 
     fn build(
         flow: &Arc<Flow>,
         mut draft: Draft<'_>,
     ) -> Result<(Self, Vec<UnknownElements>), CompileError> {
-        draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[], &Words::default())?;
+        draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[])?;
+        let mut inside: HashMap<String, Vec<String>> = HashMap::new();
+        for task in &draft.tasks {
+            if let Some(end) = &task.inside {
+                inside.entry(end.clone()).or_default().push(task.name.clone());
+            }
+        }
         let mut graph = Graph::builder();
         let mut options = Vec::with_capacity(draft.tasks.len());
         for task in draft.tasks {
-            let declared = graph.task(&task.name).after(&task.after);
+            // The end of a group comes after all of it, in pictures and on paths too.
+            let members = inside.remove(&task.name).unwrap_or_default();
+            let declared = graph.task(&task.name).after(&task.after).after(&members);
             if let Some(estimate) = task.estimate {
                 declared.estimate(estimate);
             }
@@ -82,8 +89,8 @@ pub(crate) enum CompileError {
     Graph(Box<GraphError>),
 }
 
-/// How the task of a step is treated.
-pub(super) fn options_of(step: &Step, words: &Words) -> TaskOptions {
+/// What the work of a step needs, and how often it is tried.
+pub(super) fn work_options(step: &Step) -> TaskOptions {
     let said = &step.treatment;
     let mut options = TaskOptions::new();
     if let Some(priority) = said.priority {
@@ -124,72 +131,54 @@ pub(super) fn options_of(step: &Step, words: &Words) -> TaskOptions {
     if said.at_most_once {
         options = options.at_most_once();
     }
-    words.said_of(options, step)
+    options
 }
 
-/// What is said about failure around a step: in a called flow, and in what follows a run.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Words {
-    /// The word of steps of a called flow that have none. A failure there fails the call, and what
-    /// that means for the run is for the word of the step that calls.
-    pub inside: Option<OnError>,
-    /// The word of its first steps for the failure of what the call waits for.
-    pub entry: Option<OnError>,
-    /// Whether the flow is called by a step that follows the run.
-    pub follows: bool,
-}
-
-impl Words {
-    /// For the steps of a flow at its place in a run.
-    pub fn of_scope(outermost: &Arc<Flow>, scope: &Scope) -> Self {
-        let mut words = Self::default();
-        let path = scope.path();
-        for (length, (_, step)) in scope.calls.iter().enumerate() {
-            let inside = Scope::find(outermost, &path[..=length]);
-            let Some(inside) = inside else { continue };
-            words = words.of_call(step, &inside.flow, outermost.runner.on_error);
-        }
-        words
+/// The same with what is said about failures and skips, and when it is its turn.
+fn with_words(mut options: TaskOptions, step: &Step) -> TaskOptions {
+    let said = &step.treatment;
+    if let Some(word) = said.on_error {
+        options = options.on_error(word);
     }
-
-    /// For the flow that a step calls.
-    pub fn of_call(&self, step: &Step, child: &Flow, waited_for: OnError) -> Self {
-        let said = &step.treatment;
-        let own = said.on_dependency_error.or(said.on_error);
-        Self {
-            inside: Some(child.runner.on_error.min(OnError::Skip)),
-            entry: own.or(Some(waited_for)),
-            follows: self.follows || step.place != Place::Flow,
-        }
+    if let Some(word) = said.on_dependency_error {
+        options = options.on_dependency_error(word);
     }
-
-    pub fn said_of(&self, mut options: TaskOptions, step: &Step) -> TaskOptions {
-        let said = &step.treatment;
-        if let Some(word) = said.on_error.or(self.inside) {
-            options = options.on_error(word);
-        }
-        let dependency = match (self.inside, step.after.is_empty()) {
-            (None, _) => said.on_dependency_error,
-            // What its first steps wait for is outside, and so is the word about it.
-            (Some(_), true) => self.entry,
-            // A task that is skipped by the scheduler would skip the one that collects, and with it
-            // whatever needs the call. So inside a call each task sees for itself whether it has
-            // what it needs.
-            (Some(_), false) => Some(OnError::Continue),
-        };
-        if let Some(word) = dependency {
-            options = options.on_dependency_error(word);
-        }
-        if said.always || step.place != Place::Flow || self.follows {
-            options = options.always();
-        }
-        options
+    if let Some(word) = said.on_skip {
+        options = options.on_skip(word);
+    }
+    if said.always {
+        options = options.always();
+    }
+    match step.place {
+        Place::Flow => options,
+        Place::OnSuccess => options.when(When::whole(Standing::Succeeded)),
+        Place::OnFailure => options.when(When::whole(Standing::Failed)),
+        Place::Finally => options.when(When::whole(Standing::Ended)),
     }
 }
 
-/// How the task is treated that gathers what others left: whatever became of them, and without
-/// what the work itself needs.
-pub(super) fn gathering_options(step: &Step, words: &Words) -> TaskOptions {
-    let options = words.said_of(TaskOptions::new(), step);
-    options.on_dependency_error(OnError::Continue).attempt_timeout(None)
+/// How the task of a step that has no others is treated.
+pub(super) fn step_options(step: &Step) -> TaskOptions {
+    with_words(work_options(step), step)
+}
+
+/// How the task of a step is treated that others do the work for: it stands for them, and gathers what
+/// they left without what the work itself needs.
+pub(super) fn end_options(step: &Step, group: GroupKind) -> TaskOptions {
+    with_words(element_end_options(group), step)
+}
+
+/// The same of one element. What is said of the step is said of all of them.
+pub(super) fn element_end_options(group: GroupKind) -> TaskOptions {
+    TaskOptions::new().attempt_timeout(None).ends(group)
+}
+
+/// How the task is treated that looks whether a step is to be done, and for what.
+pub(super) fn opener_options() -> TaskOptions {
+    TaskOptions::new().attempt_timeout(None).opens()
+}
+
+/// The group of a called flow.
+pub(super) fn call_of(flow: &Flow) -> GroupKind {
+    GroupKind::Call { on_error: flow.runner.on_error, on_skip: flow.runner.on_skip }
 }

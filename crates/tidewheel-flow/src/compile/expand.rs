@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{OnError, TaskOptions};
+use tidewheel::{GroupKind, TaskOptions};
 
-use super::blueprint::{CompileError, Estimates, Words, gathering_options, options_of};
+use super::blueprint::{
+    CompileError, Estimates, call_of, element_end_options, end_options, opener_options,
+    step_options, work_options,
+};
 use super::name::{EACH, element_name};
 use super::scope::Scope;
 use crate::definition::connect::TASKS_MAX;
@@ -29,6 +32,8 @@ pub(crate) struct DraftTask {
     pub after: Vec<String>,
     pub estimate: Option<Duration>,
     pub options: TaskOptions,
+    /// The end of the group it is in.
+    pub inside: Option<String>,
 }
 
 /// Tasks under construction.
@@ -37,8 +42,6 @@ pub(crate) struct Draft<'a> {
     pub limits: BTreeMap<String, u32>,
     params: &'a BTreeMap<String, Json>,
     estimates: &'a Estimates,
-    /// The word of the run for failures.
-    run_word: OnError,
     /// For a plan: the elements that nobody knows yet.
     pub unknown: Option<Vec<UnknownElements>>,
 }
@@ -65,13 +68,9 @@ enum Elements {
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(
-        params: &'a BTreeMap<String, Json>,
-        estimates: &'a Estimates,
-        run_word: OnError,
-    ) -> Self {
+    pub fn new(params: &'a BTreeMap<String, Json>, estimates: &'a Estimates) -> Self {
         let (tasks, limits) = (Vec::new(), BTreeMap::new());
-        Self { tasks, limits, params, estimates, run_word, unknown: None }
+        Self { tasks, limits, params, estimates, unknown: None }
     }
 
     /// The same for a plan, in which one task stands for all elements that are not known.
@@ -79,23 +78,18 @@ impl<'a> Draft<'a> {
         Self { unknown: Some(Vec::new()), ..self }
     }
 
-    /// Adds the tasks of a flow. Its first steps wait for `entry`.
-    pub fn add_scope(
-        &mut self,
-        scope: &Scope,
-        entry: &[String],
-        words: &Words,
-    ) -> Result<(), CompileError> {
-        let prefix = scope.prefix();
+    /// Adds the tasks of a flow. Its first steps come after `entry`.
+    pub fn add_scope(&mut self, scope: &Scope, entry: &[String]) -> Result<(), CompileError> {
+        let (prefix, end) = (scope.prefix(), scope.end());
         let first = self.tasks.len();
-        // What follows the run waits for all of it, elements and called flows included: when a
-        // failure stops the run, the tasks that gather are over before those they gather from.
+        // What follows the flow comes after all of it.
         let mut whole: Option<Vec<String>> = None;
         for step in &scope.flow.steps {
             let mut after: Vec<String> =
                 step.after.iter().map(|needed| format!("{prefix}{}", needed.step)).collect();
             if step.place != Place::Flow {
-                let names = || self.tasks[first..].iter().map(|task| task.name.clone()).collect();
+                let tasks = self.tasks[first..].iter().filter(|task| task.inside == end);
+                let names = || tasks.map(|task| task.name.clone()).collect();
                 after.extend(whole.get_or_insert_with(names).iter().cloned());
                 after.sort_unstable();
                 after.dedup();
@@ -103,7 +97,7 @@ impl<'a> Draft<'a> {
             if after.is_empty() {
                 after = entry.to_vec();
             }
-            self.add_step(scope, step, &prefix, after, words)?;
+            self.add_step(scope, step, &prefix, after)?;
         }
         Ok(())
     }
@@ -114,46 +108,41 @@ impl<'a> Draft<'a> {
         step: &Arc<Step>,
         prefix: &str,
         after: Vec<String>,
-        words: &Words,
     ) -> Result<(), CompileError> {
-        let name = format!("{prefix}{}", step.name);
+        let (name, inside) = (format!("{prefix}{}", step.name), scope.end());
         let Some(foreach) = &step.foreach else {
-            return match &step.work {
-                Work::Flow(_) => self.add_call(scope, step, name, None, after, words),
-                _ => {
-                    self.add(name, step, after, options_of(step, words));
-                    Ok(())
-                }
-            };
+            if let Work::Flow(child) = &step.work {
+                let has_opener = step.when.is_some();
+                let options = end_options(step, call_of(&child.flow));
+                return self.add_call(scope, step, (name, None), after, has_opener, options);
+            }
+            self.add(name, step, after, step_options(step), inside);
+            return Ok(());
         };
         if let Some(parallel) = foreach.parallel {
             self.limits.insert(limit_of(scope, step), parallel);
         }
-        let gathered = match self.elements(scope, step, foreach)? {
-            Elements::Known(count) => {
-                let children = self.add_elements(scope, step, 0..count as u32, &after, words)?;
-                if children.is_empty() { after } else { children }
-            }
-            Elements::Late => {
-                let expander = format!("{name}[]");
-                let options = words.said_of(TaskOptions::new().attempt_timeout(None), step);
-                self.add_plain(expander.clone(), after, options);
-                let found = vec![expander];
-                let each = self.add_each(scope, step, (foreach, Vec::new()), &found, words)?;
-                if each.is_empty() { found } else { each }
-            }
-            Elements::Unsaid(params) => {
-                self.add_each(scope, step, (foreach, params), &after, words)?
-            }
-        };
-        let mut options = gathering_options(step, words);
-        // An element that fails stops the run as its step would, and at once. Inside a called flow
-        // the elements see for themselves.
-        if scope.calls.is_empty() && scope.flow.is_stopped_by(step) {
-            options = options.on_dependency_error(OnError::Fail);
+        let elements = self.elements(scope, step, foreach)?;
+        let mut entry = after.clone();
+        if matches!(elements, Elements::Late) || step.when.is_some() && !step.asks_element() {
+            entry = vec![self.add_opener(&name, after.clone())];
         }
-        self.add(name, step, gathered, options);
+        match elements {
+            Elements::Known(count) => self.add_elements(scope, step, 0..count as u32, &entry)?,
+            Elements::Late => self.add_each(scope, step, (foreach, Vec::new()), &entry)?,
+            Elements::Unsaid(params) => self.add_each(scope, step, (foreach, params), &entry)?,
+        }
+        self.add(name, step, after, end_options(step, GroupKind::Parts), inside);
         Ok(())
+    }
+
+    /// Adds the task that looks whether what a task stands for is to be done, and for what. Gives its
+    /// name.
+    fn add_opener(&mut self, end: &str, after: Vec<String>) -> String {
+        let name = format!("{end}[]");
+        let (options, inside) = (opener_options().inside(end), Some(end.to_owned()));
+        self.tasks.push(DraftTask { name: name.clone(), after, estimate: None, options, inside });
+        name
     }
 
     /// In a plan, adds what stands for all elements of a step, and notes that they are not known.
@@ -163,77 +152,66 @@ impl<'a> Draft<'a> {
         step: &Arc<Step>,
         (foreach, params): (&Foreach, Vec<String>),
         after: &[String],
-        words: &Words,
-    ) -> Result<Vec<String>, CompileError> {
-        let Some(unknown) = &mut self.unknown else { return Ok(Vec::new()) };
+    ) -> Result<(), CompileError> {
+        let Some(unknown) = &mut self.unknown else { return Ok(()) };
         let step_name = format!("{}{}", scope.prefix(), step.name);
         unknown.push(UnknownElements { step: step_name, list: foreach.list.to_string(), params });
-        self.add_elements(scope, step, std::iter::once(EACH), after, words)
+        self.add_elements(scope, step, std::iter::once(EACH), after)
     }
 
-    /// Adds tasks for elements; gives the names of those that the gathering task waits for.
+    /// Adds tasks for elements, parts of the step.
     pub fn add_elements(
         &mut self,
         scope: &Scope,
         step: &Arc<Step>,
         elements: impl Iterator<Item = u32>,
         after: &[String],
-        words: &Words,
-    ) -> Result<Vec<String>, CompileError> {
-        let prefix = scope.prefix();
+    ) -> Result<(), CompileError> {
+        let end = format!("{}{}", scope.prefix(), step.name);
         let limit = step.foreach.as_ref().and_then(|it| it.parallel).map(|_| limit_of(scope, step));
-        let mut names = Vec::new();
         for element in elements {
-            let name = element_name(&format!("{prefix}{}", step.name), element);
-            names.push(name.clone());
-            match &step.work {
-                Work::Flow(_) => {
-                    self.add_call(scope, step, name, Some(element), after.to_vec(), words)?;
+            let (name, after) = (element_name(&end, element), after.to_vec());
+            if let Work::Flow(child) = &step.work {
+                let has_opener = step.when.is_some() && step.asks_element();
+                let options = element_end_options(call_of(&child.flow)).inside(&end);
+                self.add_call(scope, step, (name, Some(element)), after, has_opener, options)?;
+            } else {
+                let mut options = work_options(step);
+                if let Some(limit) = &limit {
+                    options = options.units(limit, 1);
                 }
-                _ => {
-                    let mut options = options_of(step, words);
-                    if let Some(limit) = &limit {
-                        options = options.units(limit, 1);
-                    }
-                    self.add(name, step, after.to_vec(), options);
-                }
+                self.add(name, step, after, options, Some(end.clone()));
             }
             if self.tasks.len() > TASKS_MAX {
                 let why = format!("the run would have more than {TASKS_MAX} tasks");
                 return Err(CompileError::Elements { step: step.name.clone(), why });
             }
         }
-        Ok(names)
+        Ok(())
     }
 
-    /// Adds the tasks of a called flow and the one that collects what they leave.
+    /// Adds the tasks of a called flow and the one that stands for them.
     fn add_call(
         &mut self,
         scope: &Scope,
         step: &Arc<Step>,
-        name: String,
-        element: Option<u32>,
+        (name, element): (String, Option<u32>),
         after: Vec<String>,
-        words: &Words,
+        has_opener: bool,
+        options: TaskOptions,
     ) -> Result<(), CompileError> {
-        let Some(inside) = scope.inside(step, element) else { return Ok(()) };
-        let first = self.tasks.len();
-        let within = words.of_call(step, &inside.flow, self.word_of_needed(scope, step));
-        self.add_scope(&inside, &after, &within)?;
-        let mut inner: Vec<String> =
-            self.tasks[first..].iter().map(|task| task.name.clone()).collect();
-        if inner.is_empty() {
-            inner = after;
+        let Some(called) = scope.inside(step, element) else { return Ok(()) };
+        let mut entry = after.clone();
+        if has_opener {
+            entry = vec![self.add_opener(&name, after.clone())];
         }
-        self.add(name, step, inner, gathering_options(step, words));
+        self.add_scope(&called, &entry)?;
+        let inside = match element {
+            Some(_) => Some(format!("{}{}", scope.prefix(), step.name)),
+            None => scope.end(),
+        };
+        self.add(name, step, after, options, inside);
         Ok(())
-    }
-
-    /// The strictest word of what a step waits for.
-    fn word_of_needed(&self, scope: &Scope, step: &Step) -> OnError {
-        let needed = step.after.iter().filter_map(|needed| scope.flow.step(&needed.step));
-        let words = needed.map(|needed| needed.treatment.on_error.unwrap_or(self.run_word));
-        words.max().unwrap_or(self.run_word)
     }
 
     /// What is known of elements: all, if they do not depend on what steps leave.
@@ -243,17 +221,15 @@ impl<'a> Draft<'a> {
         step: &Step,
         foreach: &Foreach,
     ) -> Result<Elements, CompileError> {
-        let mut is_late = !scope.calls.is_empty();
+        if is_late(scope, foreach) {
+            return Ok(Elements::Late);
+        }
         let mut unsaid = BTreeSet::new();
         foreach.list.visit(&mut |leaf| {
             for reference in leaf.template.references() {
-                is_late |= !starts_with(reference, "params");
                 unsaid.extend(self.unsaid_params(&scope.flow, reference));
             }
         });
-        if is_late {
-            return Ok(Elements::Late);
-        }
         if self.unknown.is_some() && !unsaid.is_empty() {
             return Ok(Elements::Unsaid(unsaid.into_iter().map(str::to_owned).collect()));
         }
@@ -274,15 +250,32 @@ impl<'a> Draft<'a> {
         params.filter(|name| !self.params.contains_key(*name))
     }
 
-    fn add(&mut self, name: String, step: &Step, after: Vec<String>, options: TaskOptions) {
+    fn add(
+        &mut self,
+        name: String,
+        step: &Step,
+        after: Vec<String>,
+        options: TaskOptions,
+        inside: Option<String>,
+    ) {
         let learnt = self.estimates.get(&name).copied();
         let estimate = estimate_of(step, &name, learnt);
-        self.tasks.push(DraftTask { name, after, estimate, options });
+        let options = match &inside {
+            Some(end) => options.inside(end),
+            None => options,
+        };
+        self.tasks.push(DraftTask { name, after, estimate, options, inside });
     }
+}
 
-    fn add_plain(&mut self, name: String, after: Vec<String>, options: TaskOptions) {
-        self.tasks.push(DraftTask { name, after, estimate: None, options });
-    }
+/// Whether the elements of a step are found out while the run goes on.
+pub(crate) fn is_late(scope: &Scope, foreach: &Foreach) -> bool {
+    let mut is_late = !scope.calls.is_empty();
+    foreach.list.visit(&mut |leaf| {
+        let mut references = leaf.template.references().iter();
+        is_late |= references.any(|reference| !starts_with(reference, "params"));
+    });
+    is_late
 }
 
 /// How long a task of a step is expected to take.
@@ -297,36 +290,6 @@ pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> 
         Work::Wait(_) => declared,
         _ => learnt.or(declared),
     }
-}
-
-/// The tasks that must wait for elements that are found out late: the one that gathers them, which
-/// comes first, and those of all steps that follow the flows around.
-pub(crate) fn waiting_for_elements(
-    outermost: &Arc<Flow>,
-    scope: &Scope,
-    step: &Step,
-    tasks: impl Iterator<Item = String>,
-) -> Vec<String> {
-    let path = scope.path();
-    let mut following = Vec::new();
-    for length in 0..=path.len() {
-        let Some(around) = Scope::find(outermost, &path[..length]) else { continue };
-        let prefix = around.prefix();
-        let steps = around.flow.steps.iter().filter(|step| step.place != Place::Flow);
-        following.extend(steps.map(|step| format!("{prefix}{}", step.name)));
-    }
-    let mut waiting = vec![format!("{}{}", scope.prefix(), step.name)];
-    if following.is_empty() {
-        return waiting;
-    }
-    let belongs = |task: &str| {
-        following.iter().any(|step| {
-            let rest = task.strip_prefix(step.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '/']))
-        })
-    };
-    waiting.extend(tasks.filter(|task| belongs(task)));
-    waiting
 }
 
 /// The limit that bounds the elements of a step.

@@ -1,6 +1,6 @@
 //! Names of tasks: where in the flow, and in flows inside it, a task belongs.
 //!
-//! `fetch`, `fetch[3]`, `fetch[]`, `deploy/check`, `deploy[2]/check`. Names of steps have no
+//! `fetch`, `fetch[3]`, `fetch[]`, `fetch[3][]`, `deploy/check`, `deploy[2]/check`. Names of steps have no
 //! brackets, slashes and stars, so a name says it all. `fetch[*]` is in plans only.
 
 use std::fmt;
@@ -33,8 +33,9 @@ pub(crate) enum Role {
     Step,
     /// One element.
     Element(u32),
-    /// Finds out which elements there are.
-    Expand,
+    /// Opens the step, or one element of it: looks whether it is to be done at all, and finds out which
+    /// elements there are.
+    Open(Option<u32>),
 }
 
 impl TaskName {
@@ -53,10 +54,16 @@ impl TaskName {
                 }
             })
             .collect::<Option<Vec<_>>>()?;
-        let (step, role) = match bracketed(last)? {
-            (step, None) => (step, Role::Step),
-            (step, Some("")) => (step, Role::Expand),
-            (step, Some(element)) => (step, Role::Element(parse_element(element)?)),
+        let (opened, opens) = match last.strip_suffix("[]") {
+            Some(opened) => (opened, true),
+            None => (last, false),
+        };
+        let (step, element) = bracketed(opened)?;
+        let role = match (element.map(parse_element), opens) {
+            (Some(None), _) => return None,
+            (Some(Some(element)), false) => Role::Element(element),
+            (None, false) => Role::Step,
+            (element, true) => Role::Open(element.flatten()),
         };
         Some(Self { scope, step, role })
     }
@@ -64,7 +71,8 @@ impl TaskName {
     /// Whether it stands for as many tasks as there are elements, perhaps for none.
     pub fn is_of_each(&self) -> bool {
         let is_each = |segment: &Segment| segment.element == Some(EACH);
-        self.role == Role::Element(EACH) || self.scope.iter().any(is_each)
+        matches!(self.role, Role::Element(EACH) | Role::Open(Some(EACH)))
+            || self.scope.iter().any(is_each)
     }
 }
 
@@ -108,7 +116,8 @@ impl fmt::Display for TaskName {
         match self.role {
             Role::Step => f.write_str(&self.step),
             Role::Element(element) => f.write_str(&element_name(&self.step, element)),
-            Role::Expand => write!(f, "{}[]", self.step),
+            Role::Open(None) => write!(f, "{}[]", self.step),
+            Role::Open(Some(element)) => write!(f, "{}[]", element_name(&self.step, element)),
         }
     }
 }
@@ -119,17 +128,27 @@ mod tests {
 
     #[test]
     fn names_are_taken_apart_and_put_together() {
-        for name in
-            ["a", "a b.c-d", "a[0]", "a[]", "a/b", "a[12]/b", "a[1]/b/c[3]", "a/b[]", "a[*]/b"]
-        {
+        for name in [
+            "a",
+            "a b.c-d",
+            "a[0]",
+            "a[]",
+            "a/b",
+            "a[12]/b",
+            "a[1]/b/c[3]",
+            "a/b[]",
+            "a[*]/b",
+            "a[3][]",
+        ] {
             assert_eq!(TaskName::parse(name).unwrap().to_string(), name);
         }
         for (name, is_of_each) in [("a[*]", true), ("a[*]/b[2]", true), ("a[1]/b", false)] {
             assert_eq!(TaskName::parse(name).unwrap().is_of_each(), is_of_each, "{name}");
         }
-        for name in ["a[x]", "a[1", "a[]/b"] {
+        for name in ["a[x]", "a[1", "a[]/b", "a[][]", "a[][1]"] {
             assert_eq!(TaskName::parse(name), None, "{name}");
         }
         assert_eq!(TaskName::parse("a[1]/b[2]").unwrap().role, Role::Element(2));
+        assert_eq!(TaskName::parse("a[1]/b[2][]").unwrap().role, Role::Open(Some(2)));
     }
 }

@@ -108,7 +108,7 @@ impl FlowPlan {
             let name = graph.name(*index).into_owned();
             let known = steps[*index as usize].as_ref();
             let after = shown_dependencies(graph, *index, &dependencies[*index as usize], &steps);
-            let after = after.map(|it| graph.name(it).into_owned()).collect();
+            let after = after.into_iter().map(|it| graph.name(it).into_owned()).collect();
             tasks.push(PlannedTask {
                 kind: known.map_or("task", |(step, name)| kind(step, name)),
                 level: levels[*index as usize],
@@ -215,17 +215,28 @@ impl FlowPlan {
     }
 }
 
-/// What a task waits for. What follows the run waits for all of it, of which only the ends matter.
+/// What a task waits for. What follows the run waits for all of it, of which only the ends matter; what
+/// stands for others comes after those, which come after all that it needs.
 fn shown_dependencies(
     graph: &Graph,
     index: u32,
     after: &[u32],
     steps: &[Option<(Arc<Step>, TaskName)>],
-) -> impl Iterator<Item = u32> {
+) -> Vec<u32> {
     let follows = |it: u32| steps[it as usize].as_ref().is_some_and(|(step, _)| step.follows_run());
-    let is_end = move |it: u32| graph.successors(it).iter().all(|next| follows(*next));
-    let shows_all = !follows(index);
-    after.iter().copied().filter(move |it| shows_all || follows(*it) || is_end(*it))
+    let is_end = |it: u32| graph.successors(it).iter().all(|next| follows(*next));
+    let own = graph.name(index);
+    let inside = |it: u32| {
+        let name = graph.name(it);
+        let rest = name.strip_prefix(&*own).unwrap_or_default();
+        rest.starts_with(['[', '/']) && rest != "[]"
+    };
+    let stands_for_others = after.iter().any(|it| inside(*it));
+    let is_shown = |it: u32| match stands_for_others {
+        true => inside(it),
+        false => !follows(index) || follows(it) || is_end(it),
+    };
+    after.iter().copied().filter(|it| is_shown(*it)).collect()
 }
 
 fn find(flow: &Arc<Flow>, name: &str) -> Option<(Arc<Step>, TaskName)> {
@@ -237,7 +248,8 @@ fn find(flow: &Arc<Flow>, name: &str) -> Option<(Arc<Step>, TaskName)> {
 /// What a task does for its step, in one word.
 pub(crate) fn kind(step: &Step, name: &TaskName) -> &'static str {
     match name.role {
-        Role::Expand => "foreach",
+        Role::Open(None) if step.foreach.is_some() => "foreach",
+        Role::Open(_) => "when",
         Role::Step if step.foreach.is_some() => "gather",
         _ => step.work.word(),
     }
@@ -245,7 +257,8 @@ pub(crate) fn kind(step: &Step, name: &TaskName) -> &'static str {
 
 fn shape(step: &Step, name: &TaskName) -> Shape {
     match (name.role, &step.work) {
-        (Role::Expand, _) => Shape::FanOut,
+        (Role::Open(None), _) if step.foreach.is_some() => Shape::FanOut,
+        (Role::Open(_), _) => Shape::Step,
         (Role::Step, _) if step.foreach.is_some() => Shape::FanOut,
         _ if name.is_of_each() => Shape::More,
         (_, Work::Wait(_)) => Shape::Wait,
@@ -283,7 +296,7 @@ fn limits(steps: &[Option<(Arc<Step>, TaskName)>]) -> BTreeMap<String, Vec<Strin
         _ if matches!(step.work, Work::Flow(_)) => false,
         Role::Step => step.foreach.is_none(),
         Role::Element(_) => true,
-        Role::Expand => false,
+        Role::Open(_) => false,
     };
     for (step, name) in steps.iter().flatten().filter(takes) {
         for limit in step.treatment.limits.keys() {

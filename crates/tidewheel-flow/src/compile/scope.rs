@@ -49,6 +49,12 @@ impl Scope {
         self.calls.iter().map(|(segment, _)| segment.clone()).collect()
     }
 
+    /// The task that stands for all of this flow; none for that of the run itself.
+    pub fn end(&self) -> Option<String> {
+        let calls: Vec<String> = self.calls.iter().map(|(call, _)| call.to_string()).collect();
+        (!calls.is_empty()).then(|| calls.join("/"))
+    }
+
     pub fn prefix(&self) -> String {
         self.calls.iter().map(|(segment, _)| format!("{segment}/")).collect()
     }

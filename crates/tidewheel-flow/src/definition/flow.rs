@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{LimitSpec, OnError, OnStop, Priority, QueueSpec, Retry, RunOrder, ScheduleSpec};
+use tidewheel::{
+    LimitSpec, OnError, OnSkip, OnStop, Priority, QueueSpec, Retry, RunOrder, ScheduleSpec,
+};
 
 use super::work::{Cache, Foreach, StepOutput, Surroundings, Work};
 use crate::language::problem::Span;
@@ -180,6 +182,8 @@ pub struct Runner {
     pub max_workers: Option<u32>,
     /// What a failure means where no step has a word.
     pub on_error: OnError,
+    /// What a skip by a condition means where no step has a word.
+    pub on_skip: OnSkip,
     /// What becomes of running steps when a failure stops the run.
     pub on_stop: OnStop,
     /// Time for the whole run.
@@ -193,6 +197,7 @@ impl Default for Runner {
         Self {
             max_workers: None,
             on_error: OnError::Fail,
+            on_skip: OnSkip::Skip,
             on_stop: OnStop::Finish,
             timeout: None,
             order: RunOrder::CriticalPath,
@@ -287,6 +292,8 @@ pub struct Treatment {
     pub on_error: Option<OnError>,
     /// What the failure of something it needs means.
     pub on_dependency_error: Option<OnError>,
+    /// What it means that it was skipped by its condition, or that something it needs was.
+    pub on_skip: Option<OnSkip>,
     /// Whether it runs whatever became of the others.
     pub always: bool,
     /// Whether it is never tried again when nobody knows whether it took effect.

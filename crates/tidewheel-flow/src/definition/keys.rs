@@ -13,6 +13,7 @@ const fn required(name: &'static str, kind: Kind, about: &'static str) -> Key {
 }
 
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
+const ON_SKIP: Kind = Kind::Choice(&["skip", "continue"]);
 const ON_ERROR: Kind = Kind::Choice(&["fail", "skip", "continue"]);
 const WORDS: Kind = Kind::List(&Kind::Template);
 const VARIABLES: Kind = Kind::Map(&Kind::Either(&[Kind::Template]));
@@ -123,7 +124,11 @@ pub(crate) static STEP: Shape = Shape {
         ),
         key("cwd", Kind::Template, "The folder it runs in. That of the flow's file unless given."),
         key("stdin", Kind::Any, "What its process reads. Lists and mappings are given as JSON."),
-        key("when", Kind::Expression, "Runs only if this holds; steps after it go on either way."),
+        key(
+            "when",
+            Kind::Expression,
+            "Runs only if this holds; else it is skipped, and by `on_skip` what needs it.",
+        ),
         key(
             "foreach",
             Kind::Either(&[Kind::Text, Kind::List(&Kind::Any), Kind::Object(&FOREACH)]),
@@ -176,6 +181,11 @@ pub(crate) static STEP: Shape = Shape {
         ),
         key("on_error", ON_ERROR, "What its failure means, and the failure of what it needs."),
         key("on_dependency_error", ON_ERROR, "What the failure of something it needs means."),
+        key(
+            "on_skip",
+            ON_SKIP,
+            "What it means for others that its condition skips it, and for it that one it needs was skipped so.",
+        ),
         key("always", Kind::Bool, "Runs whatever became of the others (clean-up)."),
         key(
             "at_most_once",
@@ -478,6 +488,12 @@ pub(crate) static RUNNER: Shape = Shape {
             "on_error",
             ON_ERROR,
             "What a failure means where no step has a word. `fail` unless given.",
+        ),
+        key(
+            "on_skip",
+            ON_SKIP,
+            "What becomes of steps that need one which its condition skips, where no step has a word. \
+             `skip` unless given.",
         ),
         key(
             "on_stop",

@@ -51,7 +51,7 @@ const TOPICS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("What comes out", &["outputs", "output"]),
-    ("When it runs", &["depends_on", "when", "foreach", "matrix", "always"]),
+    ("When it runs", &["depends_on", "when", "on_skip", "foreach", "matrix", "always"]),
     ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),
     (
         "What its failure means",

@@ -42,7 +42,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Context, Trouble> {
         let mut context = self.scope_context(&position.scope)?;
-        if let Role::Element(element) = position.name.role {
+        if let Role::Element(element) | Role::Open(Some(element)) = position.name.role {
             context = self.with_element(context, &position.scope, &position.step, element)?;
         }
         Ok(context.with("run", self.about(attempt, position)))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
-use tidewheel::store::{AttemptRecord, RecordedOutcome};
+use tidewheel::store::AttemptRecord;
 use tidewheel::{Failure, Outcome};
 
 use super::secrets::Secrets;
@@ -97,13 +97,6 @@ impl Trouble {
     /// Its condition does not hold.
     pub fn skipped() -> Self {
         Self::of(Outcome::Skipped)
-    }
-
-    /// Something else failed that it cannot do without.
-    pub fn skipped_because(why: String) -> Self {
-        let outcome = Some(RecordedOutcome::Skipped);
-        let record = AttemptRecord { outcome, error: Some(why), ..AttemptRecord::default() };
-        Self::skipped().with_record(record)
     }
 
     pub fn with_record(mut self, record: AttemptRecord) -> Self {

@@ -15,7 +15,6 @@ mod outputs;
 mod process;
 mod runner;
 mod secrets;
-mod standing;
 mod wait;
 mod world;
 

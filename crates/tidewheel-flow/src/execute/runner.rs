@@ -16,10 +16,9 @@ use super::end::{Success, Trouble};
 use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
 use super::secrets::Secrets;
-use crate::compile::{Role, Scope, Segment};
+use crate::compile::{Role, Segment, is_late};
 use crate::definition::{Flow, OutputRule, Step, Work};
 use crate::language::template::Context;
-use crate::language::tree::starts_with;
 
 /// Carries out the attempts of one run of a flow.
 #[derive(Debug)]
@@ -37,10 +36,6 @@ pub struct FlowRunner {
 struct Known {
     contexts: HashMap<Vec<Segment>, Context>,
     elements: HashMap<Vec<Segment>, Arc<Vec<Json>>>,
-    /// What tasks need that failed, by their name.
-    missing: HashMap<String, Option<String>>,
-    /// Who has stopped called flows, as of so many failures.
-    stoppers: HashMap<Vec<Segment>, (u32, Option<String>)>,
 }
 
 /// What an attempt that went well leaves.
@@ -124,28 +119,25 @@ impl FlowRunner {
 
     async fn carry_out(&self, task: &str, attempt: &Attempt) -> Result<Done, Trouble> {
         let position = self.position(task)?;
-        self.check_turn(&position, attempt)?;
         let context = self.context(&position, attempt)?;
-        // Gathering nothing is right for elements whose conditions did not hold, and a condition on
-        // the element is for each of them to look at.
-        let gathers = self.gathers(&position);
-        let is_for_elements =
-            position.name.role == Role::Expand && is_about_element(&position.step);
-        if !gathers && !is_for_elements && !holds(&position.step, &context)? {
+        if looks(&position) && !holds(&position.step, &context)? {
             return Err(Trouble::skipped());
         }
         let begin = || {
             let progress = Progress::Began { attempt: attempt.number() };
             (self.means.told)(attempt.id(), progress);
         };
-        if position.name.role == Role::Expand {
+        if let Role::Open(element) = position.name.role {
             begin();
-            return self.expand(&position, attempt).map(Done::Expanded);
+            let foreach = position.step.foreach.as_ref().filter(|_| element.is_none());
+            return match foreach.is_some_and(|foreach| is_late(&position.scope, foreach)) {
+                true => self.expand(&position, attempt).map(Done::Expanded),
+                false => Ok(Done::Worked(AttemptRecord::default(), Map::new())),
+            };
         }
-        if gathers {
+        if gathers(&position) {
             begin();
-            let outputs = self.gather(&position, attempt)?;
-            return Ok(Done::Worked(AttemptRecord::default(), outputs));
+            return Ok(Done::Worked(AttemptRecord::default(), self.gather(&position)?));
         }
         let work = self.prepare_cache(&position, &context).await?;
         if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
@@ -165,16 +157,6 @@ impl FlowRunner {
             kept.map_err(|trouble| trouble.with_record(success.record.clone()))?;
         }
         Ok(Done::Worked(success.record, outputs))
-    }
-
-    /// Whether a task only gathers what others left.
-    fn gathers(&self, position: &Position) -> bool {
-        let calls_flow = matches!(position.step.work, Work::Flow(_));
-        match position.name.role {
-            Role::Step => calls_flow || position.step.foreach.is_some(),
-            Role::Element(_) => calls_flow,
-            Role::Expand => false,
-        }
     }
 
     async fn work(
@@ -252,30 +234,6 @@ impl FlowRunner {
         self.known().elements.insert(path, Arc::clone(elements));
     }
 
-    pub(super) fn known_missing(&self, task: &str) -> Option<Option<String>> {
-        self.known().missing.get(task).cloned()
-    }
-
-    pub(super) fn remember_missing(&self, task: String, missing: Option<String>) {
-        self.known().missing.insert(task, missing);
-    }
-
-    pub(super) fn known_stopper(&self, scope: &[Segment], failures: u32) -> Option<Option<String>> {
-        let known = self.known();
-        let (as_of, stopper) = known.stoppers.get(scope)?;
-        // Who has stopped a flow stays the one.
-        (stopper.is_some() || *as_of == failures).then(|| stopper.clone())
-    }
-
-    pub(super) fn remember_stopper(
-        &self,
-        scope: Vec<Segment>,
-        failures: u32,
-        stopper: Option<String>,
-    ) {
-        self.known().stoppers.insert(scope, (failures, stopper));
-    }
-
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -291,20 +249,6 @@ impl FlowRunner {
             Some(tree) => Ok(folder.join(Path::new(&tree.render_text(context)?))),
             None => Ok(folder),
         }
-    }
-
-    /// Whether the flows around call this one at all: the places and conditions of the calls.
-    pub(super) fn is_called(&self, scope: &Scope, attempt: &Attempt) -> Result<bool, Trouble> {
-        let Some((segment, step)) = scope.calls.last() else { return Ok(true) };
-        let Some(around) = scope.around(&self.flow) else { return Ok(true) };
-        if !self.is_called(&around, attempt)? || !self.is_followed(&around, step.place, attempt) {
-            return Ok(false);
-        }
-        let mut context = self.scope_context(&around)?;
-        if let Some(element) = segment.element {
-            context = self.with_element(context, &around, step, element)?;
-        }
-        holds(step, &context)
     }
 }
 
@@ -337,11 +281,26 @@ impl Success {
     }
 }
 
-/// Whether the condition of a step is about one of its elements.
-fn is_about_element(step: &Step) -> bool {
-    let (Some(when), Some(foreach)) = (&step.when, &step.foreach) else { return false };
-    let mut references = when.template.references().iter();
-    references.any(|it| starts_with(it, &foreach.variable) || starts_with(it, "index"))
+/// Whether a task only gathers what others left.
+fn gathers(position: &Position) -> bool {
+    let calls_flow = matches!(position.step.work, Work::Flow(_));
+    match position.name.role {
+        Role::Step => calls_flow || position.step.foreach.is_some(),
+        Role::Element(_) => calls_flow,
+        Role::Open(_) => false,
+    }
+}
+
+/// Whether it is this task of a step that looks at the step's condition: the one that opens it, or each
+/// element for itself where the condition is about the element.
+fn looks(position: &Position) -> bool {
+    let (step, role) = (&*position.step, position.name.role);
+    match role {
+        Role::Step | Role::Element(_) if gathers(position) => false,
+        Role::Step | Role::Open(Some(_)) => true,
+        Role::Open(None) => !step.asks_element(),
+        Role::Element(_) => step.asks_element(),
+    }
 }
 
 /// Whether the condition of a step holds.

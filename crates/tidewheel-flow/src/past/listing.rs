@@ -64,11 +64,14 @@ pub fn tolerated(run: &RunDetail, flow: Option<&Arc<Flow>>) -> BTreeSet<u32> {
         return failed;
     }
     let name = |index: u32| run.tasks.get(index as usize).map_or("", |task| task.name.as_str());
-    let stopper = run.tasks.iter().find_map(|task| match task.reason {
-        Reason::RunStopped(index) => TaskName::parse(name(index)),
+    let stopper = |task: &TaskSummary| match task.reason {
+        Reason::RunStopped(index) | Reason::GroupStopped(index) => Some(index),
         _ => None,
-    });
-    failed.retain(|index| flow.is_some_and(|flow| flow.tolerates(name(*index), stopper.as_ref())));
+    };
+    let stoppers: BTreeSet<u32> = run.tasks.iter().filter_map(stopper).collect();
+    let stoppers: Vec<TaskName> =
+        stoppers.into_iter().filter_map(|index| TaskName::parse(name(index))).collect();
+    failed.retain(|index| flow.is_some_and(|flow| flow.tolerates(name(*index), &stoppers)));
     failed
 }
 
@@ -76,13 +79,13 @@ impl Flow {
     /// Whether a failure of this task would be tolerated, as far as it is known while it runs.
     #[must_use]
     pub fn tolerates_task(self: &Arc<Self>, task: &str) -> bool {
-        self.tolerates(task, None)
+        self.tolerates(task, &[])
     }
 
     /// Whether a failure of this task fails neither the run nor a flow that the run calls, unless it
-    /// was the one that stopped the run. The word is that of its step, or of a step that calls the
+    /// was one that stopped the run or that flow. The word is that of its step, or of a step that calls the
     /// flow it is in.
-    fn tolerates(self: &Arc<Self>, task: &str, stopper: Option<&TaskName>) -> bool {
+    fn tolerates(self: &Arc<Self>, task: &str, stoppers: &[TaskName]) -> bool {
         let Some(name) = TaskName::parse(task) else { return false };
         (0..=name.scope.len()).any(|depth| {
             let around = &name.scope[..depth];
@@ -90,7 +93,7 @@ impl Flow {
             let scope = Scope::find(self, around);
             let known = scope.and_then(|scope| scope.flow.step(step).cloned());
             let has_stopped =
-                stopper.is_some_and(|stopper| stopper.scope == around && stopper.step == *step);
+                stoppers.iter().any(|stopper| stopper.scope == around && stopper.step == *step);
             known.is_some_and(|it| failure::is_tolerated(it.treatment.on_error, has_stopped))
         })
     }

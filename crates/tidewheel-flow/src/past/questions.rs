@@ -5,13 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tidewheel::policy::{OnError, failure};
 use tidewheel::{Anchor, Timestamp, Trigger, wall_clock};
 
 use crate::compile::plan::kind;
 use crate::compile::{Role, Scope, TaskName};
 use crate::definition::{Flow, FlowSchedule, Place, Step, WaitFor, Work};
-use crate::execute::FlowRunner;
+use crate::language::tree::starts_with;
 
 impl Flow {
     /// Whether some step, of a called flow too, starts a process.
@@ -52,19 +51,6 @@ impl Flow {
         let following = self.steps.iter().filter(|step| step.follows_run());
         found.extend(following.map(|step| step.name.clone()));
         found
-    }
-
-    /// Whether the failure of a step stops the flow, by its words and those of what waits for it.
-    pub(crate) fn is_stopped_by(&self, step: &Step) -> bool {
-        let waits = |other: &&Arc<Step>| {
-            let is_ordinary = other.place == Place::Flow && !other.treatment.always;
-            is_ordinary && other.after.iter().any(|needed| needed.step == step.name)
-        };
-        let dependents = self.steps.iter().filter(waits).map(|dependent| {
-            let said = &dependent.treatment;
-            said.on_dependency_error.or(said.on_error)
-        });
-        failure::stops_run(step.treatment.on_error, dependents, self.runner.on_error)
     }
 
     /// The step that a task of a run belongs to, of a called flow too.
@@ -158,7 +144,7 @@ impl Flow {
         match name.role {
             Role::Step => step.foreach.is_none().then_some((name, step)),
             Role::Element(_) => Some((name, step)),
-            Role::Expand => None,
+            Role::Open(_) => None,
         }
     }
 }
@@ -203,21 +189,11 @@ impl Step {
         })
     }
 
-    /// Whether its failure is tolerated, by its own word.
-    #[must_use]
-    pub fn is_tolerated(&self) -> bool {
-        matches!(self.treatment.on_error, Some(OnError::Skip | OnError::Continue))
-    }
-}
-
-impl FlowRunner {
-    /// Whether the failure of a task is tolerated by the flow it is in: by the step's own word, unless
-    /// a word of what needs it made the failure stop the flow.
-    pub(crate) fn is_tolerated(&self, task: &str) -> bool {
-        self.flow().place_of_task(task).is_some_and(|(name, step)| {
-            let scope = Scope::find(self.flow(), &name.scope);
-            step.is_tolerated() && scope.is_some_and(|scope| !scope.flow.is_stopped_by(&step))
-        })
+    /// Whether its condition is about one of its elements, and so is looked at for each of them.
+    pub(crate) fn asks_element(&self) -> bool {
+        let (Some(when), Some(foreach)) = (&self.when, &self.foreach) else { return false };
+        let mut references = when.template.references().iter();
+        references.any(|it| starts_with(it, &foreach.variable) || starts_with(it, "index"))
     }
 }
 

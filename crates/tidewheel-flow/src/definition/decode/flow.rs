@@ -188,6 +188,7 @@ fn runner(map: &Map) -> Runner {
     Runner {
         max_workers: fields::count(map, "max_workers"),
         on_error: fields::parsed(map, "on_error").unwrap_or(default.on_error),
+        on_skip: fields::parsed(map, "on_skip").unwrap_or(default.on_skip),
         on_stop: match fields::word(map, "on_stop").as_deref() {
             Some("cancel") => OnStop::Cancel { grace: GRACE },
             _ => OnStop::Finish,

@@ -24,7 +24,7 @@ use crate::language::yaml::{Map, Node, Value};
 const WORKS: [&str; 6] = ["run", "argv", "http", "source", "wait", "flow"];
 
 /// What can be said of a step that calls a flow.
-const OF_CALLS: [&str; 11] = [
+const OF_CALLS: [&str; 12] = [
     "name",
     "description",
     "tags",
@@ -35,6 +35,7 @@ const OF_CALLS: [&str; 11] = [
     "matrix",
     "on_error",
     "on_dependency_error",
+    "on_skip",
     "always",
 ];
 

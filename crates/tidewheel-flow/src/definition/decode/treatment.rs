@@ -34,6 +34,7 @@ impl Decoder<'_> {
             estimate: fields::duration(map, "estimate"),
             on_error: fields::parsed(map, "on_error"),
             on_dependency_error: fields::parsed(map, "on_dependency_error"),
+            on_skip: fields::parsed(map, "on_skip"),
             always: fields::boolean(map, "always").unwrap_or_default(),
             at_most_once: fields::boolean(map, "at_most_once").unwrap_or_default(),
             key: fields::owned(map, "key"),

@@ -1,0 +1,174 @@
+//! A flow called is the flow alone: random flows, run by themselves and called by a step of another,
+//! give the same states of steps and the same result.
+//!
+//! Every combination of words about one failure is in `failure_words`.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod bench;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bench::{Deed, Stage, Start};
+use tidewheel::{RunResult, TaskState};
+
+const FLOWS: u64 = if cfg!(debug_assertions) { 300 } else { 3_000 };
+
+/// Numbers from a seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    fn pick(&mut self, words: &[&'static str]) -> &'static str {
+        words[self.below(words.len() as u64) as usize]
+    }
+}
+
+/// A flow with what its steps do, by name.
+#[derive(Debug, Default)]
+struct Made {
+    text: String,
+    deeds: BTreeMap<String, Deed>,
+}
+
+/// What a step says about failures and skips.
+fn words(random: &mut Random) -> String {
+    let mut text = String::new();
+    for key in ["on_error", "on_dependency_error"] {
+        if random.percent(25) {
+            write!(text, ", {key}: {}", random.pick(&["fail", "skip", "continue"])).unwrap();
+        }
+    }
+    if random.percent(25) {
+        write!(text, ", on_skip: {}", random.pick(&["skip", "continue"])).unwrap();
+    }
+    if random.percent(20) {
+        write!(text, ", when: '{{{{ {} }}}}'", random.pick(&["true", "false"])).unwrap();
+    }
+    text
+}
+
+/// Steps of one list, of which later ones may need earlier ones.
+fn steps(random: &mut Random, prefix: &str, children: &[&str], made: &mut Made) {
+    let count = 1 + random.below(5);
+    for number in 0..count {
+        let name = format!("{prefix}{number}");
+        let needs: Vec<String> = (0..number)
+            .filter(|_| random.percent(35))
+            .map(|need| format!("{prefix}{need}"))
+            .collect();
+        let child = match children.is_empty() || random.percent(70) {
+            true => None,
+            false => Some(children[random.below(children.len() as u64) as usize]),
+        };
+        let work = match child {
+            Some(child) => format!("flow: {child}"),
+            None => "run: x".to_owned(),
+        };
+        let (needs, words) = (needs.join(", "), words(random));
+        writeln!(made.text, "  - {{ name: {name}, {work}, depends_on: [{needs}]{words} }}")
+            .unwrap();
+        let takes = Deed::takes(Duration::from_millis(1 + random.below(40)));
+        let ends = if random.percent(25) { Deed::fails().ends } else { takes.ends.clone() };
+        made.deeds.insert(name, Deed { ends, ..takes });
+    }
+}
+
+fn flow(random: &mut Random, prefix: &str, children: &[&str]) -> Made {
+    let mut made = Made::default();
+    let (on_error, on_skip) =
+        (random.pick(&["fail", "skip", "continue"]), random.pick(&["skip", "continue"]));
+    let runner = format!("{{ order: fifo, on_error: {on_error}, on_skip: {on_skip} }}");
+    writeln!(made.text, "runner: {runner}").unwrap();
+    writeln!(made.text, "flow:").unwrap();
+    steps(random, prefix, children, &mut made);
+    for list in ["on_success", "on_failure", "finally"] {
+        if random.percent(35) {
+            writeln!(made.text, "{list}:").unwrap();
+            steps(random, &format!("{prefix}{}", &list[..4]), &[], &mut made);
+        }
+    }
+    made
+}
+
+/// Says what the steps of a flow do, and those of the flow that it calls.
+fn does(stage: &mut Stage, path: &str, made: &Made, child: &Made) {
+    for (name, deed) in &made.deeds {
+        stage.does(&format!("{path}{name}"), vec![deed.clone()]);
+        for (inner, deed) in &child.deeds {
+            stage.does(&format!("{path}{name}/{inner}"), vec![deed.clone()]);
+        }
+    }
+}
+
+/// How all tasks under a path have ended, and the run.
+fn play(
+    seed: u64,
+    path: &str,
+    flows: &[(&str, &str)],
+    (made, child): (&Made, &Made),
+) -> (BTreeMap<String, TaskState>, RunResult) {
+    let mut stage = Stage::new();
+    // One at a time, so that both come by the same things in the same order.
+    stage.slots = 1;
+    for (name, text) in flows {
+        stage.flow(name, text);
+    }
+    does(&mut stage, path, made, child);
+    stage.start(&Start::default()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let result = stage.finish().unwrap_or_else(|error| panic!("seed {seed}: {error}")).result();
+    let states = stage.states().into_iter();
+    (states.collect(), result)
+}
+
+#[test]
+fn a_flow_called_is_the_flow_alone() {
+    let mut seen: BTreeMap<TaskState, u64> = BTreeMap::new();
+    let mut results: BTreeMap<RunResult, u64> = BTreeMap::new();
+    for seed in 0..FLOWS {
+        let mut random = Random(seed);
+        let child = flow(&mut random, "c", &[]);
+        let made = flow(&mut random, "s", &["child.yaml"]);
+        let files = [("flow.yaml", &*made.text), ("child.yaml", &*child.text)];
+        let (alone, result) = play(seed, "", &files, (&made, &child));
+        let outer = "{ runner: { order: fifo }, flow: [{ name: call, flow: flow.yaml }] }";
+        let files =
+            [("outer.yaml", outer), ("flow.yaml", &*made.text), ("child.yaml", &*child.text)];
+        let (mut states, called) = play(seed, "call/", &files, (&made, &child));
+        let call = states.remove("call");
+        let inside: BTreeMap<String, TaskState> = states
+            .into_iter()
+            .map(|(name, state)| (name.strip_prefix("call/").unwrap().to_owned(), state))
+            .collect();
+        let told = format!("seed {seed}:\n{}\nwith child.yaml:\n{}", made.text, child.text);
+        assert_eq!(inside, alone, "{told}");
+        assert_eq!(called, result, "{told}");
+        let expected = match result {
+            RunResult::Succeeded => TaskState::Succeeded,
+            _ => TaskState::Failed,
+        };
+        assert_eq!(call, Some(expected), "{told}");
+        for state in alone.values() {
+            *seen.entry(*state).or_default() += 1;
+        }
+        *results.entry(result).or_default() += 1;
+    }
+    for state in [TaskState::Succeeded, TaskState::Failed, TaskState::Skipped] {
+        assert!(seen.get(&state).is_some_and(|count| *count > FLOWS / 4), "{seen:?}");
+    }
+    for result in [RunResult::Succeeded, RunResult::Failed] {
+        assert!(results.get(&result).is_some_and(|count| *count > FLOWS / 20), "{results:?}");
+    }
+}
