@@ -22,12 +22,13 @@ use tidewheel::store::{
 };
 use tidewheel::{
     Failure, Graph, LimitSpec, Outcome, Priority, QueueSpec, Reason, Retry, RunId, ScheduleId,
-    ScheduleSpec, TaskId, TaskState, Timestamp, Trigger,
+    ScheduleSpec, TaskId, TaskState, Timestamp, Trigger, wall_clock,
 };
 use tidewheel_core::Scheduler;
 use tidewheel_core::decision::{Decision, Start};
-use tidewheel_core::input::{Command, Event, Input};
+use tidewheel_core::input::{Command, Event, Input, Submission};
 use tidewheel_core::spec::{Attachment, Config, Profile, RunOptions, RunSpec, TaskSpec};
+use tidewheel_core::time::Now;
 
 fn failure() -> Outcome {
     Outcome::Failed(Box::new(Failure { message: Arc::from("no"), ..Failure::default() }))
@@ -555,6 +556,42 @@ fn names_are_forgotten_after_a_day() {
     assert!(snapshot.names.is_empty(), "it was accepted in 2023");
     let attachment = snapshot.submissions[0].0.attachment.as_ref().unwrap();
     assert!(attachment.once.is_some(), "what has not ended keeps its name");
+}
+
+/// Accepts a submission under a name, so long ago.
+fn submit_named(rig: &mut Rig, name: &str, ago: Duration) {
+    let once = Some(tidewheel_core::spec::OnceKey::new(name, b""));
+    let attachment = Some(Arc::new(Attachment { once, ..Attachment::default() }));
+    let command = Command::Submit(Submission { attachment, ..rig.submission() });
+    let now = Now { wall: wall_clock().before(ago), ..rig.now() };
+    let outputs = rig.engine.turn(now, [Input::Command(command)]).unwrap();
+    assert!(outputs.replies[0].is_ok(), "{:?}", outputs.replies);
+}
+
+#[test]
+fn names_are_kept_for_a_day_and_not_much_longer() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    submit_named(&mut rig, "older than a day", DAY + HOUR);
+    submit_named(&mut rig, "younger than a day", DAY - HOUR);
+    drop(rig);
+    let names = || -> Vec<String> {
+        let (_, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
+        snapshot.names.iter().map(|name| name.once.key.to_string()).collect()
+    };
+    // The clock of whoever takes over may be wrong: without a newer name nothing is forgotten.
+    assert_eq!(names(), ["older than a day", "younger than a day"]);
+    data.prune(Retention::default()).unwrap();
+    assert_eq!(names(), ["younger than a day"]);
+
+    let mut rig = Rig::open_at(data.shard("default").unwrap(), 100);
+    submit_named(&mut rig, "older than a day again", DAY + HOUR);
+    submit_named(&mut rig, "new", Duration::ZERO);
+    drop(rig);
+    assert_eq!(names(), ["younger than a day", "new"]);
 }
 
 #[test]

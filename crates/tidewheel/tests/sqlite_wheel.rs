@@ -146,7 +146,8 @@ async fn a_command_for_work_that_is_held_waits_for_who_understands_it() {
     let wheel = open("report");
     folder.send(id, RunCommand::End { grace: Duration::ZERO }).unwrap();
     let other = wheel.submit_normal(std::future::pending::<()>());
-    folder.send(other.id().unwrap(), RunCommand::End { grace: Duration::ZERO }).unwrap();
+    let second = other.accepted().await.unwrap();
+    folder.send(second, RunCommand::End { grace: Duration::ZERO }).unwrap();
     // By the time the second has been followed, the first has been seen.
     assert!(other.await.is_err());
     wheel.shutdown(Shutdown::persist()).await;

@@ -38,4 +38,6 @@ pub use recorder::Recorder;
 pub use store::SqliteStore;
 
 #[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
 mod tests;

@@ -121,6 +121,11 @@ impl SqliteStore {
     }
 
     #[cfg(test)]
+    pub(super) fn connection_mut(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut()
+    }
+
+    #[cfg(test)]
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref()
     }

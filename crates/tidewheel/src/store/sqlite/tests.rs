@@ -19,7 +19,7 @@ use super::store::SqliteStore;
 use super::{DataFolder, Durability, FolderError, Options};
 use crate::store::{AttemptRecord, Store as _, StoreError};
 
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -27,7 +27,7 @@ impl Drop for Folder {
     }
 }
 
-fn folder(name: &str) -> (Folder, DataFolder) {
+pub(super) fn folder(name: &str) -> (Folder, DataFolder) {
     let name = format!("tidewheel-unit-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
     let _ = std::fs::remove_dir_all(&path);
@@ -53,7 +53,7 @@ fn decision(bytes: usize) -> Decision {
     decision
 }
 
-fn open(data: &DataFolder) -> (SqliteStore, Tenure) {
+pub(super) fn open(data: &DataFolder) -> (SqliteStore, Tenure) {
     let mut store = data.shard("default").unwrap();
     let (tenure, _) = store.take_tenure().unwrap();
     (store, tenure)
