@@ -1,68 +1,28 @@
-//! Files that are there whole or not at all, and files that are never replaced.
+//! Files that are there whole or not at all, and files that are never replaced: what is said when they
+//! cannot be written.
 //!
-//! What is in them is the business of the commands.
+//! How a file is replaced at once is in the library.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind as Io, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use tidewheel::file;
 
 use crate::error::{CommandError, ErrorKind};
 
-/// Writes a file so that nobody ever sees a part of it. Links are followed; what is no file, such as
-/// a device or a pipe, is written to as it is.
+/// Writes a file so that nobody ever sees a part of it.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandError> {
-    let write = || -> anyhow::Result<()> {
-        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
-            let mut file = fs::OpenOptions::new().write(true).open(path)?;
-            return Ok(file.write_all(text.as_bytes())?);
-        }
-        let part = part_of(path)?;
-        let written = File::create(&part).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        if let Err(error) = written.and_then(|()| fs::rename(&part, path)) {
-            let _ = fs::remove_file(&part);
-            return Err(error.into());
-        }
-        Ok(())
-    };
-    write().map_err(|error| {
-        let error = error.context(format!("{} cannot be written", path.display()));
-        CommandError::new(ErrorKind::Failed, error)
-    })
+    file::write_atomically(path, text.as_bytes()).map_err(|error| unwritten(path, error))
 }
 
 /// Finds out whether [`write_atomically`] could write here now.
 pub(crate) fn check_writable(path: &Path) -> Result<(), CommandError> {
-    let check = || -> anyhow::Result<()> {
-        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(path) {
-            Ok(there) if there.is_dir() => bail!("it is a folder"),
-            // A device or a pipe. To open one may mean to wait for somebody.
-            Ok(there) if !there.is_file() => return Ok(()),
-            _ => {}
-        }
-        let part = part_of(path)?;
-        File::create(&part)?;
-        // If it cannot be removed, then it is replaced later.
-        let _ = fs::remove_file(&part);
-        Ok(())
-    };
-    check().map_err(|error| {
+    file::check_writable(path).map_err(|error| {
+        let error = anyhow::Error::new(error);
         CommandError::usage(error.context(format!("{} cannot be written", path.display())))
             .hint("nothing was started")
     })
-}
-
-/// Where a file is written before it takes its place.
-fn part_of(path: &Path) -> anyhow::Result<PathBuf> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let name = path.file_name().context("it names no file")?.to_string_lossy();
-    Ok(folder.unwrap_or(Path::new(".")).join(format!(".{name}.{}.part", std::process::id())))
 }
 
 /// Writes a file that must not be there yet; false if it is.
@@ -92,18 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_stay_devices_and_links_stay_links() {
-        write_atomically(Path::new("/dev/null"), "x").unwrap();
-        assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let folder = std::env::temp_dir().join(format!("tidewheel-output-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (file, link) = (folder.join("file"), folder.join("link"));
-        fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write_atomically(&link, "new").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(!write_new(&file, "other").unwrap());
-        fs::remove_dir_all(&folder).unwrap();
+    fn what_is_there_is_not_written_as_new() {
+        let path = std::env::temp_dir().join(format!("tidewheel-output-{}", std::process::id()));
+        assert!(write_new(&path, "first").unwrap());
+        assert!(!write_new(&path, "second").unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        fs::remove_file(&path).unwrap();
     }
 }

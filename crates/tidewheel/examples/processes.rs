@@ -20,7 +20,7 @@ struct Tools {
 async fn open(path: &Path) -> Result<(Tidewheel, Tools), Box<dyn Error>> {
     let folder = DataFolder::open(path, Options::default())?;
     let store = folder.shard("builds")?;
-    let processes = Processes::builder().of_shard(&store)?.start().await?;
+    let processes = Processes::builder().of_shard(store.share()?).start().await?;
     let reclaim = processes.reclaim();
     let tools = Tools { processes, recorder: store.recorder() };
     let code = tools.clone();

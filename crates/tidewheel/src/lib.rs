@@ -50,6 +50,7 @@ mod error;
 #[cfg(any(feature = "http", feature = "process"))]
 pub mod executor;
 mod explain;
+pub mod file;
 mod notices;
 mod options;
 mod output;

@@ -51,7 +51,7 @@ impl Session {
         let store = take_shard(&folder, takeover)?;
         let sayings = Arc::<Sayings>::default();
         let processes = Processes::builder().grace(options.grace).output_max(options.output_max);
-        let processes = processes.of_shard(&store).map_err(DeskError::System)?;
+        let processes = processes.of_shard(store.share().map_err(DeskError::System)?);
         let reclaim = processes.reclaim();
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
         let means = means(&folder, &store, &sayings, Arc::clone(&world))?;

@@ -40,7 +40,8 @@ pub fn end_left(folder: &DataFolder, shard: &str, id: RunId) -> Result<(), DeskE
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(DeskError::System)?;
     let store = take_shard(folder, &Takeover::Shard(shard.to_owned()))?;
-    let reclaim = Processes::builder().of_shard(&store).map_err(DeskError::System)?.reclaim();
+    let shard = store.share().map_err(DeskError::System)?;
+    let reclaim = Processes::builder().of_shard(shard).reclaim();
     runtime.block_on(async {
         let wheel = Tidewheel::builder()
             .reclaim(reclaim)

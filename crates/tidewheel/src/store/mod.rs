@@ -29,9 +29,11 @@ pub use read::{
     FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind, RunSummary,
     ScheduleSummary, StoreCounts, TaskSummary,
 };
+#[cfg(unix)]
+pub use record::SharedShard;
 pub use record::{
     Answer, AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, TaskResult,
-    log_file,
+    log_file, log_folder,
 };
 pub use volatile::Volatile;
 

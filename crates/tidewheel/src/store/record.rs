@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use tidewheel_core::id::TaskId;
+use tidewheel_core::id::{RunId, TaskId};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
@@ -112,7 +112,13 @@ impl RecordedOutcome {
 /// `err`.
 #[must_use]
 pub fn log_file(task: TaskId, attempt: u32, end: &str) -> PathBuf {
-    PathBuf::from(task.run.to_string()).join(format!("{}-{attempt}.{end}", task.index))
+    log_folder(task.run).join(format!("{}-{attempt}.{end}", task.index))
+}
+
+/// Where all that the attempts of a run write is kept, from the folder of logs.
+#[must_use]
+pub fn log_folder(run: RunId) -> PathBuf {
+    PathBuf::from(run.to_string())
 }
 
 /// A file with what an attempt wrote.
@@ -158,6 +164,18 @@ impl OutputValue {
             Self::File { bytes, .. } => *bytes,
         }
     }
+}
+
+/// What an executor needs to know of the part of a store whose attempts it runs.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct SharedShard {
+    /// The mark of the store, by which its processes are known.
+    pub mark: String,
+    /// The folder for logs.
+    pub logs: PathBuf,
+    /// The lock on the part: it lasts as long as this is open, unless its holder gives it back.
+    pub lock: std::os::fd::OwnedFd,
 }
 
 /// What a store knows of a task's end beside its row.

@@ -53,10 +53,8 @@ async fn run(
     graph: Arc<Graph>,
 ) -> Result<Duration, CommandError> {
     let store = scratch.store()?;
-    let processes = Processes::builder()
-        .spawner(Spawner::this_program())
-        .of_shard(&store)
-        .map_err(|error| failed(error.into()))?;
+    let shard = store.share().map_err(|error| failed(error.into()))?;
+    let processes = Processes::builder().spawner(Spawner::this_program()).of_shard(shard);
     let processes = processes.start().await.map_err(|error| failed(error.into()))?;
     let wheel = Tidewheel::builder().slots(args.slots).store(store);
     let wheel = wheel.try_start().map_err(|error| failed(error.into()))?;

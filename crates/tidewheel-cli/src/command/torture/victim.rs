@@ -116,7 +116,7 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
     let processes = Processes::builder()
         .spawner(Spawner::this_program())
         .grace(GRACE)
-        .of_shard(&store)?
+        .of_shard(store.share()?)
         .start()
         .await?;
     // Going on without would mean to run attempts beside those that are left.

@@ -10,7 +10,7 @@ use tidewheel_core::time::Timestamp;
 use super::{AttemptId, Output, ProcessCommand, ProcessEnd, ProcessError, ProcessStatus};
 use super::{Processes, ProcessesBuilder, Stop, end_survivors};
 use crate::attempt::Attempt;
-use crate::store::{AttemptRecord, LogFile};
+use crate::store::{AttemptRecord, LogFile, SharedShard};
 
 impl Processes {
     /// Runs a command as the process of this attempt. When the attempt is told to stop, or its time
@@ -39,14 +39,8 @@ impl Processes {
 impl ProcessesBuilder {
     /// Everything about processes of work that a shard keeps: the mark of its folder, its logs, and
     /// its lock, which then lasts until the last process is gone.
-    ///
-    /// # Errors
-    ///
-    /// When there are no descriptors left.
-    #[cfg(feature = "sqlite")]
-    pub fn of_shard(self, store: &crate::store::sqlite::SqliteStore) -> std::io::Result<Self> {
-        let folder = store.folder();
-        Ok(self.mark(folder.mark()).logs(folder.logs_dir()).hold(store.share_lock()?))
+    pub fn of_shard(self, shard: SharedShard) -> Self {
+        self.mark(&shard.mark).logs(shard.logs).hold(shard.lock)
     }
 
     /// As [`Processes::reclaim`], before any spawner is started.

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::{self, with_suffix};
 use super::error::{FolderError, Stage, store_error};
 use super::folder::{DataFolder, Durability, OPENING_WAIT, lock_opening};
-use super::lock::FileLock;
 use super::private;
+use crate::file::{self, FileLock};
 use crate::store::StoreError;
 
 impl DataFolder {
@@ -135,7 +135,7 @@ impl Unfinished {
         let _ = std::fs::remove_file(&path);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        private::only_owner(&mut options);
+        file::only_owner(&mut options);
         options.open(&path).map_err(|source| FolderError::io("make", &path, source))?;
         Ok(Self { path, is_finished: false })
     }

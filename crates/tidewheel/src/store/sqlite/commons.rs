@@ -13,8 +13,8 @@ use tidewheel_core::pool::{self, Claim};
 use super::connection;
 use super::error::{FolderError, Stage, store_error};
 use super::folder::{DataFolder, Durability};
-use super::lock::FileLock;
 use super::prune::in_transaction;
+use crate::file::FileLock;
 use crate::store::{Commons, Settled, StoreError};
 
 /// How many runs of a shard are named.

@@ -13,6 +13,7 @@ use super::checkpoint::PAGES_FOR_COMMIT;
 use super::error::{FolderError, Stage, store_error};
 use super::folder::Durability;
 use super::{private, schema};
+use crate::file;
 
 /// The first SQLite without the bug that let a reset of the write-ahead log destroy data.
 const SQLITE_MIN: (i32, &str) = (3_051_003, "3.51.3");
@@ -115,7 +116,7 @@ fn create(path: &Path) -> Result<(), FolderError> {
     }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    private::only_owner(&mut options);
+    file::only_owner(&mut options);
     let file = options.open(&new).map_err(|source| FolderError::io("make", &new, source))?;
     drop(file);
     let database = |error| FolderError::Store(store_error(error, Stage::Before, &new));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use tidewheel_core::id::RunId;
 
+use crate::file::LockError;
 use crate::store::StoreError;
 
 /// Why a data folder cannot be used, or did not do what it was asked.
@@ -120,6 +121,12 @@ pub enum FolderError {
 impl FolderError {
     pub(super) fn io(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), source }
+    }
+}
+
+impl From<LockError> for FolderError {
+    fn from(LockError { doing, path, source }: LockError) -> Self {
+        Self::Io { doing, path, source }
     }
 }
 

@@ -12,9 +12,9 @@ use tidewheel_core::time::Timestamp;
 
 use super::connection;
 use super::error::{FolderError, Stage, store_error};
-use super::lock::FileLock;
 use super::private;
 use super::shards::ShardLock;
+use crate::file::FileLock;
 
 /// How long somebody else may take to open the folder, who may be frozen.
 pub(super) const OPENING_WAIT: Duration = Duration::from_secs(10);
@@ -216,9 +216,7 @@ impl DataFolder {
 /// Takes the lock under which a folder is made, brought up to date or replaced.
 pub(super) fn lock_opening(folder: &Path, patience: Duration) -> Result<FileLock, FolderError> {
     FileLock::wait(&folder.join("locks").join(".open"), patience)?.map_err(|holder| {
-        let who = holder.pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
-        let since = holder.since.map(|since| format!(" since {since}")).unwrap_or_default();
-        let by = format!("{who} has been opening or restoring it{since}");
+        let by = format!("it is being opened or restored by {holder}");
         FolderError::InUse { path: folder.to_owned(), by }
     })
 }

@@ -14,7 +14,6 @@ mod definitions;
 mod error;
 mod folder;
 mod inbox;
-mod lock;
 mod private;
 mod prune;
 mod questions;

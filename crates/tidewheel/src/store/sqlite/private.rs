@@ -2,7 +2,7 @@
 //!
 //! Nothing about databases is known here.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::path::Path;
 
@@ -18,14 +18,6 @@ pub(super) fn make_folder(path: &Path) -> Result<(), FolderError> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(|source| FolderError::io("make the folder", path, source))
-}
-
-/// Files that are made with these options can be read by their owner alone.
-pub(super) fn only_owner(options: &mut OpenOptions) {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    #[cfg(not(unix))]
-    let _ = options;
 }
 
 /// Refuses a folder that others can write; takes reading away from them.
@@ -84,24 +76,6 @@ pub(super) fn network_file_system(path: &Path) -> Result<Option<&'static str>, F
     {
         let _ = path;
         Ok(None)
-    }
-}
-
-/// Whether the open file is the one at `path`.
-pub(super) fn is_same_file(file: &File, path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        match (file.metadata(), std::fs::metadata(path)) {
-            (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
-            _ => false,
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        // Open files cannot be removed there.
-        let _ = (file, path);
-        true
     }
 }
 

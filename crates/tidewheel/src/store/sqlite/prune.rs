@@ -19,6 +19,7 @@ use tidewheel_core::time::Timestamp;
 
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
+use crate::store::log_folder;
 
 /// Ended runs looked at or removed at once; at this size no statement takes long.
 const RUNS_AT_ONCE: i64 = 500;
@@ -192,10 +193,10 @@ impl Pruner<'_> {
 
     /// Removes logs of a run that no record tells of: those of attempts that a crash cut short.
     fn remove_logs(&mut self, run: RunId) -> Result<(), FolderError> {
-        let folder = self.folder.logs_dir().join(run.to_string());
+        let folder = self.folder.logs_dir().join(log_folder(run));
         let Ok(files) = std::fs::read_dir(&folder) else { return Ok(()) };
         for file in files.flatten() {
-            let stored = Path::new("logs").join(run.to_string()).join(file.file_name());
+            let stored = Path::new("logs").join(log_folder(run)).join(file.file_name());
             self.remove_file(&stored)?;
         }
         Ok(())

@@ -13,9 +13,9 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::error::FolderError;
 use super::folder::DataFolder;
-use super::lock::{FileLock, Holder};
 use super::prune::in_transaction;
 use super::store::SqliteStore;
+use crate::file::{FileLock, Holder};
 use crate::store::StoreError;
 
 /// How often somebody who waits for a shard looks whether it is free.

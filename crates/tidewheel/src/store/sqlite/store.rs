@@ -17,6 +17,8 @@ use super::folder::{DataFolder, Durability, now};
 use super::recorder::Recorder;
 use super::shards::ShardLock;
 use super::{attempts, snapshot};
+#[cfg(unix)]
+use crate::store::SharedShard;
 use crate::store::{AttemptRecord, CommandSource, Commons, Pace, Store, StoreError};
 
 /// One shard of a [`DataFolder`], as a store. Made by [`DataFolder::shard`].
@@ -94,6 +96,17 @@ impl SqliteStore {
     #[must_use]
     pub fn shard(&self) -> &str {
         &self.name
+    }
+
+    /// What an executor needs that runs attempts of this shard.
+    ///
+    /// # Errors
+    ///
+    /// When there are no descriptors left.
+    #[cfg(unix)]
+    pub fn share(&self) -> std::io::Result<SharedShard> {
+        let (mark, logs) = (self.folder.mark().to_owned(), self.folder.logs_dir());
+        Ok(SharedShard { mark, logs, lock: self.share_lock()? })
     }
 
     /// A descriptor of the lock on the shard, for somebody who should outlive us: the shard cannot be
