@@ -1,4 +1,4 @@
-//! What flows need of a session: records that are kept, answers that are read, results that are recalled.
+//! What flows need of a session: what they say is heard, answers that are read, results that are recalled.
 //!
 //! How a flow is run is in `tidewheel-flow`.
 

@@ -378,9 +378,9 @@ fn commands() {
 
 #[test]
 fn what_a_newer_program_wrote_is_refused_with_a_hint() {
-    for text in [r#"{"v":2,"is":{"units":3}}"#, r#"{"v":2,"whatever":1}"#] {
+    for text in [r#"{"v":3,"is":{"units":3}}"#, r#"{"v":3,"whatever":1}"#] {
         let error = read::<LimitSpec>(text).unwrap_err();
-        assert!(matches!(error, CodecError::Newer { found: 2, .. }), "{error}");
+        assert!(matches!(error, CodecError::Newer { found: 3, .. }), "{error}");
         assert!(error.to_string().contains("upgrade"), "{error}");
     }
     for text in ["", "{}", "nonsense", r#"{"v":1}"#, r#"{"v":1,"is":{"rate":{}}}"#] {
