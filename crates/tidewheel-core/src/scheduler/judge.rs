@@ -91,6 +91,8 @@ impl Scheduler {
         // The end of parts fails later, unless a stop comes before it.
         let counts = if is_part { stops } else { !is_tolerated };
         let Some(run) = self.run_mut(key.run.0) else { return };
+        // One that was skipped before its last part failed has not failed with it.
+        let is_skipped = is_part && run.tasks[subject as usize].state.is_terminal();
         run.failed |= counts && level == RUN;
         let Some(levels) = run.levels.as_deref_mut() else { return };
         let mut at = key.index;
@@ -99,7 +101,7 @@ impl Scheduler {
             levels.all[parts as usize].failed.insert(at);
             at = end;
         }
-        if counts {
+        if counts && !is_skipped {
             levels.all[level as usize].failed.insert(subject);
         }
     }
