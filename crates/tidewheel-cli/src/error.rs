@@ -113,15 +113,23 @@ impl CommandError {
     /// The exit code of the process.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        match self.kind {
-            ErrorKind::BrokenPipe => 0,
-            ErrorKind::Failed => 1,
-            ErrorKind::Usage => 2,
-            ErrorKind::Input => 3,
-            ErrorKind::NotFound => 4,
-            ErrorKind::Conflict => 5,
-            ErrorKind::Refused => 6,
-            ErrorKind::Internal => 70,
+        self.kind.exit_code()
+    }
+}
+
+impl ErrorKind {
+    /// The exit code for it.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::BrokenPipe => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Input => 3,
+            Self::NotFound => 4,
+            Self::Conflict => 5,
+            Self::Refused => 6,
+            Self::Internal => 70,
         }
     }
 }

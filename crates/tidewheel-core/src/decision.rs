@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply};
 use crate::row::{Change, RunResult};
+use crate::spec::RunGroup;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Timestamp};
 
@@ -86,6 +87,18 @@ pub enum Action {
         /// When it was restored: tells one restore from another.
         since: Moment,
     },
+    /// Find a place in a concurrency group for a run. Answered by [`crate::Event::PlaceGiven`],
+    /// [`crate::Event::PlaceTaken`] or [`crate::Event::PlaceRefused`].
+    JoinGroup {
+        /// The run.
+        run: RunId,
+        /// The group.
+        group: RunGroup,
+    },
+    /// A run needs its place no more, or no longer waits for one.
+    LeaveGroup(RunId),
+    /// After a restore: of the runs that have places or wait for them only these are left.
+    KeepPlaces(Vec<RunId>),
     /// The shutdown is complete: nothing runs, nothing will.
     ShutDownCompleted,
 }
@@ -126,6 +139,17 @@ pub enum Fact {
     RunPaused(RunId),
     /// A run was resumed.
     RunResumed(RunId),
+    /// A run waits for a place in its concurrency group.
+    RunWaits {
+        /// The run.
+        run: RunId,
+        /// The group.
+        group: Arc<str>,
+        /// The runs that have the places.
+        holders: Vec<RunId>,
+    },
+    /// A run that waited has a place in its concurrency group.
+    RunGoesOn(RunId),
     /// A run ended.
     RunEnded(RunId, RunResult),
     /// A task can start as soon as there is room.

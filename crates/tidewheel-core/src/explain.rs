@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::id::TaskId;
+use crate::id::{RunId, TaskId};
 use crate::task::{Reason, TaskState};
 
 /// The answer to "why is this task not running?".
@@ -72,6 +72,13 @@ pub enum Hold {
     },
     /// Its run is paused.
     RunPaused,
+    /// Its run waits for a place in its concurrency group.
+    GroupTaken {
+        /// The group.
+        group: Arc<str>,
+        /// The runs that have the places, as far as known.
+        holders: Vec<RunId>,
+    },
     /// The scheduler starts nothing more.
     ShuttingDown,
     /// All slots of the scheduler are taken.
@@ -236,6 +243,14 @@ impl fmt::Display for Hold {
             Self::SchedulerPaused => f.write_str("the scheduler is paused"),
             Self::QueuePaused { queue } => write!(f, "queue `{queue}` is paused"),
             Self::RunPaused => f.write_str("the run is paused"),
+            Self::GroupTaken { group, holders } => {
+                write!(f, "the run waits for its concurrency group `{group}`")?;
+                let holders: Vec<String> = holders.iter().map(ToString::to_string).collect();
+                match holders.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, ", held by run {}", holders.join(", run ")),
+                }
+            }
             Self::ShuttingDown => f.write_str("the scheduler is shutting down"),
             Self::SchedulerFull { active, slots } => {
                 write!(f, "all slots are taken ({active}/{slots})")

@@ -68,6 +68,13 @@ pub enum Command {
         /// What becomes of running attempts.
         mode: CancelMode,
     },
+    /// End a run because a newer one of its concurrency group takes its place.
+    ReplaceRun {
+        /// The run.
+        run: RunKey,
+        /// What becomes of running attempts.
+        mode: CancelMode,
+    },
     /// End one task; tasks that need it are skipped.
     CancelTask {
         /// The task.
@@ -236,6 +243,22 @@ pub enum Event {
         limit: Arc<str>,
         /// Who has them, as far as known; for explanations.
         holders: Vec<Arc<str>>,
+    },
+    /// A run has a place in its concurrency group.
+    PlaceGiven(RunId),
+    /// A run must wait for a place in its concurrency group.
+    PlaceTaken {
+        /// The run.
+        run: RunId,
+        /// The runs that have the places.
+        holders: Vec<RunId>,
+    },
+    /// A run gets no place in its concurrency group.
+    PlaceRefused {
+        /// The run.
+        run: RunId,
+        /// Whether a newer one replaced it; else the group was taken, and it was not to wait.
+        replaced: bool,
     },
 }
 

@@ -1,8 +1,10 @@
 //! Pools: what several schedulers share, and the one rule by which they get it.
 //!
-//! A shared limit is a pool of units. Each scheduler that uses it has *claims* there: what it holds,
+//! A shared limit is a pool of units, a concurrency group one of places for runs. Each scheduler that uses it has *claims* there: what it holds,
 //! and what it waits for. Who lives, and how claims are kept so that all see the same, is a store's
 //! business; it lets [`settle`] decide, one caller at a time.
+
+use crate::spec::Busy;
 
 /// What one owner has of a pool, or waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +62,86 @@ pub fn is_served(claims: &[Claim], wish: Claim, max: u32) -> bool {
     taken + u64::from(wish.units) <= u64::from(max)
 }
 
+/// How a run stands in its concurrency group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceVerdict {
+    /// It has a place.
+    Placed,
+    /// It waits for one.
+    Waits,
+    /// It waits for one, and the owners of these claims are to make room for it.
+    Replaces(Vec<u128>),
+    /// It gets none, because a newer one waits in its stead.
+    Replaced,
+    /// It gets none, because there is none.
+    Refused,
+}
+
+/// How a run stands that asks for a place among so many. `claims` are those of all others that live.
+///
+/// One that was begun, and asks again because its process died, waits in any case: it came first.
+#[must_use]
+pub fn stand(claims: &[Claim], wish: Claim, max: u32, busy: Busy, is_begun: bool) -> PlaceVerdict {
+    if is_served(claims, wish, max) {
+        return PlaceVerdict::Placed;
+    }
+    let is_newer = |claim: &Claim| !claim.is_held && claim.place > wish.place;
+    match busy {
+        _ if is_begun => PlaceVerdict::Waits,
+        Busy::QueueAll => PlaceVerdict::Waits,
+        Busy::QueueOne if claims.iter().any(is_newer) => PlaceVerdict::Replaced,
+        Busy::QueueOne => PlaceVerdict::Waits,
+        Busy::Skip => PlaceVerdict::Refused,
+        Busy::Cancel => PlaceVerdict::Replaces(in_the_way(claims, wish, max)),
+    }
+}
+
+/// The oldest claims without which there would be room.
+fn in_the_way(claims: &[Claim], wish: Claim, max: u32) -> Vec<u128> {
+    let mut before: Vec<Claim> = claims.to_vec();
+    before.retain(|claim| claim.is_held || claim.place < wish.place);
+    before.sort_by_key(|claim| claim.place);
+    let mut way = Vec::new();
+    while !before.is_empty() && !is_served(&before, wish, max) {
+        way.push(before.remove(0).owner);
+    }
+    way
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn claim(place: u64, is_held: bool) -> Claim {
+        Claim { place, owner: u128::from(place), units: 1, is_held }
+    }
+
+    #[test]
+    fn a_run_finds_a_place_or_does_as_its_word_says() {
+        let (held, wish) = ([claim(1, true)], claim(2, false));
+        for busy in Busy::ALL {
+            assert_eq!(stand(&[], wish, 1, busy, false), PlaceVerdict::Placed, "{busy:?}");
+            assert_eq!(stand(&held, wish, 2, busy, false), PlaceVerdict::Placed, "{busy:?}");
+            assert_eq!(stand(&held, wish, 1, busy, true), PlaceVerdict::Waits, "{busy:?}");
+        }
+        assert_eq!(stand(&held, wish, 1, Busy::QueueAll, false), PlaceVerdict::Waits);
+        assert_eq!(stand(&held, wish, 1, Busy::QueueOne, false), PlaceVerdict::Waits);
+        assert_eq!(stand(&held, wish, 1, Busy::Skip, false), PlaceVerdict::Refused);
+        assert_eq!(stand(&held, wish, 1, Busy::Cancel, false), PlaceVerdict::Replaces(vec![1]));
+    }
+
+    #[test]
+    fn only_the_newest_waits_and_only_who_is_in_the_way_is_cancelled() {
+        let line = [claim(1, true), claim(2, true), claim(4, false)];
+        assert_eq!(stand(&line, claim(3, false), 2, Busy::QueueOne, false), PlaceVerdict::Replaced);
+        assert_eq!(stand(&line, claim(5, false), 2, Busy::QueueOne, false), PlaceVerdict::Waits);
+        assert_eq!(
+            stand(&line, claim(3, false), 2, Busy::Cancel, false),
+            PlaceVerdict::Replaces(vec![1])
+        );
+        let all = PlaceVerdict::Replaces(vec![1, 2]);
+        assert_eq!(stand(&line, claim(5, false), 2, Busy::Cancel, false), all);
+    }
 
     fn held(claims: &[Claim], owner: u128) -> u32 {
         let own = claims.iter().filter(|claim| claim.owner == owner && claim.is_held);

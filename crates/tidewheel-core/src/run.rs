@@ -98,6 +98,10 @@ pub(crate) struct Run {
     /// Attempts at once.
     pub slots_max: u32,
     pub paused: bool,
+    /// It has no place in its concurrency group yet, and waits for one.
+    pub awaits_place: bool,
+    /// Who had the places when it was last told.
+    pub place_holders: Vec<RunId>,
     /// Why nothing more starts.
     pub stopped: Option<Reason>,
     pub keep_open: bool,
@@ -135,6 +139,8 @@ impl Run {
             active: 0,
             slots_max: spec.options.slots.unwrap_or(u32::MAX),
             paused: spec.options.paused,
+            awaits_place: spec.options.group.is_some(),
+            place_holders: Vec::new(),
             stopped: None,
             keep_open: spec.options.keep_open,
             failed: false,

@@ -90,6 +90,47 @@ pub enum OnStop {
     },
 }
 
+/// A concurrency group: of all runs that name it, only so many go on at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunGroup {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How many of its runs go on at once.
+    pub max: u32,
+    /// What happens to a run that finds so many going on.
+    pub busy: Busy,
+}
+
+/// What happens to a run that finds its concurrency group taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Busy {
+    /// It waits its turn.
+    #[default]
+    QueueAll,
+    /// It waits, in place of whoever has waited: only the newest does.
+    QueueOne,
+    /// It ends without having started.
+    Skip,
+    /// Those before it are cancelled; it starts when they have ended.
+    Cancel,
+}
+
+impl Busy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::QueueAll, Self::QueueOne, Self::Skip, Self::Cancel];
+
+    /// The word used in files and rows: those of a schedule's overlap.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::QueueAll => "queue-all",
+            Self::QueueOne => "queue-one",
+            Self::Skip => "skip",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
 /// How a run is treated as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
@@ -113,6 +154,8 @@ pub struct RunOptions {
     pub keep_open: bool,
     /// Whether it starts paused.
     pub paused: bool,
+    /// The concurrency group it belongs to: nothing of it starts before it has a place there.
+    pub group: Option<RunGroup>,
 }
 
 impl Default for RunOptions {
@@ -128,6 +171,7 @@ impl Default for RunOptions {
             order: RunOrder::CriticalPath,
             keep_open: false,
             paused: false,
+            group: None,
         }
     }
 }

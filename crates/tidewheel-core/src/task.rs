@@ -163,8 +163,10 @@ pub enum Reason {
     Abandoned,
     /// The scheduler shut down.
     ShutDown,
-    /// A newer firing of its schedule replaced it.
+    /// A newer firing of its schedule, or a newer run of its concurrency group, replaced it.
     Replaced,
+    /// Its concurrency group was taken, and it was not to wait.
+    GroupTaken,
     /// An attempt gave way to a more important task; the task will run again.
     Preempted,
     /// A shutdown that keeps waiting work stopped an attempt; the task will run again.
@@ -204,6 +206,7 @@ impl Reason {
             Self::Abandoned => "abandoned",
             Self::ShutDown => "shut-down",
             Self::Replaced => "replaced",
+            Self::GroupTaken => "group-taken",
             Self::Preempted => "preempted",
             Self::HandedBack => "handed-back",
             Self::Lost => "lost",

@@ -93,6 +93,8 @@ impl FlowHost {
         order: &FlowOrder,
         estimates: &Estimates,
     ) -> Result<Run, StartError> {
+        let group = flow.concurrency.as_ref().map(|it| it.of(&order.params)).transpose();
+        let group = group.map_err(|error| StartError::Flow(error.to_string()))?;
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
         // What the run needs is stored before it or with it, so that only the run is waited for.
@@ -144,6 +146,9 @@ impl FlowHost {
             .kind(FLOW_KIND);
         if let Some(timeout) = flow.runner.timeout {
             builder = builder.run_timeout(timeout);
+        }
+        if let Some(group) = group {
+            builder = builder.group(group);
         }
         if let Some(chosen) = &chosen {
             builder = builder.only(chosen);

@@ -2,7 +2,8 @@
 //!
 //! Two ways in: [`scenario`] plays text files that read like a story, and [`world`] runs a seed:
 //! random work, random faults, checked after every step against a ledger that the simulated
-//! executor keeps. [`neighbours`] does the same for several schedulers that share limits.
+//! executor keeps. [`neighbours`] does the same for several schedulers that share limits and
+//! concurrency groups.
 
 pub mod batch;
 pub mod client;
@@ -10,6 +11,7 @@ pub mod coverage;
 mod drive;
 pub mod executor;
 pub mod grouping;
+mod groups;
 pub mod ledger;
 pub mod neighbours;
 pub mod random;

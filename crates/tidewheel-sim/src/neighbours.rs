@@ -1,23 +1,29 @@
-//! Several processes with shared limits, on one data folder: random work, kills and restarts.
+//! Several processes with shared limits and concurrency groups, on one data folder: random work,
+//! kills and restarts.
 //!
 //! After every event it is looked at everything that runs, also what is left of processes that were
-//! killed: never do the attempts together use more units than there are. What one scheduler promises
+//! killed: never do the attempts together use more units than there are, and never do more runs of a
+//! group go on than may. What one scheduler promises
 //! for itself is checked in [`crate::world`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel::engine::{Engine, Shares};
+use tidewheel::engine::{Engine, Places, Shares};
 use tidewheel::store::{Settled, Store as _};
 use tidewheel_core::decision::{Action, Outputs, Start};
+use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{AttemptId, RunId};
-use tidewheel_core::input::{Command, Event, Failure, Input, Outcome, ShutdownMode, Submission};
+use tidewheel_core::input::{
+    CancelMode, Command, Event, Failure, Input, Outcome, ShutdownMode, Submission,
+};
 use tidewheel_core::policy::{Priority, Retry};
 use tidewheel_core::pool::{self, Claim};
-use tidewheel_core::spec::{Config, LimitSpec, Profile};
+use tidewheel_core::spec::{Config, LimitSpec, Profile, RunOptions, RunSpec};
 use tidewheel_core::time::{Moment, Now};
 
+use crate::groups::{GROUPS, Groups};
 use crate::random::Random;
 use crate::store::SimStore;
 
@@ -39,6 +45,8 @@ pub struct Played {
     pub kills: u64,
     /// Schedulers restored in a living process, with units in use.
     pub recoveries: u64,
+    /// Runs that were replaced by a newer one of their group.
+    pub replaced: u64,
     /// What went wrong.
     pub failure: Option<String>,
 }
@@ -48,6 +56,7 @@ pub struct Played {
 struct Folder {
     claims: BTreeMap<&'static str, Vec<Claim>>,
     places: u64,
+    groups: Groups,
 }
 
 struct Running {
@@ -61,6 +70,7 @@ struct Process {
     /// None: it was killed and has not been started again.
     engine: Option<Engine>,
     shares: Shares,
+    places: Places,
     /// Actions that have not reached the shares yet.
     mail: VecDeque<Action>,
     /// Answers that have not reached the scheduler yet.
@@ -76,6 +86,7 @@ struct Neighbours {
     folder: Folder,
     processes: Vec<Process>,
     needs: BTreeMap<RunId, Vec<(Arc<str>, u32)>>,
+    groups: BTreeMap<RunId, Arc<str>>,
     next_run: u128,
     played: Played,
 }
@@ -97,6 +108,7 @@ impl Neighbours {
             store: SimStore::default(),
             engine: None,
             shares: Shares::default(),
+            places: Places::default(),
             mail: VecDeque::new(),
             answers: VecDeque::new(),
             is_defined: false,
@@ -108,6 +120,7 @@ impl Neighbours {
             now: Now { monotonic: Moment::from_millis(1_000), ..Now::default() },
             folder: Folder::default(),
             needs: BTreeMap::new(),
+            groups: BTreeMap::new(),
             next_run: 0,
             played: Played::default(),
         }
@@ -130,7 +143,8 @@ impl Neighbours {
             return self.after_death(place);
         }
         match self.random.below(100) {
-            0..=19 => self.submit(place)?,
+            0..=14 => self.submit(place)?,
+            15..=19 => self.submit_run(place)?,
             20..=44 => self.end_one(place)?,
             45..=64 => self.carry_mail(place),
             65..=84 => self.look(place)?,
@@ -158,7 +172,9 @@ impl Neighbours {
         let mut engine = opened.map_err(|error| format!("not restored: {error:?}"))?;
         let outputs = std::mem::take(engine.outputs());
         let process = &mut self.processes[place];
-        process.shares = Shares::default();
+        (process.shares, process.places) = (Shares::default(), Places::default());
+        self.folder.groups.set_alive(process.owner, true);
+        let process = &mut self.processes[place];
         process.engine = Some(engine);
         let is_defined = std::mem::replace(&mut process.is_defined, true);
         self.act(place, outputs.actions)?;
@@ -194,8 +210,19 @@ impl Neighbours {
                     self.processes[place].running.insert(id, Running { start, units });
                     self.check()?;
                 }
-                Action::AskUnits { .. } | Action::ReturnUnits { .. } | Action::KeepUnits { .. } => {
-                    self.processes[place].mail.push_back(action);
+                Action::AskUnits { .. }
+                | Action::ReturnUnits { .. }
+                | Action::KeepUnits { .. }
+                | Action::JoinGroup { .. }
+                | Action::LeaveGroup(_)
+                | Action::KeepPlaces(_) => self.processes[place].mail.push_back(action),
+                Action::RunEnded { run, .. } => {
+                    let Some(engine) = &mut self.processes[place].engine else { continue };
+                    // That it has ended is stored, and so nobody takes it for a holder any more.
+                    if let Some(id) = engine.scheduler().run_id(run) {
+                        self.folder.groups.end(id);
+                    }
+                    engine.scheduler_mut().take_report(run);
                 }
                 // Everything else needs nobody here.
                 _ => {}
@@ -226,6 +253,20 @@ impl Neighbours {
         self.turn(place, Input::Command(Command::Submit(submission)))
     }
 
+    /// A run of a group.
+    fn submit_run(&mut self, place: usize) -> Result<(), String> {
+        let group = Groups::pick(&mut self.random);
+        let graph = Graph::from_edges([("a", "b"), ("a", "c")]);
+        let graph = graph.map_err(|error| format!("no graph: {error}"))?;
+        self.next_run += 1;
+        let id = RunId(self.next_run);
+        self.needs.insert(id, Vec::new());
+        self.groups.insert(id, group.name.clone());
+        let options = RunOptions { group: Some(group), ..RunOptions::default() };
+        let spec = Arc::new(RunSpec::new(Arc::new(graph), options, Profile::default()));
+        self.turn(place, Input::Command(Command::SubmitRun { id, spec }))
+    }
+
     fn end_one(&mut self, place: usize) -> Result<(), String> {
         let ids: Vec<AttemptId> = self.processes[place].running.keys().copied().collect();
         if ids.is_empty() {
@@ -252,6 +293,7 @@ impl Neighbours {
         let process = &mut self.processes[place];
         if let Some(action) = process.mail.pop_front() {
             process.shares.note(&action);
+            process.places.note(&action);
         }
     }
 
@@ -273,6 +315,36 @@ impl Neighbours {
             };
             let process = &mut self.processes[place];
             process.answers.extend(process.shares.settled(&due, settled));
+        }
+        self.look_at_groups(place)
+    }
+
+    /// Asks the folder for places in groups, and gives up those of runs that have ended.
+    fn look_at_groups(&mut self, place: usize) -> Result<(), String> {
+        let process = &mut self.processes[place];
+        for run in process.places.leaving() {
+            self.folder.groups.leave(run);
+            process.places.left(run);
+        }
+        process.answers.extend(process.places.answers());
+        for (run, group) in process.places.due() {
+            let placement = self.folder.groups.place(process.owner, run, &group);
+            process.answers.extend(process.places.placed(run, placement));
+        }
+        self.make_room(place)
+    }
+
+    /// Commands to make room reach the process that has the run.
+    fn make_room(&mut self, place: usize) -> Result<(), String> {
+        for run in self.folder.groups.replaced.clone() {
+            let engine = self.processes[place].engine.as_ref();
+            let Some(key) = engine.and_then(|engine| engine.scheduler().find_work(run)) else {
+                continue;
+            };
+            self.folder.groups.replaced.retain(|other| *other != run);
+            self.played.replaced += 1;
+            let mode = CancelMode::Stop { grace: Duration::ZERO };
+            self.turn(place, Input::Command(Command::ReplaceRun { run: key, mode }))?;
         }
         Ok(())
     }
@@ -336,10 +408,11 @@ impl Neighbours {
         for claims in self.folder.claims.values_mut() {
             claims.retain(|claim| claim.owner != owner);
         }
+        self.folder.groups.set_alive(owner, false);
         if self.random.percent(20) { self.open(place) } else { Ok(()) }
     }
 
-    /// Units in use by everything that runs are never more than there are.
+    /// Units in use by everything that runs are never more than there are, nor are runs of a group.
     fn check(&self) -> Result<(), String> {
         for (name, max) in SHARED {
             let running = self.processes.iter().flat_map(|process| process.running.values());
@@ -347,6 +420,14 @@ impl Neighbours {
             let used: u32 = units.filter(|(limit, _)| **limit == *name).map(|(_, n)| *n).sum();
             if used > max {
                 return Err(format!("{used} units of `{name}` are in use, there are {max}"));
+            }
+        }
+        for (name, max) in GROUPS {
+            let running = self.processes.iter().flat_map(|process| process.running.keys());
+            let of_group = |run: &RunId| self.groups.get(run).is_some_and(|group| **group == *name);
+            let runs: BTreeSet<RunId> = running.map(|id| id.task.run).filter(of_group).collect();
+            if runs.len() > max as usize {
+                return Err(format!("{runs:?} of group `{name}` go on, {max} may"));
             }
         }
         Ok(())
@@ -379,12 +460,14 @@ impl Neighbours {
             }
         }
         let left: Vec<String> = self.processes.iter().map(Process::describe).collect();
-        Err(format!("it does not come to an end: {left:?} {:?}", self.folder.claims))
+        let Folder { claims, groups, .. } = &self.folder;
+        Err(format!("it does not come to an end: {left:?} {claims:?} {groups:?}"))
     }
 
     fn is_over(&self) -> bool {
         self.processes.iter().all(Process::is_idle)
             && self.folder.claims.values().all(Vec::is_empty)
+            && self.folder.groups.is_empty()
     }
 }
 
@@ -397,6 +480,7 @@ impl Process {
     fn describe(&self) -> String {
         let works = self.engine.as_ref().map_or(0, |engine| engine.scheduler().works().count());
         let (mail, answers) = (&self.mail, &self.answers);
-        format!("{works} left, {} run, {:?} {mail:?} {answers:?}", self.running.len(), self.shares)
+        let (running, shares, places) = (self.running.len(), &self.shares, &self.places);
+        format!("{works} left, {running} run, {shares:?} {places:?} {mail:?} {answers:?}")
     }
 }

@@ -487,7 +487,10 @@ impl World {
             Action::SubmissionEnded { .. }
             | Action::AskUnits { .. }
             | Action::ReturnUnits { .. }
-            | Action::KeepUnits { .. } => {}
+            | Action::KeepUnits { .. }
+            | Action::JoinGroup { .. }
+            | Action::LeaveGroup(_)
+            | Action::KeepPlaces(_) => {}
         }
     }
 

@@ -76,6 +76,7 @@ pub mod engine {
     pub use crate::driver::Kinds;
     pub use crate::driver::books::{Books, Errand, Fate, Restored, Ticket, Verdict, Wish};
     pub use crate::driver::engine::{Batch, Engine, EngineError, RunRef, ScheduleRef};
+    pub use crate::driver::places::Places;
     pub use crate::driver::shares::{Due, Shares};
 }
 
@@ -113,7 +114,7 @@ pub use tidewheel_core::row::RunResult;
 pub use tidewheel_core::schedule::{
     Anchor, Counters, Misfire, Overlap, ScheduleSpec, SkipCounts, Span, Trigger,
 };
-pub use tidewheel_core::spec::{LimitSpec, OnStop, QueueSpec, RunOrder};
+pub use tidewheel_core::spec::{Busy, LimitSpec, OnStop, QueueSpec, RunGroup, RunOrder};
 pub use tidewheel_core::statistics::{Overview, Statistics};
 pub use tidewheel_core::task::{Reason, TaskState};
 pub use tidewheel_core::time::Timestamp;

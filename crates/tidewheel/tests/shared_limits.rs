@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::{LimitSpec, Rejection, Tidewheel};
+use tidewheel::{Busy, Graph, LimitSpec, Rejection, RunGroup, Tidewheel};
 
 struct Scratch(PathBuf);
 
@@ -127,4 +127,33 @@ async fn without_a_folder_nothing_can_be_shared() {
     let refused = wheel.define_limit("db", LimitSpec::SharedUnits(2)).unwrap_err();
     assert!(matches!(refused, Rejection::Invalid(_)), "{refused:?}");
     assert!(refused.to_string().contains("cannot be shared"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_a_group_on_one_wheel_go_on_one_after_the_other() {
+    let scratch = Scratch::new("group-wheel");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let door = Arc::<Door>::default();
+    let mut runs = Vec::new();
+    for _ in 0..4 {
+        let door = door.clone();
+        let code = move |_: tidewheel::Task| door.clone().pass(1);
+        let group = RunGroup { name: "deploy".into(), max: 1, busy: Busy::QueueAll };
+        let graph = Graph::from_edges([("a", "b")]).unwrap();
+        runs.push(wheel.run(graph, code).group(group).start().unwrap());
+    }
+    for run in runs {
+        assert!(run.report().await.unwrap().is_success());
+    }
+    assert_eq!(door.most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn without_a_folder_there_are_no_groups() {
+    let wheel = Tidewheel::builder().start();
+    let group = RunGroup { name: "deploy".into(), max: 1, busy: Busy::Skip };
+    let graph = Graph::from_edges([("a", "b")]).unwrap();
+    let refused = wheel.run(graph, |_| async {}).group(group).start().unwrap_err();
+    assert!(refused.to_string().contains("there can be no concurrency group"), "{refused}");
 }

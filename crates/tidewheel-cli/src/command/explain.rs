@@ -42,6 +42,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     } else if view.detail.summary.is_paused {
         lines.push("the run is paused; `tidewheel resume` goes on".to_owned());
     }
+    lines.extend(view.waits_for().map(|waits| format!("the run is {waits}")));
     if explained.steps.is_empty() {
         lines.push("all steps have succeeded".to_owned());
     }

@@ -328,7 +328,11 @@ pub(crate) fn finish(
     {
         advise(ui, &view, &desk.folder().logs_dir());
     }
-    Ok(ending.exit_code(u8::from(!view.has_succeeded())))
+    let own = match view.has_made_room() {
+        true => ErrorKind::Conflict.exit_code(),
+        false => u8::from(!view.has_succeeded()),
+    };
+    Ok(ending.exit_code(own))
 }
 
 /// The work is done, whatever became of the file.

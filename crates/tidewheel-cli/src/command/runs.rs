@@ -133,6 +133,7 @@ pub(crate) fn text(view: &RunView) -> String {
     let mut lines = vec![format!("{} {name}: {}", summary.id, view.state())];
     let took = summary.ended_at.map(|at| format!(", took {}", span(at.since(summary.accepted_at))));
     lines.push(format!("started {}{}", ago(summary.accepted_at), took.unwrap_or_default()));
+    lines.extend(view.waits_for());
     lines.push(String::new());
     let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);
     for StepView { task, attempts, is_tolerated, timeout } in view.listed() {

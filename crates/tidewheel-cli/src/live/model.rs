@@ -50,6 +50,8 @@ pub(crate) struct Model {
 pub(super) enum Phase {
     #[default]
     Running,
+    /// For a place in its concurrency group.
+    Waiting,
     Paused,
     Draining,
     Killing,
@@ -140,6 +142,8 @@ impl Model {
                 self.end(step, state, now, End { reason, error, tail, is_tolerated });
             }
             Event::StepOutput { step, line } => self.write(step, &line),
+            Event::RunWaiting { .. } => self.turn(Phase::Waiting),
+            Event::RunGoesOn => self.turn(Phase::Running),
             Event::Paused => self.turn(Phase::Paused),
             Event::Resumed => self.turn(Phase::Running),
             Event::Draining => self.turn(Phase::Draining),
@@ -294,7 +298,7 @@ impl Model {
             Phase::Ended { .. } => true,
             Phase::Killing => true,
             Phase::Draining => phase != Phase::Killing,
-            Phase::Running | Phase::Paused => false,
+            Phase::Running | Phase::Waiting | Phase::Paused => false,
         };
         if !is_final {
             self.phase = phase;

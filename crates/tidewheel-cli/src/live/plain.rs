@@ -91,6 +91,8 @@ impl Plain {
             Event::StepRetrying { step, at, .. } => self.retrying(*step, at.saturating_sub(now)),
             Event::StepEnded { step, .. } => self.ended(*step),
             Event::StepOutput { .. } => String::new(),
+            Event::RunWaiting { why } => text::sentence(why),
+            Event::RunGoesOn => "the group has a place for it".to_owned(),
             Event::Paused => "nothing new starts; what runs goes on".to_owned(),
             Event::Resumed => "steps start again".to_owned(),
             Event::Draining => "nothing new starts; what runs may finish".to_owned(),
@@ -176,6 +178,8 @@ fn kind(event: &Event) -> (Level, &'static str, Tone) {
             (level, state.word(), end_tone(*state))
         }
         Event::StepOutput { .. } => (Level::Verbose, "output", Tone::Plain),
+        Event::RunWaiting { .. } => (Level::Normal, "waiting", Tone::Doubtful),
+        Event::RunGoesOn => (Level::Normal, "goes on", Tone::Plain),
         Event::Paused => (Level::Normal, "paused", Tone::Doubtful),
         Event::Resumed => (Level::Normal, "resumed", Tone::Plain),
         Event::Draining => (Level::Quiet, "stopping", Tone::Doubtful),

@@ -182,6 +182,7 @@ pub(super) fn detail(model: &Model, step: &Step, now: Duration) -> String {
 /// Why a step that waits for no other does not run.
 fn ready(model: &Model) -> &'static str {
     match model.phase {
+        Phase::Waiting => "waits: others of its group go on",
         Phase::Paused => "waits: the run is paused",
         Phase::Draining | Phase::Killing => "will not start: the run is stopping",
         Phase::Running | Phase::Ended { .. } => "",

@@ -85,6 +85,7 @@ fn header(model: &Model, canvas: &Canvas) -> Line {
 fn state(phase: Phase) -> (&'static str, Tone) {
     match phase {
         Phase::Running => ("running", Tone::Active),
+        Phase::Waiting => ("waiting", Tone::Doubtful),
         Phase::Paused => ("paused", Tone::Doubtful),
         Phase::Draining => ("stopping", Tone::Doubtful),
         Phase::Killing => ("killing", Tone::Bad),
@@ -244,7 +245,7 @@ fn counts(model: &Model) -> [(u8, &'static str, usize, Tone); 6] {
 
 fn eta_words(model: &Model, canvas: &Canvas) -> String {
     match canvas.eta {
-        _ if model.phase == Phase::Paused => String::new(),
+        _ if matches!(model.phase, Phase::Paused | Phase::Waiting) => String::new(),
         Some(eta) if eta.is_zero() => "  eta any moment".to_owned(),
         Some(eta) => format!("  eta {}", text::until(eta)),
         None => String::new(),

@@ -55,6 +55,8 @@ impl fmt::Display for StepState {
 pub enum RunState {
     /// It goes on.
     Running,
+    /// Nothing of it is started before it has a place in its concurrency group.
+    Waiting,
     /// Nothing more of it is started until it is resumed.
     Paused,
     /// It has not ended, and nobody runs it: its process died.
@@ -77,6 +79,7 @@ impl RunState {
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Waiting => "waiting",
             Self::Paused => "paused",
             Self::Interrupted => "interrupted",
             Self::Succeeded => "succeeded",

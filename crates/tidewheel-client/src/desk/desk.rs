@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tidewheel::store::sqlite::{DataFolder, FolderError, Reader};
+use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
 use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
 use tidewheel::{RunId, TaskId, TaskState};
 
@@ -12,7 +12,7 @@ use super::error::DeskError;
 use super::find::task_of;
 use super::states::run_state;
 use super::view::RunView;
-use crate::api::{AttemptLine, AttemptList, RunLine, RunList};
+use crate::api::{AttemptLine, AttemptList, RunLine, RunList, RunState};
 use crate::kind::{Kind, Kinds};
 use crate::text::short_id;
 
@@ -121,10 +121,15 @@ impl Desk {
     pub fn line(&self, run: &RunSummary) -> RunLine {
         // Whoever lists many does not want to miss all because of one.
         let is_abandoned = self.is_abandoned(run).unwrap_or_default();
+        let place = self.place_of(run).unwrap_or_default();
+        let state = match run_state(run, is_abandoned) {
+            RunState::Running if place.is_some_and(|place| !place.is_given) => RunState::Waiting,
+            state => state,
+        };
         RunLine {
             run_id: run.id.to_string(),
             flow: run.name.clone(),
-            state: run_state(run, is_abandoned),
+            state,
             accepted_at: run.accepted_at.to_string(),
             started_at: run.started_at.map(|at| at.to_string()),
             ended_at: run.ended_at.map(|at| at.to_string()),
@@ -185,7 +190,8 @@ impl Desk {
         let is_abandoned = self.is_abandoned(&detail.summary)?;
         let definition = self.kinds.definition_of(&detail);
         let shared = self.shared_by_others(&detail.summary)?;
-        Ok(RunView { detail, results, definition, is_abandoned, shared })
+        let place = self.place_of(&detail.summary)?;
+        Ok(RunView { detail, results, definition, is_abandoned, place, shared })
     }
 
     /// Who has units of shared limits outside a run that has not ended, by limit.
@@ -205,6 +211,14 @@ impl Desk {
             found.entry(holder.limit).or_default().push(format!("{}{pid}", runs.join(", ")));
         }
         Ok(found)
+    }
+
+    /// How a run that has not ended stands in its concurrency group.
+    fn place_of(&self, run: &RunSummary) -> Result<Option<RunPlace>, DeskError> {
+        match run.is_live {
+            true => self.folder.place_of(run.id).map_err(|error| self.failed(error)),
+            false => Ok(None),
+        }
     }
 
     /// Whether a run has not ended and nobody runs it.

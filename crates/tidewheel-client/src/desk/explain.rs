@@ -108,6 +108,9 @@ fn words(view: &RunView, task: &TaskSummary, why: &Why, timeout: Option<&str>) -
         Why::Slots { most, holders } => {
             format!("it waits for one of {most} slots: {}", running(holders))
         }
+        Why::AboutToStart if view.waits_for().is_some() => {
+            format!("the run is {}", view.waits_for().unwrap_or_default())
+        }
         Why::AboutToStart => {
             "nothing of the flow holds it: it is about to start, or waits for room where it runs"
                 .to_owned()

@@ -22,7 +22,7 @@ pub use error::{DeskError, FolderProblem, NotStarted};
 pub use logs::{LogWish, Logs};
 pub use reuse::Reuse;
 pub use start::{SAMPLES, WORKERS_DEFAULT, near_step, select, workers_of};
-pub use states::{reason_words, run_state, step_state};
+pub use states::{group_words, reason_words, run_state, step_state};
 pub use steer::{CancelWish, Cancelled};
 pub use tail::{LogTail, Newest, log_path};
 pub use view::{Outputs, RunView, StepView};

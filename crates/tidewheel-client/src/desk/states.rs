@@ -3,11 +3,11 @@
 //! The words of states themselves are in [`crate::api`].
 
 use tidewheel::store::{RunSummary, TaskSummary};
-use tidewheel::{Reason, TaskState};
+use tidewheel::{Reason, RunId, TaskState};
 
 use crate::api::{RunState, StepState};
 use crate::kind::Definition;
-use crate::text::span;
+use crate::text::{harmless, short_id, span};
 
 /// How a step stands, for people.
 #[must_use]
@@ -40,6 +40,18 @@ pub fn run_state(summary: &RunSummary, is_abandoned: bool) -> RunState {
     }
 }
 
+/// That a run waits for its concurrency group, and for whom.
+#[must_use]
+pub fn group_words(group: &str, holders: &[RunId]) -> String {
+    let holders: Vec<String> =
+        holders.iter().map(|run| format!("run {}", short_id(*run))).collect();
+    let group = harmless(group);
+    match holders.is_empty() {
+        true => format!("waiting for its group `{group}`"),
+        false => format!("waiting for its group `{group}`, held by {}", holders.join(", ")),
+    }
+}
+
 /// Why a task is in its state, if that needs saying.
 pub(super) fn reason_of(task: &TaskSummary, tasks: &[TaskSummary]) -> Option<String> {
     let cause = |index: u32| {
@@ -67,6 +79,8 @@ pub fn reason_words(reason: Reason, cause: impl Fn(u32) -> String) -> Option<Str
         Reason::RunTimeout => "the run was out of time".to_owned(),
         Reason::Requested => "cancelled".to_owned(),
         Reason::AlreadyDone => "reused".to_owned(),
+        Reason::Replaced => "a newer run of its group took its place".to_owned(),
+        Reason::GroupTaken => "its group was taken".to_owned(),
         Reason::Condition => "condition".to_owned(),
         Reason::Quarantined => "quarantined".to_owned(),
         Reason::Ambiguous => "nobody can say whether it took effect".to_owned(),

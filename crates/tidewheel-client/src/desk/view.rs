@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
-use tidewheel::TaskState;
+use tidewheel::store::sqlite::RunPlace;
 use tidewheel::store::{
     OutputRecord, OutputValue, RecordedOutcome, RunDetail, TaskResult, TaskSummary,
 };
+use tidewheel::{Reason, TaskState};
 use tidewheel_flow::listed;
 
-use super::states::{reason_of, run_state, step_state, timeout_words};
+use super::states::{group_words, reason_of, run_state, step_state, timeout_words};
 use crate::api::{RunResult, RunState, StepResult};
 use crate::kind::Definition;
 
@@ -28,6 +29,8 @@ pub struct RunView {
     pub definition: Arc<dyn Definition>,
     /// Whether it has not ended and nobody runs it.
     pub is_abandoned: bool,
+    /// How it stands in its concurrency group, while it has not ended.
+    pub place: Option<RunPlace>,
     /// Who has units of shared limits outside the run, by limit, while it has not ended.
     pub shared: BTreeMap<String, Vec<String>>,
 }
@@ -49,7 +52,23 @@ impl RunView {
     /// How it stands.
     #[must_use]
     pub fn state(&self) -> RunState {
-        run_state(&self.detail.summary, self.is_abandoned)
+        match run_state(&self.detail.summary, self.is_abandoned) {
+            RunState::Running if self.waits_for().is_some() => RunState::Waiting,
+            state => state,
+        }
+    }
+
+    /// For which runs of its concurrency group it waits, in words, if it does.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<String> {
+        let place = self.place.as_ref().filter(|place| !place.is_given && !self.is_abandoned)?;
+        Some(group_words(&place.group, &place.holders))
+    }
+
+    /// Whether another run of its concurrency group went before it, or took its place.
+    #[must_use]
+    pub fn has_made_room(&self) -> bool {
+        matches!(self.detail.summary.reason, Reason::GroupTaken | Reason::Replaced)
     }
 
     /// Whether all went well, failures that are tolerated included.

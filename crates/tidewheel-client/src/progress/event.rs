@@ -100,6 +100,13 @@ pub enum Event {
         /// The line, without its end.
         line: String,
     },
+    /// The run waits for others before anything of it starts.
+    RunWaiting {
+        /// For which.
+        why: String,
+    },
+    /// It waits no more.
+    RunGoesOn,
     /// Nothing new starts for now.
     Paused,
     /// Steps start again.

@@ -12,7 +12,7 @@ use tidewheel::{Fact, Graph, Notice, Reason, RunReport, RunResult, TaskId, TaskS
 use super::event::{EndState, Event, StepInfo};
 use super::sayings::Said;
 use super::source::RunSource;
-use crate::desk::{reason_words, timeout_words};
+use crate::desk::{group_words, reason_words, timeout_words};
 use crate::kind::Definition;
 use crate::session::Started;
 use crate::text::{quoted, short_id};
@@ -135,6 +135,10 @@ impl Progress {
         let id = source.id();
         let at = self.moment(notice.at);
         match &notice.fact {
+            Fact::RunWaits { run, group, holders } if *run == id => {
+                teller.tell(at, Event::RunWaiting { why: group_words(group, holders) });
+            }
+            Fact::RunGoesOn(run) if *run == id => teller.tell(at, Event::RunGoesOn),
             Fact::RunPaused(run) if *run == id => teller.tell(at, Event::Paused),
             Fact::RunResumed(run) if *run == id => teller.tell(at, Event::Resumed),
             Fact::TaskAdded(task) if task.run == id => self.add(source, task.index, at, teller),

@@ -226,6 +226,7 @@ impl Scheduler {
             Change::RunAccepted(RunRow { id, spec: spec.clone(), accepted_at: now.wall })
         });
         self.notify(now, decision, || Fact::RunAccepted(id));
+        self.join_group(key, decision);
         for &index in &spec.already_done {
             self.take_as_done(TaskKey { run: RunKey(key), index }, now, decision);
         }

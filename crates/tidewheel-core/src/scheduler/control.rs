@@ -15,7 +15,7 @@ use crate::level::RUN;
 use crate::limit::{Limit, LimitKind};
 use crate::queue::Queue;
 use crate::row::Change;
-use crate::run::Work;
+use crate::run::{Run, Work};
 use crate::spec::{LimitSpec, QueueSpec};
 use crate::task::{Reason, TaskState};
 use crate::time::Now;
@@ -127,6 +127,18 @@ impl Scheduler {
         Ok(Reply::Done)
     }
 
+    pub(super) fn replace_run(
+        &mut self,
+        now: Now,
+        key: RunKey,
+        mode: CancelMode,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        self.live_run(key)?;
+        self.cancel_work(key.0, Reason::Replaced, mode, now, decision);
+        Ok(Reply::Done)
+    }
+
     /// Ends what has not started and treats what runs by `mode`.
     pub(super) fn cancel_work(
         &mut self,
@@ -140,6 +152,13 @@ impl Scheduler {
         if self.run(work).is_some_and(|run| run.result.is_some()) {
             return;
         }
+        // What never had its place in its concurrency group has nothing to clean up either.
+        let mode = match mode {
+            CancelMode::Stop { grace } if self.run(work).is_some_and(Run::is_before_its_start) => {
+                CancelMode::End { grace }
+            }
+            mode => mode,
+        };
         if let Some(run) = self.run_mut(work) {
             run.stopped = run.stopped.or(Some(reason));
             run.keep_open = false;

@@ -107,6 +107,10 @@ impl Scheduler {
             if run.paused {
                 holds.push(Hold::RunPaused);
             }
+            if let Some(group) = run.spec.options.group.as_ref().filter(|_| run.awaits_place) {
+                let holders = run.place_holders.clone();
+                holds.push(Hold::GroupTaken { group: group.name.clone(), holders });
+            }
             if run.active >= run.slots_max {
                 let slots = run.slots_max;
                 holds.push(Hold::RunSlotsTaken { active: run.active, slots });

@@ -74,7 +74,9 @@ impl Scheduler {
         let class = &self.classes[work.class(key.index) as usize];
         let queue = &self.queues[class.queue as usize];
         let run_has_room = match work {
-            Work::Run(run) => !run.paused && run.slots_max - run.active.min(run.slots_max) >= count,
+            Work::Run(run) => {
+                !run.stands_still() && run.slots_max - run.active.min(run.slots_max) >= count
+            }
             Work::Single(_) => true,
         };
         run_has_room
@@ -148,6 +150,7 @@ impl Scheduler {
             || queue.spec.rate.is_some()
             || queue.spec.slots.is_some_and(|slots| queue.active >= slots)
             || run.paused
+            || run.awaits_place
             || run.active >= run.slots_max
         {
             return false;

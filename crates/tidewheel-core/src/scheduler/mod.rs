@@ -17,6 +17,7 @@ mod forecast;
 mod judge;
 mod levels;
 mod names;
+mod place;
 mod preempt;
 mod profiles;
 mod propagate;

@@ -284,7 +284,9 @@ impl Scheduler {
             return;
         }
         let result = match run.stopped {
-            Some(Reason::Requested | Reason::ShutDown) => RunResult::Cancelled,
+            Some(Reason::Requested | Reason::ShutDown | Reason::Replaced | Reason::GroupTaken) => {
+                RunResult::Cancelled
+            }
             _ if run.failed => RunResult::Failed,
             _ => RunResult::Succeeded,
         };
@@ -296,6 +298,7 @@ impl Scheduler {
         }
         self.run_keys.remove(&id);
         self.record_run(key, now, decision);
+        self.leave_group(key.0, decision);
         decision.act(Action::RunEnded { run: key, result });
         self.notify(now, decision, || Fact::RunEnded(id, result));
     }

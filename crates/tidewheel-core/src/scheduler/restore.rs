@@ -109,6 +109,7 @@ impl Scheduler {
         }
         scheduler.settle(now, decision);
         scheduler.fill_slots(now, decision);
+        scheduler.keep_restored_places(decision);
         scheduler.keep_restored_units(now.monotonic, decision);
         scheduler.settle_shares(now.monotonic, decision);
         Ok(scheduler)

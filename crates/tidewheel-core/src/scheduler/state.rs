@@ -209,6 +209,11 @@ impl Scheduler {
             Event::UnitsKept { limit, since } => self.units_kept(&limit, since),
             Event::UnitsGranted { limit, units } => self.units_granted(&limit, units, decision),
             Event::UnitsTaken { limit, holders } => self.units_taken(&limit, holders),
+            Event::PlaceGiven(run) => self.place_given(now, run, decision),
+            Event::PlaceTaken { run, holders } => self.place_taken(now, run, holders, decision),
+            Event::PlaceRefused { run, replaced } => {
+                self.place_refused(now, run, replaced, decision);
+            }
         }
     }
 
@@ -229,6 +234,7 @@ impl Scheduler {
             Command::ResumeRun(run) => self.resume_run(now, run, decision),
             Command::SetRunSlots { run, slots } => self.set_run_slots(run, slots),
             Command::CancelRun { run, mode } => self.cancel_run(now, run, mode, decision),
+            Command::ReplaceRun { run, mode } => self.replace_run(now, run, mode, decision),
             Command::CancelTask { task, mode } => self.cancel_task(now, task, mode, decision),
             Command::CloseRun(run) => self.close_run(now, run, decision),
             Command::Abandon(run) => self.abandon(now, run, decision),

@@ -459,7 +459,18 @@ impl Scheduler {
 impl crate::run::Run {
     /// Whether nothing of the run may start now, whatever room there is elsewhere.
     pub(super) fn is_held(&self) -> bool {
-        self.paused || self.active >= self.slots_max
+        self.stands_still() || self.active >= self.slots_max
+    }
+
+    /// Whether it is paused, or waits for a place in its concurrency group.
+    #[inline]
+    pub(super) fn stands_still(&self) -> bool {
+        self.paused || self.awaits_place
+    }
+
+    /// Whether it waits for its place in its concurrency group and nothing of it was ever started.
+    pub(super) fn is_before_its_start(&self) -> bool {
+        self.awaits_place && self.tasks.iter().all(|task| task.attempts == 0)
     }
 }
 

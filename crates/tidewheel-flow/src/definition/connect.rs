@@ -32,6 +32,7 @@ pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
         Arc::make_mut(step).after = after;
     }
     check_shared_variables(flow, problems);
+    check_group(flow, problems);
     report_circles(flow, problems);
 }
 
@@ -308,6 +309,20 @@ fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
                 problems.push(problem.hint("put it into the `env` of the steps that need it"));
             }
         });
+    }
+}
+
+/// The group of a flow's runs can only use params that there are.
+fn check_group(flow: &Flow, problems: &mut Problems) {
+    let Some(concurrency) = &flow.concurrency else { return };
+    let names = Names::new(flow);
+    for (reference, at) in concurrency.group.references() {
+        if let [root, name, ..] = &reference.path[..]
+            && !reference.has_default
+            && root == "params"
+        {
+            names.check_declared(root, name, at, problems);
+        }
     }
 }
 

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tidewheel::{
-    LimitSpec, OnError, OnSkip, OnStop, Priority, QueueSpec, Retry, RunOrder, ScheduleSpec,
+    Busy, LimitSpec, OnError, OnSkip, OnStop, Priority, QueueSpec, Retry, RunGroup, RunOrder,
+    ScheduleSpec,
 };
 
 use super::work::{Cache, Foreach, StepOutput, Surroundings, Work};
 use crate::language::problem::Span;
-use crate::language::tree::{Leaf, Tree};
+use crate::language::template::Context;
+use crate::language::tree::{Leaf, RenderError, Tree};
 
 /// A flow that was checked and can be run.
 #[derive(Debug, Clone)]
@@ -36,6 +38,8 @@ pub struct Flow {
     pub limits: BTreeMap<String, LimitSpec>,
     /// Lanes that share the slots.
     pub queues: BTreeMap<String, QueueSpec>,
+    /// The group of its runs.
+    pub(crate) concurrency: Option<Concurrency>,
     /// When it is run by itself.
     pub schedules: Vec<FlowSchedule>,
     /// The folder that relative paths start at.
@@ -54,6 +58,24 @@ pub struct Flow {
     /// How many tasks it comes to, called flows included, without elements.
     pub(crate) tasks: usize,
     pub(crate) gaps: Gaps,
+}
+
+/// The concurrency group of a flow's runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Concurrency {
+    /// Its name, which may need params.
+    pub group: Leaf,
+    pub max: u32,
+    pub busy: Busy,
+}
+
+impl Concurrency {
+    /// The group of a run with these params.
+    pub fn of(&self, params: &BTreeMap<String, Json>) -> Result<RunGroup, RenderError> {
+        let params = Json::Object(params.clone().into_iter().collect());
+        let name = self.group.render_text(&Context::new().with("params", params))?;
+        Ok(RunGroup { name: name.into(), max: self.max, busy: self.busy })
+    }
 }
 
 /// What could not be understood of a flow's files. Whatever names such a thing is not wrong because

@@ -51,6 +51,11 @@ pub(crate) static FLOW: Shape = Shape {
             Kind::Map(&COUNT),
             "How much there is of each resource that steps take a part of.",
         ),
+        key(
+            "concurrency",
+            Kind::Either(&[Kind::Text, Kind::Object(&CONCURRENCY)]),
+            "The group of its runs of which only so many go on at once: a name, or more.",
+        ),
         key("queues", Kind::Map(&Kind::Object(&QUEUE)), "Lanes that share the slots by weight."),
         key(
             "schedule",
@@ -531,6 +536,20 @@ pub(crate) static BREAKER: Shape = Shape {
     keys: &[
         required("failures", COUNT, "Failures in a row after which nothing starts."),
         required("reset_after", Kind::Duration, "After this, one attempt is let through."),
+    ],
+};
+
+pub(crate) static CONCURRENCY: Shape = Shape {
+    name: "a concurrency group",
+    about: "Of all runs in the data folder that name it, only so many go on at once.",
+    keys: &[
+        required("group", Kind::Template, "Its name. It may use params."),
+        key("max", COUNT, "How many go on at once. 1 unless given."),
+        key(
+            "busy",
+            Kind::Choice(&["queue-all", "queue-one", "skip", "cancel"]),
+            "What a run does that finds so many going on. `queue-all` unless given.",
+        ),
     ],
 };
 

@@ -13,7 +13,7 @@ use tidewheel_core::group::{GroupKind, Membership};
 use tidewheel_core::policy::{Backoff, BreakerSpec, Jitter, Priority, Retry, Shape};
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
-    LimitSpec, OnStop, Profile, QueueSpec, RunOptions, RunOrder, RunSpec, TaskSpec,
+    Busy, LimitSpec, OnStop, Profile, QueueSpec, RunGroup, RunOptions, RunOrder, RunSpec, TaskSpec,
 };
 
 use super::groups::{GroupText, WhenText, group_kind};
@@ -229,6 +229,10 @@ impl RunText {
             "queue" => options.queue = words.word("a queue")?.into(),
             "keep-open" => options.keep_open = true,
             "paused" => options.paused = true,
+            "concurrency-group" => {
+                let (name, busy) = (words.word("a group")?.into(), Busy::default());
+                options.group = Some(RunGroup { name, max: 1, busy });
+            }
             "group" => {
                 self.groups.push(GroupText::read(words)?);
                 return words.end();

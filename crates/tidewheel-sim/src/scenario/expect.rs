@@ -51,6 +51,11 @@ impl Player {
                 let key = self.schedule_key(&words.word("a schedule")?)?;
                 if self.asked.contains(&key) { Ok(()) } else { bail!("nobody was asked") }
             }
+            "joining" => {
+                words.expect("joining")?;
+                let id = self.run_id(&words.word("a run")?)?;
+                if self.joining.contains(&id) { Ok(()) } else { bail!("it wants no place") }
+            }
             "units" => self.expect_units(words),
             _ => self.expect_tasks(words),
         }

@@ -49,6 +49,8 @@ pub struct Player {
     pub(super) units_asked: BTreeMap<String, u32>,
     pub(super) units_returned: BTreeMap<String, u32>,
     pub(super) units_kept: BTreeMap<String, (u32, Moment)>,
+    /// Runs of concurrency groups that have or want a place.
+    pub(super) joining: Vec<RunId>,
     pub(super) last_reply: Option<Result<Reply, String>>,
     pub(super) shut_down: bool,
     pub(super) zero: Moment,
@@ -80,6 +82,7 @@ impl Player {
             units_asked: BTreeMap::new(),
             units_returned: BTreeMap::new(),
             units_kept: BTreeMap::new(),
+            joining: Vec::new(),
             last_reply: None,
             shut_down: false,
             zero: Moment::from_millis(1_000_000),
@@ -179,6 +182,9 @@ impl Player {
                 Action::ReturnUnits { limit, units } => {
                     *self.units_returned.entry(limit.to_string()).or_default() += units;
                 }
+                Action::JoinGroup { run, .. } => self.joining.push(run),
+                Action::LeaveGroup(run) => self.joining.retain(|other| *other != run),
+                Action::KeepPlaces(runs) => self.joining.retain(|run| runs.contains(run)),
                 Action::KeepUnits { limit, units, since } => {
                     self.units_asked.remove(&*limit);
                     self.units_kept.insert(limit.to_string(), (units, since));

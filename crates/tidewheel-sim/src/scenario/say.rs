@@ -103,6 +103,26 @@ impl Player {
                 self.units_asked.remove(&limit);
                 self.event(Event::UnitsGranted { limit: limit.into(), units })?;
             }
+            "place" => {
+                let run = self.run_id(&words.word("a run")?)?;
+                let event = match words.word("given, taken or refused")?.as_str() {
+                    "given" => Event::PlaceGiven(run),
+                    "taken" => {
+                        words.expect("by")?;
+                        let holders = vec![self.run_id(&words.word("a run")?)?];
+                        Event::PlaceTaken { run, holders }
+                    }
+                    "refused" => Event::PlaceRefused { run, replaced: words.accept("replaced") },
+                    other => anyhow::bail!("a place cannot be `{other}`"),
+                };
+                self.event(event)?;
+            }
+            "replace" => {
+                let id = self.run_id(&words.word("a run")?)?;
+                let run = self.run_key(id).unwrap_or_default();
+                let mode = CancelMode::Stop { grace: Duration::ZERO };
+                self.command(Command::ReplaceRun { run, mode })?;
+            }
             "kept" => {
                 let limit = words.word("a limit")?;
                 if let Some((_, since)) = self.units_kept.get(&limit).copied() {

@@ -1,4 +1,4 @@
-//! Looks after the part of this wheel in limits that it shares with other processes.
+//! Looks after the part of this wheel in limits and concurrency groups that it shares with others.
 //!
 //! What is asked for and given back is decided by the scheduler, who gets it by the rule of the pool;
 //! here both are brought together, again and again while something is missing.
@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tidewheel_core::decision::Action;
+use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Event, Rejection};
-use tidewheel_core::spec::LimitSpec;
+use tidewheel_core::spec::{LimitSpec, RunGroup};
 use tokio::sync::mpsc;
 
+use super::places::Places;
 use super::shared::Shared;
 use super::shares::{Due, Shares};
 use crate::error::describe;
-use crate::store::{Commons, Settled, StoreError};
+use crate::store::{Commons, Placement, Settled, StoreError};
 
 /// How often it is looked whether units are there that others had. Half of what is promised until
 /// that is seen.
@@ -39,26 +41,36 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Refuses a run of a concurrency group where there is nobody to have it in common with.
+    pub(crate) fn check_group(&self, group: Option<&RunGroup>) -> Result<(), Rejection> {
+        let Some(group) = group.filter(|_| self.lock().commons.is_none()) else { return Ok(()) };
+        let name = &group.name;
+        let text = format!("there can be no concurrency group `{name}`: there is no data folder");
+        Err(Rejection::Invalid(text.into()))
+    }
+}
+
 /// Runs until the wheel has ended.
 pub(super) async fn look_after_shares(
     shared: Arc<Shared>,
     commons: SharedCommons,
     mut mail: mpsc::UnboundedReceiver<Action>,
 ) {
-    let mut shares = Shares::default();
+    let mut part = OurPart::default();
     loop {
-        let period = if shares.is_waiting() { PERIOD } else { Duration::MAX };
+        let period = if part.is_waiting() { PERIOD } else { Duration::MAX };
         match tokio::time::timeout(period, mail.recv()).await {
-            Ok(Some(action)) => shares.note(&action),
+            Ok(Some(action)) => part.note(&action),
             // The wheel has ended, and nobody writes any more.
             Ok(None) => return,
             // Time to look again.
             Err(_) => {}
         }
         while let Ok(action) = mail.try_recv() {
-            shares.note(&action);
+            part.note(&action);
         }
-        for event in settle(&commons, &mut shares).await {
+        for event in part.settle(&commons).await {
             let mut effects = Vec::new();
             shared.tell(shared.clock.now(), event, &mut effects);
             shared.perform(&mut effects);
@@ -66,22 +78,69 @@ pub(super) async fn look_after_shares(
     }
 }
 
-/// Settles everything that is due, on a thread that may wait for others who write.
-async fn settle(commons: &SharedCommons, shares: &mut Shares) -> Vec<Event> {
-    let due = shares.due();
-    if due.is_empty() {
-        return Vec::new();
+/// What this wheel has of what is shared.
+#[derive(Default)]
+struct OurPart {
+    shares: Shares,
+    places: Places,
+}
+
+/// What a store said.
+struct Said {
+    settled: Vec<(Due, Settled)>,
+    placed: Vec<(RunId, Placement)>,
+    left: Vec<RunId>,
+}
+
+impl OurPart {
+    fn note(&mut self, action: &Action) {
+        self.shares.note(action);
+        self.places.note(action);
     }
-    let commons = Arc::clone(commons);
-    let settled = tokio::task::spawn_blocking(move || {
-        let mut commons = commons.lock().unwrap_or_else(PoisonError::into_inner);
-        let settle = |due: Due| {
-            // What cannot be settled now is settled the next time.
-            let settled = commons.settle(&due.limit, due.held, due.asked).ok()?;
-            Some((due, settled))
-        };
-        due.into_iter().filter_map(settle).collect::<Vec<(Due, Settled)>>()
-    });
-    let settled = settled.await.unwrap_or_default();
-    settled.into_iter().flat_map(|(due, settled)| shares.settled(&due, settled)).collect()
+
+    fn is_waiting(&self) -> bool {
+        self.shares.is_waiting() || self.places.is_waiting()
+    }
+
+    /// Settles everything that is due. Gives what the scheduler is to be told.
+    async fn settle(&mut self, commons: &SharedCommons) -> Vec<Event> {
+        let (due, runs, leaving) = (self.shares.due(), self.places.due(), self.places.leaving());
+        let mut events = self.places.answers();
+        if due.is_empty() && runs.is_empty() && leaving.is_empty() {
+            return events;
+        }
+        let commons = Arc::clone(commons);
+        // On a thread that may wait for others who write.
+        let said = tokio::task::spawn_blocking(move || {
+            let mut commons = commons.lock().unwrap_or_else(PoisonError::into_inner);
+            ask(&mut **commons, due, runs, leaving)
+        });
+        let Ok(said) = said.await else { return events };
+        for (due, settled) in said.settled {
+            events.extend(self.shares.settled(&due, settled));
+        }
+        for run in said.left {
+            self.places.left(run);
+        }
+        let placed = said.placed.into_iter();
+        events.extend(placed.filter_map(|(run, placement)| self.places.placed(run, placement)));
+        events
+    }
+}
+
+/// Asks a store. What it cannot do now is asked for the next time.
+fn ask(
+    commons: &mut dyn Commons,
+    due: Vec<Due>,
+    runs: Vec<(RunId, RunGroup)>,
+    leaving: Vec<RunId>,
+) -> Said {
+    let settle = |due: Due| {
+        let settled = commons.settle(&due.limit, due.held, due.asked).ok()?;
+        Some((due, settled))
+    };
+    let settled = due.into_iter().filter_map(settle).collect();
+    let left = leaving.into_iter().filter(|run| commons.leave(*run).is_ok()).collect();
+    let place = |(run, group): (RunId, RunGroup)| Some((run, commons.place(run, &group).ok()?));
+    Said { settled, left, placed: runs.into_iter().filter_map(place).collect() }
 }

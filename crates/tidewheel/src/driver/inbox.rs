@@ -53,8 +53,10 @@ impl Pending {
     fn offer(&mut self, mut take: impl FnMut(&SentCommand) -> Result<(), Rejection>) {
         let mut left: Vec<SentCommand> = Vec::new();
         for sent in self.unsettled.drain(..) {
-            let is_cancel =
-                matches!(sent.command, RunCommand::Cancel { .. } | RunCommand::End { .. });
+            let is_cancel = matches!(
+                sent.command,
+                RunCommand::Cancel { .. } | RunCommand::End { .. } | RunCommand::Replace { .. }
+            );
             let is_early = |earlier: &SentCommand| earlier.run == sent.run;
             if !is_cancel && left.iter().any(is_early) {
                 left.push(sent);
@@ -93,6 +95,9 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
                 }
                 RunCommand::End { grace } => {
                     Command::CancelRun { run, mode: CancelMode::End { grace } }
+                }
+                RunCommand::Replace { grace } => {
+                    Command::ReplaceRun { run, mode: CancelMode::Stop { grace } }
                 }
                 RunCommand::Pause => Command::PauseRun(run),
                 RunCommand::Resume => Command::ResumeRun(run),

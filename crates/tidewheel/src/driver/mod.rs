@@ -10,6 +10,7 @@ pub mod engine;
 mod entries;
 mod held;
 mod inbox;
+pub mod places;
 mod post;
 mod questions;
 mod recovery;

@@ -537,7 +537,12 @@ impl State {
             Action::ScheduleEnded(schedule) => {
                 effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
             }
-            Action::AskUnits { .. } | Action::ReturnUnits { .. } | Action::KeepUnits { .. } => {
+            Action::AskUnits { .. }
+            | Action::ReturnUnits { .. }
+            | Action::KeepUnits { .. }
+            | Action::JoinGroup { .. }
+            | Action::LeaveGroup(_)
+            | Action::KeepPlaces(_) => {
                 // Under the lock, so that they arrive in the order in which they were decided.
                 if let Some(mail) = &self.commons_mail {
                     // Whoever looks after it is gone only when the wheel is.

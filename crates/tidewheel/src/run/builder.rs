@@ -16,7 +16,7 @@ use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Rejection, Reply};
 use tidewheel_core::policy::{OnError, OnSkip};
 use tidewheel_core::report::{self, Counts};
-use tidewheel_core::spec::{OnStop, Profile, RunOptions, RunOrder, RunSpec};
+use tidewheel_core::spec::{OnStop, Profile, RunGroup, RunOptions, RunOrder, RunSpec};
 
 use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
@@ -159,6 +159,15 @@ impl<F> RunBuilder<F> {
         self
     }
 
+    /// The concurrency group of the run: of all runs in the data folder that name it, only so many go
+    /// on at once. Until it has a place the run is accepted, and nothing of it starts. Its timeout
+    /// counts from the beginning all the same.
+    #[must_use]
+    pub fn group(mut self, group: RunGroup) -> Self {
+        self.run.group = Some(group);
+        self
+    }
+
     /// Runs only these tasks; dependencies on others count as met.
     pub fn only<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(|name| name.as_ref().to_owned());
@@ -236,14 +245,15 @@ where
     ///
     /// # Errors
     ///
-    /// When the run is refused: an option makes no sense, a name is unknown, a queue is full, the
-    /// wheel is shutting down.
+    /// When the run is refused: an option makes no sense, a name is unknown, a queue is full, there
+    /// is no data folder for its concurrency group, the wheel is shutting down.
     ///
     /// [`Rejection::Unavailable`] says that the store cannot be written. If the trouble began just
     /// then, the run may still be stored, and run, later: with [`once`](Self::once) it can be asked
     /// for again without harm.
     pub fn start(self) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
+        self.shared.check_group(spec.options.group.as_ref())?;
         let (shared, spec) = (self.shared, Arc::new(spec));
         let id = Cell::new(RunId::default());
         let mut parts = Some((self.code, about));

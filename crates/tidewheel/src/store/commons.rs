@@ -1,9 +1,12 @@
-//! What several processes share: units of limits that hold for a whole data folder.
+//! What several processes share: units of limits, and places in concurrency groups.
 //!
 //! A store keeps the claims of all and knows who lives; who gets what is decided by the rule in
 //! `tidewheel_core::pool`.
 
 use std::sync::Arc;
+
+use tidewheel_core::id::RunId;
+use tidewheel_core::spec::RunGroup;
 
 use super::StoreError;
 
@@ -25,6 +28,38 @@ pub trait Commons: Send {
     ///
     /// When the store cannot be reached: nothing was granted.
     fn settle(&mut self, limit: &str, held: u32, asked: u32) -> Result<Settled, StoreError>;
+
+    /// Asks for a place for a run that has none. Asking again keeps its place in the line, also after
+    /// the death of the process that asked before.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached: it has no place.
+    fn place(&mut self, run: RunId, group: &RunGroup) -> Result<Placement, StoreError>;
+
+    /// Gives up the place of a run, or its wish for one.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    fn leave(&mut self, run: RunId) -> Result<(), StoreError>;
+}
+
+/// What came of asking for a place in a concurrency group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placement {
+    /// It is there.
+    Given,
+    /// Others have all places.
+    Taken {
+        /// Which runs.
+        holders: Vec<RunId>,
+    },
+    /// It will not be there: the run was not to wait, or a newer one waits in its stead.
+    Refused {
+        /// Whether a newer one does.
+        replaced: bool,
+    },
 }
 
 /// What came of asking for units.

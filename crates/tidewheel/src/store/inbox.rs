@@ -66,6 +66,11 @@ pub enum RunCommand {
         /// Time for running attempts to stop by themselves.
         grace: Duration,
     },
+    /// Cancel it, because a newer run of its concurrency group takes its place.
+    Replace {
+        /// Time for running attempts to stop by themselves.
+        grace: Duration,
+    },
     /// Start nothing more of it until it is resumed.
     Pause,
     /// Go on with it.

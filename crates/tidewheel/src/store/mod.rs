@@ -21,7 +21,7 @@ use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::time::Timestamp;
 
-pub use commons::{Commons, Settled};
+pub use commons::{Commons, Placement, Settled};
 pub use inbox::{CommandSource, RunCommand, SentCommand};
 pub use memory::Memory;
 pub use question::{Question, TaskAnswer};

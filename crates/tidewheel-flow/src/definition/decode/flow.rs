@@ -7,16 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel::{BreakerSpec, LimitSpec, OnStop, QueueSpec, Rate, RunOrder};
+use tidewheel::{BreakerSpec, Busy, LimitSpec, OnStop, QueueSpec, Rate, RunOrder};
 
 use super::source::view;
 use super::{Decoder, FindFlow, fields};
+use crate::definition::flow::Concurrency;
 use crate::definition::keys::FLOW;
 use crate::definition::shape::{Kind, check};
 use crate::definition::{Flow, Gaps, Place, Runner, Step, places_of};
 use crate::language::literal;
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::Engine;
+use crate::language::tree::starts_with;
 use crate::language::yaml::{Map, Node, Value};
 
 /// Time for running steps to stop by themselves when a failure ends the run.
@@ -67,6 +69,7 @@ pub(crate) fn decode(
         runner: runner(map),
         limits: decoder.limits(map),
         queues: queues(map),
+        concurrency: decoder.concurrency(map),
         schedules: decoder.schedules(map),
         sources: sources.iter().map(|(name, node)| (name.clone(), view(node))).collect(),
         folder: folder.to_owned(),
@@ -167,6 +170,27 @@ impl Decoder<'_> {
                 None
             }
         }
+    }
+
+    /// The group of the flow's runs. It is asked for before anything runs, so only params are known.
+    fn concurrency(&mut self, map: &Map) -> Option<Concurrency> {
+        let node = map.get("concurrency")?;
+        let said = fields::as_mapping(node);
+        let name = match said {
+            Some(map) => map.get("group")?,
+            None => node,
+        };
+        let group = self.leaf(name, "concurrency.group", false)?;
+        for (reference, at) in group.references() {
+            if !starts_with(reference, "params") {
+                let text = "the group of a run is known before it starts: it can only use params";
+                self.problems.push(Problem::error("wrong-place", text).at(at));
+            }
+        }
+        let word = said.and_then(|map| fields::word(map, "busy"));
+        let busy = Busy::ALL.into_iter().find(|busy| word.as_deref() == Some(busy.word()));
+        let max = said.and_then(|map| fields::count(map, "max")).unwrap_or(1);
+        Some(Concurrency { group, max, busy: busy.unwrap_or_default() })
     }
 
     fn with_burst(&mut self, rate: Rate, map: &Map) -> Option<Rate> {

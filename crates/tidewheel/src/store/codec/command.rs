@@ -15,6 +15,7 @@ use crate::store::RunCommand;
 pub(crate) enum CommandRecord {
     Cancel { grace: Duration },
     End { grace: Duration },
+    Replace { grace: Duration },
     Pause,
     Resume,
 }
@@ -24,6 +25,7 @@ impl CommandRecord {
         match command {
             RunCommand::Cancel { grace } => Self::Cancel { grace: *grace },
             RunCommand::End { grace } => Self::End { grace: *grace },
+            RunCommand::Replace { grace } => Self::Replace { grace: *grace },
             RunCommand::Pause => Self::Pause,
             RunCommand::Resume => Self::Resume,
         }
@@ -34,6 +36,7 @@ impl CommandRecord {
         Ok(match self {
             Self::Cancel { grace } => RunCommand::Cancel { grace },
             Self::End { grace } => RunCommand::End { grace },
+            Self::Replace { grace } => RunCommand::Replace { grace },
             Self::Pause => RunCommand::Pause,
             Self::Resume => RunCommand::Resume,
         })

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidewheel_core::policy::OnSkip;
-use tidewheel_core::spec::{Attachment, OnStop, OnceKey, RunOptions, RunOrder, RunSpec, TaskSpec};
+use tidewheel_core::spec::{
+    Attachment, Busy, OnStop, OnceKey, RunGroup, RunOptions, RunOrder, RunSpec, TaskSpec,
+};
 
 use super::CodecError;
 use super::graph::GraphRecord;
@@ -106,6 +108,28 @@ struct OptionsRecord {
     keep_open: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     paused: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<RunGroupRecord>,
+}
+
+/// A [`RunGroup`].
+#[derive(Debug, Serialize, Deserialize)]
+struct RunGroupRecord {
+    name: Arc<str>,
+    max: u32,
+    busy: String,
+}
+
+impl RunGroupRecord {
+    fn of(group: &RunGroup) -> Self {
+        Self { name: group.name.clone(), max: group.max, busy: group.busy.word().to_owned() }
+    }
+
+    fn into_value(self) -> Result<RunGroup, CodecError> {
+        let busy = Busy::ALL.into_iter().find(|busy| busy.word() == self.busy);
+        let busy = busy.ok_or_else(|| CodecError::value("what a busy group means", &self.busy))?;
+        Ok(RunGroup { name: self.name, max: self.max, busy })
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -138,6 +162,7 @@ impl OptionsRecord {
             },
             keep_open: options.keep_open,
             paused: options.paused,
+            group: options.group.as_ref().map(RunGroupRecord::of),
         }
     }
 
@@ -161,6 +186,7 @@ impl OptionsRecord {
             },
             keep_open: self.keep_open,
             paused: self.paused,
+            group: self.group.map(RunGroupRecord::into_value).transpose()?,
         })
     }
 }

@@ -17,8 +17,8 @@ use tidewheel_core::schedule::{
     SkipCounts, Span, Trigger,
 };
 use tidewheel_core::spec::{
-    Attachment, LimitSpec, OnStop, OnceKey, Profile, QueueSpec, RunOptions, RunOrder, RunSpec,
-    TaskSpec,
+    Attachment, Busy, LimitSpec, OnStop, OnceKey, Profile, QueueSpec, RunGroup, RunOptions,
+    RunOrder, RunSpec, TaskSpec,
 };
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
@@ -152,6 +152,7 @@ fn runs() {
             order: RunOrder::LatestFinish,
             keep_open: true,
             paused: true,
+            group: Some(RunGroup { name: "deploy".into(), max: 2, busy: Busy::QueueOne }),
         },
         profile(retries()[3]),
     );
@@ -343,6 +344,7 @@ fn words_find_their_way_home() {
         Reason::Abandoned,
         Reason::ShutDown,
         Reason::Replaced,
+        Reason::GroupTaken,
         Reason::Preempted,
         Reason::HandedBack,
         Reason::Lost,
@@ -372,6 +374,7 @@ fn words_find_their_way_home() {
 fn commands() {
     same(&RunCommand::Cancel { grace: ODD });
     same(&RunCommand::End { grace: ODD });
+    same(&RunCommand::Replace { grace: ODD });
     same(&RunCommand::Pause);
     same(&RunCommand::Resume);
 }

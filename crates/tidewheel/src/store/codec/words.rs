@@ -35,6 +35,7 @@ pub(crate) fn reason_of(word: &str, cause: Option<u32>) -> Result<Reason, CodecE
         Reason::Abandoned,
         Reason::ShutDown,
         Reason::Replaced,
+        Reason::GroupTaken,
         Reason::Preempted,
         Reason::HandedBack,
         Reason::Lost,

@@ -9,14 +9,17 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use tidewheel_core::id::RunId;
 use tidewheel_core::pool::{self, Claim};
+use tidewheel_core::spec::RunGroup;
 
 use super::connection;
 use super::error::{FolderError, Stage, store_error};
 use super::folder::{DataFolder, Durability};
 use super::prune::in_transaction;
 use crate::file::FileLock;
-use crate::store::{Commons, Settled, StoreError};
+use crate::store::{Commons, Placement, Settled, StoreError};
 
+/// How the pools of limits are called. Concurrency groups have other names.
+const LIMIT: &str = "limit:";
 /// How many runs of a shard are named.
 const RUNS_NAMED_MAX: u32 = 3;
 
@@ -31,10 +34,22 @@ pub(super) struct SqliteCommons {
 
 /// The claims of a folder, as one shard sees them.
 #[derive(Debug)]
-struct Claims {
-    folder: DataFolder,
-    shard: String,
-    connection: Connection,
+pub(super) struct Claims {
+    pub(super) folder: DataFolder,
+    pub(super) shard: String,
+    pub(super) connection: Connection,
+}
+
+/// Which shards somebody has, each asked once.
+#[derive(Debug, Default)]
+pub(super) struct Lives(BTreeMap<String, bool>);
+
+impl Lives {
+    pub(super) fn lives(&mut self, folder: &DataFolder, shard: &str) -> bool {
+        // What cannot be asked is as if somebody lived there.
+        let ask = || !folder.is_free(shard).unwrap_or(false);
+        *self.0.entry(shard.to_owned()).or_insert_with(ask)
+    }
 }
 
 /// A claim as stored.
@@ -109,7 +124,7 @@ impl SqliteCommons {
 impl Commons for SqliteCommons {
     fn define(&mut self, limit: &str, units: u32) -> Result<(), StoreError> {
         let claims = self.claims()?;
-        match claims.define(limit, units).map_err(|error| claims.failed(error))? {
+        match claims.define(&pool_of(limit), units).map_err(|error| claims.failed(error))? {
             None => Ok(()),
             Some((most, who)) => Err(StoreError::Conflict {
                 what: format!(
@@ -120,9 +135,19 @@ impl Commons for SqliteCommons {
         }
     }
 
+    fn place(&mut self, run: RunId, group: &RunGroup) -> Result<Placement, StoreError> {
+        let claims = self.claims()?;
+        claims.place(run, group).map_err(|error| claims.failed(error))
+    }
+
+    fn leave(&mut self, run: RunId) -> Result<(), StoreError> {
+        let claims = self.claims()?;
+        claims.leave(run).map_err(|error| claims.failed(error))
+    }
+
     fn settle(&mut self, limit: &str, held: u32, asked: u32) -> Result<Settled, StoreError> {
         let claims = self.claims()?;
-        claims.settle(limit, (held, asked)).map_err(|error| claims.failed(error))
+        claims.settle(&pool_of(limit), (held, asked)).map_err(|error| claims.failed(error))
     }
 }
 
@@ -143,12 +168,8 @@ impl Claims {
         let own =
             self.connection.prepare_cached(sql)?.query_row([&self.shard], |row| row.get(0))?;
         let mut rows = read_rows(&self.connection, limit)?;
-        let mut lives: BTreeMap<String, bool> = BTreeMap::from([(self.shard.clone(), true)]);
-        rows.retain(|row| {
-            // What cannot be asked is as if somebody lived there.
-            let ask = || !self.folder.is_free(&row.shard).unwrap_or(false);
-            *lives.entry(row.shard.clone()).or_insert_with(ask)
-        });
+        let mut lives = Lives::default();
+        rows.retain(|row| row.shard == self.shard || lives.lives(&self.folder, &row.shard));
         Ok(Living { rows, own })
     }
 
@@ -255,6 +276,11 @@ impl Living {
     }
 }
 
+/// The pool of a limit.
+fn pool_of(limit: &str) -> String {
+    format!("{LIMIT}{limit}")
+}
+
 fn owner(shard: i64) -> u128 {
     u128::from(shard.cast_unsigned())
 }
@@ -294,7 +320,8 @@ fn read_holders(connection: &Connection) -> rusqlite::Result<Vec<UnitHolder>> {
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let (limit, shard): (String, String) = (row.get(0)?, row.get(1)?);
+        let (pool, shard): (String, String) = (row.get(0)?, row.get(1)?);
+        let Some(limit) = pool.strip_prefix(LIMIT).map(str::to_owned) else { continue };
         let runs = runs_of(connection, &shard)?;
         found.push(UnitHolder { limit, shard, pid: None, units: row.get(2)?, runs });
     }

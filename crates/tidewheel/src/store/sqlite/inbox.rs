@@ -164,7 +164,7 @@ impl CommandSource for Inbox {
     }
 }
 
-enum Sent {
+pub(super) enum Sent {
     Left,
     Ended,
     Unknown,
@@ -178,7 +178,7 @@ fn send(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sen
     sent
 }
 
-fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
+pub(super) fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
     let sql = "SELECT shard FROM live_runs WHERE run_id = ?1
         UNION ALL SELECT shard FROM live_submissions WHERE run_id = ?1";
     let shard: Option<i64> = connection.query_row(sql, [blob(run)], |row| row.get(0)).optional()?;

@@ -12,7 +12,7 @@ pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS, QUESTIONS];
+pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -320,6 +320,14 @@ CREATE TABLE questions (
     asked_at INTEGER NOT NULL,
     answer TEXT
 );
+";
+
+/// Runs that have, or wait for, a place in a concurrency group have claims too. One that had its
+/// place when its process died waits for it again, as one that has begun.
+const PLACES: &str = "
+ALTER TABLE claims ADD COLUMN run_id BLOB;
+ALTER TABLE claims ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX claims_by_run ON claims (run_id) WHERE run_id IS NOT NULL;
 ";
 
 #[cfg(test)]
