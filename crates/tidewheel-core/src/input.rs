@@ -317,6 +317,21 @@ pub enum Rejection {
     /// The scheduler accepts nothing more.
     #[error("the scheduler is shutting down")]
     ShuttingDown,
+    /// A run brings along a queue or a limit that is defined otherwise.
+    #[error(
+        "{what} `{name}` of `{run}` is defined otherwise by {by}: say the same in both, or give one of \
+         them another name"
+    )]
+    Contradiction {
+        /// `queue` or `limit`.
+        what: &'static str,
+        /// Its name.
+        name: Arc<str>,
+        /// The name of the run.
+        run: Arc<str>,
+        /// Who has defined it, in words.
+        by: Arc<str>,
+    },
     /// There is no such queue.
     #[error("there is no queue `{0}`; define it first")]
     UnknownQueue(Arc<str>),

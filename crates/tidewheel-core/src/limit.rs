@@ -14,6 +14,8 @@ use crate::timer::TimerKey;
 pub(crate) struct Limit {
     pub name: Arc<str>,
     pub kind: LimitKind,
+    /// Whether it is only there for runs that bring it along: nobody has defined it for all.
+    pub is_brought: bool,
     /// Classes that found it closed, in the order in which they did.
     pub waiting: Vec<u32>,
     /// The class that has the next units, because it waited too long for more than were free.
@@ -76,7 +78,8 @@ impl Limit {
             LimitSpec::Breaker(spec) => LimitKind::Breaker(Breaker::new(*spec)),
         };
         let share = matches!(spec, LimitSpec::SharedUnits(_)).then(Share::default);
-        Self { name, kind, waiting: Vec::new(), reserved_for: None, timer: None, share }
+        let waiting = Vec::new();
+        Self { name, kind, is_brought: true, waiting, reserved_for: None, timer: None, share }
     }
 
     /// The settings it was made with.

@@ -21,6 +21,8 @@ use crate::timer::TimerKey;
 pub(crate) struct Queue {
     pub name: Arc<str>,
     pub spec: QueueSpec,
+    /// Whether it is only there for runs that bring it along: nobody has defined it for all.
+    pub is_brought: bool,
     pub paused: bool,
     /// Attempts running.
     pub active: u32,
@@ -87,6 +89,7 @@ impl Queue {
         Self {
             name,
             spec,
+            is_brought: true,
             paused: false,
             active: 0,
             waiting: 0,

@@ -231,6 +231,29 @@ pub struct RunSpec {
     pub already_done: Vec<u32>,
     /// What travels with the run.
     pub attachment: Attachment,
+    /// Queues and limits that it brings along. They are defined with it and have rows of their own, so a
+    /// restored run brings none.
+    pub defines: Vec<Definition>,
+}
+
+/// A queue or a limit that a run brings along. What says the same under the same name is shared; what
+/// says something else is refused while the other is in use.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Definition {
+    /// A queue.
+    Queue {
+        /// Its name.
+        name: Arc<str>,
+        /// Its settings.
+        spec: QueueSpec,
+    },
+    /// A limit.
+    Limit {
+        /// Its name.
+        name: Arc<str>,
+        /// Its kind and size.
+        spec: LimitSpec,
+    },
 }
 
 impl RunSpec {
@@ -248,6 +271,7 @@ impl RunSpec {
             groups: BTreeMap::new(),
             already_done: Vec::new(),
             attachment: Attachment::default(),
+            defines: Vec::new(),
         }
     }
 

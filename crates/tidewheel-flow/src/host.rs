@@ -81,7 +81,8 @@ impl FlowHost {
         Self { shared: Arc::new(Shared { means, recall: Arc::new(recall), places }) }
     }
 
-    /// Starts a run. Limits and queues of the flow are defined on the wheel.
+    /// Starts a run. Limits and queues of the flow come with it: those that contradict what is in use are
+    /// refused.
     ///
     /// # Errors
     ///
@@ -97,16 +98,6 @@ impl FlowHost {
         let group = group.map_err(|error| StartError::Flow(error.to_string()))?;
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
-        // What the run needs is stored before it or with it, so that only the run is waited for.
-        let unwaiting = wheel.without_waiting();
-        for (name, spec) in &flow.queues {
-            unwaiting.define_queue(name, spec.clone())?;
-        }
-        let shared = flow.limits.iter().map(|(name, spec)| (name, spec.clone()));
-        let own = blueprint.limits.iter().map(|(name, units)| (name, LimitSpec::Units(*units)));
-        for (name, spec) in shared.chain(own) {
-            unwaiting.define_limit(name, spec)?;
-        }
         let outputs = Arc::new(Outputs::default());
         for (task, values) in &order.reused {
             outputs.insert(task, values.clone());
@@ -144,6 +135,14 @@ impl FlowHost {
             .already_done(done)
             .payload(order.to_payload())
             .kind(FLOW_KIND);
+        for (name, spec) in &flow.queues {
+            builder = builder.with_queue(name, spec.clone());
+        }
+        let shared = flow.limits.iter().map(|(name, spec)| (name, spec.clone()));
+        let own = blueprint.limits.iter().map(|(name, units)| (name, LimitSpec::Units(*units)));
+        for (name, spec) in shared.chain(own) {
+            builder = builder.with_limit(name, spec);
+        }
         if let Some(timeout) = flow.runner.timeout {
             builder = builder.run_timeout(timeout);
         }

@@ -213,9 +213,10 @@ impl Scheduler {
         spec: Arc<RunSpec>,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
-        let queue = self.find_queue(&spec.options.queue)?;
         check_spec(&spec)?;
         check_groups::check_run(&spec)?;
+        self.bring(&spec, decision)?;
+        let queue = self.find_queue(&spec.options.queue)?;
         let profiles = self.resolve_run(&spec, queue)?;
         self.refuse_known(spec.attachment.once.as_ref(), now.wall)?;
         self.admit(&self.tasks_by_queue(&spec, &profiles))?;

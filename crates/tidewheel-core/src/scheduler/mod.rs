@@ -7,6 +7,7 @@
 
 mod add;
 mod attempt;
+mod brought;
 mod check;
 mod check_groups;
 mod command;

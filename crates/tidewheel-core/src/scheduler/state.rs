@@ -243,8 +243,8 @@ impl Scheduler {
             Command::PauseQueue(name) => self.pause_queue(&name, true, decision),
             Command::ResumeQueue(name) => self.pause_queue(&name, false, decision),
             Command::SetSlots(slots) => self.set_slots(slots),
-            Command::DefineQueue { name, spec } => self.define_queue(name, spec, decision),
-            Command::DefineLimit { name, spec } => self.define_limit(name, &spec, decision),
+            Command::DefineQueue { name, spec } => self.define_own_queue(name, spec, decision),
+            Command::DefineLimit { name, spec } => self.define_own_limit(name, &spec, decision),
             Command::ResetBreaker(name) => self.reset_breaker(&name, now, decision),
             Command::AddSchedule { id, spec, profile, priority } => {
                 self.add_schedule(now, id, *spec, profile, priority, decision)

@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         };
         if let Some(parallel) = foreach.parallel {
-            self.limits.insert(limit_of(scope, step), parallel);
+            self.limits.insert(limit_of(scope, step, parallel), parallel);
         }
         let elements = self.elements(scope, step, foreach)?;
         let mut entry = after.clone();
@@ -168,7 +168,8 @@ impl<'a> Draft<'a> {
         after: &[String],
     ) -> Result<(), CompileError> {
         let end = format!("{}{}", scope.prefix(), step.name);
-        let limit = step.foreach.as_ref().and_then(|it| it.parallel).map(|_| limit_of(scope, step));
+        let parallel = step.foreach.as_ref().and_then(|it| it.parallel);
+        let limit = parallel.map(|parallel| limit_of(scope, step, parallel));
         for element in elements {
             let (name, after) = (element_name(&end, element), after.to_vec());
             if let Work::Flow(child) = &step.work {
@@ -293,8 +294,10 @@ pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> 
 }
 
 /// The limit that bounds the elements of a step.
-fn limit_of(scope: &Scope, step: &Step) -> String {
-    format!("foreach {}/{}{}", scope.flow.name, scope.prefix(), step.name)
+/// The limit that bounds the elements of a step. Its size is part of the name, so that a flow that was
+/// changed does not contradict a run of the old one.
+fn limit_of(scope: &Scope, step: &Step, parallel: u32) -> String {
+    format!("foreach {}/{}{} {parallel}", scope.flow.name, scope.prefix(), step.name)
 }
 
 /// What a step is done for.

@@ -13,7 +13,8 @@ use tidewheel_core::group::{GroupKind, Membership};
 use tidewheel_core::policy::{Backoff, BreakerSpec, Jitter, Priority, Retry, Shape};
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
-    Busy, LimitSpec, OnStop, Profile, QueueSpec, RunGroup, RunOptions, RunOrder, RunSpec, TaskSpec,
+    Busy, Definition, LimitSpec, OnStop, Profile, QueueSpec, RunGroup, RunOptions, RunOrder,
+    RunSpec, TaskSpec,
 };
 
 use super::groups::{GroupText, WhenText, group_kind};
@@ -163,6 +164,8 @@ pub struct RunText {
     pub described: BTreeMap<String, TaskText>,
     /// How the run is treated.
     pub options: RunOptions,
+    /// Queues and limits that it brings along.
+    pub defines: Vec<Definition>,
     /// Groups: the end, the tasks in it, the opener.
     pub groups: Vec<GroupText>,
 }
@@ -227,6 +230,15 @@ impl RunText {
                 }
             }
             "queue" => options.queue = words.word("a queue")?.into(),
+            "brings" => {
+                let what = words.word("queue or limit")?;
+                let name = words.word("a name")?.into();
+                self.defines.push(match what.as_str() {
+                    "queue" => Definition::Queue { name, spec: queue(words)? },
+                    "limit" => Definition::Limit { name, spec: limit(words)? },
+                    other => bail!("nothing brings a `{other}`"),
+                });
+            }
             "keep-open" => options.keep_open = true,
             "paused" => options.paused = true,
             "concurrency-group" => {
@@ -282,6 +294,7 @@ impl RunText {
         let options = RunOptions { name: name.into(), ..self.options.clone() };
         let mut spec = RunSpec::new(graph.clone(), options, self.every.profile.clone());
         spec.profile_of = vec![0; graph.len() as usize];
+        spec.defines.clone_from(&self.defines);
         for (task, _) in &self.tasks {
             let Some(index) = graph.index_of(task) else { continue };
             let text = self.of(task);

@@ -16,7 +16,9 @@ use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Rejection, Reply};
 use tidewheel_core::policy::{OnError, OnSkip};
 use tidewheel_core::report::{self, Counts};
-use tidewheel_core::spec::{OnStop, Profile, RunGroup, RunOptions, RunOrder, RunSpec};
+use tidewheel_core::spec::{
+    Definition, LimitSpec, OnStop, Profile, QueueSpec, RunGroup, RunOptions, RunOrder, RunSpec,
+};
 
 use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
@@ -71,6 +73,7 @@ pub struct RunBuilder<F> {
     configure: Option<Configure>,
     only: Option<Vec<String>>,
     already_done: Vec<String>,
+    defines: Vec<Definition>,
 }
 
 type Configure = Box<dyn Fn(u32, &str) -> TaskOptions + Send>;
@@ -92,6 +95,7 @@ impl<F> RunBuilder<F> {
             configure: None,
             only: None,
             already_done: Vec::new(),
+            defines: Vec::new(),
         }
     }
 
@@ -101,6 +105,19 @@ impl<F> RunBuilder<F> {
     /// A name for people.
     pub fn name(mut self, name: &str) -> Self {
         self.run.name = Arc::from(name);
+        self
+    }
+
+    /// Brings a queue along. If there is one of this name that says the same, it is shared; if one says
+    /// something else, the run is refused while that one is in use, or if the wheel itself was given it.
+    pub fn with_queue(mut self, name: &str, spec: QueueSpec) -> Self {
+        self.defines.push(Definition::Queue { name: Arc::from(name), spec });
+        self
+    }
+
+    /// Brings a limit along, as [`RunBuilder::with_queue`] does a queue.
+    pub fn with_limit(mut self, name: &str, spec: LimitSpec) -> Self {
+        self.defines.push(Definition::Limit { name: Arc::from(name), spec });
         self
     }
 
@@ -206,6 +223,7 @@ impl<F> RunBuilder<F> {
         let profile = self.said.apply(&base);
         let mut spec = RunSpec::new(Arc::clone(&graph), self.run.clone(), profile.clone());
         spec.attachment = self.said.attachment().unwrap_or_default();
+        spec.defines.clone_from(&self.defines);
         for name in &self.already_done {
             let index = graph.index_of(name).ok_or_else(|| unknown(name))?;
             spec.already_done.push(index);

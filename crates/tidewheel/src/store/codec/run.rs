@@ -85,6 +85,8 @@ impl RunRecord {
                 kind: None,
                 once: self.once.map(OnceRecord::into_value).transpose()?,
             },
+            // They have rows of their own.
+            defines: Vec::new(),
         })
     }
 }
