@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply};
 use crate::row::{Change, RunResult};
+use crate::schedule::Origin;
 use crate::spec::RunGroup;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Timestamp};
@@ -60,6 +61,9 @@ pub enum Action {
         /// The instant before.
         last: Option<Timestamp>,
     },
+    /// Make the run of a firing and submit it with [`crate::Command::SubmitFiring`], or say with
+    /// [`crate::Event::RunNotMade`] that it cannot be made. Asked again after a restart.
+    MakeRun(MakeRun),
     /// A schedule ended.
     ScheduleEnded(ScheduleKey),
     /// Ask for units of a shared limit, in place of what was asked for before; zero: for none any
@@ -101,6 +105,21 @@ pub enum Action {
     KeepPlaces(Vec<RunId>),
     /// The shutdown is complete: nothing runs, nothing will.
     ShutDownCompleted,
+}
+
+/// A firing whose run is to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MakeRun {
+    /// The schedule.
+    pub schedule: ScheduleKey,
+    /// Its durable identity.
+    pub id: ScheduleId,
+    /// The id that the run must have: it follows from the firing, so nobody can make it twice.
+    pub run: RunId,
+    /// The nominal instant.
+    pub nominal: Timestamp,
+    /// Where the firing comes from.
+    pub origin: Origin,
 }
 
 /// An attempt to be started.
@@ -190,6 +209,15 @@ pub enum Fact {
         nominal: Timestamp,
         /// How late it was.
         lag: Duration,
+    },
+    /// The run of a firing could not be made.
+    RunNotMade {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// The nominal instant.
+        nominal: Timestamp,
+        /// Why.
+        error: Arc<str>,
     },
     /// Instants of a schedule were skipped.
     InstantsSkipped {

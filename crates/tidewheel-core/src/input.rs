@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use crate::policy::Priority;
-use crate::schedule::ScheduleSpec;
+use crate::schedule::{Overlap, ScheduleSpec};
 use crate::spec::{Addition, Attachment, LimitSpec, QueueSpec, RunSpec};
 use crate::task::TaskState;
 use crate::time::{Moment, Timestamp};
@@ -29,6 +29,15 @@ pub enum Command {
     /// Run a graph.
     SubmitRun {
         /// A fresh id.
+        id: RunId,
+        /// The run.
+        spec: Arc<RunSpec>,
+    },
+    /// Run a graph that a schedule asked for with [`crate::Action::MakeRun`].
+    SubmitFiring {
+        /// The schedule.
+        schedule: ScheduleKey,
+        /// The id that it named.
         id: RunId,
         /// The run.
         spec: Arc<RunSpec>,
@@ -118,10 +127,8 @@ pub enum Command {
         id: ScheduleId,
         /// Trigger and policies.
         spec: Box<ScheduleSpec>,
-        /// How its firings are treated as tasks.
-        profile: ProfileId,
-        /// Priority of its firings.
-        priority: Priority,
+        /// What its firings are.
+        fires: Fires<ProfileId>,
     },
     /// Change a schedule: other policies, perhaps another trigger, whose instants count from now on.
     /// What was decided stays so.
@@ -137,6 +144,25 @@ pub enum Command {
     PauseSchedule(ScheduleKey),
     /// Let it fire again; what was missed follows its misfire policy.
     ResumeSchedule(ScheduleKey),
+    /// Fire instants of the past, whether they were missed or fired before, oldest first.
+    Backfill {
+        /// The schedule.
+        schedule: ScheduleKey,
+        /// The instants.
+        instants: Vec<Timestamp>,
+        /// The overlap policy; `None`: that of the schedule.
+        overlap: Option<Overlap>,
+        /// How many firings were asked for when the asker looked at what was missed. If there were
+        /// more since, it is refused, so that nobody asks twice for the same. `None`: never mind.
+        asked_for: Option<u64>,
+    },
+    /// Fire once, now, outside the trigger.
+    FireNow {
+        /// The schedule.
+        schedule: ScheduleKey,
+        /// The overlap policy; `None`: that of the schedule.
+        overlap: Option<Overlap>,
+    },
     /// Accept nothing more and come to an end.
     ShutDown {
         /// What becomes of waiting work.
@@ -144,6 +170,21 @@ pub enum Command {
         /// Time for running attempts to stop by themselves; `None`: they finish.
         grace: Option<Duration>,
     },
+}
+
+/// What the firings of a schedule are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fires<P> {
+    /// Tasks on their own.
+    Task {
+        /// How they are treated.
+        profile: P,
+        /// Their priority.
+        priority: Priority,
+    },
+    /// Runs that are made when they are due, by whoever owns the schedule. Until its run has ended a
+    /// firing counts as running, and holds no slot but those of its tasks.
+    Run,
 }
 
 /// One task to be run on its own.
@@ -259,6 +300,15 @@ pub enum Event {
         run: RunId,
         /// Whether a newer one replaced it; else the group was taken, and it was not to wait.
         replaced: bool,
+    },
+    /// A run that a schedule asked for cannot be made.
+    RunNotMade {
+        /// The schedule.
+        schedule: ScheduleKey,
+        /// The run.
+        run: RunId,
+        /// Why.
+        error: Arc<str>,
     },
 }
 
@@ -390,6 +440,12 @@ pub enum Rejection {
     /// under the same name is safe.
     #[error("the store cannot be written: {0}")]
     Unavailable(Arc<str>),
+    /// A live schedule has this name already.
+    #[error("there is a schedule `{0}` already")]
+    DuplicateSchedule(Arc<str>),
+    /// What the asker knew is no longer so.
+    #[error("the {0} has changed since; look again")]
+    Outdated(&'static str),
     /// A setting makes no sense.
     #[error("{0}")]
     Invalid(Arc<str>),

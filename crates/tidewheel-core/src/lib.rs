@@ -46,8 +46,8 @@ pub mod time;
 pub mod timer;
 
 pub use decision::{
-    Action, ChangeSet, CommitProof, Decision, Fact, Notice, Outputs, Start, Tenure,
+    Action, ChangeSet, CommitProof, Decision, Fact, MakeRun, Notice, Outputs, Start, Tenure,
 };
 pub use id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
-pub use input::{Command, Event, Failure, Input, Outcome, Rejection, Reply, Submission};
+pub use input::{Command, Event, Failure, Fires, Input, Outcome, Rejection, Reply, Submission};
 pub use scheduler::{Forecast, RestoreError, Scheduler};

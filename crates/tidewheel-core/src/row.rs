@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use crate::id::{AttemptId, RunId, ScheduleId, TaskId};
+use crate::input::Fires;
 use crate::policy::Priority;
-use crate::schedule::{ScheduleSpec, ScheduleState};
+use crate::schedule::{Origin, ScheduleSpec, ScheduleState};
 use crate::spec::{Attachment, LimitSpec, OnceKey, Profile, QueueSpec, RunSpec, TaskSpec};
 use crate::task::{Reason, TaskState};
 use crate::time::Timestamp;
@@ -51,7 +52,8 @@ pub enum Change {
     ScheduleStored(ScheduleRow),
     /// A schedule ended.
     ScheduleEnded(ScheduleId),
-    /// An instant of a schedule fired or was skipped: unique by (schedule, nominal instant).
+    /// An instant of a schedule fired or was skipped: unique by (schedule, nominal instant, number
+    /// of its origin).
     FiringStored(FiringRow),
 }
 
@@ -64,6 +66,8 @@ pub struct RunRow {
     pub spec: Arc<RunSpec>,
     /// When it was accepted.
     pub accepted_at: Timestamp,
+    /// The firing it came from.
+    pub firing: Option<(ScheduleId, Timestamp)>,
 }
 
 /// The state of a run as a whole.
@@ -161,12 +165,23 @@ pub struct ScheduleRow {
     pub id: ScheduleId,
     /// Trigger and policies.
     pub spec: Arc<ScheduleSpec>,
-    /// How its firings are treated as tasks.
-    pub profile: Arc<Profile>,
-    /// Priority of its firings.
-    pub priority: Priority,
+    /// What its firings are.
+    pub fires: Fires<Arc<Profile>>,
     /// Where it stands.
     pub state: ScheduleState,
+    /// Firings whose runs were asked for and are not made yet, oldest first.
+    pub wanted: Vec<Wanted>,
+}
+
+/// A firing whose run was asked for and is not made yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The id that the run will have.
+    pub run: RunId,
+    /// The nominal instant.
+    pub nominal: Timestamp,
+    /// Where the firing comes from.
+    pub origin: Origin,
 }
 
 /// What became of one nominal instant, or of a range of skipped ones.
@@ -176,12 +191,41 @@ pub struct FiringRow {
     pub schedule: ScheduleId,
     /// The instant; the first of a range of skipped ones.
     pub nominal: Timestamp,
+    /// Where it comes from. With schedule and instant its number is the key of the row.
+    pub origin: Origin,
     /// The last of the range; equal to `nominal` for one.
     pub last: Timestamp,
     /// How many instants the row stands for.
     pub count: u64,
-    /// The submission that came of it, or the word for why it was skipped.
-    pub fate: Result<RunId, &'static str>,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an instant of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It fired, and this submission or run came of it.
+    Fired(RunId),
+    /// It did not fire, for the reason that this word stands for.
+    Skipped(&'static str),
+    /// It fired, but its run could not be made.
+    NotMade {
+        /// The id that the run would have had.
+        run: RunId,
+        /// Why.
+        error: Arc<str>,
+    },
+}
+
+impl Fate {
+    /// The submission or run that it fired, or would have.
+    #[must_use]
+    pub const fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Fired(run) | Self::NotMade { run, .. } => Some(*run),
+            Self::Skipped(_) => None,
+        }
+    }
 }
 
 /// Everything a store kept, in the order in which it should be restored.

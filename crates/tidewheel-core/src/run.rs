@@ -112,6 +112,8 @@ pub(crate) struct Run {
     pub accepted_at: Timestamp,
     pub started_at: Moment,
     pub ended_at: Moment,
+    /// The schedule whose firing it is.
+    pub schedule: Option<DefaultKey>,
     pub timeout_timer: Option<TimerKey>,
 }
 
@@ -149,6 +151,7 @@ impl Run {
             accepted_at,
             started_at: now,
             ended_at: Moment::MAX,
+            schedule: None,
             timeout_timer: None,
             spec,
         }

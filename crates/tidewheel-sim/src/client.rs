@@ -6,12 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel_core::decision::MakeRun;
 use tidewheel_core::explain::Hold;
-use tidewheel_core::id::{RunId, RunKey, ScheduleId, TaskId, TaskKey};
+use tidewheel_core::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use tidewheel_core::input::{
-    CancelMode, Command, Dependents, Event, Input, Rejection, Reply, ShutdownMode, Submission,
+    CancelMode, Command, Dependents, Event, Fires, Input, Rejection, Reply, ShutdownMode,
+    Submission,
 };
 use tidewheel_core::policy::Priority;
+use tidewheel_core::schedule::Span;
 use tidewheel_core::task::TaskState;
 
 use crate::workload::{self, QUEUES};
@@ -27,6 +30,10 @@ pub enum Asked {
     Schedule(ScheduleId),
     /// Change a schedule.
     Update(ScheduleId),
+    /// Fire what the trigger did not.
+    ByHand(&'static str),
+    /// Accept the run of a firing.
+    Firing(MakeRun),
     /// Start nothing.
     Pause,
     /// Go on.
@@ -66,6 +73,9 @@ pub fn brief(input: &Input) -> String {
         }
         Input::Command(Command::AddSchedule { id, spec, .. }) => {
             format!("add schedule {id} {:?}", spec.trigger)
+        }
+        Input::Command(Command::SubmitFiring { id, spec, .. }) => {
+            format!("submit firing {id} of {} tasks", spec.graph.len())
         }
         Input::Command(command) => format!("{command:?}"),
         Input::Event(Event::TimePassed) => "time passed".into(),
@@ -167,7 +177,11 @@ impl World {
         let profile = self.engine.as_mut()?.scheduler_mut().profile(&profile).ok()?;
         let priority = Priority::new(self.random.between(0, 100) as i64);
         self.schedules.insert(id, false);
-        Some((Command::AddSchedule { id, spec, profile, priority }, Asked::Schedule(id)))
+        let fires = match self.random.below(5) {
+            0..=1 => Fires::Run,
+            _ => Fires::Task { profile, priority },
+        };
+        Some((Command::AddSchedule { id, spec, fires }, Asked::Schedule(id)))
     }
 
     /// A run in memory and its identity; sometimes one that is no longer there.
@@ -304,8 +318,13 @@ impl World {
             return None;
         }
         let (key, id) = *self.random.pick(&schedules);
-        let command = match self.random.below(6) {
+        let command = match self.random.below(10) {
             0 => Command::CancelSchedule(key),
+            6..=7 => {
+                let overlap = self.random.percent(60).then(|| workload::overlap(&mut self.random));
+                return Some((Command::FireNow { schedule: key, overlap }, Asked::ByHand("now")));
+            }
+            8..=9 => return self.backfill(key, id),
             5 => {
                 let spec = Box::new(workload::schedule(&mut self.random, self.now.wall));
                 return Some((Command::UpdateSchedule { schedule: key, spec }, Asked::Update(id)));
@@ -317,6 +336,21 @@ impl World {
             _ => Command::ResumeSchedule(key),
         };
         Some((command, Asked::Other))
+    }
+
+    fn backfill(&mut self, schedule: ScheduleKey, id: ScheduleId) -> Option<(Command, Asked)> {
+        let from = self.now.wall.before(self.random.millis(1_000, 600_000));
+        let span = Span::new(from, self.now.wall);
+        let scheduler = self.engine.as_ref()?.scheduler();
+        let instants =
+            scheduler.schedule_instants(schedule, span, self.random.between(1, 4) as usize);
+        let asked_for = self.random.percent(50).then(|| {
+            let rows = self.store.rows();
+            rows.schedules.get(&id).map_or(0, |(row, _)| row.state.asked_for)
+        });
+        let overlap = self.random.percent(60).then(|| workload::overlap(&mut self.random));
+        let command = Command::Backfill { schedule, instants, overlap, asked_for };
+        Some((command, Asked::ByHand("backfill")))
     }
 
     fn set_slots(&mut self) -> Option<(Command, Asked)> {
@@ -398,6 +432,9 @@ impl World {
     }
 
     pub(crate) fn learn(&mut self, asked: Asked, reply: Result<Reply, Rejection>) {
+        if let Asked::Firing(wanted) = asked {
+            return self.learn_of_run(wanted, reply);
+        }
         let Ok(reply) = reply else { return };
         match asked {
             Asked::Work(id) => self.acknowledged.push(id),
@@ -443,7 +480,8 @@ impl World {
             }
             Asked::AddBefore => self.coverage.hit("added: before others"),
             Asked::Update(_) => self.coverage.hit("schedule: changed"),
-            Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Other => {}
+            Asked::ByHand(how) => self.coverage.hit(&format!("firing by hand: {how}")),
+            Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Firing(_) | Asked::Other => {}
         }
     }
 

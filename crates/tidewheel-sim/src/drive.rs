@@ -265,6 +265,7 @@ impl World {
     /// The attempts that go on belong to the scheduler that was restored.
     fn note_restored(&mut self, strays: &[AttemptId]) {
         self.coverage.hit("lost: recovered");
+        self.keep_some_answers();
         self.retry_at = None;
         self.note_restore();
         if self.drains {

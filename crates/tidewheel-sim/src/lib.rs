@@ -14,6 +14,7 @@ pub mod grouping;
 mod groups;
 pub mod ledger;
 pub mod neighbours;
+mod owner;
 pub mod random;
 pub mod scenario;
 pub mod store;

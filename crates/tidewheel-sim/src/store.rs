@@ -3,16 +3,17 @@
 //! It is evidence, not a cache: the checkers read what happened from here and from the ledger,
 //! never from the scheduler. Faults are asked for by the world, one commit ahead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidewheel::store::{Store, StoreError};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{
-    Change, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow,
-    TaskRow,
+    Change, Fate, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun,
+    SubmissionRow, TaskRow,
 };
+use tidewheel_core::schedule::{Origin, Overlap};
 use tidewheel_core::spec::{Config, LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
@@ -134,6 +135,10 @@ pub struct Rows {
     changed: BTreeMap<ScheduleId, (Timestamp, Vec<Timestamp>)>,
     /// Firings of a trigger for instants before it was the schedule's.
     pub early: Vec<String>,
+    /// Schedules of which more than one firing may be under way.
+    loose: BTreeSet<ScheduleId>,
+    /// Runs of firings that could not be made.
+    pub unmade: BTreeSet<RunId>,
 }
 
 /// A handle on the rows; clones share them.
@@ -268,6 +273,7 @@ impl Rows {
                     added: BTreeMap::new(),
                     tasks: BTreeMap::new(),
                 };
+                self.check_firing(row);
                 if self.runs.insert(row.id, kept).is_some() {
                     self.violations.push(format!("run {} was accepted twice", row.id));
                 }
@@ -302,6 +308,9 @@ impl Rows {
                 }
             }
             Change::ScheduleStored(row) => {
+                if row.spec.overlap == Overlap::Allow || row.state.asked_for > 0 {
+                    self.loose.insert(row.id);
+                }
                 let before = self.schedules.insert(row.id, (row.clone(), false));
                 if before.is_some_and(|(before, _)| before.spec.trigger != row.spec.trigger) {
                     let queued = row.state.queue.iter().map(|pending| pending.nominal).collect();
@@ -315,6 +324,25 @@ impl Rows {
             }
             Change::SchedulerPaused(paused) => self.paused = *paused,
             Change::FiringStored(row) => self.store_firing(row),
+        }
+    }
+
+    /// The run of a firing was asked for, and is alone unless its schedule allows more.
+    fn check_firing(&mut self, row: &RunRow) {
+        let Some((schedule, _)) = row.firing else { return };
+        let stored = self.schedules.get(&schedule).map(|(stored, _)| &stored.wanted);
+        if stored.is_none_or(|wanted| wanted.iter().all(|wanted| wanted.run != row.id)) {
+            self.violations.push(format!("run {} is of a firing that wants none", row.id));
+        }
+        let is_live = |run: &&KeptRun| {
+            run.row.firing.is_some_and(|(other, _)| other == schedule)
+                && run.change.is_none_or(|change| change.result.is_none())
+        };
+        if let Some(other) = self.runs.values().find(is_live)
+            && !self.loose.contains(&schedule)
+        {
+            let text = format!("runs {} and {} of {schedule} overlap", other.row.id, row.id);
+            self.violations.push(text);
         }
     }
 
@@ -381,21 +409,27 @@ impl Rows {
     }
 
     fn store_firing(&mut self, row: &FiringRow) {
-        let fired = row.fate.is_ok();
+        let fired = matches!(row.fate, Fate::Fired(_));
         if let Some((since, queued)) = self.changed.get(&row.schedule)
             && fired
+            && row.origin == Origin::Trigger
             && row.nominal < *since
             && !queued.contains(&row.nominal)
         {
             self.early.push(format!("{} of {} was before {since}", row.nominal, row.schedule));
         }
-        let twice = self.firings.iter().any(|other| {
-            other.schedule == row.schedule
-                && other.nominal == row.nominal
-                && fired
-                && other.fate.is_ok()
-        });
-        if twice {
+        let of_the_same = |other: &&FiringRow| {
+            (other.schedule, other.nominal, other.origin.number())
+                == (row.schedule, row.nominal, row.origin.number())
+        };
+        let before = self.firings.iter().rfind(of_the_same).and_then(|other| other.fate.run());
+        let is_wrong = match row.fate {
+            Fate::Fired(_) => before.is_some(),
+            // What was not made was wanted, once.
+            Fate::NotMade { run, .. } => before != Some(run) || !self.unmade.insert(run),
+            Fate::Skipped(_) => false,
+        };
+        if is_wrong {
             let text = format!("schedule {} fired twice for {}", row.schedule, row.nominal);
             self.violations.push(text);
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::input::{Command, Event, Input, ShutdownMode};
 use tidewheel_core::policy::OnError;
-use tidewheel_core::row::{RunResult, TaskRow};
-use tidewheel_core::schedule::Trigger;
+use tidewheel_core::row::{Fate, RunResult, TaskRow};
+use tidewheel_core::schedule::{Origin, Trigger};
 use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
 
@@ -83,8 +83,8 @@ impl World {
     /// Whether no work but that of future firings is left.
     fn is_quiet(&self) -> bool {
         let rows = self.store.rows();
-        let runs =
-            rows.runs.values().all(|run| run.change.is_some_and(|change| change.result.is_some()));
+        let mut runs = rows.runs.values().filter(|run| run.row.firing.is_none());
+        let runs = runs.all(|run| run.change.is_some_and(|change| change.result.is_some()));
         let singles = rows.submissions.values().filter(|kept| kept.row.firing.is_none());
         runs && singles.into_iter().all(|kept| ended(kept.task.as_ref()))
             && (!self.shutting_down || self.shut_down)
@@ -176,6 +176,7 @@ impl World {
                 judge_run(run, &self.promises, &mut broken);
                 judge_expansions(run, &mut broken);
             }
+            judge_wishes(&rows, &mut broken);
             judge_firings(&rows, &self.updated, self.wall_jumped, &mut broken);
         }
         if let Some(first) = broken.first() {
@@ -223,7 +224,7 @@ fn judge_run(run: &KeptRun, promises: &Promises, broken: &mut Vec<String>) {
     }
     let Some(change) = run.change else { return };
     let expected = match change.stopped {
-        Some(Reason::Requested | Reason::ShutDown) => RunResult::Cancelled,
+        Some(Reason::Requested | Reason::ShutDown | Reason::Replaced) => RunResult::Cancelled,
         Some(Reason::RunTimeout) => RunResult::Failed,
         _ if untolerated => RunResult::Failed,
         _ => RunResult::Succeeded,
@@ -352,6 +353,26 @@ fn fails_dependent(run: &KeptRun, index: u32, dependent: &Profile, promises: &Pr
     }
 }
 
+/// Each firing has led to one thing: a task, a run, a run that is still wanted, or none that could be
+/// made.
+fn judge_wishes(rows: &Rows, broken: &mut Vec<String>) {
+    let live = rows.schedules.values().filter(|(_, ended)| !ended);
+    let wanted: BTreeSet<RunId> =
+        live.flat_map(|(row, _)| row.wanted.iter().map(|wanted| wanted.run)).collect();
+    for row in &rows.firings {
+        let Fate::Fired(run) = row.fate else { continue };
+        let found = [
+            rows.runs.contains_key(&run),
+            rows.submissions.contains_key(&run),
+            rows.unmade.contains(&run),
+            wanted.contains(&run),
+        ];
+        if found.iter().filter(|found| **found).count() != 1 {
+            broken.push(format!("{} of {} led to {found:?}", row.nominal, row.schedule));
+        }
+    }
+}
+
 /// Each instant of a fixed rate has exactly one fate, and none is left out.
 fn judge_firings(
     rows: &Rows,
@@ -364,13 +385,17 @@ fn judge_firings(
     }
     for (id, (row, _)) in rows.schedules.iter().filter(|(id, _)| !updated.contains(id)) {
         let Trigger::FixedRate { period, .. } = row.spec.trigger else { continue };
-        let fates = rows.fates(*id);
+        let mut fates = rows.fates(*id);
+        fates.retain(|(_, row)| {
+            row.origin == Origin::Trigger && !matches!(row.fate, Fate::NotMade { .. })
+        });
         let Some(first) = fates.iter().map(|(nominal, _)| *nominal).min() else { continue };
         let last = fates.iter().map(|(_, row)| row.last).max().unwrap_or(first);
         let expected = last.since(first).as_micros() / period.as_micros() + 1;
         let fated: u128 = fates.iter().map(|(_, row)| u128::from(row.count)).sum();
         // What is queued when the wheel ends waits for the next one.
-        let queued = row.state.queue.iter().filter(|queued| queued.nominal < last).count();
+        let queue = row.state.queue.iter().filter(|queued| queued.origin == Origin::Trigger);
+        let queued = queue.filter(|queued| queued.nominal < last).count();
         let found = fated + queued as u128;
         if found != expected && !wall_jumped {
             broken.push(format!("schedule {id} has {found} fates for {expected} instants"));

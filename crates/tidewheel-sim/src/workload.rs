@@ -310,6 +310,17 @@ fn task(random: &mut Random, name: String, tasks: u32, blocked: &[u32]) -> TaskS
     }
 }
 
+/// An overlap policy.
+pub fn overlap(random: &mut Random) -> Overlap {
+    *random.pick(&[
+        Overlap::Skip,
+        Overlap::QueueOne,
+        Overlap::QueueAll { max: 2 },
+        Overlap::Cancel,
+        Overlap::Allow,
+    ])
+}
+
 /// A schedule.
 pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
     let start = Anchor::After(random.millis(0, 5_000));
@@ -327,13 +338,7 @@ pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
         }
     };
     let mut spec = ScheduleSpec::new(trigger);
-    spec.overlap = *random.pick(&[
-        Overlap::Skip,
-        Overlap::QueueOne,
-        Overlap::QueueAll { max: 2 },
-        Overlap::Cancel,
-        Overlap::Allow,
-    ]);
+    spec.overlap = overlap(random);
     spec.misfire = *random.pick(&[Misfire::Skip, Misfire::Latest, Misfire::All { max: 3 }]);
     if random.percent(50) {
         spec.misfire_grace = random.millis(0, 5_000);

@@ -10,7 +10,7 @@ use tidewheel::engine::{Books, Engine, ScheduleRef};
 use tidewheel_core::decision::{Action, Fact, Outputs, Start};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId, TaskKey};
 use tidewheel_core::input::{Event, Input, Rejection, Reply};
-use tidewheel_core::row::Change;
+use tidewheel_core::row::{Change, Fate};
 use tidewheel_core::schedule::Trigger;
 use tidewheel_core::spec::Config;
 use tidewheel_core::task::{Reason, TaskState};
@@ -20,6 +20,7 @@ use crate::client::Asked;
 use crate::coverage::Coverage;
 use crate::executor::{Executor, Report};
 use crate::ledger::{Ledger, Promises, Violation};
+use crate::owner::Making;
 use crate::random::Random;
 use crate::store::{Rows, SimStore};
 use crate::trace::Trace;
@@ -80,6 +81,10 @@ pub struct World {
     pub(crate) next_id: u64,
     /// Custom triggers that were asked, and when they answer.
     pub(crate) asked: Vec<(Moment, ScheduleRef)>,
+    /// Runs that schedules asked for, and when they are made.
+    pub(crate) making: Vec<Making>,
+    /// Every run that was ever asked for.
+    pub(crate) wished: BTreeSet<RunId>,
     pub(crate) wall_jumped: bool,
 }
 
@@ -153,6 +158,8 @@ impl World {
             drains: false,
             next_id: 0,
             asked: Vec::new(),
+            making: Vec::new(),
+            wished: BTreeSet::new(),
             wall_jumped: false,
         }
     }
@@ -249,6 +256,14 @@ impl World {
         if rows.schedules.values().any(|(_, ended)| !ended) {
             self.coverage.hit("restore: with schedules");
         }
+        if rows.schedules.values().any(|(row, ended)| !ended && !row.wanted.is_empty()) {
+            self.coverage.hit("restore: with wanted runs");
+        }
+        if rows.runs.values().any(|run| {
+            run.row.firing.is_some() && run.change.is_none_or(|change| change.result.is_none())
+        }) {
+            self.coverage.hit("restore: with runs of firings");
+        }
     }
 
     pub(crate) fn violate(&mut self, rule: &'static str, text: String) {
@@ -262,6 +277,7 @@ impl World {
         self.engine = None;
         self.books = None;
         self.asked.clear();
+        self.making.clear();
         self.unanswered.clear();
         self.retry_at = None;
         self.store.set_fault(None);
@@ -309,7 +325,8 @@ impl World {
     pub(crate) fn next_due(&self) -> Option<Moment> {
         let engine = self.engine.as_ref().filter(|engine| !engine.is_lost());
         let wakeup = engine.and_then(|engine| engine.scheduler().next_wakeup());
-        let answers = self.asked.iter().map(|(at, _)| *at);
+        let answers =
+            self.asked.iter().map(|(at, _)| *at).chain(self.making.iter().map(Making::at));
         let due = self.executor.next_due().into_iter().chain(wakeup).chain(answers);
         due.chain(self.retry_at).min()
     }
@@ -342,6 +359,9 @@ impl World {
             if let (Some(engine), Some(books)) = (&mut self.engine, &mut self.books) {
                 books.trigger_answered(engine, self.now, schedule, next);
             }
+        }
+        for (input, answer) in self.due_answers() {
+            self.turn(vec![input], answer.into_iter().collect());
         }
         let mut stale = Vec::new();
         while let Some(report) = self.executor.take_due(self.now.monotonic) {
@@ -481,6 +501,7 @@ impl World {
                     self.asked.push((at, engine.schedule_ref(id, key)));
                 }
             }
+            Action::MakeRun(wanted) => self.make_run(wanted),
             Action::ScheduleEnded(_) => self.coverage.hit("schedule: ended"),
             Action::ShutDownCompleted => self.shut_down = true,
             // Whoever submitted looks at the rows; what is shared has a world of its own.
@@ -544,9 +565,11 @@ fn note_change(change: &Change, rows: &Rows, trace: &mut Trace, coverage: &mut C
         }
         Change::FiringStored(row) => {
             trace.add(format_args!("{row:?}"));
-            match row.fate {
-                Err(reason) => coverage.add(&format!("skip: {reason}"), row.count),
-                Ok(_) => {
+            coverage.hit(&format!("firing: {}", row.origin.word()));
+            match &row.fate {
+                Fate::Skipped(reason) => coverage.add(&format!("skip: {reason}"), row.count),
+                Fate::NotMade { .. } => coverage.hit("firing: ended without a run"),
+                Fate::Fired(_) => {
                     let schedule = rows.schedules.get(&row.schedule);
                     if schedule.is_some_and(|(of, _)| is_in_gap(&of.spec.trigger, row.nominal)) {
                         coverage.hit("schedule: fired in a clock-change gap");

@@ -7,13 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tidewheel::{Clock, Misfire, Overlap, Retry, Span, Tidewheel, Timestamp, VirtualClock};
+use tidewheel::{
+    Backfill, Clock, Cron, Graph, GraphError, Misfire, Overlap, Retry, ScheduleSpec, Span,
+    Tidewheel, Timestamp, Trigger, VirtualClock, Zone,
+};
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn Error>> {
     triggers().await?;
     policies().await?;
     backoff().await?;
+    runs().await?;
+    asked_for().await?;
     clock_changes().await?;
     jumps().await?;
     Ok(())
@@ -96,6 +101,51 @@ async fn backoff() -> Result<(), Box<dyn Error>> {
     tokio::time::sleep(Duration::from_secs(25)).await;
     let level = sync.counters().map(|counters| counters.backoff_level);
     assert!(level >= Some(2)); // failures in a row; the next success resets it
+    // [end]
+    Ok(())
+}
+
+async fn runs() -> Result<(), Box<dyn Error>> {
+    let wheel =
+        Tidewheel::builder().clock(Clock::virtual_at("2026-01-01T00:00:00Z".parse()?)).start();
+    // [snippet: runs]
+    let nightly = wheel
+        .cron("30 2 * * *", "UTC")?
+        .name("nightly")
+        .kind("report") // who understands it after a restart
+        .overlap(Overlap::QueueOne)
+        .make_run(|firing| async move {
+            let graph = Graph::from_edges([("extract", "load"), ("load", "publish")])?;
+            let day = firing.nominal();
+            let run = firing.run(graph, move |task| async move {
+                println!("{} of {day}", task.name());
+            });
+            Ok::<_, GraphError>(run.kind("report").retries(2))
+        })?;
+    tokio::time::sleep(Duration::from_secs(86_400)).await;
+    assert_eq!(nightly.counters().map(|counters| counters.fired), Some(1));
+    assert_eq!(wheel.find_schedule("nightly").map(|found| found.id()), Some(nightly.id()));
+    // [end]
+    // [snippet: update]
+    if let Some(spec) = nightly.spec() {
+        let cron = Cron::parse("0 4 * * *")?;
+        let trigger = Trigger::calendar(cron, Zone::named("Europe/Zurich")?);
+        nightly.update(ScheduleSpec { trigger, ..spec })?; // counts from now on
+    }
+    // [end]
+    Ok(())
+}
+
+async fn asked_for() -> Result<(), Box<dyn Error>> {
+    let wheel =
+        Tidewheel::builder().clock(Clock::virtual_at("2026-03-05T12:00:00Z".parse()?)).start();
+    let daily = wheel.cron("30 2 * * *", "UTC")?.run(refresh)?;
+    // [snippet: asked for]
+    daily.fire_now()?;
+    let march = Span::since("2026-03-01T00:00:00Z".parse()?);
+    let one_by_one = Overlap::QueueAll { max: 100 };
+    let count = daily.backfill(Backfill::between(march).max(31).overlap(one_by_one))?;
+    assert_eq!(count, 5); // decided instants only, whether they fired or not
     // [end]
     Ok(())
 }

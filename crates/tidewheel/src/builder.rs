@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::driver::engine::{Engine, EngineError};
 use crate::driver::{Adopt, Keeping, Reclaim, Settings, Shared, State, Until, plain_conclude};
 use crate::error::BoxError;
+use crate::firing::{Firing, MadeRun, maker};
 use crate::notices::Hub;
 use crate::output::TaskOutput;
 use crate::store::{Store, Volatile};
@@ -220,6 +221,22 @@ impl Builder {
         R::Output: TaskOutput,
     {
         self.adopt.kinds.insert(kind.into().map(Arc::from), plain_conclude(code));
+        self
+    }
+
+    /// Makes the runs of restored schedules whose firings are runs and that are of this kind, or say
+    /// none for `None`. Such a schedule that nobody makes runs for is held, as work of unknown kinds is.
+    ///
+    /// The tasks of those runs are restored work like all other after a restart: see
+    /// [`Builder::adopt_kind`].
+    pub fn make_runs<'a, F, R, B, E>(mut self, kind: impl Into<Option<&'a str>>, make: F) -> Self
+    where
+        F: Fn(Firing) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<B, E>> + Send + 'static,
+        B: Into<MadeRun>,
+        E: Into<BoxError>,
+    {
+        self.adopt.makers.insert(kind.into().map(Arc::from), maker(make));
         self
     }
 

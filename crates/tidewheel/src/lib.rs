@@ -51,6 +51,7 @@ mod error;
 pub mod executor;
 mod explain;
 pub mod file;
+mod firing;
 mod notices;
 mod options;
 mod output;
@@ -86,6 +87,7 @@ pub use clock::{Clock, VirtualClock, wall_clock};
 pub use driver::{HeldId, HeldWork};
 pub use error::{BoxError, Permanent, RetryAfter, RunError, TaskError};
 pub use explain::{Explain, Explanation, UnknownTask};
+pub use firing::{Backfill, Firing, MadeRun};
 pub use notices::{Lagged, NoticeStream};
 pub use options::TaskOptions;
 pub use output::TaskOutput;
@@ -112,7 +114,7 @@ pub use tidewheel_core::policy::{
 pub use tidewheel_core::report::Counts;
 pub use tidewheel_core::row::RunResult;
 pub use tidewheel_core::schedule::{
-    Anchor, Counters, Misfire, Overlap, ScheduleSpec, SkipCounts, Span, Trigger,
+    Anchor, Counters, Misfire, Origin, Overlap, ScheduleSpec, SkipCounts, Span, Trigger,
 };
 pub use tidewheel_core::spec::{Busy, LimitSpec, OnStop, QueueSpec, RunGroup, RunOrder};
 pub use tidewheel_core::statistics::{Overview, Statistics};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::id::{ScheduleId, ScheduleKey};
-use tidewheel_core::input::{Command, Rejection, Reply};
+use tidewheel_core::input::{Command, Fires, Rejection, Reply};
 use tidewheel_core::policy::Retry;
 use tidewheel_core::schedule::{Anchor, Counters, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::Profile;
@@ -17,7 +17,9 @@ use tidewheel_core::time::Timestamp;
 use crate::attempt::Attempt;
 use crate::driver::books::Wish;
 use crate::driver::engine::ScheduleRef;
-use crate::driver::{Ask, ScheduleEntry, Shared, State, Until, plain_conclude};
+use crate::driver::{Ask, ScheduleCode, ScheduleEntry, Shared, State, Until, plain_conclude};
+use crate::error::BoxError;
+use crate::firing::{Backfill, Firing, MadeRun, maker};
 use crate::options::{Said, option_methods};
 use crate::output::TaskOutput;
 
@@ -67,6 +69,13 @@ impl ScheduleBuilder {
     /// The queue its firings wait in.
     pub fn queue(mut self, queue: &str) -> Self {
         self.said.set_queue(queue);
+        self
+    }
+
+    /// What people call it, and [`crate::Tidewheel::find_schedule`] finds it by, also after a restart. No
+    /// two schedules of a wheel have the same name: who sets a second one is refused.
+    pub fn name(mut self, name: &str) -> Self {
+        self.spec.name = Some(Arc::from(name));
         self
     }
 
@@ -159,7 +168,8 @@ impl ScheduleBuilder {
     ///
     /// # Errors
     ///
-    /// When the schedule makes no sense or would never fire, or the wheel is shutting down.
+    /// When the schedule makes no sense or would never fire, its name is taken, or the wheel is
+    /// shutting down.
     pub fn run<F, R>(self, code: F) -> Result<ScheduleHandle, Rejection>
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -180,18 +190,71 @@ impl ScheduleBuilder {
         R: Future + Send + 'static,
         R::Output: TaskOutput,
     {
+        self.set(ScheduleCode::Task(plain_conclude(code)))
+    }
+
+    /// Sets a schedule whose firings are runs: `make` is called for each, and again after a restart if
+    /// its run was not accepted before. What was said about tasks (priority, retries, limits) is said
+    /// on the run instead.
+    ///
+    /// While its run is made and while it runs the firing counts as running, so overlap policies hold
+    /// for it, but it has no slot: only its tasks have. It succeeds if the run does. If no run can be
+    /// made, that is the end of the firing, and a failure; the ledger tells why.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tidewheel::{Clock, Graph, GraphError, Tidewheel};
+    ///
+    /// let clock = Clock::virtual_at("2026-01-01T00:00:00Z".parse()?);
+    /// let wheel = Tidewheel::builder().clock(clock).start();
+    /// let nightly = wheel.cron("30 2 * * *", "UTC")?.name("nightly").make_run(|firing| async move {
+    ///     let graph = Graph::from_edges([("extract", "load"), ("load", "report")])?;
+    ///     let day = firing.nominal();
+    ///     let run = firing.run(graph, move |task| async move {
+    ///         println!("{} of {day}", task.name());
+    ///     });
+    ///     Ok::<_, GraphError>(run.name("nightly"))
+    /// })?;
+    /// tokio::time::sleep(Duration::from_secs(86_400)).await;
+    /// assert_eq!(nightly.counters().map(|counters| counters.fired), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduleBuilder::run`].
+    pub fn make_run<F, R, B, E>(self, make: F) -> Result<ScheduleHandle, Rejection>
+    where
+        F: Fn(Firing) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<B, E>> + Send + 'static,
+        B: Into<MadeRun>,
+        E: Into<BoxError>,
+    {
+        self.set(ScheduleCode::Run(maker(make)))
+    }
+
+    fn set(self, code: ScheduleCode) -> Result<ScheduleHandle, Rejection> {
         let profile = self.said.apply(&Profile::default());
         let (shared, until, spec) = (self.shared, self.until, Box::new(self.spec));
-        let mut code = Some((plain_conclude(code), self.ask));
+        let fires_tasks = matches!(code, ScheduleCode::Task(_));
+        let mut code = Some((code, self.ask));
         let mut made = None;
         let id = Cell::new(ScheduleId::default());
         let reply = shared.command_with(
             until,
             |state, now| {
                 id.set(state.fresh_schedule_id(now));
-                let priority = profile.priority;
-                let profile = state.engine.scheduler_mut().profile(&profile)?;
-                Ok(Command::AddSchedule { id: id.get(), spec, profile, priority })
+                let fires = if fires_tasks {
+                    let priority = profile.priority;
+                    let profile = state.engine.scheduler_mut().profile(&profile)?;
+                    Fires::Task { profile, priority }
+                } else {
+                    Fires::Run
+                };
+                Ok(Command::AddSchedule { id: id.get(), spec, fires })
             },
             |state, reply, _| {
                 if let (Reply::Scheduled(key), Some((code, ask))) = (reply, code.take()) {
@@ -224,6 +287,10 @@ pub struct ScheduleHandle {
 }
 
 impl ScheduleHandle {
+    pub(crate) fn new(shared: Arc<Shared>, until: Until, schedule: ScheduleRef) -> Self {
+        Self { shared, until, schedule }
+    }
+
     /// The durable identity of the schedule.
     #[must_use]
     pub fn id(&self) -> ScheduleId {
@@ -266,6 +333,75 @@ impl ScheduleHandle {
         Some((**spec).clone()).filter(|_| state.end.is_none())
     }
 
+    /// Fires once, now, outside the trigger: the ledger says that somebody asked. It meets the overlap
+    /// policy, but neither a pause nor the wait after a failure.
+    ///
+    /// # Errors
+    ///
+    /// When the schedule or the wheel has ended.
+    pub fn fire_now(&self) -> Result<(), Rejection> {
+        self.fire(None)
+    }
+
+    /// As [`ScheduleHandle::fire_now`], by another overlap policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduleHandle::fire_now`].
+    pub fn fire_now_with(&self, overlap: Overlap) -> Result<(), Rejection> {
+        self.fire(Some(overlap))
+    }
+
+    /// Fires instants of the past, oldest first. Gives how many it was asked for; what becomes of each
+    /// is in the ledger.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Backfill, Clock, Overlap, Span, Tidewheel};
+    ///
+    /// let clock = Clock::virtual_at("2026-03-05T12:00:00Z".parse()?);
+    /// let wheel = Tidewheel::builder().clock(clock).start();
+    /// let daily = wheel.cron("30 2 * * *", "UTC")?.run(|| async { /* yesterday's figures */ })?;
+    /// let march = Span::since("2026-03-01T00:00:00Z".parse()?);
+    /// let all = Backfill::between(march).overlap(Overlap::QueueAll { max: 100 });
+    /// assert_eq!(daily.backfill(all)?, 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When one of them is not decided yet, there are more than it says, firings were asked for that it
+    /// does not know of, or the schedule or the wheel has ended. Then none is fired.
+    pub fn backfill(&self, backfill: Backfill) -> Result<u32, Rejection> {
+        let Backfill { mut instants, span, max, overlap, asked_for } = backfill;
+        if let Some(span) = span {
+            let most = max as usize + 1;
+            let state = self.shared.lock();
+            let key = self.find(&state)?;
+            instants = state.engine.scheduler().schedule_instants(key, span, most);
+        }
+        if instants.len() > max as usize {
+            return Err(Rejection::Invalid(format!("these are more than {max} instants").into()));
+        }
+        let count = u32::try_from(instants.len()).unwrap_or(u32::MAX);
+        if count == 0 {
+            return Ok(0);
+        }
+        let make = |state: &mut State| {
+            let schedule = self.find(state)?;
+            Ok(Command::Backfill { schedule, instants, overlap, asked_for })
+        };
+        self.shared.command_by(self.until, make).map(|_| count)
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn name(&self) -> Option<Arc<str>> {
+        self.spec()?.name
+    }
+
     /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.
     pub fn pause(&self) -> bool {
         self.command(Command::PauseSchedule)
@@ -301,6 +437,12 @@ impl ScheduleHandle {
 
     fn command(&self, command: impl FnOnce(ScheduleKey) -> Command) -> bool {
         self.shared.command_by(self.until, |state| self.find(state).map(command)).is_ok()
+    }
+
+    fn fire(&self, overlap: Option<Overlap>) -> Result<(), Rejection> {
+        let make =
+            |state: &mut State| Ok(Command::FireNow { schedule: self.find(state)?, overlap });
+        self.shared.command_by(self.until, make).map(|_| ())
     }
 
     fn find(&self, state: &State) -> Result<ScheduleKey, Rejection> {

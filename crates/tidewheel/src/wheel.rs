@@ -26,7 +26,7 @@ use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::notices::{NoticeStream, observe};
 use crate::output::TaskOutput;
 use crate::run::{Plan, Run, RunBuilder, Task};
-use crate::schedule::ScheduleBuilder;
+use crate::schedule::{ScheduleBuilder, ScheduleHandle};
 use crate::submission::{Submission, TaskRequest, submit_fallible, submit_once};
 
 /// A scheduler: submit tasks, run graphs, set schedules. Clones are handles of the same one.
@@ -259,6 +259,29 @@ impl Tidewheel {
     /// A schedule with everything that can be said about one.
     pub fn schedule(&self, spec: ScheduleSpec) -> ScheduleBuilder {
         ScheduleBuilder::new(Arc::clone(&self.shared), self.until, spec, None)
+    }
+
+    /// Every schedule that has not ended, whether it was set here or restored from the store.
+    #[must_use]
+    pub fn schedules(&self) -> Vec<ScheduleHandle> {
+        let state = self.shared.lock();
+        let schedules = state.engine.scheduler().schedules();
+        let handle = |(key, id)| {
+            let schedule = state.engine.schedule_ref(id, key);
+            ScheduleHandle::new(Arc::clone(&self.shared), self.until, schedule)
+        };
+        schedules.map(handle).collect()
+    }
+
+    /// The schedule of this name that has not ended, whether it was set here or restored from the store.
+    #[must_use]
+    pub fn find_schedule(&self, name: &str) -> Option<ScheduleHandle> {
+        let state = self.shared.lock();
+        let scheduler = state.engine.scheduler();
+        let key = scheduler.find_schedule_named(name)?;
+        let id = scheduler.schedule_id(key)?;
+        let schedule = state.engine.schedule_ref(id, key);
+        Some(ScheduleHandle::new(Arc::clone(&self.shared), self.until, schedule))
     }
 
     /// Starts nothing more until [`Tidewheel::resume`]; what runs goes on.

@@ -14,7 +14,7 @@ use sqlite_common::{Rig, TestFolder};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
 use tidewheel::store::{Store as _, StoreError};
 use tidewheel::{Outcome, Priority, ScheduleId, ScheduleSpec, Trigger};
-use tidewheel_core::input::{Command, Input, Submission};
+use tidewheel_core::input::{Command, Fires, Input, Submission};
 use tidewheel_core::spec::{Attachment, OnceKey, Profile};
 
 fn mode(path: &Path) -> u32 {
@@ -234,7 +234,11 @@ fn a_shard_with_nothing_but_a_schedule_is_abandoned_too() {
     let profile = rig.engine.scheduler_mut().profile(&Profile::default()).unwrap();
     let spec = Box::new(ScheduleSpec::new(Trigger::after(Duration::from_secs(86_400))));
     let (id, priority) = (ScheduleId(9), Priority::NORMAL);
-    rig.turn(vec![Input::Command(Command::AddSchedule { id, spec, profile, priority })]);
+    rig.turn(vec![Input::Command(Command::AddSchedule {
+        id,
+        spec,
+        fires: Fires::Task { profile, priority },
+    })]);
     assert!(data.abandoned().unwrap().is_empty(), "it is held");
     drop(rig);
     assert_eq!(data.abandoned().unwrap(), ["nightly"]);

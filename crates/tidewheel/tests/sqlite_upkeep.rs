@@ -17,8 +17,8 @@ use tidewheel::engine::Engine;
 use tidewheel::store::sqlite::restore_backup;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
 use tidewheel::store::{
-    AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunCommand, RunFilter,
-    RunKind, Store as _, StoreError,
+    AttemptRecord, FiringFate, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunCommand,
+    RunFilter, RunKind, Store as _, StoreError,
 };
 use tidewheel::{
     Failure, Graph, LimitSpec, Outcome, Priority, QueueSpec, Reason, Retry, RunId, ScheduleId,
@@ -26,7 +26,7 @@ use tidewheel::{
 };
 use tidewheel_core::Scheduler;
 use tidewheel_core::decision::{Decision, Start};
-use tidewheel_core::input::{Command, Event, Input, Submission};
+use tidewheel_core::input::{Command, Event, Fires, Input, Submission};
 use tidewheel_core::spec::{Attachment, Config, Profile, RunOptions, RunSpec, TaskSpec};
 use tidewheel_core::time::Now;
 
@@ -320,8 +320,7 @@ fn a_reader_sees_schedules_their_instants_queues_and_limits() {
     let add = Command::AddSchedule {
         id: ScheduleId(9),
         spec: Box::new(spec.clone()),
-        profile,
-        priority: Priority::HIGH,
+        fires: Fires::Task { profile, priority: Priority::HIGH },
     };
     let queue = Command::DefineQueue { name: Arc::from("q"), spec: QueueSpec::default() };
     let limit = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(3) };
@@ -336,8 +335,8 @@ fn a_reader_sees_schedules_their_instants_queues_and_limits() {
     assert_eq!((&schedules[0].spec, &*schedules[0].shard), (&spec, "default"));
     let firings = reader.firings(ScheduleId(9), None, 100).unwrap();
     assert!(firings.len() > 1 && firings.is_sorted_by(|a, b| a.nominal > b.nominal));
-    assert_eq!(firings.last().unwrap().fate, Ok(starts[0].id.run));
-    assert!(firings.iter().any(|firing| firing.fate == Err(String::from("overlap"))));
+    assert_eq!(firings.last().unwrap().fate, FiringFate::Ran(starts[0].id.run));
+    assert!(firings.iter().any(|firing| firing.fate == FiringFate::Skipped("overlap".to_owned())));
     let older = reader.firings(ScheduleId(9), Some(firings[0].nominal), 1).unwrap();
     assert_eq!(older, firings[1..2]);
     assert!(reader.queues().unwrap().iter().any(|queue| queue.name == "q"));
@@ -353,7 +352,11 @@ fn an_instant_that_fired_cannot_fire_again() {
     let profile = rig.engine.scheduler_mut().profile(&Profile::default()).unwrap();
     let spec = Box::new(ScheduleSpec::new(Trigger::after(Duration::from_secs(10))));
     let (id, priority) = (ScheduleId(9), Priority::NORMAL);
-    rig.turn(vec![Input::Command(Command::AddSchedule { id, spec, profile, priority })]);
+    rig.turn(vec![Input::Command(Command::AddSchedule {
+        id,
+        spec,
+        fires: Fires::Task { profile, priority },
+    })]);
     let (_, stale) = data.shard("default").unwrap().take_tenure().unwrap();
 
     let store = Box::new(data.shard("default").unwrap());

@@ -11,7 +11,7 @@ use super::schedule::{Schedule, Voice};
 use super::spec::{Misfire, Overlap};
 use super::state::Pending;
 use super::trigger::{Series, Trigger, micros};
-use super::verdict::{EndReason, Firing, SkipReason, Verdict};
+use super::verdict::{EndReason, Firing, Origin, SkipReason, Verdict};
 
 impl Schedule {
     pub(super) fn line(&self) -> Line<'_> {
@@ -65,11 +65,17 @@ impl Schedule {
     }
 
     /// Starts what waits in the queue, as far as it may.
+    ///
+    /// A pause and the wait after a failure are for the trigger's instants, not for what people ask
+    /// for.
     pub(super) fn start_queued(&mut self, voice: &mut Voice<'_>) {
-        while !self.is_held()
-            && self.may_start()
-            && let Some(instant) = self.state.queue.pop_front()
-        {
+        while self.may_start() {
+            let only_asked_for = self.state.paused || self.is_held();
+            let may_go = |instant: &Pending| !only_asked_for || instant.origin != Origin::Trigger;
+            let place = self.state.queue.iter().position(may_go);
+            let Some(instant) = place.and_then(|place| self.state.queue.remove(place)) else {
+                return;
+            };
             self.launch(instant, voice);
         }
     }
@@ -81,7 +87,9 @@ impl Schedule {
 
     /// How many firings the schedule has left, queued ones counted as fired.
     pub(super) fn firings_left(&self) -> u64 {
-        let accepted = self.state.fired.saturating_add(self.state.queue.len() as u64);
+        let queue = self.state.queue.iter();
+        let queued = queue.filter(|instant| instant.origin == Origin::Trigger).count();
+        let accepted = self.state.fired.saturating_add(queued as u64);
         self.spec.max_firings.map_or(u64::MAX, |max| max.saturating_sub(accepted))
     }
 
@@ -90,7 +98,7 @@ impl Schedule {
         let at = Timestamp::from_micros(nominal);
         let jitter = micros(self.spec.jitter);
         if jitter == 0 {
-            return Pending { nominal: at, due: at };
+            return Pending { nominal: at, due: at, origin: Origin::Trigger };
         }
         let following = self.line().series.first_from(nominal.saturating_add(1));
         let room = following.map_or(i64::MAX, |next| next.saturating_sub(nominal) - 1);
@@ -99,7 +107,8 @@ impl Schedule {
             hash(&[self.seed, self.id as u64, (self.id >> 64) as u64, nominal.cast_unsigned()]);
         // Scaling by multiplication avoids the bias of a remainder.
         let share = ((u128::from(drawn) * (u128::from(most) + 1)) >> 64) as u64;
-        Pending { nominal: at, due: at.after(Duration::from_micros(share)) }
+        let due = at.after(Duration::from_micros(share));
+        Pending { nominal: at, due, origin: Origin::Trigger }
     }
 
     pub(super) fn skip(&mut self, instant: Timestamp, reason: SkipReason, voice: &mut Voice<'_>) {
@@ -190,10 +199,23 @@ impl Schedule {
 
     /// Puts `instant` in the place of everything that runs or waits.
     fn displace(&mut self, instant: Pending, voice: &mut Voice<'_>) {
-        while let Some(older) = self.state.queue.pop_front() {
-            self.skip(older.nominal, SkipReason::Overlap, voice);
-        }
+        self.drop_queued(voice);
         self.enqueue(instant);
+        self.cancel_running(voice);
+    }
+
+    /// Skips everything that waits.
+    pub(super) fn drop_queued(&mut self, voice: &mut Voice<'_>) {
+        while let Some(older) = self.state.queue.pop_front() {
+            match older.origin {
+                Origin::Trigger => self.skip(older.nominal, SkipReason::Overlap, voice),
+                _ => self.skip_asked_for(older, SkipReason::Overlap, voice),
+            }
+        }
+    }
+
+    /// Asks for what runs to be cancelled, once.
+    pub(super) fn cancel_running(&mut self, voice: &mut Voice<'_>) {
         if self.state.outstanding > 0 && !self.state.cancelling {
             self.state.cancelling = true;
             voice.say(Verdict::CancelRunning);
@@ -205,21 +227,24 @@ impl Schedule {
         self.state.queue.push_back(instant);
     }
 
-    fn launch(&mut self, instant: Pending, voice: &mut Voice<'_>) {
+    pub(super) fn launch(&mut self, instant: Pending, voice: &mut Voice<'_>) {
         let state = &mut self.state;
-        state.fired += 1;
+        if instant.origin == Origin::Trigger {
+            state.fired += 1;
+            state.last_fired = Some(instant.nominal);
+        }
         state.outstanding = state.outstanding.saturating_add(1);
-        state.last_fired = Some(instant.nominal);
         state.last_due_lag = state.seen_label.since(instant.due);
         voice.say(Verdict::Fire(Firing {
             nominal: instant.nominal,
             ordinal: state.fired,
             due_lag: state.last_due_lag,
+            origin: instant.origin,
         }));
     }
 
     /// Remembers that `nominal` fires.
-    fn record(&mut self, nominal: Timestamp) {
+    pub(super) fn record(&mut self, nominal: Timestamp) {
         let at = nominal.as_micros();
         let Line { series, fired, .. } = self.line();
         // Time that cannot jump leaves no gaps worth keeping.

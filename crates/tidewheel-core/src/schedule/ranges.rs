@@ -17,6 +17,10 @@ const RANGES_MAX: usize = 32;
 pub struct FiredRanges(Vec<(i64, i64)>);
 
 impl FiredRanges {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
     /// The ranges as (first, last) instants, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Timestamp, Timestamp)> + '_ {
         let instant = Timestamp::from_micros;

@@ -29,7 +29,7 @@ use super::line::{Cover, Skip};
 use super::spec::ScheduleSpec;
 use super::state::{Counters, ScheduleState};
 use super::trigger::{Due, Trigger, micros};
-use super::verdict::{EndReason, SkipReason, Verdict};
+use super::verdict::{EndReason, Origin, SkipReason, Verdict};
 
 /// Differences between the clocks that are drift and not a jump, in microseconds.
 const DRIFT_MAX: i64 = 1000;
@@ -176,7 +176,7 @@ impl Schedule {
             self.state.backoff_level = level.saturating_add(1);
         }
         let mut voice = Voice::new(out);
-        if !self.rests() {
+        if !self.is_still {
             self.start_queued(&mut voice);
         }
         if self.state.pending.is_none() && self.state.end.is_none() {
@@ -275,6 +275,7 @@ impl Schedule {
     pub fn counters(&self) -> Counters {
         Counters {
             fired: self.state.fired,
+            asked_for: self.state.asked_for,
             skipped: self.state.skipped,
             last_due_lag: self.state.last_due_lag,
             backoff_level: self.state.backoff_level,
@@ -435,10 +436,13 @@ impl Schedule {
 
     /// Decides, starts, asks and tells whatever is due now.
     fn settle(&mut self, reason: SkipReason, voice: &mut Voice<'_>) {
-        if self.rests() {
+        if self.is_still {
             return;
         }
         self.start_queued(voice);
+        if self.state.paused {
+            return;
+        }
         if self.state.end.is_none() {
             self.follow_set_back(voice);
             self.decide_due(reason, voice);
@@ -529,7 +533,7 @@ impl Schedule {
     }
 
     /// Takes note of the time.
-    fn observe(&mut self, now: Now) {
+    pub(super) fn observe(&mut self, now: Now) {
         let (moment, label) = self.origin;
         if self.spec.trigger.is_wall() {
             let wall = now.wall.as_micros().saturating_sub(self.seen.wall.as_micros());
@@ -569,7 +573,7 @@ pub(super) struct Voice<'a> {
 }
 
 impl<'a> Voice<'a> {
-    fn new(out: &'a mut Vec<Verdict>) -> Self {
+    pub(super) fn new(out: &'a mut Vec<Verdict>) -> Self {
         let begin = out.len();
         Self { out, begin }
     }
@@ -581,7 +585,7 @@ impl<'a> Voice<'a> {
     /// Lets the last verdict of this call take in instants skipped for the same reason, if `joins`
     /// finds that none lies between; else tells of them apart.
     pub(super) fn skipped(&mut self, skip: Skip, joins: impl FnOnce(Timestamp) -> bool) {
-        if let Some(Verdict::Skipped { count, last, reason, .. }) =
+        if let Some(Verdict::Skipped { count, last, reason, origin: Origin::Trigger, .. }) =
             self.out[self.begin..].last_mut()
             && *reason == skip.reason
             && joins(*last)
@@ -591,6 +595,6 @@ impl<'a> Voice<'a> {
             return;
         }
         let Skip { count, first, last, reason } = skip;
-        self.say(Verdict::Skipped { count, first, last, reason });
+        self.say(Verdict::Skipped { count, first, last, reason, origin: Origin::Trigger });
     }
 }

@@ -16,13 +16,15 @@ const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// The longest period, delay, jitter and grace: 100 years.
 const SPAN_MAX: Duration = Duration::from_secs(100 * 366 * 86_400);
 /// The most firings that may wait in a queue or be caught up with at once.
-const BATCH_MAX: u32 = 10_000;
+pub(super) const BATCH_MAX: u32 = 10_000;
 /// The most exclusions.
 const EXCLUSIONS_MAX: usize = 10_000;
 
 /// A trigger with its policies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScheduleSpec {
+    /// What people call it. No two live schedules of one scheduler have the same name.
+    pub name: Option<Arc<str>>,
     /// The rule that yields instants.
     pub trigger: Trigger,
     /// What happens to an instant that comes while the firing before still runs.
@@ -59,6 +61,7 @@ impl ScheduleSpec {
     #[must_use]
     pub fn new(trigger: Trigger) -> Self {
         Self {
+            name: None,
             trigger,
             overlap: Overlap::default(),
             misfire: Misfire::default(),

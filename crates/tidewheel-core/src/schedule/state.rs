@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::time::Timestamp;
 
 use super::ranges::FiredRanges;
-use super::verdict::{EndReason, SkipReason};
+use super::verdict::{EndReason, Origin, SkipReason};
 
 /// Where a schedule stands. With the specification it is all that a restart needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,8 +37,10 @@ pub struct ScheduleState {
     pub end: Option<EndReason>,
     /// Whether the end was told.
     pub end_told: bool,
-    /// Firings so far.
+    /// Firings of the trigger so far.
     pub fired: u64,
+    /// Firings that people asked for so far, skipped ones too: the number of the newest.
+    pub asked_for: u64,
     /// Instants skipped so far.
     pub skipped: SkipCounts,
     /// How late the last firing was.
@@ -61,6 +63,8 @@ pub struct Pending {
     pub nominal: Timestamp,
     /// The instant plus its jitter.
     pub due: Timestamp,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 /// Skipped instants by cause.
@@ -108,8 +112,10 @@ impl SkipCounts {
 /// What a schedule has done and is doing, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Firings so far.
+    /// Firings of the trigger so far.
     pub fired: u64,
+    /// Firings that people asked for so far, skipped ones too.
+    pub asked_for: u64,
     /// Instants skipped so far, by cause.
     pub skipped: SkipCounts,
     /// How late the last firing was.

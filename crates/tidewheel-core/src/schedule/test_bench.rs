@@ -159,7 +159,7 @@ impl Bench {
         self.said
             .iter()
             .filter_map(|verdict| match verdict {
-                Verdict::Skipped { count, first, last, reason } if *reason == wanted => {
+                Verdict::Skipped { count, first, last, reason, .. } if *reason == wanted => {
                     Some((*count, first.to_string(), last.to_string()))
                 }
                 _ => None,

@@ -21,6 +21,8 @@ pub enum Verdict {
         last: Timestamp,
         /// Why.
         reason: SkipReason,
+        /// Where they come from; several are always the trigger's.
+        origin: Origin,
     },
     /// Cancel the work that runs; the firing that displaces it starts when it has ended.
     CancelRunning,
@@ -41,7 +43,7 @@ pub enum Verdict {
     Ended(EndReason),
 }
 
-/// One nominal instant that fires; unique by (schedule, instant).
+/// One nominal instant that fires; unique by (schedule, instant, number of its origin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Firing {
     /// The instant the trigger named, without jitter.
@@ -50,6 +52,51 @@ pub struct Firing {
     pub ordinal: u64,
     /// How long after it was due (jitter included) it fires.
     pub due_lag: Duration,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a firing comes from.
+///
+/// What the trigger names, it names once. What people ask for they may ask for again, so that is
+/// numbered, by a count that is the schedule's and only grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Origin {
+    /// The trigger named the instant.
+    #[default]
+    Trigger,
+    /// Somebody asked for an instant of the past, be it missed or fired before.
+    Backfill(u64),
+    /// Somebody asked for a firing now, outside the trigger.
+    ByHand(u64),
+}
+
+impl Origin {
+    /// What tells apart the firings of one instant: 0 for the trigger's own.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Trigger => 0,
+            Self::Backfill(number) | Self::ByHand(number) => number,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Trigger => "trigger",
+            Self::Backfill(_) => "backfill",
+            Self::ByHand(_) => "by hand",
+        }
+    }
+
+    /// The origin that [`Origin::word`] and [`Origin::number`] tell of.
+    #[must_use]
+    pub fn from_parts(word: &str, number: u64) -> Option<Self> {
+        let all = [Self::Trigger, Self::Backfill(number), Self::ByHand(number)];
+        all.into_iter().find(|origin| origin.word() == word && origin.number() == number)
+    }
 }
 
 /// Why an instant does not fire.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::state::Scheduler;
 use crate::id::{ProfileId, RunKey};
+use crate::input::Fires;
 use crate::limit::LimitKind;
 use crate::run::Work;
 use crate::task::{Task, TaskState};
@@ -80,6 +81,7 @@ impl Scheduler {
         }
         self.check_usage(&usage);
         self.check_classes();
+        self.check_schedules();
         self.check_profiles();
         let mut preemptible = self.find_preemptible();
         for (queue, index) in self.queues.iter().zip(0..) {
@@ -143,8 +145,26 @@ impl Scheduler {
                 Work::Single(single) => count(single.task.profile),
             }
         }
-        self.schedules.values().for_each(|entry| count(entry.profile));
+        for entry in self.schedules.values() {
+            if let Fires::Task { profile, .. } = entry.fires {
+                count(profile);
+            }
+        }
         self.profiles.check(&users);
+    }
+
+    /// What a schedule counts as running is there, and is found again by every name it has.
+    fn check_schedules(&self) {
+        assert_eq!(self.schedule_keys.len(), self.schedules.len(), "schedules by identity");
+        for (key, entry) in &self.schedules {
+            let (id, outstanding) = (entry.id, entry.schedule.counters().outstanding as usize);
+            let under_way = entry.running.len() + entry.wanted.len();
+            assert_eq!(outstanding, under_way, "firings of schedule {id} that have not ended");
+            assert!(entry.running.iter().all(|run| self.works.contains_key(*run)), "{id}");
+            assert_eq!(self.schedule_keys.get(&id), Some(&key), "schedule {id} by identity");
+            let name = entry.spec.name.as_ref();
+            assert!(name.is_none_or(|name| self.schedule_names.get(name) == Some(&key)), "{id}");
+        }
     }
 
     /// A class with ready work is open or waits for a limit that knows of it.

@@ -15,7 +15,7 @@ use crate::input::{Rejection, Reply, Submission};
 use crate::limit::LimitKind;
 use crate::queue::Class;
 use crate::ready::{Lanes, ReadySet};
-use crate::row::{Change, RunRow, SubmissionRow};
+use crate::row::{Change, RunRow, SubmissionRow, Wanted};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
 use crate::spec::{Profile, RunSpec};
 use crate::task::{Reason, Task, TaskState};
@@ -211,6 +211,7 @@ impl Scheduler {
         now: Now,
         id: RunId,
         spec: Arc<RunSpec>,
+        firing: Option<(DefaultKey, Wanted)>,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         check_spec(&spec)?;
@@ -223,9 +224,14 @@ impl Scheduler {
         self.remember_once(spec.attachment.once.as_ref(), id, now.wall);
         let run = Run::new(id, spec.clone(), now.monotonic, now.wall);
         let key = self.insert_run(run, profiles, now);
+        let fired = firing.map(|(schedule, wanted)| (self.schedules[schedule].id, wanted.nominal));
         decision.change(|| {
-            Change::RunAccepted(RunRow { id, spec: spec.clone(), accepted_at: now.wall })
+            let (spec, accepted_at) = (spec.clone(), now.wall);
+            Change::RunAccepted(RunRow { id, spec, accepted_at, firing: fired })
         });
+        if let Some((schedule, wanted)) = firing {
+            self.bind_firing(key, schedule, wanted, decision);
+        }
         self.notify(now, decision, || Fact::RunAccepted(id));
         self.join_group(key, decision);
         for &index in &spec.already_done {

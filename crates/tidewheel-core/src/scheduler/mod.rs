@@ -2,8 +2,8 @@
 //!
 //! `state` holds the data and the dispatch; each other file is one part of the deciding: commands,
 //! control, attempts, the one transition function, what follows from an ended task (for
-//! dependents, for groups, for the run), filling slots,
-//! time, restoring, explaining and checking. Two more, `names` and `profiles`, are what it remembers.
+//! dependents, for groups, for the run), filling slots, time, firings, restoring, explaining and
+//! checking. Two more, `names` and `profiles`, are what it remembers.
 
 mod add;
 mod attempt;
@@ -14,6 +14,7 @@ mod command;
 mod control;
 mod explain;
 mod fill;
+mod firing;
 mod forecast;
 mod judge;
 mod levels;

@@ -29,24 +29,30 @@ pub(super) enum Consequence {
 impl Scheduler {
     /// Draws all consequences of tasks that ended in this step.
     pub(super) fn settle(&mut self, now: Now, decision: &mut Decision) {
-        while let Some(key) = self.ended.pop_front() {
-            if self.count_ended(key, now) {
-                self.tidy_extra(key);
+        loop {
+            while let Some(key) = self.ended.pop_front() {
+                self.draw_consequences(key, now, decision);
             }
-            match self.work(key) {
-                Work::Run(_) => {
-                    self.tell_dependents(key, now, decision);
-                    let has_ended = self.run(key.run.0).is_some_and(|run| run.unended == 0);
-                    if has_ended && self.finishing.last() != Some(&key.run) {
-                        self.finishing.push(key.run);
-                    }
-                }
-                Work::Single(_) => self.finish_single(key, now, decision),
-            }
-        }
-        // Only now every failure is judged.
-        while let Some(run) = self.finishing.pop() {
+            // Only now every failure is judged. A run that ends may let its schedule go on.
+            let Some(run) = self.finishing.pop() else { return };
             self.finish_run_if_ended(run, now, decision);
+        }
+    }
+
+    #[inline]
+    fn draw_consequences(&mut self, key: TaskKey, now: Now, decision: &mut Decision) {
+        if self.count_ended(key, now) {
+            self.tidy_extra(key);
+        }
+        match self.work(key) {
+            Work::Run(_) => {
+                self.tell_dependents(key, now, decision);
+                let has_ended = self.run(key.run.0).is_some_and(|run| run.unended == 0);
+                if has_ended && self.finishing.last() != Some(&key.run) {
+                    self.finishing.push(key.run);
+                }
+            }
+            Work::Single(_) => self.finish_single(key, now, decision),
         }
     }
 
@@ -292,7 +298,7 @@ impl Scheduler {
         };
         run.result = Some(result);
         run.ended_at = now.monotonic;
-        let (id, timer) = (run.id, run.timeout_timer.take());
+        let (id, timer, schedule) = (run.id, run.timeout_timer.take(), run.schedule);
         if let Some(timer) = timer {
             self.timers.cancel(timer);
         }
@@ -301,6 +307,10 @@ impl Scheduler {
         self.leave_group(key.0, decision);
         decision.act(Action::RunEnded { run: key, result });
         self.notify(now, decision, || Fact::RunEnded(id, result));
+        if let Some(schedule) = schedule {
+            let is_well = result == RunResult::Succeeded;
+            self.firing_ended(now, schedule, key.0, is_well, decision);
+        }
     }
 
     pub(super) fn record_run(&self, key: RunKey, now: Now, decision: &mut Decision) {

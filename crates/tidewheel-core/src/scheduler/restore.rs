@@ -5,10 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use slotmap::DefaultKey;
+
 use super::state::{Alarm, ScheduleEntry, Scheduler};
 use crate::decision::Decision;
 use crate::id::{AttemptId, RunKey, TaskKey};
-use crate::input::{Rejection, Submission};
+use crate::input::{Fires, Rejection, Submission};
 use crate::limit::LimitKind;
 use crate::row::{ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow};
 use crate::run::{Extra, Run};
@@ -78,8 +80,11 @@ impl Scheduler {
             let defined = scheduler.define_limit(name.clone(), &spec, &mut silent);
             defined.map_err(|source| refused("limit", &name, source))?;
         }
+        let mut wanted = Vec::new();
         for row in snapshot.schedules {
-            scheduler.restore_schedule(row, now)?;
+            let of_this = row.wanted.clone();
+            let key = scheduler.restore_schedule(row, now)?;
+            wanted.extend(of_this.into_iter().map(|wanted| (key, wanted)));
         }
         for name in snapshot.names {
             scheduler.remember(name, now.wall);
@@ -107,6 +112,9 @@ impl Scheduler {
         for key in keys {
             scheduler.poll_schedule(key, now, decision);
         }
+        for (key, wanted) in wanted {
+            scheduler.ask_again(key, wanted, decision);
+        }
         scheduler.settle(now, decision);
         scheduler.fill_slots(now, decision);
         scheduler.keep_restored_places(decision);
@@ -115,23 +123,26 @@ impl Scheduler {
         Ok(scheduler)
     }
 
-    fn restore_schedule(&mut self, row: ScheduleRow, now: Now) -> Result<(), RestoreError> {
-        let profile = self
-            .profile(&row.profile)
-            .map_err(|source| refused("schedule", &row.id.to_string(), source))?;
+    fn restore_schedule(&mut self, row: ScheduleRow, now: Now) -> Result<DefaultKey, RestoreError> {
+        let fires = match row.fires {
+            Fires::Task { profile, priority } => {
+                let found = self.profile(&profile);
+                let refused = |source| refused("schedule", &row.id.to_string(), source);
+                Fires::Task { profile: found.map_err(refused)?, priority }
+            }
+            Fires::Run => Fires::Run,
+        };
         let seed = self.config.seed;
         let spec = (*row.spec).clone();
-        self.profiles.take(profile);
-        self.schedules.insert(ScheduleEntry {
+        Ok(self.insert_schedule(ScheduleEntry {
             schedule: Schedule::restore(row.id.0, seed, spec, row.state, now),
             id: row.id,
             spec: row.spec,
-            profile,
-            priority: row.priority.value(),
+            fires,
             timer: None,
             running: Vec::new(),
-        });
-        Ok(())
+            wanted: row.wanted,
+        }))
     }
 
     fn restore_run(
@@ -151,7 +162,12 @@ impl Scheduler {
             run.keep_open = change.keep_open;
             run.stopped = change.stopped;
         }
+        let schedule = stored.row.firing.and_then(|(id, _)| self.schedule_keys.get(&id).copied());
+        run.schedule = schedule;
         let key = RunKey(self.insert_run(run, profiles, now));
+        if let Some(schedule) = schedule {
+            self.schedules[schedule].running.push(key.0);
+        }
         for (_, task) in &stored.added {
             let default_queue = spec.options.queue.clone();
             let queue = task.profile.queue.as_ref().unwrap_or(&default_queue);
@@ -311,9 +327,7 @@ impl Scheduler {
     ) -> Result<RunKey, RestoreError> {
         let fail = |source| refused("submission", &row.id.to_string(), source);
         let profile = self.profile(&row.profile).map_err(fail)?;
-        let schedule = row.firing.and_then(|(id, _)| {
-            self.schedules.iter().find(|(_, entry)| entry.id == id).map(|(key, _)| key)
-        });
+        let schedule = row.firing.and_then(|(id, _)| self.schedule_keys.get(&id).copied());
         let extra = Extra {
             deadline: row.deadline.map(|deadline| moment_of(deadline, now)),
             key: row.key.clone(),

@@ -10,11 +10,12 @@ use slotmap::{DefaultKey, SlotMap};
 use super::names::Names;
 use super::profiles::Profiles;
 use crate::decision::{Decision, Fact, Notice};
-use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
-use crate::input::{Command, Event, Input, Rejection, Reply, ShutdownMode};
+use crate::id::{ProfileId, RunId, RunKey, ScheduleId, TaskId, TaskKey};
+use crate::input::{Command, Event, Fires, Input, Rejection, Reply, ShutdownMode};
 use crate::limit::Limit;
 use crate::policy::Ageing;
 use crate::queue::{Class, Queue};
+use crate::row::Wanted;
 use crate::run::{Extra, Run, Work};
 use crate::schedule::Schedule;
 use crate::spec::{Config, DEFAULT_QUEUE, Profile, QueueSpec};
@@ -64,6 +65,9 @@ pub struct Scheduler {
     /// Tasks of each key in order; the first is ready, delayed or running, the others are held.
     pub(super) keys: HashMap<(u32, Arc<str>), VecDeque<TaskKey>>,
     pub(super) schedules: SlotMap<DefaultKey, ScheduleEntry>,
+    /// Schedules by durable identity, and those that have a name by that.
+    pub(super) schedule_keys: BTreeMap<ScheduleId, DefaultKey>,
+    pub(super) schedule_names: BTreeMap<Arc<str>, DefaultKey>,
     pub(super) timers: Wheel<Alarm>,
     /// Attempts running.
     pub(super) active: u32,
@@ -104,13 +108,14 @@ pub(super) const DEFAULT_QUEUE_INDEX: u32 = 0;
 #[derive(Debug, Clone)]
 pub(super) struct ScheduleEntry {
     pub schedule: Schedule,
-    pub id: crate::id::ScheduleId,
+    pub id: ScheduleId,
     pub spec: Arc<crate::schedule::ScheduleSpec>,
-    pub profile: ProfileId,
-    pub priority: u8,
+    pub fires: Fires<ProfileId>,
     pub timer: Option<crate::timer::TimerKey>,
     /// Firings whose work has not ended.
     pub running: Vec<DefaultKey>,
+    /// Firings whose runs are not made yet.
+    pub wanted: Vec<Wanted>,
 }
 
 /// What a timer is for.
@@ -151,6 +156,8 @@ impl Scheduler {
             shared: Vec::new(),
             keys: HashMap::new(),
             schedules: SlotMap::new(),
+            schedule_keys: BTreeMap::new(),
+            schedule_names: BTreeMap::new(),
             timers: Wheel::new(),
             active: 0,
             delayed: 0,
@@ -214,6 +221,9 @@ impl Scheduler {
             Event::PlaceRefused { run, replaced } => {
                 self.place_refused(now, run, replaced, decision);
             }
+            Event::RunNotMade { schedule, run, error } => {
+                self.run_not_made(now, schedule.0, run, error, decision);
+            }
         }
     }
 
@@ -225,7 +235,10 @@ impl Scheduler {
     ) -> Result<Reply, Rejection> {
         match command {
             Command::Submit(submission) => self.submit(now, submission, decision),
-            Command::SubmitRun { id, spec } => self.submit_run(now, id, spec, decision),
+            Command::SubmitRun { id, spec } => self.submit_run(now, id, spec, None, decision),
+            Command::SubmitFiring { schedule, id, spec } => {
+                self.submit_firing(now, schedule.0, id, spec, decision)
+            }
             Command::AddTasks { run, addition } => self.add_tasks(now, run, addition, decision),
             Command::RemoveTask { task, dependents, grace } => {
                 self.remove_task(now, task, dependents, grace, decision)
@@ -246,8 +259,8 @@ impl Scheduler {
             Command::DefineQueue { name, spec } => self.define_own_queue(name, spec, decision),
             Command::DefineLimit { name, spec } => self.define_own_limit(name, &spec, decision),
             Command::ResetBreaker(name) => self.reset_breaker(&name, now, decision),
-            Command::AddSchedule { id, spec, profile, priority } => {
-                self.add_schedule(now, id, *spec, profile, priority, decision)
+            Command::AddSchedule { id, spec, fires } => {
+                self.add_schedule(now, id, *spec, fires, decision)
             }
             Command::UpdateSchedule { schedule, spec } => {
                 self.update_schedule(now, schedule.0, *spec, decision)
@@ -255,6 +268,12 @@ impl Scheduler {
             Command::CancelSchedule(schedule) => self.cancel_schedule(now, schedule.0, decision),
             Command::PauseSchedule(schedule) => self.pause_schedule(now, schedule.0, decision),
             Command::ResumeSchedule(schedule) => self.resume_schedule(now, schedule.0, decision),
+            Command::Backfill { schedule, instants, overlap, asked_for } => {
+                self.backfill(now, schedule.0, instants, overlap, asked_for, decision)
+            }
+            Command::FireNow { schedule, overlap } => {
+                self.fire_now(now, schedule.0, overlap, decision)
+            }
             Command::ShutDown { mode, grace } => self.shut_down(now, mode, grace, decision),
         }
     }

@@ -1,6 +1,7 @@
 //! Time: timers that are due, schedules that fire, and a wall clock that may have jumped.
 //!
-//! What a schedule says about an instant is decided in [`crate::schedule`].
+//! What a schedule says about an instant is decided in [`crate::schedule`]; what comes of a firing is
+//! in `firing`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +11,10 @@ use slotmap::DefaultKey;
 use super::attempt::comes_back;
 use super::state::{Alarm, ScheduleEntry, Scheduler};
 use crate::decision::{Action, Decision, Fact};
-use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
-use crate::input::{CancelMode, Rejection, Reply, ShutdownMode, Submission};
-use crate::policy::Priority;
-use crate::row::{Change, FiringRow, ScheduleRow};
-use crate::run::Extra;
-use crate::schedule::{Due, Firing, Schedule, ScheduleSpec, Verdict};
-use crate::spec::Attachment;
+use crate::id::{ProfileId, ScheduleId, ScheduleKey, TaskKey};
+use crate::input::{CancelMode, Fires, Rejection, Reply, ShutdownMode};
+use crate::row::{Change, Fate, FiringRow, ScheduleRow};
+use crate::schedule::{Due, Pending, Schedule, ScheduleSpec, Verdict};
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
@@ -118,29 +116,48 @@ impl Scheduler {
         now: Now,
         id: ScheduleId,
         spec: ScheduleSpec,
-        profile: ProfileId,
-        priority: Priority,
+        fires: Fires<ProfileId>,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         if self.shutdown.is_some() {
             return Err(Rejection::ShuttingDown);
         }
-        spec.check(now).map_err(|error| Rejection::Invalid(error.to_string().into()))?;
+        self.check_schedule(&spec, None, now)?;
         let schedule = Schedule::start(id.0, self.config.seed, spec.clone(), now);
-        self.profiles.take(profile);
-        let key = self.schedules.insert(ScheduleEntry {
-            schedule,
-            id,
-            spec: Arc::new(spec),
-            profile,
-            priority: priority.value(),
-            timer: None,
-            running: Vec::new(),
-        });
+        let spec = Arc::new(spec);
+        let (timer, running, wanted) = (None, Vec::new(), Vec::new());
+        let entry = ScheduleEntry { schedule, id, spec, fires, timer, running, wanted };
+        let key = self.insert_schedule(entry);
         self.notice_clock(now, decision);
         self.poll_schedule(key, now, decision);
         self.record_schedule(key, decision);
         Ok(Reply::Scheduled(ScheduleKey(key)))
+    }
+
+    /// Whether a schedule makes sense, and its name is free or that of `own`.
+    fn check_schedule(
+        &self,
+        spec: &ScheduleSpec,
+        own: Option<DefaultKey>,
+        now: Now,
+    ) -> Result<(), Rejection> {
+        spec.check(now).map_err(|error| Rejection::Invalid(error.to_string().into()))?;
+        let Some(name) = &spec.name else { return Ok(()) };
+        match self.schedule_names.get(name) {
+            Some(other) if Some(*other) != own => Err(Rejection::DuplicateSchedule(name.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn insert_schedule(&mut self, entry: ScheduleEntry) -> DefaultKey {
+        if let Fires::Task { profile, .. } = entry.fires {
+            self.profiles.take(profile);
+        }
+        let (id, name) = (entry.id, entry.spec.name.clone());
+        let key = self.schedules.insert(entry);
+        self.schedule_keys.insert(id, key);
+        self.schedule_names.extend(name.map(|name| (name, key)));
+        key
     }
 
     pub(super) fn update_schedule(
@@ -151,7 +168,7 @@ impl Scheduler {
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let Some(entry) = self.schedules.get(key) else { return Err(Rejection::Gone("schedule")) };
-        spec.check(now).map_err(|error| Rejection::Invalid(error.to_string().into()))?;
+        self.check_schedule(&spec, Some(key), now)?;
         // A refusal leaves no trace, so it is found out on a copy.
         let mut trial = entry.schedule.clone();
         trial.poll(now, &mut Vec::new());
@@ -164,7 +181,11 @@ impl Scheduler {
         // What is due already is decided by the old rules.
         self.poll_schedule(key, now, decision);
         if let Some(entry) = self.schedules.get_mut(key) {
-            entry.spec = Arc::new(spec.clone());
+            let old = std::mem::replace(&mut entry.spec, Arc::new(spec.clone()));
+            if let Some(name) = &old.name {
+                self.schedule_names.remove(name);
+            }
+            self.schedule_names.extend(spec.name.clone().map(|name| (name, key)));
         }
         self.with_schedule(key, now, decision, |schedule, verdicts| {
             schedule.update(spec, now);
@@ -179,7 +200,7 @@ impl Scheduler {
     }
 
     /// Lets a schedule decide something, does what it says, and arms its next timer.
-    fn with_schedule(
+    pub(super) fn with_schedule(
         &mut self,
         key: DefaultKey,
         now: Now,
@@ -221,18 +242,13 @@ impl Scheduler {
     fn apply(&mut self, key: DefaultKey, verdict: Verdict, now: Now, decision: &mut Decision) {
         match verdict {
             Verdict::Fire(firing) => self.fire(key, firing, now, decision),
-            Verdict::Skipped { count, first, last, reason } => {
+            Verdict::Skipped { count, first, last, reason, origin } => {
                 let schedule = self.schedules[key].id;
-                let skipped =
-                    FiringRow { schedule, nominal: first, last, count, fate: Err(reason.as_str()) };
-                self.record_skip(skipped, now, decision);
+                let fate = Fate::Skipped(reason.as_str());
+                let skipped = FiringRow { schedule, nominal: first, origin, last, count, fate };
+                self.record_skip(skipped, reason.as_str(), now, decision);
             }
-            Verdict::CancelRunning => {
-                for run in self.schedules[key].running.clone() {
-                    let mode = CancelMode::Stop { grace: Duration::ZERO };
-                    self.cancel_work(run, Reason::Replaced, mode, now, decision);
-                }
-            }
+            Verdict::CancelRunning => self.cancel_firings(key, now, decision),
             Verdict::AskTrigger { last } => {
                 decision.act(Action::AskTrigger { schedule: ScheduleKey(key), last });
             }
@@ -241,67 +257,16 @@ impl Scheduler {
         }
     }
 
-    fn record_skip(&mut self, skipped: FiringRow, now: Now, decision: &mut Decision) {
-        let (schedule, first, count) = (skipped.schedule, skipped.nominal, skipped.count);
-        let reason = skipped.fate.err().unwrap_or("skipped");
-        self.notify(now, decision, || Fact::InstantsSkipped { schedule, first, count, reason });
-        decision.change(|| Change::FiringStored(skipped));
-    }
-
-    fn fire(&mut self, key: DefaultKey, firing: Firing, now: Now, decision: &mut Decision) {
-        let entry = &self.schedules[key];
-        let (schedule, profile) = (entry.id, entry.profile);
-        let submission = Submission {
-            id: firing_run_id(schedule, firing.nominal),
-            profile,
-            priority: Priority::new(i64::from(entry.priority)),
-            ..Submission::default()
-        };
-        let (payload, kind) = (entry.spec.payload.clone(), entry.spec.kind.clone());
-        let attachment = (payload.is_some() || kind.is_some())
-            .then(|| Arc::new(Attachment { payload, kind, once: None }));
-        let queue = self.profiles[profile.0 as usize].queue;
-        let statistics = &mut self.queues[queue as usize].statistics;
-        statistics.submitted += 1;
-        statistics.due_lag.record(firing.due_lag);
-        let extra =
-            Some(Box::new(Extra { nominal: Some(firing.nominal), attachment, ..Extra::default() }));
-        let run = self.insert_single(&submission, extra, Some(key));
-        self.schedules[key].running.push(run);
-        self.record_single(run, now.wall, now, decision);
-        decision.change(|| {
-            Change::FiringStored(FiringRow {
-                schedule,
-                nominal: firing.nominal,
-                last: firing.nominal,
-                count: 1,
-                fate: Ok(submission.id),
-            })
-        });
-        self.notify(now, decision, || Fact::ScheduleFired {
-            schedule,
-            nominal: firing.nominal,
-            lag: firing.due_lag,
-        });
-        self.become_ready(TaskKey { run: RunKey(run), index: 0 }, now, decision);
-    }
-
-    pub(super) fn firing_ended(
+    fn record_skip(
         &mut self,
+        skipped: FiringRow,
+        reason: &'static str,
         now: Now,
-        key: DefaultKey,
-        run: DefaultKey,
-        success: bool,
         decision: &mut Decision,
     ) {
-        let Some(entry) = self.schedules.get_mut(key) else { return };
-        entry.running.retain(|other| *other != run);
-        self.with_schedule(key, now, decision, |schedule, verdicts| {
-            schedule.ended(now, success, verdicts);
-        });
-        if self.schedules.contains_key(key) {
-            self.record_schedule(key, decision);
-        }
+        let (schedule, first, count) = (skipped.schedule, skipped.nominal, skipped.count);
+        self.notify(now, decision, || Fact::InstantsSkipped { schedule, first, count, reason });
+        decision.change(|| Change::FiringStored(skipped));
     }
 
     pub(super) fn trigger_answered(
@@ -328,10 +293,10 @@ impl Scheduler {
             return Ok(Reply::Unchanged);
         }
         for pending in queued {
-            let nominal = pending.nominal;
-            let skipped =
-                FiringRow { schedule, nominal, last: nominal, count: 1, fate: Err("cancelled") };
-            self.record_skip(skipped, now, decision);
+            let Pending { nominal, origin, .. } = pending;
+            let fate = Fate::Skipped("cancelled");
+            let row = FiringRow { schedule, nominal, origin, last: nominal, count: 1, fate };
+            self.record_skip(row, "cancelled", now, decision);
         }
         self.record_schedule(key, decision);
         self.drop_schedule_if_idle(key, now, decision);
@@ -388,7 +353,7 @@ impl Scheduler {
             self.timers.cancel(timer);
         }
         let entry = &self.schedules[key];
-        if entry.running.is_empty() {
+        if entry.running.is_empty() && entry.wanted.is_empty() {
             let id = entry.id;
             self.end_schedule(key, decision);
             self.notify(now, decision, || Fact::ScheduleEnded(id));
@@ -397,7 +362,13 @@ impl Scheduler {
 
     fn end_schedule(&mut self, key: DefaultKey, decision: &mut Decision) {
         let Some(entry) = self.schedules.remove(key) else { return };
-        self.profiles.leave(entry.profile);
+        self.schedule_keys.remove(&entry.id);
+        if let Some(name) = &entry.spec.name {
+            self.schedule_names.remove(name);
+        }
+        if let Fires::Task { profile, .. } = entry.fires {
+            self.profiles.leave(profile);
+        }
         if let Some(timer) = entry.timer {
             self.timers.cancel(timer);
         }
@@ -405,25 +376,22 @@ impl Scheduler {
         decision.act(Action::ScheduleEnded(ScheduleKey(key)));
     }
 
-    fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {
+    pub(super) fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {
         let Some(entry) = self.schedules.get(key) else { return };
         decision.change(|| {
             Change::ScheduleStored(ScheduleRow {
                 id: entry.id,
                 spec: entry.spec.clone(),
-                profile: self.profiles[entry.profile.0 as usize].spec.clone(),
-                priority: Priority::new(i64::from(entry.priority)),
+                fires: match entry.fires {
+                    Fires::Task { profile, priority } => {
+                        let profile = self.profiles[profile.0 as usize].spec.clone();
+                        Fires::Task { profile, priority }
+                    }
+                    Fires::Run => Fires::Run,
+                },
                 state: entry.schedule.state(),
+                wanted: entry.wanted.clone(),
             })
         });
     }
-}
-
-/// The identity of a firing's run follows from what fires: nobody can make it twice.
-fn firing_run_id(schedule: ScheduleId, nominal: Timestamp) -> RunId {
-    let mut hash = schedule.0
-        ^ (nominal.as_micros() as u128).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
-    hash ^= hash >> 67;
-    hash = hash.wrapping_mul(0xD6E8_FEB8_6659_FD93_A5A3_5643_57BB_1F67);
-    RunId(hash ^ (hash >> 61))
 }

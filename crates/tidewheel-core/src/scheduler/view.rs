@@ -10,7 +10,7 @@ use crate::policy::Priority;
 use crate::ready::SINGLE;
 use crate::report::{Counts, RunReport, TaskReport};
 use crate::run::Work;
-use crate::schedule::{Counters, ScheduleSpec};
+use crate::schedule::{Counters, ScheduleSpec, Span};
 use crate::spec::RunSpec;
 use crate::statistics::{Overview, Statistics};
 use crate::task::{Task, TaskState};
@@ -160,6 +160,27 @@ impl Scheduler {
     #[must_use]
     pub fn schedule_spec(&self, key: ScheduleKey) -> Option<&Arc<ScheduleSpec>> {
         self.schedules.get(key.0).map(|entry| &entry.spec)
+    }
+
+    /// The durable identity of a live schedule.
+    #[must_use]
+    pub fn schedule_id(&self, key: ScheduleKey) -> Option<ScheduleId> {
+        self.schedules.get(key.0).map(|entry| entry.id)
+    }
+
+    /// A live schedule by its name.
+    #[must_use]
+    pub fn find_schedule_named(&self, name: &str) -> Option<ScheduleKey> {
+        self.schedule_names.get(name).copied().map(ScheduleKey)
+    }
+
+    /// The instants of a schedule that can be asked for: see [`Schedule::instants`].
+    ///
+    /// [`Schedule::instants`]: crate::schedule::Schedule::instants
+    #[must_use]
+    pub fn schedule_instants(&self, key: ScheduleKey, span: Span, max: usize) -> Vec<Timestamp> {
+        let entry = self.schedules.get(key.0);
+        entry.map_or_else(Vec::new, |entry| entry.schedule.instants(span).take(max).collect())
     }
 
     /// Figures of a schedule.

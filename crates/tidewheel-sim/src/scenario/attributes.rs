@@ -370,17 +370,21 @@ pub fn limit(words: &mut Words) -> Result<LimitSpec> {
 }
 
 /// Reads a schedule: its trigger first, then policies, then attributes of its task.
-pub fn schedule_spec(words: &mut Words, task: &mut TaskText) -> Result<ScheduleSpec> {
+///
+/// Whether its firings are runs is told apart.
+pub fn schedule_spec(words: &mut Words, task: &mut TaskText) -> Result<(ScheduleSpec, bool)> {
+    let mut fires_runs = false;
     let mut spec = ScheduleSpec::new(trigger(words)?);
     while words.accept(",") {
         match words.peek().unwrap_or_default() {
             "overlap" | "misfire" | "grace" | "jitter" | "excluding" | "window" | "at-most"
-            | "backoff" => policy(&mut spec, words)?,
+            | "backoff" | "named" => policy(&mut spec, words)?,
+            "runs" => fires_runs = words.accept("runs"),
             _ => task.attribute(words)?,
         }
     }
     words.end()?;
-    Ok(spec)
+    Ok((spec, fires_runs))
 }
 
 fn trigger(words: &mut Words) -> Result<Trigger> {
@@ -422,18 +426,22 @@ fn anchor(words: &mut Words) -> Result<Anchor> {
     if words.accept("from") { Ok(Anchor::After(words.duration()?)) } else { Ok(Anchor::NOW) }
 }
 
+/// Reads an overlap policy.
+pub fn overlap(words: &mut Words) -> Result<Overlap> {
+    Ok(match words.word("an overlap policy")?.as_str() {
+        "skip" => Overlap::Skip,
+        "queue-one" => Overlap::QueueOne,
+        "queue-all" => Overlap::QueueAll { max: words.number()? },
+        "cancel" => Overlap::Cancel,
+        "allow" => Overlap::Allow,
+        other => bail!("`{other}` is not an overlap policy"),
+    })
+}
+
 fn policy(spec: &mut ScheduleSpec, words: &mut Words) -> Result<()> {
     match words.word("a policy")?.as_str() {
-        "overlap" => {
-            spec.overlap = match words.word("an overlap policy")?.as_str() {
-                "skip" => Overlap::Skip,
-                "queue-one" => Overlap::QueueOne,
-                "queue-all" => Overlap::QueueAll { max: words.number()? },
-                "cancel" => Overlap::Cancel,
-                "allow" => Overlap::Allow,
-                other => bail!("`{other}` is not an overlap policy"),
-            }
-        }
+        "overlap" => spec.overlap = overlap(words)?,
+        "named" => spec.name = Some(words.word("a name")?.into()),
         "misfire" => {
             spec.misfire = match words.word("a misfire policy")?.as_str() {
                 "skip" => Misfire::Skip,

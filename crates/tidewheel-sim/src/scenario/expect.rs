@@ -4,8 +4,10 @@
 
 use anyhow::{Result, anyhow, bail};
 use tidewheel_core::explain::Explanation;
+use tidewheel_core::id::TaskId;
 use tidewheel_core::input::Reply;
 use tidewheel_core::report::TaskReport;
+use tidewheel_core::row::{Fate, FiringRow};
 use tidewheel_core::statistics::Statistics;
 use tidewheel_core::task::{Reason, TaskState};
 
@@ -18,6 +20,7 @@ impl Player {
             "started" => self.expect_started(words),
             "nothing" => self.expect_nothing(words),
             "stopping" => self.expect_stopping(words),
+            "making" => self.expect_making(words),
             "run" => self.expect_run(words),
             "counts" => self.expect_counts(words),
             "stats" | "queue" => self.expect_statistics(words),
@@ -107,7 +110,11 @@ impl Player {
 
     fn expect_nothing(&mut self, words: &mut Words) -> Result<()> {
         words.expect("nothing")?;
-        let what = words.word("started or stopping")?;
+        let what = words.word("started, stopping or making")?;
+        if what == "making" {
+            let making = self.names_of_making();
+            return if making.is_empty() { Ok(()) } else { bail!("making {}", list(&making)) };
+        }
         let list_of = match what.as_str() {
             "started" => &mut self.started,
             "stopping" => &mut self.stopping,
@@ -115,6 +122,21 @@ impl Player {
         };
         let found = std::mem::take(list_of);
         if found.is_empty() { Ok(()) } else { bail!("{what}: {}", list(&found)) }
+    }
+
+    /// The firings whose runs are asked for and not made, oldest first.
+    fn expect_making(&mut self, words: &mut Words) -> Result<()> {
+        words.expect("making")?;
+        let (expected, making) = (Self::names(words)?, self.names_of_making());
+        if making == expected { Ok(()) } else { bail!("making {}", list(&making)) }
+    }
+
+    fn names_of_making(&self) -> Vec<String> {
+        let name_of = |run| {
+            let of_run = |(name, id): &(&String, &TaskId)| id.run == run && !name.contains('.');
+            self.tasks.iter().find(of_run).map(|(name, _)| name.clone()).unwrap_or_default()
+        };
+        self.making.iter().map(|wanted| name_of(wanted.run)).collect()
     }
 
     fn expect_stopping(&mut self, words: &mut Words) -> Result<()> {
@@ -316,7 +338,22 @@ impl Player {
         let found = match word.as_str() {
             "fired" => {
                 let rows = self.store.rows();
-                rows.fates(id).iter().filter(|(_, row)| row.fate.is_ok()).count() as u64
+                let fates = rows.fates(id);
+                fates.iter().filter(|(_, row)| matches!(row.fate, Fate::Fired(_))).count() as u64
+            }
+            "unmade" => {
+                let rows = self.store.rows();
+                let fates = rows.fates(id);
+                let unmade = |row: &FiringRow| matches!(row.fate, Fate::NotMade { .. });
+                fates.iter().filter(|(_, row)| unmade(row)).count() as u64
+            }
+            "asked-for" => {
+                let rows = self.store.rows();
+                let fates = rows.fates(id);
+                let mut numbers: Vec<u64> =
+                    fates.iter().map(|(_, row)| row.origin.number()).filter(|it| *it > 0).collect();
+                numbers.dedup();
+                numbers.len() as u64
             }
             "skipped" => {
                 let reason = words
@@ -327,8 +364,8 @@ impl Player {
                 let rows = self.store.rows();
                 let fates = rows.fates(id);
                 let skipped = fates.iter().filter(|(_, row)| match (&row.fate, &reason) {
-                    (Err(why), Some(reason)) => *why == reason.replace('-', " "),
-                    (fate, _) => fate.is_err(),
+                    (Fate::Skipped(why), Some(reason)) => *why == reason.replace('-', " "),
+                    (fate, _) => matches!(fate, Fate::Skipped(_)),
                 });
                 skipped.map(|(_, row)| row.count).sum()
             }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use tidewheel::engine::Engine;
-use tidewheel_core::decision::{Action, Fact, Notice, Start};
+use tidewheel_core::decision::{Action, Fact, MakeRun, Notice, Start};
 use tidewheel_core::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply};
-use tidewheel_core::row::RunResult;
+use tidewheel_core::row::{Fate, RunResult};
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
@@ -51,6 +51,8 @@ pub struct Player {
     pub(super) units_kept: BTreeMap<String, (u32, Moment)>,
     /// Runs of concurrency groups that have or want a place.
     pub(super) joining: Vec<RunId>,
+    /// Runs that schedules asked for and nobody made yet.
+    pub(super) making: Vec<MakeRun>,
     pub(super) last_reply: Option<Result<Reply, String>>,
     pub(super) shut_down: bool,
     pub(super) zero: Moment,
@@ -83,6 +85,7 @@ impl Player {
             units_returned: BTreeMap::new(),
             units_kept: BTreeMap::new(),
             joining: Vec::new(),
+            making: Vec::new(),
             last_reply: None,
             shut_down: false,
             zero: Moment::from_millis(1_000_000),
@@ -175,6 +178,7 @@ impl Player {
                     }
                 }
                 Action::AskTrigger { schedule, .. } => self.asked.push(schedule),
+                Action::MakeRun(wanted) => self.making.push(wanted),
                 Action::ScheduleEnded(_) => {}
                 Action::AskUnits { limit, units } => {
                     self.units_asked.insert(limit.to_string(), units);
@@ -204,7 +208,7 @@ impl Player {
     fn name_firings(&mut self) {
         let rows = self.store.rows();
         for row in &rows.firings {
-            let Ok(run) = row.fate else { continue };
+            let Fate::Fired(run) = row.fate else { continue };
             let id = TaskId { run, index: 0 };
             let Some((schedule, _)) = self.schedules.iter().find(|(_, id)| **id == row.schedule)
             else {
@@ -309,6 +313,7 @@ impl Player {
         self.engine = None;
         self.ending.clear();
         self.asked.clear();
+        self.making.clear();
         self.shut_down = false;
     }
 

@@ -8,11 +8,13 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::input::{
-    CancelMode, Command, Dependents, Event, Failure, Outcome, ShutdownMode, Submission,
+    CancelMode, Command, Dependents, Event, Failure, Fires, Outcome, ShutdownMode, Submission,
 };
+use tidewheel_core::schedule::Span;
+use tidewheel_core::spec::RunSpec;
 use tidewheel_core::time::{Now, Timestamp};
 
-use super::attributes::{TaskText, limit, queue, schedule_spec};
+use super::attributes::{RunText, TaskText, limit, overlap, queue, schedule_spec};
 use super::player::Player;
 use super::words::Words;
 
@@ -44,6 +46,9 @@ impl Player {
             "submit" => self.submit(words)?,
             "schedule" => self.schedule(words)?,
             "update" => self.update(words)?,
+            "make" => self.make(words)?,
+            "fire" => self.fire(words)?,
+            "backfill" => self.backfill(words)?,
             "add" => self.add(words)?,
             "remove" => self.remove(words)?,
             "pause" => self.pause(words, true)?,
@@ -168,18 +173,81 @@ impl Player {
             }
         };
         let id = RunId(u128::from(self.number()));
+        self.name_run(name, id, &text, &spec, |task| task.to_owned());
+        self.command(Command::SubmitRun { id, spec })
+    }
+
+    /// Lets lines speak of a run and its tasks.
+    fn name_run(
+        &mut self,
+        name: &str,
+        id: RunId,
+        text: &RunText,
+        spec: &RunSpec,
+        called: impl Fn(&str) -> String,
+    ) {
         self.run_ids.insert(name.to_owned(), id);
         for (task, _) in &text.tasks {
             let Some(index) = spec.graph.index_of(task) else { continue };
             let task_id = TaskId { run: id, index };
             self.tasks.insert(format!("{name}.{task}"), task_id);
-            self.tasks.insert(task.clone(), task_id);
-            self.names.insert(task_id, task.clone());
+            self.tasks.insert(called(task), task_id);
+            self.names.insert(task_id, called(task));
             if let Some(takes) = text.of(task).takes {
                 self.takes.insert(task_id, takes);
             }
         }
-        self.command(Command::SubmitRun { id, spec })
+    }
+
+    /// `make FIRING as RUN`: its tasks are `FIRING.a`; `make FIRING fails "text"`.
+    fn make(&mut self, words: &mut Words) -> Result<()> {
+        let name = words.word("a firing")?;
+        let run = self.run_id(&name)?;
+        let schedule_name = name.split('#').next().unwrap_or_default();
+        let place = self.making.iter().position(|wanted| wanted.run == run);
+        // A firing that nobody asks for any more can still be answered.
+        let schedule = match place.map(|place| self.making.remove(place)) {
+            Some(wanted) => wanted.schedule,
+            None => self.schedule_key(schedule_name)?,
+        };
+        if words.accept("fails") {
+            let error = words.word("a reason")?.into();
+            return self.event(Event::RunNotMade { schedule, run, error });
+        }
+        words.expect("as")?;
+        let kind = words.word("a run")?;
+        let text = self.runs.get(&kind).cloned().ok_or_else(|| anyhow!("there is no `{kind}`"))?;
+        let spec = Arc::new(text.spec(&kind)?);
+        let own = name.clone();
+        self.name_run(&name, run, &text, &spec, move |task| format!("{own}.{task}"));
+        self.command(Command::SubmitFiring { schedule, id: run, spec })
+    }
+
+    /// `fire NAME [overlap POLICY]`.
+    fn fire(&mut self, words: &mut Words) -> Result<()> {
+        let schedule = self.schedule_key(&words.word("a schedule")?)?;
+        let overlap = if words.accept("overlap") { Some(overlap(words)?) } else { None };
+        self.command(Command::FireNow { schedule, overlap })
+    }
+
+    /// `backfill NAME "…", "…" [overlap POLICY] [knowing N]`, `backfill NAME from "…" until "…" …`.
+    fn backfill(&mut self, words: &mut Words) -> Result<()> {
+        let schedule = self.schedule_key(&words.word("a schedule")?)?;
+        let mut instants: Vec<Timestamp> = Vec::new();
+        if words.accept("from") {
+            let from = words.word("an instant")?.parse()?;
+            words.expect("until")?;
+            let span = Span::new(from, words.word("an instant")?.parse()?);
+            instants = self.scheduler_ref()?.schedule_instants(schedule, span, 1_000);
+        } else {
+            instants.push(words.word("an instant")?.parse()?);
+            while words.accept(",") {
+                instants.push(words.word("an instant")?.parse()?);
+            }
+        }
+        let overlap = if words.accept("overlap") { Some(overlap(words)?) } else { None };
+        let asked_for = if words.accept("knowing") { Some(words.number()?) } else { None };
+        self.command(Command::Backfill { schedule, instants, overlap, asked_for })
     }
 
     /// `submit NAME`, `submit NAME: attributes`, `submit 5 NAME: attributes` (NAME1 … NAME5).
@@ -230,7 +298,8 @@ impl Player {
         let name = words.word("a schedule")?;
         words.expect(":")?;
         let mut text = TaskText::default();
-        let spec = Box::new(schedule_spec(words, &mut text)?);
+        let (spec, fires_runs) = schedule_spec(words, &mut text)?;
+        let spec = Box::new(spec);
         let profile = self.engine()?.scheduler_mut().profile(&text.profile)?;
         let id = ScheduleId(u128::from(self.number()) << 64);
         self.schedules.insert(name.clone(), id);
@@ -238,14 +307,16 @@ impl Player {
             self.schedule_takes.insert(name, takes);
         }
         let priority = text.profile.priority;
-        self.command(Command::AddSchedule { id, spec, profile, priority })
+        let fires = if fires_runs { Fires::Run } else { Fires::Task { profile, priority } };
+        self.command(Command::AddSchedule { id, spec, fires })
     }
 
     /// `update NAME: trigger, policies`.
     fn update(&mut self, words: &mut Words) -> Result<()> {
         let schedule = self.schedule_key(&words.word("a schedule")?)?;
         words.expect(":")?;
-        let spec = Box::new(schedule_spec(words, &mut TaskText::default())?);
+        let (spec, _) = schedule_spec(words, &mut TaskText::default())?;
+        let spec = Box::new(spec);
         self.command(Command::UpdateSchedule { schedule, spec })
     }
 

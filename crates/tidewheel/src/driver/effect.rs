@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tidewheel_core::decision::Start;
+use tidewheel_core::decision::{MakeRun, Start};
 use tidewheel_core::input::Outcome;
 use tidewheel_core::report;
 use tidewheel_core::task::{Reason, TaskState};
@@ -13,6 +13,7 @@ use tidewheel_core::time::Timestamp;
 
 use super::attempt::BoxFuture;
 use super::engine::ScheduleRef;
+use super::making::Maker;
 use super::seat::{Seat, Stopped};
 use super::state::{Ask, Repeat, ScheduleEntry, SingleEntry};
 use crate::run::{ExtraCode, RunCell};
@@ -54,6 +55,7 @@ pub(super) enum Effect {
     EndSingle(SingleEntry, End),
     EndRun(Arc<dyn Launch>, Option<Box<report::RunReport>>, End),
     AskTrigger(Option<Ask>, ScheduleRef, Option<Timestamp>),
+    MakeRun(Option<Arc<Maker>>, MakeRun),
     /// A schedule's code, to be dropped.
     DropCode(Arc<ScheduleEntry>),
     /// The code of tasks whose addition to a run was lost.

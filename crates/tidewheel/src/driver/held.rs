@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidewheel_core::id::{RunId, ScheduleId};
-use tidewheel_core::row::Snapshot;
+use tidewheel_core::input::Fires;
+use tidewheel_core::row::{ScheduleRow, Snapshot};
 
 /// Which kinds of work somebody here understands.
 #[derive(Debug, Clone, Default)]
@@ -15,28 +16,46 @@ pub struct Kinds {
     /// Whatever it is.
     all: bool,
     known: BTreeSet<Option<Arc<str>>>,
+    /// Of schedules whose firings are runs; `None`: all kinds.
+    made: Option<BTreeSet<Option<Arc<str>>>>,
 }
 
 impl Kinds {
     /// All kinds.
     #[must_use]
     pub fn all() -> Self {
-        Self { all: true, known: BTreeSet::new() }
+        Self { all: true, known: BTreeSet::new(), made: None }
     }
 
     /// These, `None` standing for work that says no kind.
     #[must_use]
     pub fn only(known: BTreeSet<Option<Arc<str>>>) -> Self {
-        Self { all: false, known }
+        Self { all: false, known, made: None }
+    }
+
+    /// Of schedules whose firings are runs only those of these kinds: who understands a payload need
+    /// not know how to make a run of it.
+    #[must_use]
+    pub fn making(mut self, made: BTreeSet<Option<Arc<str>>>) -> Self {
+        self.made = Some(made);
+        self
     }
 
     fn knows(&self, kind: &Option<Arc<str>>) -> bool {
         self.all || self.known.contains(kind)
     }
 
+    fn knows_schedule(&self, row: &ScheduleRow) -> bool {
+        match (&row.fires, &self.made) {
+            (Fires::Run, Some(made)) => made.contains(&row.spec.kind),
+            (Fires::Run, None) => true,
+            (Fires::Task { .. }, _) => self.knows(&row.spec.kind),
+        }
+    }
+
     /// Takes work of unknown kinds out of what is restored, except ours.
     pub(super) fn hold(&self, snapshot: &mut Snapshot, ours: &Ours) -> Vec<HeldWork> {
-        if self.all {
+        if self.all && self.made.is_none() {
             return Vec::new();
         }
         let mut held = Vec::new();
@@ -47,8 +66,12 @@ impl Kinds {
             }
             is_held
         };
-        snapshot.runs.retain(|run| !is_held(run.row.id, &run.row.spec.attachment.kind));
         let mut waiting = BTreeSet::new();
+        snapshot.runs.retain(|run| {
+            let is_held = is_held(run.row.id, &run.row.spec.attachment.kind);
+            waiting.extend(run.row.firing.filter(|_| is_held).map(|(schedule, _)| schedule));
+            !is_held
+        });
         snapshot.submissions.retain(|(row, _)| {
             let kind = row.attachment.as_ref().and_then(|attachment| attachment.kind.clone());
             let is_ours = row.firing.is_some_and(|(id, _)| ours.schedules.contains(&id));
@@ -56,13 +79,24 @@ impl Kinds {
             waiting.extend(row.firing.filter(|_| is_held).map(|(schedule, _)| schedule));
             !is_held
         });
+        let mut held_schedules = BTreeSet::new();
         snapshot.schedules.retain(|row| {
             // Without its firing that is held, a schedule would take itself for idle and fire again.
-            let is_known = self.knows(&row.spec.kind) || ours.schedules.contains(&row.id);
+            let is_known = self.knows_schedule(row) || ours.schedules.contains(&row.id);
             let is_held = !is_known || waiting.contains(&row.id);
             if is_held {
+                held_schedules.insert(row.id);
                 let (work, kind) = (HeldId::Schedule(row.id), row.spec.kind.clone());
                 held.push(HeldWork { work, kind });
+            }
+            !is_held
+        });
+        // The end of a run must reach its schedule, so what is of a held one is held with it.
+        snapshot.runs.retain(|run| {
+            let is_held = run.row.firing.is_some_and(|(id, _)| held_schedules.contains(&id));
+            if is_held {
+                let kind = run.row.spec.attachment.kind.clone();
+                held.push(HeldWork { work: HeldId::Run(run.row.id), kind });
             }
             !is_held
         });

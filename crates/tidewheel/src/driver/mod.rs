@@ -10,6 +10,7 @@ pub mod engine;
 mod entries;
 mod held;
 mod inbox;
+mod making;
 pub mod places;
 mod post;
 mod questions;
@@ -25,8 +26,11 @@ mod writing;
 pub(crate) use attempt::{BoxFuture, panic_text};
 pub(crate) use effect::{End, Launch, Waiter};
 pub use held::{HeldId, HeldWork, Kinds};
+pub(crate) use making::Maker;
 pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared, Until};
-pub(crate) use state::{Adopt, Ask, Code, Keeping, ScheduleEntry, SingleEntry, State};
+pub(crate) use state::{
+    Adopt, Ask, Code, Keeping, ScheduleCode, ScheduleEntry, SingleEntry, State,
+};
 pub(crate) use worker::{conclude, plain_conclude, run_worker};
 pub(crate) use writing::Reclaim;

@@ -15,6 +15,7 @@ use super::attempt::guard;
 use super::books::{Ticket, Wish};
 use super::effect::{Effect, End};
 use super::engine::ScheduleRef;
+use super::making::make_run;
 use super::post::{Post, Report, Rival};
 use super::seat::Seat;
 use super::state::{Next, State, Wanted};
@@ -507,6 +508,9 @@ impl Shared {
                 // A trigger that panics has no next instant.
                 let next = ask.and_then(|ask| guard(|| ask(last)).unwrap_or(None));
                 self.trigger_answered(schedule, next, follow_up);
+            }
+            Effect::MakeRun(maker, wanted) => {
+                self.runtime.spawn(make_run(Arc::clone(self), maker, wanted));
             }
             Effect::DropCode(entry) => {
                 let _ = guard(|| drop(entry));

@@ -19,6 +19,7 @@ use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
 use super::engine::{Engine, ScheduleRef};
 use super::entries::Entries;
 use super::held::Kinds;
+use super::making::Maker;
 use super::post::Report;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
@@ -38,19 +39,22 @@ pub(crate) struct Adopt {
     pub kinds: HashMap<Option<Arc<str>>, Arc<Repeat>>,
     /// For work of any other kind.
     pub rest: Option<Arc<Repeat>>,
+    /// What makes the runs of schedules, by their kind.
+    pub makers: HashMap<Option<Arc<str>>, Arc<Maker>>,
 }
 
 impl Adopt {
     /// Which kinds of work there is code for.
     pub fn known(&self) -> Kinds {
-        match self.rest {
+        let known = match self.rest {
             Some(_) => Kinds::all(),
             None => Kinds::only(self.kinds.keys().cloned().collect()),
-        }
+        };
+        known.making(self.makers.keys().cloned().collect())
     }
 
     pub fn is_empty(&self) -> bool {
-        self.rest.is_none() && self.kinds.is_empty()
+        self.rest.is_none() && self.kinds.is_empty() && self.makers.is_empty()
     }
 
     fn code(&self, kind: Option<&Arc<str>>) -> Option<&Arc<Repeat>> {
@@ -142,8 +146,14 @@ pub(crate) enum Code {
 
 pub(crate) struct ScheduleEntry {
     pub id: ScheduleId,
-    pub code: Arc<Repeat>,
+    pub code: ScheduleCode,
     pub ask: Option<Ask>,
+}
+
+/// What a firing of a schedule calls.
+pub(crate) enum ScheduleCode {
+    Task(Arc<Repeat>),
+    Run(Arc<Maker>),
 }
 
 /// Whose attempts the caller could go straight on with.
@@ -484,8 +494,12 @@ impl State {
     fn adopted(&self, start: Start) -> SingleCode {
         // A schedule ends only when its last firing has, so its code is still there.
         let schedule = start.schedule.and_then(|key| self.schedules.get(&key));
+        let own = schedule.and_then(|schedule| match &schedule.code {
+            ScheduleCode::Task(code) => Some(code),
+            ScheduleCode::Run(_) => None,
+        });
         let kind = || self.engine.scheduler().kind(start.task.run);
-        let code = schedule.map(|schedule| &schedule.code).or_else(|| self.adopt.code(kind()));
+        let code = own.or_else(|| self.adopt.code(kind()));
         code.map_or(SingleCode::Missing, |code| SingleCode::Call(Arc::clone(code)))
     }
 
@@ -534,6 +548,9 @@ impl State {
                     effects.push(Effect::AskTrigger(entry.ask.clone(), schedule, last));
                 }
             }
+            Action::MakeRun(wanted) => {
+                effects.push(Effect::MakeRun(self.maker(wanted.schedule), wanted));
+            }
             Action::ScheduleEnded(schedule) => {
                 effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
             }
@@ -553,6 +570,18 @@ impl State {
                 self.end = Some(End::ShutDown);
                 self.end_everything(effects);
                 effects.push(Effect::ShutDownCompleted);
+            }
+        }
+    }
+
+    /// What makes the runs of a schedule, set here or restored from the store.
+    fn maker(&self, schedule: ScheduleKey) -> Option<Arc<Maker>> {
+        match self.schedules.get(&schedule).map(|entry| &entry.code) {
+            Some(ScheduleCode::Run(maker)) => Some(Arc::clone(maker)),
+            Some(ScheduleCode::Task(_)) => None,
+            None => {
+                let spec = self.engine.scheduler().schedule_spec(schedule)?;
+                self.adopt.makers.get(&spec.kind).cloned()
             }
         }
     }

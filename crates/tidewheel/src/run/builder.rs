@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_core::decision::Start;
+use tidewheel_core::decision::{MakeRun, Start};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::group::GroupSpec;
 use tidewheel_core::id::RunId;
@@ -19,10 +19,11 @@ use tidewheel_core::report::{self, Counts};
 use tidewheel_core::spec::{
     Definition, LimitSpec, OnStop, Profile, QueueSpec, RunGroup, RunOptions, RunOrder, RunSpec,
 };
+use tidewheel_core::time::Now;
 
 use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
-use crate::driver::{End, Launch, Shared, Until, run_worker};
+use crate::driver::{End, Launch, Shared, State, Until, run_worker};
 use crate::error::RunError;
 use crate::options::{Grouping, Said, TaskOptions, durable_option_methods, option_methods};
 use crate::output::TaskOutput;
@@ -270,6 +271,25 @@ where
     /// then, the run may still be stored, and run, later: with [`once`](Self::once) it can be asked
     /// for again without harm.
     pub fn start(self) -> Result<Run, Rejection> {
+        let fresh = |state: &mut State, now, spec| {
+            let id = state.fresh_run_id(now);
+            (id, Command::SubmitRun { id, spec })
+        };
+        self.submit(fresh)
+    }
+
+    /// Starts the run as that of a firing.
+    pub(crate) fn start_firing(mut self, wanted: MakeRun) -> Result<Run, Rejection> {
+        let MakeRun { schedule, run: id, .. } = wanted;
+        // Should it be lost with memory, the scheduler asks for it again.
+        self.until = Until::Later;
+        self.submit(|_, _, spec| (id, Command::SubmitFiring { schedule, id, spec }))
+    }
+
+    fn submit(
+        self,
+        command: impl FnOnce(&mut State, Now, Arc<RunSpec>) -> (RunId, Command),
+    ) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
         self.shared.check_group(spec.options.group.as_ref())?;
         let (shared, spec) = (self.shared, Arc::new(spec));
@@ -279,8 +299,9 @@ where
         let reply = shared.command_with(
             self.until,
             |state, now| {
-                id.set(state.fresh_run_id(now));
-                Ok(Command::SubmitRun { id: id.get(), spec })
+                let (run, command) = command(state, now, spec);
+                id.set(run);
+                Ok(command)
             },
             |state, reply, _| {
                 let (Reply::Accepted(key), Some((code, about))) = (reply, parts.take()) else {

@@ -13,7 +13,7 @@ use tidewheel_core::decision::{Action, Decision, Outputs, Start};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, RunKey, ScheduleId, TaskKey};
 use tidewheel_core::input::{
-    CancelMode, Command, Event, Failure, Input, Outcome, Reply, ShutdownMode, Submission,
+    CancelMode, Command, Event, Failure, Fires, Input, Outcome, Reply, ShutdownMode, Submission,
 };
 use tidewheel_core::policy::{BreakerSpec, Priority, Rate, Retry};
 use tidewheel_core::row::Snapshot;
@@ -46,6 +46,7 @@ pub fn exercise(make: impl Fn() -> Opener) {
     submissions_come_back_in_order(&make());
     queues_and_limits_come_back_as_last_defined(&make());
     schedules_come_back_where_they_stood(&make());
+    super::conformance_firings::exercise(&make);
     what_ran_when_the_owner_died_runs_again(&make());
     what_waited_at_a_persisting_shutdown_comes_back(&make());
     payloads_come_back_byte_for_byte(&make());
@@ -59,33 +60,33 @@ pub fn exercise(make: impl Fn() -> Opener) {
     skipped_and_postponed_tasks_come_back_so(&make());
 }
 
-fn at(seconds: u64) -> Now {
+pub(super) fn at(seconds: u64) -> Now {
     Now {
         monotonic: Moment::ZERO.after(Duration::from_secs(seconds)),
         wall: Timestamp::from_seconds(1_000_000 + seconds as i64),
     }
 }
 
-fn open(opener: &Opener) -> Engine {
+pub(super) fn open(opener: &Opener) -> Engine {
     let config = Config { slots: Some(1), ..Config::default() };
     Engine::open(config, opener(), at(0)).unwrap()
 }
 
 /// What is stored; whoever had the tenure has lost it.
-fn stored(opener: &Opener) -> Snapshot {
+pub(super) fn stored(opener: &Opener) -> Snapshot {
     opener().take_tenure().unwrap().1
 }
 
-fn ask(engine: &mut Engine, now: Now, command: Command) -> (Reply, Vec<Action>) {
+pub(super) fn ask(engine: &mut Engine, now: Now, command: Command) -> (Reply, Vec<Action>) {
     let Outputs { actions, replies, .. } = engine.turn(now, [Input::Command(command)]).unwrap();
     (replies.pop().unwrap().unwrap(), std::mem::take(actions))
 }
 
-fn tell(engine: &mut Engine, now: Now, event: Event) -> Vec<Action> {
+pub(super) fn tell(engine: &mut Engine, now: Now, event: Event) -> Vec<Action> {
     std::mem::take(&mut engine.turn(now, [Input::Event(event)]).unwrap().actions)
 }
 
-fn starts(actions: &[Action]) -> Vec<Start> {
+pub(super) fn starts(actions: &[Action]) -> Vec<Start> {
     let start = |action: &Action| match action {
         Action::StartAttempt(start) => Some(*start),
         _ => None,
@@ -93,7 +94,7 @@ fn starts(actions: &[Action]) -> Vec<Start> {
     actions.iter().filter_map(start).collect()
 }
 
-fn ended(start: Start, outcome: Outcome) -> Event {
+pub(super) fn ended(start: Start, outcome: Outcome) -> Event {
     Event::AttemptEnded { task: start.task, attempt: start.attempt, outcome }
 }
 
@@ -117,7 +118,7 @@ fn submit(engine: &mut Engine, id: u128) -> (RunKey, Vec<Action>) {
     }
 }
 
-fn spec() -> RunSpec {
+pub(super) fn spec() -> RunSpec {
     let graph = Graph::from_edges([("a", "b"), ("b", "c")]).unwrap();
     let options = RunOptions {
         name: Arc::from("näme with \"quotes\""),
@@ -331,7 +332,11 @@ fn schedules_come_back_where_they_stood(opener: &Opener) {
     let add = |engine: &mut Engine, id, trigger| {
         let spec = Box::new(ScheduleSpec::new(trigger));
         let (id, priority) = (ScheduleId(id), Priority::LOW);
-        ask(engine, at(1), Command::AddSchedule { id, spec, profile, priority })
+        ask(
+            engine,
+            at(1),
+            Command::AddSchedule { id, spec, fires: Fires::Task { profile, priority } },
+        )
     };
     let cron = Trigger::calendar(Cron::parse("*/5 * * * *").unwrap(), Zone::utc());
     add(&mut engine, 8, cron.clone());
@@ -347,7 +352,9 @@ fn schedules_come_back_where_they_stood(opener: &Opener) {
     schedules.sort_by_key(|row| row.id);
     let [calendar, rate] = schedules[..] else { panic!("{schedules:?}") };
     assert_eq!((calendar.id, &calendar.spec.trigger), (ScheduleId(8), &cron));
-    assert_eq!((rate.id, rate.state.fired, rate.priority), (ScheduleId(9), 1, Priority::LOW));
+    assert_eq!((rate.id, rate.state.fired), (ScheduleId(9), 1));
+    let profile = Arc::new(Profile::default());
+    assert_eq!(rate.fires, Fires::Task { profile, priority: Priority::LOW });
     assert_eq!(rate.state.last_fired, Some(at(1).wall));
     assert!(snapshot.submissions.is_empty());
 
@@ -433,7 +440,11 @@ fn payloads_come_back_byte_for_byte(opener: &Opener) {
     schedule.payload = Some(Arc::from(&[][..]));
     schedule.kind = Some(Arc::from("alarm"));
     let (id, spec, priority) = (ScheduleId(4), Box::new(schedule), Priority::NORMAL);
-    ask(&mut engine, at(1), Command::AddSchedule { id, spec, profile, priority });
+    ask(
+        &mut engine,
+        at(1),
+        Command::AddSchedule { id, spec, fires: Fires::Task { profile, priority } },
+    );
 
     let snapshot = stored(opener);
     assert_eq!(snapshot.runs[0].row.spec.attachment, attachment);

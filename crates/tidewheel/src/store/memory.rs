@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{
-    Change, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow,
-    TaskRow,
+    Change, Fate, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun,
+    SubmissionRow, TaskRow,
 };
 use tidewheel_core::spec::{LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::time::Timestamp;
@@ -60,7 +60,7 @@ struct Rows {
     runs: BTreeMap<RunId, KeptRun>,
     submissions: BTreeMap<RunId, KeptSubmission>,
     schedules: BTreeMap<ScheduleId, ScheduleRow>,
-    firings: BTreeMap<(ScheduleId, Timestamp), FiringRow>,
+    firings: BTreeMap<(ScheduleId, Timestamp, u64), FiringRow>,
     names: Vec<NameRow>,
     /// Counts acceptances: restoring in this order keeps first come, first served.
     accepted: u64,
@@ -103,7 +103,7 @@ impl Memory {
         let most = Timestamp::from_micros(i64::MAX);
         let rows = self.rows();
         rows.firings
-            .range((schedule, least)..=(schedule, most))
+            .range((schedule, least, 0)..=(schedule, most, u64::MAX))
             .map(|(_, row)| row.clone())
             .collect()
     }
@@ -161,8 +161,13 @@ impl Rows {
     fn check(&self, changes: &[Change]) -> Result<(), StoreError> {
         for change in changes {
             let Change::FiringStored(firing) = change else { continue };
-            let before = self.firings.get(&(firing.schedule, firing.nominal));
-            if firing.fate.is_ok() && before.is_some_and(|before| before.fate.is_ok()) {
+            let before = self.firings.get(&firing_key(firing)).and_then(|row| row.fate.run());
+            let is_allowed = match firing.fate {
+                Fate::Fired(_) => before.is_none(),
+                Fate::NotMade { run, .. } => before.is_none_or(|before| before == run),
+                Fate::Skipped(_) => true,
+            };
+            if !is_allowed {
                 let what =
                     format!("schedule {} fired at {} before", firing.schedule, firing.nominal);
                 return Err(StoreError::Conflict { what });
@@ -186,10 +191,10 @@ impl Rows {
             }
             Change::ScheduleEnded(id) => {
                 self.schedules.remove(id);
-                self.firings.retain(|(schedule, _), _| schedule != id);
+                self.firings.retain(|(schedule, ..), _| schedule != id);
             }
             Change::FiringStored(row) => {
-                self.firings.insert((row.schedule, row.nominal), row.clone());
+                self.firings.insert(firing_key(row), row.clone());
             }
         }
     }
@@ -289,4 +294,9 @@ impl KeptRun {
             tasks: self.tasks.values().cloned().collect(),
         }
     }
+}
+
+/// What no two rows about instants have in common.
+fn firing_key(row: &FiringRow) -> (ScheduleId, Timestamp, u64) {
+    (row.schedule, row.nominal, row.origin.number())
 }

@@ -6,6 +6,7 @@
 pub(crate) mod codec;
 mod commons;
 pub mod conformance;
+mod conformance_firings;
 mod inbox;
 mod memory;
 mod question;
@@ -26,8 +27,8 @@ pub use inbox::{CommandSource, RunCommand, SentCommand};
 pub use memory::Memory;
 pub use question::{Question, TaskAnswer};
 pub use read::{
-    FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind, RunSummary,
-    ScheduleSummary, StoreCounts, TaskSummary,
+    FiringFate, FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind,
+    RunSummary, ScheduleSummary, StoreCounts, TaskSummary,
 };
 #[cfg(unix)]
 pub use record::SharedShard;

@@ -2,12 +2,15 @@
 //!
 //! Nothing is decided by it: by the time it is read, it may have changed.
 
+use std::collections::BTreeSet;
+
 use tidewheel_core::id::{RunId, ScheduleId};
+use tidewheel_core::input::Fires;
 use tidewheel_core::row::RunResult;
-use tidewheel_core::schedule::{ScheduleSpec, ScheduleState};
+use tidewheel_core::schedule::{Origin, Schedule, ScheduleSpec, ScheduleState, Span};
 use tidewheel_core::spec::{LimitSpec, Profile, QueueSpec};
 use tidewheel_core::task::{Reason, TaskState};
-use tidewheel_core::time::Timestamp;
+use tidewheel_core::time::{Now, Timestamp};
 
 /// Which runs and submissions to list. The default is the newest hundred, whatever they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,12 +158,30 @@ pub struct ScheduleSummary {
     pub shard: String,
     /// Trigger and policies.
     pub spec: ScheduleSpec,
-    /// How its firings are treated.
-    pub profile: Profile,
+    /// What its firings are.
+    pub fires: Fires<Profile>,
     /// Where it stands.
     pub state: ScheduleState,
     /// Whether it has ended.
     pub is_ended: bool,
+}
+
+impl ScheduleSummary {
+    /// The instants of the trigger in `span` that were decided and did not fire, earliest first, at
+    /// most `max`: for [`crate::Backfill::at`]. `ledger` is all that is known about instants in the span.
+    ///
+    /// An instant that somebody asked for and that fired is not missed any more. One whose run could
+    /// not be made is.
+    #[must_use]
+    pub fn missed(&self, ledger: &[FiringSummary], span: Span, max: usize) -> Vec<Timestamp> {
+        let ran = ledger.iter().filter(|firing| matches!(firing.fate, FiringFate::Ran(_)));
+        let queued = self.state.queue.iter().map(|queued| queued.nominal);
+        let fired: BTreeSet<Timestamp> = ran.map(|firing| firing.nominal).chain(queued).collect();
+        let (spec, state) = (self.spec.clone(), self.state.clone());
+        let now = Now { wall: state.seen_wall, ..Now::default() };
+        let schedule = Schedule::restore(self.id.0, 0, spec, state, now);
+        schedule.instants(span).filter(|instant| !fired.contains(instant)).take(max).collect()
+    }
 }
 
 /// What became of an instant, or of a range of skipped ones.
@@ -168,12 +189,30 @@ pub struct ScheduleSummary {
 pub struct FiringSummary {
     /// The instant; the first of a range.
     pub nominal: Timestamp,
+    /// Where it comes from: the trigger, or somebody who asked.
+    pub origin: Origin,
     /// The last of the range.
     pub last: Timestamp,
     /// How many instants it stands for.
     pub count: u64,
-    /// The submission that came of it, or the word for why it was skipped.
-    pub fate: Result<RunId, String>,
+    /// What became of it.
+    pub fate: FiringFate,
+}
+
+/// What became of an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FiringFate {
+    /// It fired, and this submission or run came of it.
+    Ran(RunId),
+    /// It was skipped, for the reason that this word stands for.
+    Skipped(String),
+    /// It fired, but its run could not be made.
+    NotMade {
+        /// The id that the run would have had.
+        run: RunId,
+        /// Why.
+        error: String,
+    },
 }
 
 /// A queue as defined.

@@ -54,8 +54,16 @@ impl Gate {
         Self(Arc::new(watch::Sender::new(false)))
     }
 
+    pub fn opened() -> Self {
+        Self(Arc::new(watch::Sender::new(true)))
+    }
+
     pub fn open(&self) {
         self.0.send_replace(true);
+    }
+
+    pub fn close(&self) {
+        self.0.send_replace(false);
     }
 
     pub fn pass(&self) -> impl Future<Output = ()> + Send + use<> {

@@ -15,6 +15,7 @@ mod words;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tidewheel_core::row::Wanted;
 use tidewheel_core::schedule::{ScheduleSpec, ScheduleState};
 use tidewheel_core::spec::{LimitSpec, Profile, QueueSpec, RunSpec, TaskSpec};
 
@@ -154,6 +155,7 @@ written!(TaskSpec, TaskRecord, "an added task");
 written!(ScheduleSpec, schedule::ScheduleRecord, "a schedule");
 written!(RunCommand, command::CommandRecord, "a command");
 written!(ScheduleState, schedule::StateRecord, "the state of a schedule");
+written!(Vec<Wanted>, schedule::WantedRecord, "runs that are wanted");
 
 #[cfg(test)]
 mod tests;

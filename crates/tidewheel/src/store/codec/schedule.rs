@@ -3,13 +3,15 @@
 //! Payloads are not part of the text: they are bytes and have a column of their own. Instants are
 //! microseconds since 1970.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidewheel_core::calendar::{ClockChanges, Cron, Fold, Gap, Zone};
+use tidewheel_core::id::RunId;
+use tidewheel_core::row::Wanted;
 use tidewheel_core::schedule::{
-    Anchor, EndReason, FiredRanges, Misfire, Overlap, Pending, ScheduleSpec, ScheduleState,
+    Anchor, EndReason, FiredRanges, Misfire, Origin, Overlap, Pending, ScheduleSpec, ScheduleState,
     SkipCounts, Span, Trigger,
 };
 use tidewheel_core::time::Timestamp;
@@ -20,6 +22,8 @@ use super::profile::{RetryRecord, is_false};
 /// A [`ScheduleSpec`], without its payload and its kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ScheduleRecord {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     trigger: TriggerRecord,
     overlap: OverlapRecord,
     misfire: MisfireRecord,
@@ -88,6 +92,7 @@ enum MisfireRecord {
 impl ScheduleRecord {
     pub(super) fn of(spec: &ScheduleSpec) -> Self {
         Self {
+            name: spec.name.as_deref().map(str::to_owned),
             trigger: TriggerRecord::of(&spec.trigger),
             overlap: match spec.overlap {
                 Overlap::Skip => OverlapRecord::Skip,
@@ -112,6 +117,7 @@ impl ScheduleRecord {
 
     pub(super) fn into_value(self) -> Result<ScheduleSpec, CodecError> {
         Ok(ScheduleSpec {
+            name: self.name.map(Into::into),
             trigger: self.trigger.into_value()?,
             overlap: match self.overlap {
                 OverlapRecord::Skip => Overlap::Skip,
@@ -220,6 +226,9 @@ pub(crate) struct StateRecord {
     pending: Option<(i64, i64)>,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     queue: VecDeque<(i64, i64)>,
+    /// Places in the queue that are not the trigger's, and whose they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    queued_for: BTreeMap<usize, OriginRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fired_ranges: Vec<(i64, i64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,6 +245,8 @@ pub(crate) struct StateRecord {
     #[serde(default, skip_serializing_if = "is_false")]
     end_told: bool,
     fired: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    asked_for: u64,
     skipped: SkippedRecord,
     last_due_lag: Duration,
     backoff_level: u32,
@@ -277,6 +288,11 @@ impl StateRecord {
             cursor: micros(state.cursor),
             pending: state.pending.as_ref().map(pending),
             queue: state.queue.iter().map(pending).collect(),
+            queued_for: (0..)
+                .zip(&state.queue)
+                .filter(|(_, queued)| queued.origin != Origin::Trigger)
+                .map(|(place, queued)| (place, OriginRecord::of(queued.origin)))
+                .collect(),
             fired_ranges: ranges.map(|(first, last)| (micros(first), micros(last))).collect(),
             last_fired: state.last_fired.map(micros),
             last_decided: state.last_decided.map(micros),
@@ -286,6 +302,7 @@ impl StateRecord {
             end: state.end.map(EndRecord::of),
             end_told: state.end_told,
             fired: state.fired,
+            asked_for: state.asked_for,
             skipped: SkippedRecord {
                 misfire: state.skipped.misfire,
                 overlap: state.skipped.overlap,
@@ -306,13 +323,21 @@ impl StateRecord {
     #[allow(clippy::unnecessary_wraps, reason = "all records are read alike")]
     pub(super) fn into_value(self) -> Result<ScheduleState, CodecError> {
         let instant = Timestamp::from_micros;
-        let pending = |(nominal, due)| Pending { nominal: instant(nominal), due: instant(due) };
+        let queued_for = |place| self.queued_for.get(&place).map(OriginRecord::value);
+        let pending = |(nominal, due), origin| Pending {
+            nominal: instant(nominal),
+            due: instant(due),
+            origin,
+        };
+        let queue = (0..)
+            .zip(self.queue)
+            .map(|(place, queued)| pending(queued, queued_for(place).unwrap_or_default()));
         let ranges = self.fired_ranges.into_iter();
         Ok(ScheduleState {
             anchor: self.anchor.map(instant),
             cursor: instant(self.cursor),
-            pending: self.pending.map(pending),
-            queue: self.queue.into_iter().map(pending).collect(),
+            pending: self.pending.map(|planned| pending(planned, Origin::Trigger)),
+            queue: queue.collect(),
             fired_ranges: FiredRanges::from_ranges(
                 ranges.map(|(first, last)| (instant(first), instant(last))),
             ),
@@ -324,6 +349,7 @@ impl StateRecord {
             end: self.end.map(EndRecord::into_value),
             end_told: self.end_told,
             fired: self.fired,
+            asked_for: self.asked_for,
             skipped: SkipCounts {
                 misfire: self.skipped.misfire,
                 overlap: self.skipped.overlap,
@@ -339,6 +365,57 @@ impl StateRecord {
             seen_label: instant(self.seen_label),
             seen_wall: instant(self.seen_wall),
         })
+    }
+}
+
+/// Where a firing comes from.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OriginRecord {
+    Trigger,
+    Backfill(u64),
+    ByHand(u64),
+}
+
+impl OriginRecord {
+    fn of(origin: Origin) -> Self {
+        match origin {
+            Origin::Trigger => Self::Trigger,
+            Origin::Backfill(number) => Self::Backfill(number),
+            Origin::ByHand(number) => Self::ByHand(number),
+        }
+    }
+
+    fn value(&self) -> Origin {
+        match *self {
+            Self::Trigger => Origin::Trigger,
+            Self::Backfill(number) => Origin::Backfill(number),
+            Self::ByHand(number) => Origin::ByHand(number),
+        }
+    }
+}
+
+/// Firings whose runs are not made yet: the id of the run in hexadecimal, instant and origin.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WantedRecord(Vec<(String, i64, OriginRecord)>);
+
+impl WantedRecord {
+    pub(super) fn of(wanted: &[Wanted]) -> Self {
+        let record = |wanted: &Wanted| {
+            let run = format!("{:032x}", wanted.run.0);
+            (run, wanted.nominal.as_micros(), OriginRecord::of(wanted.origin))
+        };
+        Self(wanted.iter().map(record).collect())
+    }
+
+    pub(super) fn into_value(self) -> Result<Vec<Wanted>, CodecError> {
+        let value = |(run, nominal, origin): (String, i64, OriginRecord)| {
+            let id = u128::from_str_radix(&run, 16)
+                .map_err(|_| CodecError::value("the id of a run", run))?;
+            let nominal = Timestamp::from_micros(nominal);
+            Ok(Wanted { run: RunId(id), nominal, origin: origin.value() })
+        };
+        self.0.into_iter().map(value).collect()
     }
 }
 
@@ -370,4 +447,9 @@ fn ends(span: Span) -> (i64, i64) {
 
 fn span((from, until): (i64, i64)) -> Span {
     Span::new(Timestamp::from_micros(from), Timestamp::from_micros(until))
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -9,11 +9,13 @@ use tidewheel_core::calendar::{ClockChanges, Cron, Fold, Gap, Zone};
 use tidewheel_core::condition::{Clause, Condition, Ends, Standing};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::group::{GroupKind, GroupSpec, Membership};
+use tidewheel_core::id::RunId;
 use tidewheel_core::policy::{
     Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, Retry, RetryOn, Shape,
 };
+use tidewheel_core::row::Wanted;
 use tidewheel_core::schedule::{
-    Anchor, EndReason, FiredRanges, Misfire, Overlap, Pending, ScheduleSpec, ScheduleState,
+    Anchor, EndReason, FiredRanges, Misfire, Origin, Overlap, Pending, ScheduleSpec, ScheduleState,
     SkipCounts, Span, Trigger,
 };
 use tidewheel_core::spec::{
@@ -258,6 +260,7 @@ fn schedules() {
     for trigger in triggers {
         same(&ScheduleSpec::new(trigger.clone()));
         let full = ScheduleSpec {
+            name: Some("nightly".into()),
             trigger,
             overlap: Overlap::QueueAll { max: 9 },
             misfire: Misfire::All { max: u32::MAX },
@@ -278,6 +281,17 @@ fn schedules() {
 }
 
 #[test]
+fn wanted_runs() {
+    same(&Vec::<Wanted>::new());
+    let origins = [Origin::Trigger, Origin::Backfill(2), Origin::ByHand(u64::MAX)];
+    same(&Vec::from(origins.map(|origin| Wanted {
+        run: RunId(u128::MAX - 7),
+        nominal: micros(i64::MIN),
+        origin,
+    })));
+}
+
+#[test]
 fn states_of_schedules() {
     same(&ScheduleState::default());
     let ends = [
@@ -291,8 +305,10 @@ fn states_of_schedules() {
         same(&ScheduleState {
             anchor: Some(micros(1)),
             cursor: micros(i64::MIN),
-            pending: Some(Pending { nominal: micros(2), due: micros(3) }),
-            queue: [Pending { nominal: micros(4), due: micros(5) }].into(),
+            pending: Some(Pending { nominal: micros(2), due: micros(3), origin: Origin::Trigger }),
+            queue: [Origin::Backfill(u64::MAX), Origin::Trigger, Origin::ByHand(1)]
+                .map(|origin| Pending { nominal: micros(4), due: micros(5), origin })
+                .into(),
             fired_ranges: FiredRanges::from_ranges([
                 (micros(6), micros(7)),
                 (micros(9), micros(9)),
@@ -305,6 +321,7 @@ fn states_of_schedules() {
             end: Some(end),
             end_told: true,
             fired: u64::MAX,
+            asked_for: u64::MAX,
             skipped: SkipCounts {
                 misfire: 1,
                 overlap: 2,

@@ -124,8 +124,9 @@ impl<'a> Writing<'a> {
         self.keep_name(once, row.id, row.accepted_at, seq)?;
         let spec = codec::write(&*row.spec)?;
         self.keep_spec(seq, Some(&spec), &row.spec.attachment)?;
-        let sql = "INSERT INTO live_runs (seq, run_id, shard, name, accepted_at, tasks)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let sql = "INSERT INTO live_runs (seq, run_id, shard, name, accepted_at, tasks, schedule,
+                nominal)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let name = Some(&*row.spec.options.name).filter(|name| !name.is_empty());
         self.connection.prepare_cached(sql)?.execute(params![
             seq,
@@ -134,6 +135,8 @@ impl<'a> Writing<'a> {
             name,
             row.accepted_at.as_micros(),
             row.spec.graph.len(),
+            row.firing.map(|(schedule, _)| schedule.0.to_be_bytes()),
+            row.firing.map(|(_, nominal)| nominal.as_micros()),
         ])?;
         self.live_runs().insert(row.id, seq);
         Ok(())
@@ -407,14 +410,15 @@ impl<'a> Writing<'a> {
 
     fn end_run(&self, seq: i64, change: &RunChange, result: &str) -> Result<(), Fault> {
         let sql = "INSERT INTO runs (seq, run_id, kind, name, state, reason, cause, accepted_at,
-                started_at, ended_at, tasks, failed, attempts, error)
+                started_at, ended_at, tasks, failed, attempts, error, schedule, nominal)
             SELECT live.seq, run_id, 'run', name, ?2, ?3, ?4, accepted_at,
                 COALESCE(MIN(MIN(tasks.started_at), (SELECT MIN(started_at) FROM attempts
                     WHERE attempts.run_id = live.run_id)), MIN(tasks.started_at)),
                 ?5, live.tasks, COALESCE(SUM(tasks.state IN ('failed', 'unknown')), 0),
                 COALESCE(SUM(tasks.attempts), 0),
                 (SELECT error FROM tasks WHERE seq = ?1 AND state = 'failed' AND error IS NOT NULL
-                    ORDER BY at, idx LIMIT 1)
+                    ORDER BY at, idx LIMIT 1),
+                schedule, nominal
             FROM live_runs AS live LEFT JOIN tasks ON tasks.seq = live.seq
             WHERE live.seq = ?1 GROUP BY live.seq";
         let reason = change.stopped.unwrap_or_default();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, params};
 use tidewheel_core::id::ScheduleId;
-use tidewheel_core::row::{FiringRow, ScheduleRow};
+use tidewheel_core::input::Fires;
+use tidewheel_core::row::{Fate, FiringRow, ScheduleRow};
 use tidewheel_core::spec::{LimitSpec, QueueSpec};
 
 use super::changes::{Writing, blob};
@@ -47,11 +48,11 @@ pub(super) fn store_limit(
 pub(super) fn store_schedule(writing: &mut Writing<'_>, row: &ScheduleRow) -> Result<(), Fault> {
     let id = row.id.0.to_be_bytes();
     let state = codec::write(&row.state)?;
+    let wanted = (!row.wanted.is_empty()).then(|| codec::write(&row.wanted)).transpose()?;
     // A schedule changes with every firing, what was asked for hardly ever.
     if writing.known.schedules.get(&row.id).is_some_and(|spec| Arc::ptr_eq(spec, &row.spec)) {
-        let sql = "UPDATE schedules SET state = ?2, priority = ?3 WHERE id = ?1";
-        let row = params![id, state, row.priority.value()];
-        writing.connection.prepare_cached(sql)?.execute(row)?;
+        let sql = "UPDATE schedules SET state = ?2, wanted = ?3 WHERE id = ?1";
+        writing.connection.prepare_cached(sql)?.execute(params![id, state, wanted])?;
         return Ok(());
     }
     let sql = "SELECT ended FROM schedules WHERE id = ?1";
@@ -62,13 +63,19 @@ pub(super) fn store_schedule(writing: &mut Writing<'_>, row: &ScheduleRow) -> Re
         writing.connection.prepare_cached(sql)?.execute([id])?;
         writing.connection.prepare_cached("DELETE FROM schedules WHERE id = ?1")?.execute([id])?;
     }
-    let profile = writing.profile(&row.profile)?;
+    let (profile, priority) = match &row.fires {
+        Fires::Task { profile, priority } => {
+            (Some(writing.profile(profile)?), Some(priority.value()))
+        }
+        Fires::Run => (None, None),
+    };
     let place = writing.place()?;
     let sql = "INSERT INTO schedules (id, shard, place, spec, payload, kind, profile, priority,
-            state)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            state, wanted)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
         ON CONFLICT (id) DO UPDATE SET spec = excluded.spec, payload = excluded.payload,
-            kind = excluded.kind, profile = excluded.profile, priority = excluded.priority, state = excluded.state";
+            kind = excluded.kind, profile = excluded.profile, priority = excluded.priority,
+            state = excluded.state, wanted = excluded.wanted";
     writing.connection.prepare_cached(sql)?.execute(params![
         id,
         writing.shard,
@@ -77,8 +84,9 @@ pub(super) fn store_schedule(writing: &mut Writing<'_>, row: &ScheduleRow) -> Re
         row.spec.payload.as_deref(),
         row.spec.kind,
         profile,
-        row.priority.value(),
+        priority,
         state,
+        wanted,
     ])?;
     writing.known.schedules.insert(row.id, Arc::clone(&row.spec));
     Ok(())
@@ -92,22 +100,31 @@ pub(super) fn end_schedule(writing: &mut Writing<'_>, id: ScheduleId) -> Result<
 }
 
 pub(super) fn store_firing(writing: &mut Writing<'_>, row: &FiringRow) -> Result<(), Fault> {
-    // An instant that fired stays so.
-    let sql = "INSERT INTO firings (schedule, nominal, last, count, run_id, skipped)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-        ON CONFLICT (schedule, nominal) DO UPDATE SET last = excluded.last,
-            count = excluded.count, run_id = excluded.run_id, skipped = excluded.skipped
-        WHERE run_id IS NULL";
-    let run = row.fate.ok().map(blob);
-    let schedule = row.schedule.0.to_be_bytes();
-    let nominal = row.nominal.as_micros();
+    // An instant that fired stays so, but may turn out to come to nothing.
+    let sql =
+        "INSERT INTO firings (schedule, nominal, number, origin, last, count, run_id, skipped,
+            error)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+        ON CONFLICT (schedule, nominal, number) DO UPDATE SET last = excluded.last,
+            count = excluded.count, run_id = excluded.run_id, skipped = excluded.skipped,
+            error = excluded.error
+        WHERE run_id IS NULL OR (run_id = excluded.run_id AND excluded.error IS NOT NULL)";
+    let (skipped, error) = match &row.fate {
+        Fate::Fired(_) => (None, None),
+        Fate::Skipped(word) => (Some(*word), None),
+        Fate::NotMade { error, .. } => (None, Some(&**error)),
+    };
+    let run = row.fate.run().map(blob);
     let written = writing.connection.prepare_cached(sql)?.execute(params![
-        schedule,
-        nominal,
+        row.schedule.0.to_be_bytes(),
+        row.nominal.as_micros(),
+        row.origin.number().cast_signed(),
+        row.origin.word(),
         row.last.as_micros(),
         i64::try_from(row.count).unwrap_or(i64::MAX),
         run,
-        row.fate.err(),
+        skipped,
+        error,
     ])?;
     if written > 0 || run.is_none() {
         return Ok(());

@@ -15,7 +15,7 @@ use tidewheel_core::graph::Graph;
 use tidewheel_core::group::Membership;
 use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId};
 use tidewheel_core::input::{
-    CancelMode, Command, Event, Failure, Input, Outcome, Reply, Submission,
+    CancelMode, Command, Event, Failure, Fires, Input, Outcome, Reply, Submission,
 };
 use tidewheel_core::policy::{Priority, Retry};
 use tidewheel_core::schedule::{ScheduleSpec, Trigger};
@@ -224,7 +224,8 @@ fn definitions(bench: &mut Bench) {
         let spec = ScheduleSpec::new(Trigger::every(Duration::from_secs(2)));
         let (id, profile) = (ScheduleId(1), bench.profile);
         let (spec, priority) = (Box::new(spec), Priority::NORMAL);
-        let (reply, mut starts) = bench.ask(Command::AddSchedule { id, spec, profile, priority });
+        let (reply, mut starts) =
+            bench.ask(Command::AddSchedule { id, spec, fires: Fires::Task { profile, priority } });
         let Reply::Scheduled(schedule) = reply else { panic!("{reply:?}") };
         while starts.is_empty() {
             starts = bench.turn(vec![Input::Event(Event::TimePassed)], &[]).1;

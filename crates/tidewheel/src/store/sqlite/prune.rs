@@ -265,8 +265,8 @@ impl Pruner<'_> {
 
     /// Forgets instants of schedules, but never the newest of each, and ended schedules without any.
     fn forget_firings(&self, cutoff: Timestamp) -> Result<(), FolderError> {
-        let sql = "DELETE FROM firings WHERE (schedule, nominal) IN
-            (SELECT schedule, nominal FROM firings WHERE schedule = ?1 AND last < ?2
+        let sql = "DELETE FROM firings WHERE (schedule, nominal, number) IN
+            (SELECT schedule, nominal, number FROM firings WHERE schedule = ?1 AND last < ?2
                 AND nominal < (SELECT MAX(nominal) FROM firings WHERE schedule = ?1) LIMIT ?3)";
         let forget = || {
             let schedules: Vec<[u8; 16]> = self

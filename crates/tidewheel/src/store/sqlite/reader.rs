@@ -33,7 +33,7 @@ pub struct Reader {
 /// The columns of a summary, in the order in which they are read.
 const LIVE_RUN: &str =
     "SELECT seq, run_id, 'run', live.name, 'running', COALESCE(stopped, 'ordinary'),
-        stopped_by, accepted_at, NULL, NULL, tasks, 0, 0, NULL, NULL, NULL, NULL, NULL, 1,
+        stopped_by, accepted_at, NULL, NULL, tasks, 0, 0, NULL, NULL, NULL, schedule, nominal, 1,
         live.paused, shards.name
     FROM live_runs AS live LEFT JOIN shards ON shards.id = shard";
 const LIVE_SINGLE: &str = "SELECT seq, run_id, 'single', NULL, COALESCE(state, 'ready'),

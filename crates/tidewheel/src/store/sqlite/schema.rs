@@ -12,7 +12,7 @@ pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES];
+pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -330,6 +330,50 @@ ALTER TABLE claims ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX claims_by_run ON claims (run_id) WHERE run_id IS NOT NULL;
 ";
 
+/// Firings may be runs, may be asked for more than once, and may come to nothing.
+const FIRINGS: &str = "
+ALTER TABLE live_runs ADD COLUMN schedule BLOB;
+ALTER TABLE live_runs ADD COLUMN nominal INTEGER;
+
+-- Without a profile the firings of a schedule are runs; those it waits for are in `wanted`.
+CREATE TABLE schedules_now (
+    id BLOB PRIMARY KEY,
+    shard INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    spec TEXT NOT NULL,
+    payload BLOB,
+    kind TEXT,
+    profile INTEGER,
+    priority INTEGER,
+    state TEXT NOT NULL,
+    wanted TEXT,
+    ended INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+INSERT INTO schedules_now (id, shard, place, spec, payload, kind, profile, priority, state, ended)
+    SELECT id, shard, place, spec, payload, kind, profile, priority, state, ended FROM schedules;
+DROP TABLE schedules;
+ALTER TABLE schedules_now RENAME TO schedules;
+
+-- What became of each instant, and of each time that somebody asked for it. The key is the last word
+-- on firing once. A run that could not be made has an error.
+CREATE TABLE firings_now (
+    schedule BLOB NOT NULL,
+    nominal INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    run_id BLOB,
+    skipped TEXT,
+    error TEXT,
+    PRIMARY KEY (schedule, nominal, number)
+) WITHOUT ROWID;
+INSERT INTO firings_now (schedule, nominal, number, origin, last, count, run_id, skipped)
+    SELECT schedule, nominal, 0, 'trigger', last, count, run_id, skipped FROM firings;
+DROP TABLE firings;
+ALTER TABLE firings_now RENAME TO firings;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,6 +417,26 @@ mod tests {
             .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .unwrap();
         assert_eq!(row, ("text".to_owned(), vec![0, 255], None));
+    }
+
+    #[test]
+    fn schedules_and_instants_from_before_are_tasks_of_their_triggers() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, &MIGRATIONS[..5]).unwrap();
+        let sql =
+            "INSERT INTO schedules VALUES (x'01', 1, 1, 'spec', NULL, 7, 50, 'state', 0, 'k');
+            INSERT INTO firings VALUES (x'01', 5, 5, 1, x'02', NULL);
+            INSERT INTO firings VALUES (x'01', 6, 9, 4, NULL, 'misfire')";
+        connection.execute_batch(sql).unwrap();
+        migrate(&connection, MIGRATIONS).unwrap();
+        let sql = "SELECT profile, priority, kind, wanted IS NULL FROM schedules";
+        let schedule: (i64, i64, String, bool) = connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .unwrap();
+        assert_eq!(schedule, (7, 50, "k".to_owned(), true));
+        let sql = "SELECT group_concat(nominal || origin || number || count) FROM firings";
+        let firings: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(firings, "5trigger01,6trigger04");
     }
 
     /// What commits run is explained in `plan_tests`; claims are made beside them.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::input::Fires;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::row::{
     NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow,
@@ -79,7 +80,7 @@ fn read_limits(connection: &Connection, shard: i64) -> Result<Limits, Fault> {
 
 fn read_runs(connection: &Connection, shard: i64) -> Result<Vec<StoredRun>, Fault> {
     let sql = "SELECT seq, run_id, accepted_at, changed, paused, keep_open, stopped, stopped_by,
-            spec, payload, kind
+            spec, payload, kind, schedule, nominal
         FROM live_runs JOIN specs USING (seq) WHERE shard = ?1 ORDER BY seq";
     let mut runs = Vec::new();
     rows(connection, sql, shard, |row| {
@@ -101,7 +102,12 @@ fn read_runs(connection: &Connection, shard: i64) -> Result<Vec<StoredRun>, Faul
             ended_at: None,
         };
         runs.push(StoredRun {
-            row: RunRow { id, spec: Arc::new(spec), accepted_at: instant(row, 2)? },
+            row: RunRow {
+                id,
+                spec: Arc::new(spec),
+                accepted_at: instant(row, 2)?,
+                firing: schedule_id(row, 11)?.zip(maybe_instant(row, 12)?),
+            },
             change: row.get::<_, bool>(3)?.then_some(change),
             added: read_added(connection, seq)?,
             tasks: read_tasks(connection, seq, id)?,
@@ -152,8 +158,6 @@ fn read_submissions(
             Some(_) => Some(task_row(row, task, 11)?),
             None => None,
         };
-        let schedule: Option<[u8; 16]> = row.get(6)?;
-        let schedule = schedule.map(|schedule| ScheduleId(u128::from_be_bytes(schedule)));
         let submission = SubmissionRow {
             id,
             profile: profiles.get(row.get(1)?)?,
@@ -161,7 +165,7 @@ fn read_submissions(
             deadline: maybe_instant(row, 3)?,
             key: row.get(4)?,
             accepted_at: instant(row, 5)?,
-            firing: schedule.zip(maybe_instant(row, 7)?),
+            firing: schedule_id(row, 6)?.zip(maybe_instant(row, 7)?),
             attachment: attachment(row)?,
         };
         submissions.push((submission, task));
@@ -180,24 +184,37 @@ fn attachment(row: &Row<'_>) -> Result<Option<Arc<Attachment>>, Fault> {
     Ok((attachment != Attachment::default()).then(|| Arc::new(attachment)))
 }
 
+fn schedule_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<ScheduleId>> {
+    let id: Option<[u8; 16]> = row.get(column)?;
+    Ok(id.map(|id| ScheduleId(u128::from_be_bytes(id))))
+}
+
 fn read_schedules(
     connection: &Connection,
     shard: i64,
     profiles: &mut Profiles<'_>,
 ) -> Result<Vec<ScheduleRow>, Fault> {
-    let sql = "SELECT id, spec, payload, profile, priority, state, kind FROM schedules
+    let sql = "SELECT id, spec, payload, profile, priority, state, kind, wanted FROM schedules
         WHERE shard = ?1 AND NOT ended ORDER BY place";
     let mut schedules = Vec::new();
     rows(connection, sql, shard, |row| {
         let mut spec: ScheduleSpec = codec::read(text(row, 1)?)?;
         spec.payload = row.get(2)?;
         spec.kind = row.get(6)?;
+        let fires = match row.get::<_, Option<i64>>(3)? {
+            Some(profile) => {
+                let priority = Priority::new(row.get(4)?);
+                Fires::Task { profile: profiles.get(profile)?, priority }
+            }
+            None => Fires::Run,
+        };
+        let wanted = row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?;
         schedules.push(ScheduleRow {
             id: ScheduleId(u128::from_be_bytes(row.get(0)?)),
             spec: Arc::new(spec),
-            profile: profiles.get(row.get(3)?)?,
-            priority: Priority::new(row.get(4)?),
+            fires,
             state: codec::read(text(row, 5)?)?,
+            wanted: wanted.map_or(Ok(Vec::new()), codec::read)?,
         });
         Ok(())
     })?;
