@@ -254,7 +254,12 @@ impl Scheduler {
         if !self.is_waiting(end) {
             return;
         }
-        match entry.failed.first() {
+        // A step that was skipped before one of its parts failed is not the one to name.
+        let has_failed = |index: &&u32| {
+            let task = self.member(TaskKey { run, index: **index });
+            task.is_some_and(|it| matches!(it.state, TaskState::Failed | TaskState::Unknown))
+        };
+        match entry.failed.iter().find(has_failed).or(entry.failed.first()) {
             None => self.release(end, now, decision),
             Some(&first) => {
                 let text = self.failures_of(run, level);
