@@ -292,6 +292,11 @@ where
     ) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
         self.shared.check_group(spec.options.group.as_ref())?;
+        for definition in &spec.defines {
+            if let Definition::Limit { name, spec } = definition {
+                self.shared.announce_limit(name, spec)?;
+            }
+        }
         let (shared, spec) = (self.shared, Arc::new(spec));
         let id = Cell::new(RunId::default());
         let mut parts = Some((self.code, about));
