@@ -131,6 +131,7 @@ fn explained() -> Explained {
             tolerated: false,
             why: "it waits for build".to_owned(),
             waits_for: vec!["build".to_owned()],
+            expected_start_seconds: Some(42.5),
         }],
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Why that is, is found out at the desk.
 
+use std::time::Duration;
+
 use tidewheel_client::api::StepExplained;
-use tidewheel_client::text::harmless;
+use tidewheel_client::text::{harmless, span};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
@@ -17,7 +19,7 @@ Examples:
   tidewheel explain last
   tidewheel explain 3f9a deploy
 
-With --format json it prints { run_id, steps: [ { step, state, tolerated, why, waits_for } ] }.")]
+With --format json it prints { run_id, steps: [ { step, state, tolerated, why, waits_for, expected_start_seconds } ] }.")]
 pub(crate) struct Args {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -30,8 +32,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
-    let view = args.data.desk(ui)?.show(&args.run)?;
-    let explained = view.explain(args.step.as_deref())?;
+    let desk = args.data.desk(ui)?;
+    let view = desk.show(&args.run)?;
+    let explained = view.explain(args.step.as_deref(), &desk.ask(&view)?)?;
     if ui.format(Format::Human) == Format::Json {
         ui.print_json(&explained)?;
         return Ok(0);
@@ -46,9 +49,14 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     if explained.steps.is_empty() {
         lines.push("all steps have succeeded".to_owned());
     }
-    for StepExplained { step, state, tolerated, why, .. } in &explained.steps {
+    for explained in &explained.steps {
+        let StepExplained { step, state, tolerated, why, expected_start_seconds, .. } = explained;
         let note = if *tolerated { ", tolerated" } else { "" };
-        lines.push(format!("{} is {state}{note}: {why}", harmless(step)));
+        let start = expected_start_seconds.map(|seconds| {
+            format!("; expected to start in {}", span(Duration::from_secs_f64(seconds)))
+        });
+        let start = start.unwrap_or_default();
+        lines.push(format!("{} is {state}{note}: {why}{start}", harmless(step)));
     }
     ui.print(&lines.join("\n"))?;
     Ok(0)

@@ -8,7 +8,7 @@ use super::document::documents;
 use super::{RunState, StepState};
 
 /// Why steps of a run have not started, failed, or were skipped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explained {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,7 @@ pub struct Explained {
 }
 
 /// Why a step is where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepExplained {
     /// Its name.
     pub step: String,
@@ -34,6 +34,9 @@ pub struct StepExplained {
     pub why: String,
     /// The steps it waits for that have not ended.
     pub waits_for: Vec<String>,
+    /// In how many seconds it is expected to start, where whoever runs the run can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_start_seconds: Option<f64>,
 }
 
 documents! { Explained: "explained" 1 }

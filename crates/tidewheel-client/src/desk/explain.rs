@@ -1,10 +1,13 @@
 //! Why steps are where they are, in words.
 //!
-//! What is known of that is found out by the kind of the run: [`crate::kind::Definition::why`].
+//! Whoever runs the run is asked: its scheduler knows what holds a task, and when it will start. What can be
+//! told of a run that nobody runs, or whose process does not answer, is found out by its kind:
+//! [`crate::kind::Definition::why`].
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use tidewheel::store::TaskSummary;
+use tidewheel::store::{TaskAnswer, TaskSummary};
 use tidewheel::{Reason, TaskState};
 use tidewheel_flow::Why;
 
@@ -16,6 +19,10 @@ use super::view::{RunView, StepView};
 use crate::api::{Explained, StepExplained};
 use crate::text::{ago, harmless, short_id, until};
 
+/// How long whoever runs a run is waited for. It looks for questions every 50 ms; a process that is frozen
+/// or on its last legs does not answer at all.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 impl Desk {
     /// Why a step of a run is where it is; else all that have not succeeded.
     ///
@@ -23,17 +30,43 @@ impl Desk {
     ///
     /// When there is no such run or step.
     pub fn explain(&self, word: &str, step: Option<&str>) -> Result<Explained, DeskError> {
-        self.show(word)?.explain(step)
+        let view = self.show(word)?;
+        let answers = self.ask(&view)?;
+        view.explain(step, &answers)
+    }
+
+    /// What whoever runs a run says of its tasks that wait; nothing where nobody answers.
+    ///
+    /// # Errors
+    ///
+    /// When the data folder cannot be read or written.
+    pub fn ask(&self, view: &RunView) -> Result<Vec<TaskAnswer>, DeskError> {
+        let summary = &view.detail.summary;
+        if !summary.is_live || view.is_abandoned {
+            return Ok(Vec::new());
+        }
+        let waits = |task: &&TaskSummary| !task.state.is_terminal() && !task.state.holds_slot();
+        let tasks: Vec<u32> = view.detail.tasks.iter().filter(waits).map(|it| it.index).collect();
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answer = self.folder.ask_owner(summary.id, &tasks, PATIENCE);
+        Ok(answer.map_err(|error| self.failed(error))?.unwrap_or_default())
     }
 }
 
 impl RunView {
-    /// Why a step of the run is where it is; else all that have not succeeded.
+    /// Why a step of the run is where it is; else all that have not succeeded. `answers` is what whoever
+    /// runs it says: [`Desk::ask`].
     ///
     /// # Errors
     ///
     /// When there is no such step.
-    pub fn explain(&self, step: Option<&str>) -> Result<Explained, DeskError> {
+    pub fn explain(
+        &self,
+        step: Option<&str>,
+        answers: &[TaskAnswer],
+    ) -> Result<Explained, DeskError> {
         let tasks: Vec<&TaskSummary> = match step {
             Some(step) => vec![task_of(&self.detail, step)?],
             None => {
@@ -48,12 +81,17 @@ impl RunView {
         let steps = tasks.iter().zip(whys).map(|(task, (why, waits_for))| {
             let about = about.get(&task.index);
             let timeout = about.and_then(|step| step.timeout.as_deref());
+            let answer = answers.iter().find(|answer| answer.task == task.index);
+            let expected = answer.and_then(|answer| answer.expected_start);
             StepExplained {
                 step: task.name.clone(),
                 state: step_state(task.state),
                 tolerated: about.is_some_and(|step| step.is_tolerated),
-                why: words(self, task, &why, timeout),
+                why: answer
+                    .and_then(|answer| told(answer, &why))
+                    .unwrap_or_else(|| words(self, task, &why, timeout)),
                 waits_for,
+                expected_start_seconds: expected.map(|it| it.as_secs_f64()),
             }
         });
         Ok(Explained {
@@ -63,6 +101,23 @@ impl RunView {
             steps: steps.collect(),
         })
     }
+}
+
+/// What the scheduler says of a task that could start but for its rules. Where the flow says more, such as what
+/// is waited for outside, that is told instead.
+fn told(answer: &TaskAnswer, why: &Why) -> Option<String> {
+    let is_known_better = matches!(
+        why,
+        Why::Needs(_)
+            | Why::Waits { .. }
+            | Why::Retry { .. }
+            | Why::StartsAt(_)
+            | Why::Elements { .. }
+            | Why::SharedLimit { .. }
+            | Why::Paused
+    );
+    let holds: Vec<String> = answer.holds.iter().map(|hold| harmless(hold)).collect();
+    (!is_known_better && !holds.is_empty()).then(|| holds.join("; "))
 }
 
 /// Why a task is where it is, for people.
