@@ -216,7 +216,9 @@ impl DataFolder {
 /// Takes the lock under which a folder is made, brought up to date or replaced.
 pub(super) fn lock_opening(folder: &Path, patience: Duration) -> Result<FileLock, FolderError> {
     FileLock::wait(&folder.join("locks").join(".open"), patience)?.map_err(|holder| {
-        let by = format!("it is being opened or restored by {holder}");
+        let who = holder.pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+        let since = holder.since.map(|since| format!(" since {since}")).unwrap_or_default();
+        let by = format!("{who} has been opening or restoring it{since}");
         FolderError::InUse { path: folder.to_owned(), by }
     })
 }
