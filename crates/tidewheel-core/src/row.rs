@@ -49,7 +49,7 @@ pub enum Change {
         spec: LimitSpec,
     },
     /// A schedule was accepted or changed.
-    ScheduleStored(ScheduleRow),
+    ScheduleStored(Box<ScheduleRow>),
     /// A schedule ended.
     ScheduleEnded(ScheduleId),
     /// An instant of a schedule fired or was skipped: unique by (schedule, nominal instant, number

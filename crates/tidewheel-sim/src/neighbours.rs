@@ -274,7 +274,7 @@ impl Neighbours {
         }
         let id = *self.random.pick(&ids);
         let outcome = match self.random.below(6) {
-            0 => Outcome::Failed(Box::new(Failure::default())),
+            0 => Outcome::Failed(Box::<Failure>::default()),
             1 => Outcome::Postponed(Duration::from_millis(5)),
             _ => Outcome::Succeeded,
         };

@@ -311,7 +311,7 @@ impl Rows {
                 if row.spec.overlap == Overlap::Allow || row.state.asked_for > 0 {
                     self.loose.insert(row.id);
                 }
-                let before = self.schedules.insert(row.id, (row.clone(), false));
+                let before = self.schedules.insert(row.id, ((**row).clone(), false));
                 if before.is_some_and(|(before, _)| before.spec.trigger != row.spec.trigger) {
                     let queued = row.state.queue.iter().map(|pending| pending.nominal).collect();
                     self.changed.insert(row.id, (row.state.seen_label, queued));

@@ -1,7 +1,7 @@
 //! The code of `docs/guide/graphs.md`, on virtual time.
 //!
 //! `cargo run -p tidewheel --example graphs`
-#![allow(clippy::print_stdout, reason = "a program for people")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 
 use std::error::Error;
 use std::time::Duration;

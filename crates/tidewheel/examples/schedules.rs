@@ -1,6 +1,7 @@
 //! The code of `docs/guide/schedules.md`, on virtual time.
 //!
 //! `cargo run -p tidewheel --example schedules`
+#![allow(clippy::print_stdout, reason = "a program for people")]
 
 use std::error::Error;
 use std::sync::Arc;

@@ -6,6 +6,7 @@
 mod screen;
 mod signals;
 mod status;
+#[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod watch;
 
 pub(crate) use status::StoredStatus;

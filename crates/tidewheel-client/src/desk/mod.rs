@@ -4,6 +4,7 @@
 //! parses arguments or shows anything.
 
 mod again;
+#[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod desk;
 mod error;
 mod explain;

@@ -5,6 +5,7 @@
 
 mod flows;
 mod options;
+#[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod session;
 mod shard;
 mod start;

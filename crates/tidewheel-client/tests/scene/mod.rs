@@ -1,6 +1,7 @@
 //! A data folder of its own, and flows that need no processes.
 //!
 //! What is tried with it is in the files beside.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;

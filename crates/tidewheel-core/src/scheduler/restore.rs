@@ -31,7 +31,7 @@ pub enum RestoreError {
         /// Which.
         id: String,
         /// Why.
-        source: Rejection,
+        source: Box<Rejection>,
     },
     /// A row speaks of a task that its run does not have.
     #[error("run {run} has no task with index {index}")]
@@ -379,7 +379,7 @@ impl Scheduler {
 }
 
 fn refused(what: &'static str, id: &str, source: Rejection) -> RestoreError {
-    RestoreError::Refused { what, id: id.to_owned(), source }
+    RestoreError::Refused { what, id: id.to_owned(), source: Box::new(source) }
 }
 
 fn moment_of(instant: Timestamp, now: Now) -> Moment {

@@ -379,7 +379,7 @@ impl Scheduler {
     pub(super) fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {
         let Some(entry) = self.schedules.get(key) else { return };
         decision.change(|| {
-            Change::ScheduleStored(ScheduleRow {
+            Change::ScheduleStored(Box::new(ScheduleRow {
                 id: entry.id,
                 spec: entry.spec.clone(),
                 fires: match entry.fires {
@@ -391,7 +391,7 @@ impl Scheduler {
                 },
                 state: entry.schedule.state(),
                 wanted: entry.wanted.clone(),
-            })
+            }))
         });
     }
 }

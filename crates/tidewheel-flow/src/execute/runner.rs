@@ -40,7 +40,7 @@ struct Known {
 
 /// What an attempt that went well leaves.
 enum Done {
-    Worked(AttemptRecord, Map<String, Json>),
+    Worked(Box<AttemptRecord>, Map<String, Json>),
     /// Tasks, and nothing else: whether they are added, and with that whether the attempt succeeded, is
     /// decided with its outcome.
     Expanded(Outcome),
@@ -86,7 +86,7 @@ impl FlowRunner {
                 let outputs_kept = to_records(&outputs);
                 self.outputs.insert(&task, outputs);
                 let outcome = record.outcome.or(Some(RecordedOutcome::Succeeded));
-                self.keep(&attempt, AttemptRecord { outcome, outputs: outputs_kept, ..record });
+                self.keep(&attempt, AttemptRecord { outcome, outputs: outputs_kept, ..*record });
                 Outcome::Succeeded
             }
             Err(trouble) => self.conclude(&attempt, trouble),
@@ -132,12 +132,12 @@ impl FlowRunner {
             let foreach = position.step.foreach.as_ref().filter(|_| element.is_none());
             return match foreach.is_some_and(|foreach| is_late(&position.scope, foreach)) {
                 true => self.expand(&position, attempt).map(Done::Expanded),
-                false => Ok(Done::Worked(AttemptRecord::default(), Map::new())),
+                false => Ok(Done::Worked(Box::default(), Map::new())),
             };
         }
         if gathers(&position) {
             begin();
-            return Ok(Done::Worked(AttemptRecord::default(), self.gather(&position)?));
+            return Ok(Done::Worked(Box::default(), self.gather(&position)?));
         }
         let work = self.prepare_cache(&position, &context).await?;
         if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
@@ -145,7 +145,7 @@ impl FlowRunner {
                 outcome: Some(RecordedOutcome::Cached),
                 ..AttemptRecord::default()
             };
-            return Ok(Done::Worked(record, outputs));
+            return Ok(Done::Worked(Box::new(record), outputs));
         }
         begin();
         let success = self.work(&position, &context, attempt).await?;
@@ -156,7 +156,7 @@ impl FlowRunner {
             let kept = cache.keep(&outputs).await;
             kept.map_err(|trouble| trouble.with_record(success.record.clone()))?;
         }
-        Ok(Done::Worked(success.record, outputs))
+        Ok(Done::Worked(Box::new(success.record), outputs))
     }
 
     async fn work(

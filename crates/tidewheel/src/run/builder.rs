@@ -180,7 +180,6 @@ impl<F> RunBuilder<F> {
     /// The concurrency group of the run: of all runs in the data folder that name it, only so many go
     /// on at once. Until it has a place the run is accepted, and nothing of it starts. Its timeout
     /// counts from the beginning all the same.
-    #[must_use]
     pub fn group(mut self, group: RunGroup) -> Self {
         self.run.group = Some(group);
         self

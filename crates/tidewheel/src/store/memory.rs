@@ -187,7 +187,7 @@ impl Rows {
             Change::QueueStored { name, spec, paused } => self.store_queue(name, spec, *paused),
             Change::LimitStored { name, spec } => self.store_limit(name, spec),
             Change::ScheduleStored(row) => {
-                self.schedules.insert(row.id, row.clone());
+                self.schedules.insert(row.id, (**row).clone());
             }
             Change::ScheduleEnded(id) => {
                 self.schedules.remove(id);
