@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{Gate, Log, builder, millis, seconds, settle};
 use tidewheel::{
-    BreakerSpec, Graph, LimitSpec, QueueSpec, Rate, Rejection, TaskOptions, TaskState,
+    BreakerSpec, Graph, LimitSpec, QueueSpec, Rate, Rejection, Submission, TaskOptions, TaskState,
+    Tidewheel,
 };
 
 #[tokio::test(start_paused = true)]
@@ -115,29 +116,35 @@ async fn a_breaker_opens_after_failures_and_closes_after_a_good_probe() {
     assert!(wheel.reset_breaker("nothing").is_err());
 }
 
+/// Submits tasks of a queue that note its name when they start, and last a millisecond.
+fn submit_to(
+    wheel: &Tidewheel,
+    log: &Log,
+    queue: &'static str,
+    count: usize,
+) -> Vec<Submission<()>> {
+    let submit = |_| {
+        let log = log.clone();
+        let request = wheel.task(move || {
+            log.add(queue);
+            async {
+                tokio::time::sleep(millis(1)).await;
+                Ok::<_, String>(())
+            }
+        });
+        request.queue(queue).submit()
+    };
+    (0..count).map(submit).collect()
+}
+
 /// TP-15 at this level: a tenant with little work is not starved by one with much.
 #[tokio::test(start_paused = true)]
-async fn queues_share_by_weight() {
+async fn a_queue_with_little_work_is_not_starved() {
     let wheel = builder().slots(1).queue("a", QueueSpec::default()).start();
     wheel.define_queue("b", QueueSpec { weight: 1, ..QueueSpec::default() }).unwrap();
     let (gate, log) = (Gate::closed(), Log::default());
     let blocker = wheel.submit_normal(gate.pass());
-    let submit = |queue: &'static str, count: usize| -> Vec<_> {
-        (0..count)
-            .map(|_| {
-                let log = log.clone();
-                let request = wheel.task(move || {
-                    log.add(queue);
-                    async {
-                        tokio::time::sleep(millis(1)).await;
-                        Ok::<_, String>(())
-                    }
-                });
-                request.queue(queue).submit()
-            })
-            .collect()
-    };
-    let (many, few) = (submit("a", 1000), submit("b", 10));
+    let (many, few) = (submit_to(&wheel, &log, "a", 1000), submit_to(&wheel, &log, "b", 10));
     gate.open();
     blocker.await.unwrap();
     for submission in few {
@@ -147,6 +154,27 @@ async fn queues_share_by_weight() {
     for submission in many {
         submission.await.unwrap();
     }
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn queues_share_by_weight() {
+    let wheel = builder().slots(1).start();
+    for (queue, weight) in [("heavy", 3), ("light", 1)] {
+        wheel.define_queue(queue, QueueSpec { weight, ..QueueSpec::default() }).unwrap();
+    }
+    let (gate, log) = (Gate::closed(), Log::default());
+    let blocker = wheel.submit_normal(gate.pass());
+    let mut submissions = submit_to(&wheel, &log, "light", 300);
+    submissions.extend(submit_to(&wheel, &log, "heavy", 300));
+    gate.open();
+    blocker.await.unwrap();
+    for submission in submissions {
+        submission.await.unwrap();
+    }
+    // While both have work, three of four are of the heavy one.
+    let heavy = log.take().iter().take(200).filter(|line| *line == "heavy").count();
+    assert!((145..=155).contains(&heavy), "{heavy} of 200");
     wheel.check();
 }
 

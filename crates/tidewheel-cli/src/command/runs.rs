@@ -1,4 +1,6 @@
 //! `tidewheel runs` and `tidewheel show`: which runs there are, and what one came to.
+//!
+//! What is known of runs is found at the desk; here it is put into columns.
 
 use tidewheel::TaskState;
 use tidewheel::store::RunSummary;

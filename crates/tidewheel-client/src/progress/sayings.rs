@@ -116,7 +116,12 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.sayings.unheard().followed.remove(&self.run);
+        let mut unheard = self.sayings.unheard();
+        // Somebody else may follow the run by now.
+        let is_ours = |queue: &Queue| Arc::ptr_eq(&queue.bell, &self.bell);
+        if unheard.followed.get(&self.run).is_some_and(is_ours) {
+            unheard.followed.remove(&self.run);
+        }
     }
 }
 

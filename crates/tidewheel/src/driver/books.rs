@@ -302,7 +302,7 @@ impl Books {
     ) -> Result<(Reply, Ticket), Rejection> {
         let accepted = match &command {
             Command::Submit(submission) => Some(submission.id),
-            Command::SubmitRun { id, .. } => Some(*id),
+            Command::SubmitRun { id, .. } | Command::SubmitFiring { id, .. } => Some(*id),
             _ => None,
         };
         let setting = Setting::of(&command);

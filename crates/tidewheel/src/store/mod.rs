@@ -8,6 +8,7 @@ mod commons;
 pub mod conformance;
 mod conformance_firings;
 mod inbox;
+mod keep;
 mod memory;
 mod question;
 mod read;
@@ -16,14 +17,9 @@ mod record;
 pub mod sqlite;
 mod volatile;
 
-use std::error::Error;
-
-use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
-use tidewheel_core::row::Snapshot;
-use tidewheel_core::time::Timestamp;
-
 pub use commons::{Commons, Placement, Settled};
 pub use inbox::{CommandSource, RunCommand, SentCommand};
+pub use keep::{Pace, Store, StoreError};
 pub use memory::Memory;
 pub use question::{Question, TaskAnswer};
 pub use read::{
@@ -37,130 +33,3 @@ pub use record::{
     log_file, log_folder,
 };
 pub use volatile::Volatile;
-
-/// Keeps what the scheduler decided.
-///
-/// Nothing a decision asks for is done before [`Store::commit`] has returned its proof, so
-/// "accepted" always means "kept by the store". [`Volatile`] keeps nothing and [`Memory`] keeps
-/// rows for as long as the process lives.
-pub trait Store: Send {
-    /// Takes the right to decide away from whoever has it, and gives back all that is unfinished.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be reached or what it holds cannot be read.
-    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError>;
-
-    /// Takes the right to decide again after it was lost, unless somebody else has it who lives.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::take_tenure`]; [`StoreError::Held`] when somebody else has it.
-    fn retake_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
-        self.take_tenure()
-    }
-
-    /// Keeps the rows of one decision, all of them or none.
-    ///
-    /// The same number within one tenure is the same change set: keeping it twice is harmless and
-    /// gives the proof again.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::StaleTenure`] when somebody else decides by now; otherwise what went wrong.
-    fn commit(&mut self, tenure: Tenure, changes: ChangeSet<'_>)
-    -> Result<CommitProof, StoreError>;
-
-    /// How a commit is waited for.
-    fn pace(&self) -> Pace {
-        Pace::Instant
-    }
-
-    /// Where commands of other processes arrive, if they can.
-    fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
-        None
-    }
-
-    /// The way to what is shared with others who use the same store, if there can be any.
-    fn commons(&mut self) -> Option<Box<dyn Commons>> {
-        None
-    }
-
-    /// Whether rows are kept at all. If not, they are not even made.
-    fn keeps_rows(&self) -> bool {
-        true
-    }
-}
-
-/// How long a commit takes, which decides who waits for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// No time worth speaking of: whoever decides commits on the spot.
-    Instant,
-    /// Some microseconds: decisions are gathered for as long as others are about to be made.
-    Brief,
-    /// As long as a disk takes: decisions are gathered while a thread of its own waits for it.
-    Slow,
-}
-
-/// Why a store did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// Somebody else holds the tenure by now.
-    #[error("tenure {} is over, the store is at {}", held.0, current.0)]
-    StaleTenure {
-        /// The tenure of whoever asked.
-        held: Tenure,
-        /// The newest tenure.
-        current: Tenure,
-    },
-    /// A living process holds it.
-    #[error("`{shard}` is held by {}", holder(*pid, *since))]
-    Held {
-        /// The part of the store that was asked for.
-        shard: String,
-        /// The process, where it left its number.
-        pid: Option<u32>,
-        /// Since when.
-        since: Option<Timestamp>,
-    },
-    /// Nobody can say whether the change set was kept.
-    #[error("it is unknown whether the changes were stored")]
-    Ambiguous {
-        /// What happened.
-        source: Box<dyn Error + Send + Sync>,
-    },
-    /// The store did not answer, or could not for now.
-    #[error("the store is not available")]
-    Unavailable {
-        /// What happened.
-        source: Box<dyn Error + Send + Sync>,
-    },
-    /// The changes contradict what is stored.
-    #[error("the changes contradict what is stored: {what}")]
-    Conflict {
-        /// The contradiction.
-        what: String,
-    },
-    /// What is stored cannot be understood.
-    #[error("what is stored cannot be read: {what}")]
-    Corrupt {
-        /// Where and why.
-        what: String,
-    },
-}
-
-impl StoreError {
-    /// Whether the same change set may be offered again.
-    #[must_use]
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Ambiguous { .. } | Self::Unavailable { .. })
-    }
-}
-
-fn holder(pid: Option<u32>, since: Option<Timestamp>) -> String {
-    let process =
-        pid.map_or_else(|| String::from("another process"), |pid| format!("process {pid}"));
-    since.map_or_else(|| process.clone(), |since| format!("{process} since {since}"))
-}

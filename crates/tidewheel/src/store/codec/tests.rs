@@ -27,6 +27,7 @@ use tidewheel_core::time::Timestamp;
 
 use super::*;
 use crate::store::RecordedOutcome;
+use crate::store::RunCommand;
 
 const ODD: Duration = Duration::new(3, 141_592_653);
 
