@@ -96,6 +96,11 @@ impl FlowHost {
     ) -> Result<Run, StartError> {
         let group = flow.concurrency.as_ref().map(|it| it.of(&order.params)).transpose();
         let group = group.map_err(|error| StartError::Flow(error.to_string()))?;
+        if group.as_ref().is_some_and(|group| group.name.trim().is_empty()) {
+            let why = "the name of the concurrency group is empty: its runs would wait for all others \
+                       that have none; give it a name, or the param in it a value";
+            return Err(StartError::Flow(why.to_owned()));
+        }
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
         let outputs = Arc::new(Outputs::default());

@@ -206,7 +206,8 @@ impl Builder {
     ///
     /// let store = Memory::new();
     /// let wheel = Tidewheel::builder().store(store.clone()).paused().start();
-    /// wheel.task(|| async { Ok::<_, std::io::Error>(()) }).kind("mail").submit().accepted().await?;
+    /// let mail = wheel.task(|| async { Ok::<_, std::io::Error>(()) }).kind("mail").submit();
+    /// mail.accepted().await?;
     /// wheel.shutdown(Shutdown::persist()).await;
     ///
     /// let wheel = Tidewheel::builder().store(store).adopt_kind("report", |_| async {}).start();

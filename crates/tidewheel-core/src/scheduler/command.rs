@@ -216,10 +216,10 @@ impl Scheduler {
     ) -> Result<Reply, Rejection> {
         check_spec(&spec)?;
         check_groups::check_run(&spec)?;
+        self.refuse_known(spec.attachment.once.as_ref(), now.wall)?;
         self.bring(&spec, decision)?;
         let queue = self.find_queue(&spec.options.queue)?;
         let profiles = self.resolve_run(&spec, queue)?;
-        self.refuse_known(spec.attachment.once.as_ref(), now.wall)?;
         self.admit(&self.tasks_by_queue(&spec, &profiles))?;
         self.remember_once(spec.attachment.once.as_ref(), id, now.wall);
         let run = Run::new(id, spec.clone(), now.monotonic, now.wall);

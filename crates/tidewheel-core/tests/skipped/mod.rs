@@ -1,6 +1,6 @@
 //! For tests that need data or a tool that is not there: they say so, and are counted as skipped.
 //!
-//! The harness knows no such end, so `./test` names a file by `TIDEWHEEL_SKIPPED` and takes the tests that
+//! The harness knows no such end, so `./test` names a file by `SKIPPED_TESTS` and takes the tests that
 //! are written there out of those that passed.
 
 use std::env;
@@ -12,7 +12,7 @@ use std::io::Write as _;
 #[allow(clippy::disallowed_methods, clippy::print_stdout)]
 pub fn skipped(test: &str, why: &str) {
     println!("skipped: {test}: {why}");
-    let Some(list) = env::var_os("TIDEWHEEL_SKIPPED") else { return };
+    let Some(list) = env::var_os("SKIPPED_TESTS") else { return };
     let mut list =
         OpenOptions::new().append(true).create(true).open(list).expect("the list is writable");
     // One write, because tests run side by side.

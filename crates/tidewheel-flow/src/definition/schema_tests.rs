@@ -9,8 +9,9 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 20] = [
+const SHAPES: [&Shape; 21] = [
     &keys::FLOW,
+    &keys::CONCURRENCY,
     &keys::PARAM,
     &keys::SECRET,
     &keys::SOURCE,

@@ -13,7 +13,7 @@ use super::{CommandSource, Commons};
 /// Keeps what the scheduler decided.
 ///
 /// Nothing a decision asks for is done before [`Store::commit`] has returned its proof, so
-/// "accepted" always means "kept by the store". [`Volatile`] keeps nothing and [`Memory`] keeps
+/// "accepted" always means "kept by the store". [`Volatile`](super::Volatile) keeps nothing and [`Memory`](super::Memory) keeps
 /// rows for as long as the process lives.
 pub trait Store: Send {
     /// Takes the right to decide away from whoever has it, and gives back all that is unfinished.

@@ -62,6 +62,7 @@ pub enum RecordedOutcome {
 
 impl RecordedOutcome {
     /// All that come without a reason.
+    #[cfg(feature = "sqlite")]
     pub(crate) const PLAIN: [Self; 7] = [
         Self::Succeeded,
         Self::Cached,
