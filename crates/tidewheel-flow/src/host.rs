@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tidewheel::{
-    Attempt, BoxError, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel,
+    Attempt, BoxError, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunGroup, RunId,
+    Tidewheel,
 };
 use tokio::sync::OnceCell;
 
@@ -94,13 +95,7 @@ impl FlowHost {
         order: &FlowOrder,
         estimates: &Estimates,
     ) -> Result<Run, StartError> {
-        let group = flow.concurrency.as_ref().map(|it| it.of(&order.params)).transpose();
-        let group = group.map_err(|error| StartError::Flow(error.to_string()))?;
-        if group.as_ref().is_some_and(|group| group.name.trim().is_empty()) {
-            let why = "the name of the concurrency group is empty: its runs would wait for all others \
-                       that have none; give it a name, or the param in it a value";
-            return Err(StartError::Flow(why.to_owned()));
-        }
+        let group = group_of(flow, order)?;
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
         let outputs = Arc::new(Outputs::default());
@@ -261,6 +256,19 @@ impl Shared {
     fn places(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Place>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The concurrency group of a run.
+fn group_of(flow: &Flow, order: &FlowOrder) -> Result<Option<RunGroup>, StartError> {
+    let Some(concurrency) = &flow.concurrency else { return Ok(None) };
+    let group = concurrency.of(&order.params);
+    let group = group.map_err(|error| StartError::Flow(error.to_string()))?;
+    if group.name.trim().is_empty() {
+        let why = "the name of the concurrency group is empty: its runs would wait for all others that \
+                   have none; give it a name, or the param in it a value";
+        return Err(StartError::Flow(why.to_owned()));
+    }
+    Ok(Some(group))
 }
 
 /// The tasks of the chosen steps, if not all are: elements and called flows come with their step.

@@ -209,7 +209,7 @@ impl Run {
     ///     }
     /// });
     /// let report = run.await?;
-    /// assert_eq!(report.succeeded().last().unwrap().name(), "page 3");
+    /// assert_eq!(report.succeeded().count(), 5);
     /// assert!(report.is_success());
     /// # Ok(())
     /// # }
