@@ -273,7 +273,7 @@ fn a_run_whose_process_died_goes_on_here_unless_its_files_have_changed() {
     desk.answer(&run, "ask", &yes).unwrap();
     let shard = view.detail.summary.shard.clone().unwrap();
     let session = scene.session(&Takeover::Shard(shard));
-    let since = tidewheel::wall_clock();
+    let since = tidewheel::clock::wall_clock();
     let started =
         session.take_over(&view.detail, &*of, 2, std::collections::BTreeMap::new(), since).unwrap();
     assert_eq!(started.ended, BTreeSet::new());

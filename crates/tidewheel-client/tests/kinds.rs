@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use scene::Scene;
 use tidewheel::store::RunDetail;
-use tidewheel::{Attempt, Failure, Graph, Outcome, Run, TaskState};
+use tidewheel::task::Failure;
+use tidewheel::{Attempt, Graph, Outcome, Run, TaskState};
 use tidewheel_client::api::{Refusal, RefusalKind, RunState};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
 use tidewheel_client::kind::{Definition, Kind, Retry, RetryWish, Startable};
@@ -163,7 +164,7 @@ fn a_kind_of_its_own_is_retried_resumed_and_followed_like_flows() {
     };
     let shard = view.detail.summary.shard.clone().unwrap();
     let session = session(&scene, &Takeover::Shard(shard));
-    let since = tidewheel::wall_clock();
+    let since = tidewheel::clock::wall_clock();
     let started = session.take_over(&view.detail, &*of, 1, BTreeMap::new(), since).unwrap();
     // The wheel was paused, which outlives it.
     session.wheel.resume();

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
-use tidewheel::{
-    Attempt, BoxError, Failure, Graph, LimitSpec, Outcome, Rejection, Run, RunGroup, RunId,
-    Tidewheel,
-};
+use tidewheel::run::RunGroup;
+use tidewheel::task::{BoxError, Failure};
+use tidewheel::{Attempt, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel};
 use tokio::sync::OnceCell;
 
 use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};

@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use bench::{Deed, Stage, Start};
-use tidewheel::{RunResult, TaskState};
+use tidewheel::TaskState;
+use tidewheel::run::RunResult;
 
 const FLOWS: u64 = if cfg!(debug_assertions) { 300 } else { 3_000 };
 

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench::{Deed, Stage, Start};
-use tidewheel::{RunResult, TaskState};
+use tidewheel::TaskState;
+use tidewheel::run::RunResult;
 
 const WORDS: [Option<&str>; 4] = [None, Some("fail"), Some("skip"), Some("continue")];
 

@@ -6,7 +6,10 @@
 use std::error::Error;
 use std::time::Duration;
 
-use tidewheel::{Clock, Fact, Graph, Hold, Priority, Tidewheel};
+use tidewheel::clock::Clock;
+use tidewheel::explain::Hold;
+use tidewheel::observe::Fact;
+use tidewheel::{Graph, Priority, Tidewheel};
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn Error>> {

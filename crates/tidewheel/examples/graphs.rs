@@ -6,9 +6,11 @@
 use std::error::Error;
 use std::time::Duration;
 
+use tidewheel::clock::Clock;
+use tidewheel::policy::{Jitter, OnStop};
 use tidewheel::{
-    Cancel, Clock, Graph, Jitter, NewTask, OnError, OnStop, Outcome, Permanent, Plan, Retry,
-    RetryAfter, TaskOptions, TaskState, Tidewheel,
+    Cancel, Graph, NewTask, OnError, Outcome, Permanent, Plan, Retry, RetryAfter, TaskOptions,
+    TaskState, Tidewheel,
 };
 
 type AnyError = Box<dyn Error + Send + Sync>;

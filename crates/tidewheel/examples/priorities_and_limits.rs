@@ -6,9 +6,10 @@ use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tidewheel::clock::Clock;
+use tidewheel::policy::{BreakerSpec, Rate};
 use tidewheel::{
-    BreakerSpec, Builder, Clock, LimitSpec, Priority, QueueSpec, Rate, Rejection, Shutdown,
-    TaskError, Tidewheel,
+    Builder, LimitSpec, Priority, QueueSpec, Rejection, Shutdown, TaskError, Tidewheel,
 };
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]

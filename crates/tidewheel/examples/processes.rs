@@ -7,7 +7,8 @@ use std::path::Path;
 
 use tidewheel::executor::process::{ProcessCommand, Processes, serve_if_spawner};
 use tidewheel::store::sqlite::{DataFolder, Options, Recorder};
-use tidewheel::{Attempt, Failure, Graph, Outcome, Shutdown, Tidewheel};
+use tidewheel::task::Failure;
+use tidewheel::{Attempt, Graph, Outcome, Shutdown, Tidewheel};
 
 // [snippet: open]
 /// What the code of attempts needs.

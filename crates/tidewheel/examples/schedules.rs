@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tidewheel::{
-    Backfill, Clock, Cron, Graph, GraphError, Misfire, Overlap, Retry, ScheduleSpec, Span,
-    Tidewheel, Timestamp, Trigger, VirtualClock, Zone,
-};
+use tidewheel::calendar::{Cron, Zone};
+use tidewheel::clock::{Clock, VirtualClock};
+use tidewheel::schedule::{Backfill, Misfire, Overlap, ScheduleSpec, Span, Trigger};
+use tidewheel::{Graph, GraphError, Retry, Tidewheel, Timestamp};
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -18,9 +18,9 @@ use crate::clock::Clock;
 use crate::driver::engine::{Engine, EngineError};
 use crate::driver::{Adopt, Keeping, Reclaim, Settings, Shared, State, Until, plain_conclude};
 use crate::error::BoxError;
-use crate::firing::{Firing, MadeRun, maker};
-use crate::notices::Hub;
+use crate::observe::Hub;
 use crate::output::TaskOutput;
+use crate::schedule::{Firing, MadeRun, maker};
 use crate::store::{Store, Volatile};
 use crate::wheel::Tidewheel;
 
@@ -33,7 +33,8 @@ const NOTICES_DEFAULT: usize = 1024;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use tidewheel::{QueueSpec, Rate, Tidewheel};
+/// use tidewheel::policy::Rate;
+/// use tidewheel::{QueueSpec, Tidewheel};
 ///
 /// let wheel = Tidewheel::builder()
 ///     .slots(16)
@@ -145,7 +146,7 @@ impl Builder {
         self
     }
 
-    /// The clock to go by; see [`crate::VirtualClock`] for tests.
+    /// The clock to go by; see [`crate::clock::VirtualClock`] for tests.
     pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
         self.clock = clock.into();
         self
@@ -202,7 +203,8 @@ impl Builder {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use tidewheel::{Shutdown, Tidewheel, store::Memory};
+    /// use tidewheel::store::Memory;
+    /// use tidewheel::{Shutdown, Tidewheel};
     ///
     /// let store = Memory::new();
     /// let wheel = Tidewheel::builder().store(store.clone()).paused().start();

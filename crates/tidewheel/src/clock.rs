@@ -1,6 +1,20 @@
 //! The clocks a wheel reads: the system's, or one that tests can move.
 //!
 //! Waiting is done elsewhere, in the driver; here time is only read.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use tidewheel::Tidewheel;
+//! use tidewheel::clock::Clock;
+//!
+//! // A day of waiting takes no time where tokio's clock is paused.
+//! let wheel = Tidewheel::builder().clock(Clock::virtual_at("2026-01-01T00:00:00Z".parse()?)).start();
+//! wheel.submit_normal(tokio::time::sleep(Duration::from_secs(86_400))).await?;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -107,7 +121,8 @@ impl From<VirtualClock> for Clock {
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// use std::time::Duration;
 ///
-/// use tidewheel::{Tidewheel, VirtualClock};
+/// use tidewheel::clock::VirtualClock;
+/// use tidewheel::Tidewheel;
 ///
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

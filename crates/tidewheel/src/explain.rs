@@ -1,12 +1,29 @@
 //! Why a task is not running: asking, and the answer in words.
 //!
-//! The facts are gathered by the core.
+//! The facts are gathered by the core. [`Tidewheel::explain`] asks.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tidewheel::Tidewheel;
+//! use tidewheel::explain::Hold;
+//!
+//! let wheel = Tidewheel::builder().start();
+//! wheel.pause();
+//! let task = wheel.submit_normal(async {});
+//! let why = wheel.explain(&task)?;
+//! assert!(why.facts.holds.contains(&Hold::SchedulerPaused));
+//! println!("{why}");
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::explain;
+pub use tidewheel_core::explain::{Hold, Place};
 
 use crate::submission::Submission;
 use crate::wheel::Tidewheel;

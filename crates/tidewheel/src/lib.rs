@@ -38,35 +38,43 @@
 //! Every start goes through one admission gate: slots, queues, limits, rates, breakers and keys
 //! hold for all of them, and a waiting task can say why it waits ([`Tidewheel::explain`]).
 //!
+//! # Where things are
+//!
+//! The root has what the first hour needs. The rest is in modules, each with an example: [`schedule`] and
+//! [`calendar`] for work by the clock, [`policy`] for rules in all their parts, [`run`], [`graph`] and
+//! [`task`] for what comes beside these, [`observe`] and [`explain`] for watching, [`clock`] for tests,
+//! [`store`] for what survives the process, `executor` (features `process` and `http`) for work that is
+//! not a future.
+//!
 //! The library prints nothing, reads no configuration, installs no signal handlers and has no
 //! global state. It needs a tokio runtime with time enabled.
 #![forbid(unsafe_code)]
 
 mod attempt;
 mod builder;
-mod clock;
+pub mod calendar;
+pub mod clock;
 mod driver;
 mod error;
 #[cfg(any(feature = "http", feature = "process"))]
 pub mod executor;
-mod explain;
+pub mod explain;
 pub mod file;
-mod firing;
-mod notices;
+pub mod graph;
+pub mod id;
+pub mod observe;
 mod options;
 mod output;
-mod run;
-mod schedule;
+pub mod policy;
+pub mod run;
+pub mod schedule;
 pub mod store;
 mod submission;
+pub mod task;
 mod wheel;
 
-/// The rules themselves, for those who want to say beforehand what will follow.
-pub mod policy {
-    pub use tidewheel_core::policy::{OnError, OnSkip, failure, skip};
-}
-
-/// Words that people may have meant.
+/// Words that people may have meant: for the other crates of this project.
+#[doc(hidden)]
 pub mod words {
     pub use tidewheel_core::nearest::nearest;
 }
@@ -81,42 +89,23 @@ pub mod engine {
     pub use crate::driver::shares::{Due, Shares};
 }
 
-pub use attempt::{Attempt, StopRequest};
-pub use builder::{BuildError, Builder};
-pub use clock::{Clock, VirtualClock, wall_clock};
-pub use driver::{HeldId, HeldWork};
-pub use error::{BoxError, Permanent, RetryAfter, RunError, TaskError};
-pub use explain::{Explain, Explanation, UnknownTask};
-pub use firing::{Backfill, Firing, MadeRun};
-pub use notices::{Lagged, NoticeStream};
-pub use options::TaskOptions;
-pub use output::TaskOutput;
-pub use run::{
-    Cancel, NewTask, Plan, PlanTask, Run, RunBuilder, RunReport, RunTask, Task, TaskLine, When,
-};
-pub use schedule::{ScheduleBuilder, ScheduleHandle};
-pub use submission::{Submission, TaskRequest};
-pub use wheel::{CalendarError, Shutdown, Tidewheel};
-
-pub use tidewheel_core::calendar::{ClockChanges, Cron, CronError, Fold, Gap, Zone, ZoneError};
-pub use tidewheel_core::condition::{Ends, Standing};
-pub use tidewheel_core::decision::{Fact, Notice};
-pub use tidewheel_core::explain::{Hold, Place};
-pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError, MissingDependency, TaskBuilder};
-pub use tidewheel_core::group::GroupKind;
-pub use tidewheel_core::histogram::Histogram;
-pub use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId};
-pub use tidewheel_core::input::{Dependents, Failure, Outcome, Rejection};
-pub use tidewheel_core::policy::{
-    Backoff, BreakerSpec, Factor, Jitter, OnError, OnSkip, Priority, Rate, RateError, Retry,
-    RetryOn, Shape,
-};
-pub use tidewheel_core::report::Counts;
-pub use tidewheel_core::row::RunResult;
-pub use tidewheel_core::schedule::{
-    Anchor, Counters, Misfire, Origin, Overlap, ScheduleSpec, SkipCounts, Span, Trigger,
-};
-pub use tidewheel_core::spec::{Busy, LimitSpec, OnStop, QueueSpec, RunGroup, RunOrder};
-pub use tidewheel_core::statistics::{Overview, Statistics};
-pub use tidewheel_core::task::{Reason, TaskState};
+pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError};
+pub use tidewheel_core::id::RunId;
+pub use tidewheel_core::input::{Outcome, Rejection};
+pub use tidewheel_core::policy::{Backoff, OnError, Priority, Retry};
+pub use tidewheel_core::spec::{LimitSpec, QueueSpec};
+pub use tidewheel_core::task::TaskState;
 pub use tidewheel_core::time::Timestamp;
+
+pub use attempt::Attempt;
+pub use builder::{BuildError, Builder};
+pub use error::{Permanent, RetryAfter, RunError, TaskError};
+pub use options::TaskOptions;
+pub use run::addition::NewTask;
+pub use run::builder::RunBuilder;
+pub use run::context::Task;
+pub use run::handle::{Cancel, Run};
+pub use run::plan::Plan;
+pub use run::report::RunReport;
+pub use submission::Submission;
+pub use wheel::{Shutdown, Tidewheel};

@@ -152,7 +152,7 @@ macro_rules! graph_option_methods {
         }
 
         /// Runs the task only under a condition over other tasks, or over the run as a whole.
-        pub fn when(mut self, condition: crate::When) -> Self {
+        pub fn when(mut self, condition: crate::run::When) -> Self {
             self.$($options).+.when = Some(condition);
             self
         }

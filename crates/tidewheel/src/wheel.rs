@@ -23,7 +23,7 @@ use crate::driver::engine::RunRef;
 use crate::driver::{BoxFuture, HeldWork, Shared, Until};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
-use crate::notices::{NoticeStream, observe};
+use crate::observe::{NoticeStream, observe};
 use crate::output::TaskOutput;
 use crate::run::{Plan, Run, RunBuilder, Task};
 use crate::schedule::{ScheduleBuilder, ScheduleHandle};

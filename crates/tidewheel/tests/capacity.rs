@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{Gate, Log, builder, millis, seconds, settle};
+use tidewheel::policy::{BreakerSpec, Rate};
 use tidewheel::{
-    BreakerSpec, Graph, LimitSpec, QueueSpec, Rate, Rejection, Submission, TaskOptions, TaskState,
-    Tidewheel,
+    Graph, LimitSpec, QueueSpec, Rejection, Submission, TaskOptions, TaskState, Tidewheel,
 };
 
 #[tokio::test(start_paused = true)]

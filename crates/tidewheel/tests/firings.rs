@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Gate, Log, builder, seconds, settle};
-use tidewheel::store::Memory;
-use tidewheel::{
-    Backfill, Builder, Fact, Firing, Graph, GraphError, HeldId, MadeRun, Misfire, Origin, Overlap,
-    Rejection, ScheduleHandle, Shutdown, Span, Tidewheel, Timestamp,
+use tidewheel::observe::Fact;
+use tidewheel::schedule::{
+    Backfill, Firing, MadeRun, Misfire, Origin, Overlap, ScheduleHandle, Span,
 };
+use tidewheel::store::HeldId;
+use tidewheel::store::Memory;
+use tidewheel::{Builder, Graph, GraphError, Rejection, Shutdown, Tidewheel, Timestamp};
 use tidewheel_core::row::Fate;
 
 /// Seconds since the tests begin.

@@ -2,10 +2,11 @@
 //!
 //! What they mean in every case is shown by the scenarios of the simulator.
 
-use tidewheel::{
-    Ends, Graph, GroupKind, NewTask, OnError, OnSkip, Reason, RunResult, Standing, TaskOptions,
-    TaskState, Tidewheel, When,
-};
+use tidewheel::graph::GroupKind;
+use tidewheel::policy::OnSkip;
+use tidewheel::run::{Ends, RunResult, Standing, When};
+use tidewheel::task::Reason;
+use tidewheel::{Graph, NewTask, OnError, TaskOptions, TaskState, Tidewheel};
 
 const CALL: GroupKind = GroupKind::Call { on_error: OnError::Fail, on_skip: OnSkip::Continue };
 

@@ -12,7 +12,8 @@ use serde_json::json;
 use tidewheel::executor::http::{
     AttemptId, Data, HttpClient, HttpFailureKind, HttpRequest, IdempotencyScope, MayRetry, Warning,
 };
-use tidewheel::{Outcome, RunId, TaskId};
+use tidewheel::id::TaskId;
+use tidewheel::{Outcome, RunId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Gate, Log, builder, millis, seconds, settle};
+use tidewheel::observe::Fact;
+use tidewheel::run::RunResult;
 use tidewheel::store::Memory;
-use tidewheel::{
-    Cancel, Fact, Graph, NewTask, Outcome, Reason, Rejection, RunResult, Shutdown, TaskState,
-};
+use tidewheel::task::Reason;
+use tidewheel::{Cancel, Graph, NewTask, Outcome, Rejection, Shutdown, TaskState};
 
 #[tokio::test(start_paused = true)]
 async fn a_task_with_nothing_to_do_lets_others_go_on_and_makes_nothing_fail() {

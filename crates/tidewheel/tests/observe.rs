@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use common::{builder, on_threads, settle};
-use tidewheel::{Fact, Graph, RunResult, Shutdown, TaskState};
+use tidewheel::observe::Fact;
+use tidewheel::run::RunResult;
+use tidewheel::{Graph, Shutdown, TaskState};
 
 #[tokio::test]
 async fn notices_tell_a_run_in_order_without_gaps() {

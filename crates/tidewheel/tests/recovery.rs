@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Gate, Log, seconds};
+use tidewheel::observe::{Fact, Notice, NoticeStream};
 use tidewheel::store::{Memory, Pace, Store, StoreError};
-use tidewheel::{
-    Builder, Fact, Graph, Notice, NoticeStream, Rejection, RunError, Shutdown, TaskError, Tidewheel,
-};
+use tidewheel::{Builder, Graph, Rejection, RunError, Shutdown, TaskError, Tidewheel};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 

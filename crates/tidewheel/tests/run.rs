@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{Gate, Log, builder, millis, on_threads, seconds, settle};
+use tidewheel::policy::{Jitter, OnStop};
+use tidewheel::run::RunResult;
+use tidewheel::task::Reason;
 use tidewheel::{
-    Cancel, Graph, GraphError, Jitter, NewTask, OnError, OnStop, Plan, Priority, Reason, Rejection,
-    Retry, Run, RunError, RunReport, RunResult, Shutdown, Task, TaskOptions, TaskState, Tidewheel,
+    Cancel, Graph, GraphError, NewTask, OnError, Plan, Priority, Rejection, Retry, Run, RunError,
+    RunReport, Shutdown, Task, TaskOptions, TaskState, Tidewheel,
 };
 
 fn chain() -> Graph {
@@ -21,7 +24,7 @@ fn diamond() -> Graph {
     Graph::from_edges([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]).unwrap()
 }
 
-fn names<'a>(lines: impl Iterator<Item = tidewheel::TaskLine<'a>>) -> Vec<String> {
+fn names<'a>(lines: impl Iterator<Item = tidewheel::run::TaskLine<'a>>) -> Vec<String> {
     lines.map(|line| line.name()).collect()
 }
 

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{Gate, Log, builder, millis, seconds, settle};
-use tidewheel::{
-    Backoff, Jitter, Misfire, Overlap, Priority, Rejection, Retry, ScheduleSpec, Shutdown, Span,
-    Tidewheel, Timestamp, Trigger, VirtualClock,
-};
+use tidewheel::clock::VirtualClock;
+use tidewheel::policy::Jitter;
+use tidewheel::schedule::{Misfire, Overlap, ScheduleSpec, Span, Trigger};
+use tidewheel::{Backoff, Priority, Rejection, Retry, Shutdown, Tidewheel, Timestamp};
 use tokio::time::Instant;
 
 /// Code that notes when it starts, in milliseconds since now, and takes `work`.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tidewheel::run::{Busy, RunGroup};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::{Busy, Graph, LimitSpec, Rejection, RunGroup, Tidewheel};
+use tidewheel::{Graph, LimitSpec, Rejection, Tidewheel};
 
 struct Scratch(PathBuf);
 

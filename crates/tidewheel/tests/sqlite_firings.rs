@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlite_common::{TestFolder, at};
+use tidewheel::Graph;
 use tidewheel::engine::Engine;
+use tidewheel::id::ScheduleId;
+use tidewheel::schedule::{Misfire, Origin, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel::store::FiringFate;
-use tidewheel::{Graph, Misfire, Origin, Overlap, ScheduleId, ScheduleSpec, Span, Trigger};
 use tidewheel_core::decision::{Action, MakeRun};
 use tidewheel_core::input::{Command, Event, Fires, Input};
 use tidewheel_core::spec::{Config, Profile, RunOptions, RunSpec};

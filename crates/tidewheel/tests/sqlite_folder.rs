@@ -11,9 +11,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlite_common::{Rig, TestFolder};
+use tidewheel::id::ScheduleId;
+use tidewheel::schedule::{ScheduleSpec, Trigger};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options};
 use tidewheel::store::{Store as _, StoreError};
-use tidewheel::{Outcome, Priority, ScheduleId, ScheduleSpec, Trigger};
+use tidewheel::{Outcome, Priority};
 use tidewheel_core::input::{Command, Fires, Input, Submission};
 use tidewheel_core::spec::{Attachment, OnceKey, Profile};
 

@@ -13,16 +13,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlite_common::{Rig, TestFolder, at};
+use tidewheel::clock::wall_clock;
 use tidewheel::engine::Engine;
+use tidewheel::id::{ScheduleId, TaskId};
+use tidewheel::schedule::{ScheduleSpec, Trigger};
 use tidewheel::store::sqlite::restore_backup;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
 use tidewheel::store::{
     AttemptRecord, FiringFate, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunCommand,
     RunFilter, RunKind, Store as _, StoreError,
 };
+use tidewheel::task::{Failure, Reason};
 use tidewheel::{
-    Failure, Graph, LimitSpec, Outcome, Priority, QueueSpec, Reason, Retry, RunId, ScheduleId,
-    ScheduleSpec, TaskId, TaskState, Timestamp, Trigger, wall_clock,
+    Graph, LimitSpec, Outcome, Priority, QueueSpec, Retry, RunId, TaskState, Timestamp,
 };
 use tidewheel_core::Scheduler;
 use tidewheel_core::decision::{Decision, Start};
@@ -223,7 +226,11 @@ fn a_task_that_waits_long_leaves_no_trail() {
     let skipped = &detail.tasks[task.index as usize];
     assert_eq!((skipped.state, skipped.reason), (TaskState::Skipped, Reason::Condition));
     let single = reader.run(running[1].id.run).unwrap().unwrap().summary;
-    assert_eq!(single.result(), Some(tidewheel::RunResult::Succeeded), "there was nothing to do");
+    assert_eq!(
+        single.result(),
+        Some(tidewheel::run::RunResult::Succeeded),
+        "there was nothing to do"
+    );
 }
 
 #[test]

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{Gate, Log};
+use tidewheel::run::RunResult;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
 use tidewheel::store::{RunCommand, RunFilter};
-use tidewheel::{
-    Graph, NewTask, Outcome, Reason, Rejection, RunResult, Shutdown, TaskState, Tidewheel,
-};
+use tidewheel::task::Reason;
+use tidewheel::{Graph, NewTask, Outcome, Rejection, Shutdown, TaskState, Tidewheel};
 
 /// A folder that is removed with the test.
 struct Folder(PathBuf);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Gate, Log, builder, millis, on_threads, seconds, settle};
+use tidewheel::task::Reason;
 use tidewheel::{
-    BuildError, Cancel, Permanent, Priority, Reason, Rejection, Shutdown, Submission, TaskError,
-    Tidewheel,
+    BuildError, Cancel, Permanent, Priority, Rejection, Shutdown, Submission, TaskError, Tidewheel,
 };
 
 /// CE-01.

@@ -3,7 +3,7 @@
 //!
 //! What is run again, and who may go on with what, is known at the desk.
 
-use tidewheel::wall_clock;
+use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{GoneOn, Preview};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
 use tidewheel_client::kind::{RetryWish, Startable};

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel::executor::http::AddressPolicy;
+use tidewheel::id::TaskId;
 use tidewheel::store::TaskSummary;
 use tidewheel::store::sqlite::Durability;
-use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel::{RunId, TaskState};
 use tidewheel_client::api::{LogStream, RunState};
 use tidewheel_client::desk::{Desk, Reuse, RunView, StepView, log_path, select, workers_of};
 use tidewheel_client::kind::{FlowRun, Startable};

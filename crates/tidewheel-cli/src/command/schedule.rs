@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::Subcommand;
 use jiff::tz::{Offset, TimeZone};
 use serde_json::json;
-use tidewheel::wall_clock;
+use tidewheel::clock::wall_clock;
 use tidewheel_core::calendar::{Cron, CronError, Zone, ZoneError};
 use tidewheel_core::time::Timestamp;
 

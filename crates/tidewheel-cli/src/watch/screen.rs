@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tidewheel::{RunId, TaskId};
+use tidewheel::RunId;
+use tidewheel::id::TaskId;
 use tidewheel_client::api::LogStream;
 use tidewheel_client::desk::{LogTail, Newest, log_path};
 use tidewheel_client::progress::{Event, Teller};

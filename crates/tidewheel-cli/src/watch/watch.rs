@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidewheel::{Cancel, wall_clock};
+use tidewheel::Cancel;
+use tidewheel::clock::wall_clock;
 use tidewheel_client::progress::{Event, Follow, Teller as _};
 use tidewheel_client::session::{Session, Started};
 use tokio::sync::mpsc;

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use tidewheel::id::TaskId;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
 use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
-use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel::{RunId, TaskState};
 
 use super::error::DeskError;
 use super::find::task_of;

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use tidewheel::TaskState;
 use tidewheel::store::{TaskAnswer, TaskSummary};
-use tidewheel::{Reason, TaskState};
+use tidewheel::task::Reason;
 use tidewheel_flow::Why;
 
 use super::desk::Desk;

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use tidewheel::id::TaskId;
 use tidewheel::store::{AttemptRecord, RunDetail, TaskResult, TaskSummary};
-use tidewheel::{RunId, TaskId, TaskState};
+use tidewheel::{RunId, TaskState};
 use tidewheel_flow::listed;
 
 use super::desk::Desk;

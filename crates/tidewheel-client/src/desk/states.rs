@@ -3,7 +3,8 @@
 //! The words of states themselves are in [`crate::api`].
 
 use tidewheel::store::{RunSummary, TaskSummary};
-use tidewheel::{Reason, RunId, TaskState};
+use tidewheel::task::Reason;
+use tidewheel::{RunId, TaskState};
 
 use crate::api::{RunState, StepState};
 use crate::kind::Definition;

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use tidewheel::RunId;
+use tidewheel::id::TaskId;
 use tidewheel::store::{Answer, RunCommand, RunDetail, TaskSummary};
-use tidewheel::{RunId, TaskId};
 
 use super::desk::Desk;
 use super::error::DeskError;

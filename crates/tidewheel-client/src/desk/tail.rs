@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use tidewheel::TaskId;
+use tidewheel::id::TaskId;
 use tidewheel::store::log_file;
 
 use crate::api::LogStream;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
+use tidewheel::TaskState;
 use tidewheel::store::sqlite::RunPlace;
 use tidewheel::store::{
     OutputRecord, OutputValue, RecordedOutcome, RunDetail, TaskResult, TaskSummary,
 };
-use tidewheel::{Reason, TaskState};
+use tidewheel::task::Reason;
 use tidewheel_flow::listed;
 
 use super::states::{group_words, reason_of, run_state, step_state, timeout_words};

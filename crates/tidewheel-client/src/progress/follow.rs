@@ -6,7 +6,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tidewheel::{NoticeStream, Run, RunError, RunReport, RunResult, wall_clock};
+use tidewheel::clock::wall_clock;
+use tidewheel::observe::NoticeStream;
+use tidewheel::run::RunResult;
+use tidewheel::{Run, RunError, RunReport};
 use tokio::time::{Instant, timeout};
 
 use super::source::LiveRun;

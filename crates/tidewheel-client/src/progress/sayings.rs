@@ -5,8 +5,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tidewheel::clock::wall_clock;
+use tidewheel::id::TaskId;
 use tidewheel::store::AttemptRecord;
-use tidewheel::{RunId, TaskId, Timestamp, wall_clock};
+use tidewheel::{RunId, Timestamp};
 use tokio::sync::Notify;
 
 /// What is kept of runs that nobody follows yet. Whoever starts a run follows it at once, or never.

@@ -2,7 +2,9 @@
 //!
 //! Answers only; nothing is waited for.
 
-use tidewheel::{Reason, Run, RunId, TaskId, TaskState};
+use tidewheel::id::TaskId;
+use tidewheel::task::Reason;
+use tidewheel::{Run, RunId, TaskState};
 
 use super::sayings::{Listener, Said};
 

@@ -7,8 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel::id::TaskId;
+use tidewheel::observe::{Fact, Notice};
+use tidewheel::run::RunResult;
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
-use tidewheel::{Fact, Notice, Reason, RunId, RunResult, TaskId, TaskState, Timestamp};
+use tidewheel::task::Reason;
+use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::*;
 use crate::kind::Definition;

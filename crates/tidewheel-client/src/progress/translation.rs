@@ -6,8 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel::id::TaskId;
+use tidewheel::observe::{Fact, Notice};
+use tidewheel::run::RunResult;
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
-use tidewheel::{Fact, Graph, Notice, Reason, RunReport, RunResult, TaskId, TaskState, Timestamp};
+use tidewheel::task::Reason;
+use tidewheel::{Graph, RunReport, TaskState, Timestamp};
 
 use super::event::{EndState, Event, StepInfo};
 use super::sayings::Said;

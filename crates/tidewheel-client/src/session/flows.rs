@@ -4,9 +4,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tidewheel::id::TaskId;
 use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
 use tidewheel::store::{Answer, AttemptRecord};
-use tidewheel::{BoxError, RunId, TaskId, TaskState};
+use tidewheel::task::BoxError;
+use tidewheel::{RunId, TaskState};
 use tidewheel_flow::{Answers, Means, Progress, Recalled, World};
 
 use crate::desk::{Desk, DeskError};

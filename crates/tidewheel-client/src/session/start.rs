@@ -7,8 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel::clock::wall_clock;
+use tidewheel::observe::NoticeStream;
 use tidewheel::store::RunDetail;
-use tidewheel::{NoticeStream, Run, Timestamp, wall_clock};
+use tidewheel::{Run, Timestamp};
 
 use super::session::Session;
 use crate::desk::DeskError;

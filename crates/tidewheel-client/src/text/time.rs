@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use tidewheel::{Timestamp, wall_clock};
+use tidewheel::Timestamp;
+use tidewheel::clock::wall_clock;
 
 /// A span of time in at most two units.
 #[must_use]

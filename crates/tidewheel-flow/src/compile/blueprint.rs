@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{Graph, GraphError, GroupKind, Retry, Standing, TaskOptions, When};
+use tidewheel::graph::GroupKind;
+use tidewheel::run::{Standing, When};
+use tidewheel::{Graph, GraphError, Retry, TaskOptions};
 
 use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;

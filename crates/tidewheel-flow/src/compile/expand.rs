@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{GroupKind, TaskOptions};
+use tidewheel::TaskOptions;
+use tidewheel::graph::GroupKind;
 
 use super::blueprint::{
     CompileError, Estimates, call_of, element_end_options, end_options, opener_options,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::{
-    Busy, LimitSpec, OnError, OnSkip, OnStop, Priority, QueueSpec, Retry, RunGroup, RunOrder,
-    ScheduleSpec,
-};
+use tidewheel::policy::{OnSkip, OnStop};
+use tidewheel::run::{Busy, RunGroup, RunOrder};
+use tidewheel::schedule::ScheduleSpec;
+use tidewheel::{LimitSpec, OnError, Priority, QueueSpec, Retry};
 
 use super::work::{Cache, Foreach, StepOutput, Surroundings, Work};
 use crate::language::problem::Span;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
+use tidewheel::Outcome;
 use tidewheel::store::AttemptRecord;
-use tidewheel::{Failure, Outcome};
+use tidewheel::task::Failure;
 
 use super::secrets::Secrets;
 use crate::compile::CompileError;

@@ -6,8 +6,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tidewheel::Attempt;
+use tidewheel::id::TaskId;
 use tidewheel::store::{Answer, AttemptRecord};
-use tidewheel::{Attempt, TaskId};
 
 use super::world::World;
 

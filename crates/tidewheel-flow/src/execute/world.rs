@@ -7,13 +7,14 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
+use tidewheel::Attempt;
 use tidewheel::executor::http::{
     AddressPolicy, AttemptId, HttpClient, HttpEnd, HttpFailure, HttpRequest,
 };
 use tidewheel::executor::process::{
     ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder, Stop,
 };
-use tidewheel::{Attempt, TaskId};
+use tidewheel::id::TaskId;
 use tokio::sync::OnceCell;
 
 /// What is going to be there.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tidewheel::Rate;
+use tidewheel::policy::Rate;
 use tidewheel_picture::letters::is_hidden;
 
 use crate::language::yaml::{Node, Value};

@@ -5,9 +5,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use tidewheel::TaskState;
 use tidewheel::policy::failure;
 use tidewheel::store::{RunDetail, TaskSummary};
-use tidewheel::{Reason, TaskState};
+use tidewheel::task::Reason;
 
 use crate::compile::{Scope, TaskName};
 use crate::definition::Flow;

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tidewheel::{Anchor, Timestamp, Trigger, wall_clock};
+use tidewheel::Timestamp;
+use tidewheel::clock::wall_clock;
+use tidewheel::schedule::{Anchor, Trigger};
 
 use crate::compile::plan::kind;
 use crate::compile::{Role, Scope, TaskName};

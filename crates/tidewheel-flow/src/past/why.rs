@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidewheel::store::{RunDetail, TaskSummary};
-use tidewheel::{LimitSpec, Reason, TaskState, Timestamp};
+use tidewheel::task::Reason;
+use tidewheel::{LimitSpec, TaskState, Timestamp};
 
 use crate::compile::order::FlowOrder;
 use crate::definition::Flow;

@@ -1,7 +1,8 @@
 //! Tasks of runs as they are listed for people.
 
 use tidewheel::store::{RunDetail, RunKind, RunSummary, TaskSummary};
-use tidewheel::{Reason, RunId, TaskState, Timestamp};
+use tidewheel::task::Reason;
+use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::load_texts;
 use crate::{listed, tolerated};

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
+use tidewheel::TaskState;
 use tidewheel::store::RunDetail;
-use tidewheel::{Reason, TaskState};
+use tidewheel::task::Reason;
 
 use super::listing::run;
 use super::load_texts;

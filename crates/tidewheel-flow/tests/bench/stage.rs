@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Map, Value as Json};
+use tidewheel::clock::VirtualClock;
+use tidewheel::id::TaskId;
+use tidewheel::run::TaskLine;
 use tidewheel::store::{Answer, Memory, RunDetail, RunKind, RunSummary, Store, TaskSummary};
-use tidewheel::{
-    Attempt, Reason, Run, RunId, RunReport, TaskId, TaskLine, TaskState, Tidewheel, Timestamp,
-    VirtualClock,
-};
+use tidewheel::task::Reason;
+use tidewheel::{Attempt, Run, RunId, RunReport, TaskState, Tidewheel, Timestamp};
 use tidewheel_flow::{
     AgainWith, FLOW_KIND, FlowHost, FlowOrder, Means, PastRun, load, resolve_params,
 };

@@ -13,8 +13,10 @@ use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest};
 use tidewheel::executor::process::{
     ProcessCommand, ProcessEnd, ProcessError, ProcessStatus, Program, Stdin,
 };
+use tidewheel::id::TaskId;
 use tidewheel::store::{Answer, AttemptRecord, OutputValue, RecordedOutcome};
-use tidewheel::{Attempt, BoxError, RunId, TaskId};
+use tidewheel::task::BoxError;
+use tidewheel::{Attempt, RunId};
 use tidewheel_flow::{Answers, Pending, Recalled, World};
 
 use super::deed::{Deed, End, Printed};

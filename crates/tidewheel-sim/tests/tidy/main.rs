@@ -97,6 +97,18 @@ fn mod_files_only_declare() {
     assert_none("`mod.rs` with code in it", found);
 }
 
+/// Names at the root of the library: what the first hour needs. All others are in modules.
+const ROOT_NAMES_MAX: usize = 34;
+
+#[test]
+fn the_root_of_the_library_has_few_names() {
+    let all = sources();
+    let library = all.iter().find(|source| source.path == "tidewheel/src/lib.rs").unwrap();
+    let names = library.exported();
+    assert!(names.contains(&String::from("Tidewheel")), "the root was not read: {names:?}");
+    assert!(names.len() <= ROOT_NAMES_MAX, "{} names: {}", names.len(), names.join(", "));
+}
+
 #[test]
 fn names_are_words_of_the_glossary() {
     let found = each(|source| {

@@ -129,6 +129,19 @@ impl Source {
         self.own().iter().filter_map(|line| declared(line, kinds)).map(str::to_owned).collect()
     }
 
+    /// Names that the file exports from elsewhere, at its outermost level.
+    pub fn exported(&self) -> Vec<String> {
+        let text = self.own().join("\n");
+        let exports = text.split('\n').filter(|line| line.starts_with("pub use "));
+        let names = exports.flat_map(|line| {
+            let from = text.find(line).unwrap();
+            let path = text[from..].split(';').next().unwrap();
+            let names = path.rsplit_once("::").unwrap().1;
+            names.split([',', '{', '}']).map(str::trim).filter(|name| !name.is_empty())
+        });
+        names.map(str::to_owned).collect()
+    }
+
     /// Lines that are neither comments nor attributes, modules or uses.
     pub fn beyond_declarations(&self) -> Vec<&str> {
         let mut beyond = Vec::new();

@@ -11,7 +11,7 @@ use tidewheel_core::input::{Event, Rejection};
 use super::attempt::{BoxFuture, guard, panic_text};
 use super::shared::Shared;
 use crate::error::{BoxError, describe};
-use crate::firing::{Firing, MadeRun};
+use crate::schedule::{Firing, MadeRun};
 
 /// How long a store in trouble is left alone.
 const PAUSE: Duration = Duration::from_secs(1);

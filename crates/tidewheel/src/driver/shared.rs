@@ -22,7 +22,7 @@ use super::state::{Next, State, Wanted};
 use super::worker::{Breath, single_worker};
 use super::writing::keep_books;
 use crate::clock::Clock;
-use crate::notices::Hub;
+use crate::observe::Hub;
 use crate::store::Pace;
 
 /// How often a worker looks for its answer before it waits for the lock.

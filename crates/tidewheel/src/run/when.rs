@@ -16,7 +16,8 @@ use tidewheel_core::input::Rejection;
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tidewheel::{Ends, Graph, OnError, Standing, TaskOptions, Tidewheel, When};
+/// use tidewheel::run::{Ends, Standing, When};
+/// use tidewheel::{Graph, OnError, TaskOptions, Tidewheel};
 ///
 /// let wheel = Tidewheel::builder().start();
 /// let graph = Graph::from_edges([("copy", "mend"), ("copy", "report")])?;

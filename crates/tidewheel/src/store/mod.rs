@@ -33,3 +33,5 @@ pub use record::{
     log_file, log_folder,
 };
 pub use volatile::Volatile;
+
+pub use crate::driver::{HeldId, HeldWork};

@@ -168,7 +168,7 @@ pub struct ScheduleSummary {
 
 impl ScheduleSummary {
     /// The instants of the trigger in `span` that were decided and did not fire, earliest first, at
-    /// most `max`: for [`crate::Backfill::at`]. `ledger` is all that is known about instants in the span.
+    /// most `max`: for [`crate::schedule::Backfill::at`]. `ledger` is all that is known about instants in the span.
     ///
     /// An instant that somebody asked for and that fired is not missed any more. One whose run could
     /// not be made is.

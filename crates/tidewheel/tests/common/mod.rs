@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidewheel::{Builder, Clock, Tidewheel};
+use tidewheel::clock::Clock;
+use tidewheel::{Builder, Tidewheel};
 use tokio::sync::watch;
 
 pub const fn millis(millis: u64) -> Duration {

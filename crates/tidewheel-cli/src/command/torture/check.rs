@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tidewheel::{AttemptId, RunId, TaskId, TaskState};
+use tidewheel::id::{AttemptId, TaskId};
+use tidewheel::{RunId, TaskState};
 
 use super::ledger::Line;
 

@@ -6,7 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use tidewheel::{AttemptId, RunId, TaskId};
+use tidewheel::RunId;
+use tidewheel::id::{AttemptId, TaskId};
 
 /// A ledger open for writing. Each call is one write at the end of the file, so that lines of many
 /// processes never mix.

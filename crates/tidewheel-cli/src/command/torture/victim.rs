@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner};
+use tidewheel::id::AttemptId;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
 use tidewheel::store::{AttemptRecord, RecordedOutcome, StoreError};
-use tidewheel::{
-    Attempt, AttemptId, Failure, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel,
-};
+use tidewheel::task::Failure;
+use tidewheel::{Attempt, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel};
 
 use super::command::Durable;
 use super::ledger::{Ledger, words_of};

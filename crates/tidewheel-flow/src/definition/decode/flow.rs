@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel::{BreakerSpec, Busy, LimitSpec, OnStop, QueueSpec, Rate, RunOrder};
+use tidewheel::policy::{BreakerSpec, OnStop, Rate};
+use tidewheel::run::{Busy, RunOrder};
+use tidewheel::{LimitSpec, QueueSpec};
 
 use super::source::view;
 use super::{Decoder, FindFlow, fields};

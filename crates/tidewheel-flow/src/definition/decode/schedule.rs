@@ -2,7 +2,8 @@
 //!
 //! Which instants follow is the scheduler's to say.
 
-use tidewheel::{Cron, Misfire, Overlap, ScheduleSpec, Trigger, Zone};
+use tidewheel::calendar::{Cron, Zone};
+use tidewheel::schedule::{Misfire, Overlap, ScheduleSpec, Trigger};
 
 use super::{Decoder, fields};
 use crate::definition::FlowSchedule;
@@ -75,7 +76,7 @@ impl Decoder<'_> {
             }
             "every" => (Trigger::every(span()?), format!("every {}", fields::name(value)?)),
             "after" => {
-                let start = tidewheel::Anchor::NOW;
+                let start = tidewheel::schedule::Anchor::NOW;
                 let trigger = Trigger::FixedDelay { delay: span()?, start };
                 (trigger, format!("{} after each run", fields::name(value)?))
             }

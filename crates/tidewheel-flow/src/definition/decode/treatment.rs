@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidewheel::{Backoff, Factor, Jitter, Priority, Retry, RetryOn, Shape};
+use tidewheel::policy::{Factor, Jitter, RetryOn, Shape};
+use tidewheel::{Backoff, Priority, Retry};
 
 use super::{Decoder, fields};
 use crate::definition::{CapacityPlaces, Treatment};

@@ -46,7 +46,7 @@ impl ProcessesBuilder {
     /// As [`Processes::reclaim`], before any spawner is started.
     pub fn reclaim(
         &self,
-    ) -> impl FnMut(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
+    ) -> impl FnMut(&[AttemptId]) -> Result<(), crate::task::BoxError> + Send + 'static {
         reclaim(self.mark.clone(), self.grace)
     }
 }
@@ -56,7 +56,7 @@ impl Processes {
     /// last owner of the store died.
     pub fn reclaim(
         &self,
-    ) -> impl FnMut(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
+    ) -> impl FnMut(&[AttemptId]) -> Result<(), crate::task::BoxError> + Send + 'static {
         reclaim(self.mark().to_owned(), self.grace())
     }
 }
@@ -64,7 +64,7 @@ impl Processes {
 fn reclaim(
     mark: String,
     grace: Duration,
-) -> impl FnMut(&[AttemptId]) -> Result<(), crate::BoxError> + Send + 'static {
+) -> impl FnMut(&[AttemptId]) -> Result<(), crate::task::BoxError> + Send + 'static {
     move |attempts| {
         if !attempts.is_empty() {
             end_survivors(&mark, Some(attempts), grace)?;

@@ -1,27 +1,26 @@
-//! Schedules: [`ScheduleBuilder`] to say when, and [`ScheduleHandle`] to steer one.
+//! [`ScheduleBuilder`]: to say when, and what.
 //!
-//! When exactly a schedule fires is decided in the core.
+//! Steering a schedule that was set is in `handle`; when exactly one fires is decided in the core.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_core::id::{ScheduleId, ScheduleKey};
+use tidewheel_core::id::ScheduleId;
 use tidewheel_core::input::{Command, Fires, Rejection, Reply};
 use tidewheel_core::policy::Retry;
-use tidewheel_core::schedule::{Anchor, Counters, Misfire, Overlap, ScheduleSpec, Span, Trigger};
+use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::Profile;
 use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
-use crate::driver::books::Wish;
-use crate::driver::engine::ScheduleRef;
-use crate::driver::{Ask, ScheduleCode, ScheduleEntry, Shared, State, Until, plain_conclude};
+use crate::driver::{Ask, ScheduleCode, ScheduleEntry, Shared, Until, plain_conclude};
 use crate::error::BoxError;
-use crate::firing::{Backfill, Firing, MadeRun, maker};
 use crate::options::{Said, option_methods};
 use crate::output::TaskOutput;
+use crate::schedule::firing::{Firing, MadeRun, maker};
+use crate::schedule::handle::ScheduleHandle;
 
 /// A schedule about to be set; made by [`crate::Tidewheel::every`] and its siblings.
 ///
@@ -32,7 +31,9 @@ use crate::output::TaskOutput;
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use tidewheel::{Clock, Overlap, Tidewheel};
+/// use tidewheel::clock::Clock;
+/// use tidewheel::schedule::Overlap;
+/// use tidewheel::Tidewheel;
 ///
 /// let wheel = Tidewheel::builder().clock(Clock::virtual_at("2026-01-01T00:00:00Z".parse()?)).start();
 /// let ticker = wheel
@@ -205,7 +206,8 @@ impl ScheduleBuilder {
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use std::time::Duration;
-    /// use tidewheel::{Clock, Graph, GraphError, Tidewheel};
+    /// use tidewheel::clock::Clock;
+    /// use tidewheel::{Graph, GraphError, Tidewheel};
     ///
     /// let clock = Clock::virtual_at("2026-01-01T00:00:00Z".parse()?);
     /// let wheel = Tidewheel::builder().clock(clock).start();
@@ -266,7 +268,7 @@ impl ScheduleBuilder {
         );
         let reply = reply?;
         match made {
-            Some(schedule) => Ok(ScheduleHandle { shared, until, schedule }),
+            Some(schedule) => Ok(ScheduleHandle::new(shared, until, schedule)),
             None => unreachable!("a schedule was answered with {reply:?}"),
         }
     }
@@ -275,183 +277,5 @@ impl ScheduleBuilder {
 impl fmt::Debug for ScheduleBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScheduleBuilder").field("spec", &self.spec).finish_non_exhaustive()
-    }
-}
-
-/// A schedule that was set. Clones steer the same one; dropping them lets it go on.
-#[derive(Clone)]
-pub struct ScheduleHandle {
-    shared: Arc<Shared>,
-    until: Until,
-    schedule: ScheduleRef,
-}
-
-impl ScheduleHandle {
-    pub(crate) fn new(shared: Arc<Shared>, until: Until, schedule: ScheduleRef) -> Self {
-        Self { shared, until, schedule }
-    }
-
-    /// The durable identity of the schedule.
-    #[must_use]
-    pub fn id(&self) -> ScheduleId {
-        self.schedule.id
-    }
-
-    /// Ends the schedule: no instant fires any more, a firing under way finishes.
-    ///
-    /// Calling it again, or after the end, does nothing.
-    pub fn cancel(&self) {
-        // Refused only when the wheel has ended.
-        self.shared.wish(Wish::CancelSchedule(self.schedule));
-    }
-
-    /// Gives the schedule other policies, and perhaps another trigger, whose instants count from now
-    /// on. What was decided stays so, and firings that wait or run are not touched.
-    ///
-    /// # Errors
-    ///
-    /// When that makes no sense, would never fire, or the schedule or the wheel has ended.
-    pub fn update(&self, spec: ScheduleSpec) -> Result<(), Rejection> {
-        let spec = Box::new(spec);
-        let make = |state: &mut State| {
-            let schedule = self.find(state)?;
-            if spec.trigger == Trigger::Custom && !state.has_rule(schedule) {
-                let text = "a rule of your own is given when a schedule is set";
-                return Err(Rejection::Invalid(Arc::from(text)));
-            }
-            Ok(Command::UpdateSchedule { schedule, spec })
-        };
-        self.shared.command_by(self.until, make).map(|_| ())
-    }
-
-    /// Trigger and policies as they are now; `None` when it, or the wheel, has ended.
-    #[must_use]
-    pub fn spec(&self) -> Option<ScheduleSpec> {
-        let state = self.shared.lock();
-        let key = state.engine.find_schedule(self.schedule)?;
-        let spec = state.engine.scheduler().schedule_spec(key)?;
-        Some((**spec).clone()).filter(|_| state.end.is_none())
-    }
-
-    /// Fires once, now, outside the trigger: the ledger says that somebody asked. It meets the overlap
-    /// policy, but neither a pause nor the wait after a failure.
-    ///
-    /// # Errors
-    ///
-    /// When the schedule or the wheel has ended.
-    pub fn fire_now(&self) -> Result<(), Rejection> {
-        self.fire(None)
-    }
-
-    /// As [`ScheduleHandle::fire_now`], by another overlap policy.
-    ///
-    /// # Errors
-    ///
-    /// As [`ScheduleHandle::fire_now`].
-    pub fn fire_now_with(&self, overlap: Overlap) -> Result<(), Rejection> {
-        self.fire(Some(overlap))
-    }
-
-    /// Fires instants of the past, oldest first. Gives how many it was asked for; what becomes of each
-    /// is in the ledger.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use tidewheel::{Backfill, Clock, Overlap, Span, Tidewheel};
-    ///
-    /// let clock = Clock::virtual_at("2026-03-05T12:00:00Z".parse()?);
-    /// let wheel = Tidewheel::builder().clock(clock).start();
-    /// let daily = wheel.cron("30 2 * * *", "UTC")?.run(|| async { /* yesterday's figures */ })?;
-    /// let march = Span::since("2026-03-01T00:00:00Z".parse()?);
-    /// let all = Backfill::between(march).overlap(Overlap::QueueAll { max: 100 });
-    /// assert_eq!(daily.backfill(all)?, 5);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// When one of them is not decided yet, there are more than it says, firings were asked for that it
-    /// does not know of, or the schedule or the wheel has ended. Then none is fired.
-    pub fn backfill(&self, backfill: Backfill) -> Result<u32, Rejection> {
-        let Backfill { mut instants, span, max, overlap, asked_for } = backfill;
-        if let Some(span) = span {
-            let most = max as usize + 1;
-            let state = self.shared.lock();
-            let key = self.find(&state)?;
-            instants = state.engine.scheduler().schedule_instants(key, span, most);
-        }
-        if instants.len() > max as usize {
-            return Err(Rejection::Invalid(format!("these are more than {max} instants").into()));
-        }
-        let count = u32::try_from(instants.len()).unwrap_or(u32::MAX);
-        if count == 0 {
-            return Ok(0);
-        }
-        let make = |state: &mut State| {
-            let schedule = self.find(state)?;
-            Ok(Command::Backfill { schedule, instants, overlap, asked_for })
-        };
-        self.shared.command_by(self.until, make).map(|_| count)
-    }
-
-    /// What people call it.
-    #[must_use]
-    pub fn name(&self) -> Option<Arc<str>> {
-        self.spec()?.name
-    }
-
-    /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.
-    pub fn pause(&self) -> bool {
-        self.command(Command::PauseSchedule)
-    }
-
-    /// Lets it fire again; what was missed follows its misfire policy. False if it has ended.
-    pub fn resume(&self) -> bool {
-        self.command(Command::ResumeSchedule)
-    }
-
-    /// What it has done and is doing, in numbers; `None` when it, or the wheel, has ended.
-    #[must_use]
-    pub fn counters(&self) -> Option<Counters> {
-        let state = self.shared.lock();
-        let key = state.engine.find_schedule(self.schedule)?;
-        state.engine.scheduler().schedule_counters(key).filter(|_| state.end.is_none())
-    }
-
-    /// The next instant; `None` when there is none, or it is not known yet.
-    #[must_use]
-    pub fn next(&self) -> Option<Timestamp> {
-        let state = self.shared.lock();
-        let key = state.engine.find_schedule(self.schedule)?;
-        state.engine.scheduler().schedule_next(key).filter(|_| state.end.is_none())
-    }
-
-    /// Whether nothing fires here any more: the schedule has ended and its last firing is over, or
-    /// the wheel has ended. A stored schedule fires again in the next wheel unless it was cancelled.
-    #[must_use]
-    pub fn is_ended(&self) -> bool {
-        self.counters().is_none()
-    }
-
-    fn command(&self, command: impl FnOnce(ScheduleKey) -> Command) -> bool {
-        self.shared.command_by(self.until, |state| self.find(state).map(command)).is_ok()
-    }
-
-    fn fire(&self, overlap: Option<Overlap>) -> Result<(), Rejection> {
-        let make =
-            |state: &mut State| Ok(Command::FireNow { schedule: self.find(state)?, overlap });
-        self.shared.command_by(self.until, make).map(|_| ())
-    }
-
-    fn find(&self, state: &State) -> Result<ScheduleKey, Rejection> {
-        state.engine.find_schedule(self.schedule).ok_or(Rejection::Gone("schedule"))
-    }
-}
-
-impl fmt::Debug for ScheduleHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScheduleHandle").field("id", &self.schedule.id).finish_non_exhaustive()
     }
 }

@@ -1,12 +1,32 @@
-//! Notices: what observers may show, in order, without ever holding up the work.
+//! Watching a wheel: notices of what happens, and figures of what has happened.
 //!
-//! Notices cost nothing until somebody listens.
+//! [`Tidewheel::notices`](crate::Tidewheel::notices) gives notices in order, without ever holding up the
+//! work; they cost nothing until somebody listens. [`Tidewheel::stats`](crate::Tidewheel::stats) gives
+//! the figures. Why one task waits is another question: [`crate::explain`].
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tidewheel::Tidewheel;
+//!
+//! let wheel = Tidewheel::builder().start();
+//! wheel.submit_normal(async {}).await?;
+//! let total = wheel.stats().total;
+//! assert_eq!((total.submitted, total.completed), (1, 1));
+//! assert!(total.run_time.quantile(0.99).is_some());
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidewheel_core::decision::Notice;
+pub use tidewheel_core::decision::Notice;
 use tokio::sync::{broadcast, mpsc};
+
+pub use tidewheel_core::decision::Fact;
+pub use tidewheel_core::histogram::Histogram;
+pub use tidewheel_core::statistics::{Overview, Statistics};
 
 use crate::driver::{Shared, panic_text};
 
@@ -82,7 +102,8 @@ async fn pump(
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tidewheel::{Fact, Tidewheel};
+/// use tidewheel::observe::Fact;
+/// use tidewheel::Tidewheel;
 ///
 /// let wheel = Tidewheel::builder().start();
 /// let mut notices = wheel.notices();

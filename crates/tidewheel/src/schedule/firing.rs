@@ -182,7 +182,7 @@ impl Backfill {
         self
     }
 
-    /// Only if no more firings were asked for than this: what [`crate::Counters::asked_for`] said when
+    /// Only if no more firings were asked for than this: what [`crate::schedule::Counters::asked_for`] said when
     /// somebody looked at what was missed. So two who look at once do not both fire it.
     pub fn if_asked_for(mut self, firings: u64) -> Self {
         self.asked_for = Some(firings);
