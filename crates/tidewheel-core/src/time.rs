@@ -3,8 +3,9 @@
 //! Calendars and time zones live in [`crate::calendar`]; deadlines are kept by [`crate::timer`].
 
 use std::fmt;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A point on the monotonic clock: nanoseconds since an origin the driver chose.
 ///
@@ -114,6 +115,71 @@ impl Timestamp {
     }
 }
 
+/// To the microsecond below, stopping at what can be represented.
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => Self::UNIX_EPOCH.after(since),
+            Err(before) => {
+                let micros = before.duration().as_nanos().div_ceil(1000);
+                Self(i64::try_from(micros).map_or(i64::MIN, |micros| -micros))
+            }
+        }
+    }
+}
+
+/// One that the clock of a system cannot represent, of which Unix has none, becomes the epoch.
+impl From<Timestamp> for SystemTime {
+    fn from(instant: Timestamp) -> Self {
+        let distance = Duration::from_micros(instant.0.unsigned_abs());
+        let moved = if instant.0 < 0 {
+            SystemTime::UNIX_EPOCH.checked_sub(distance)
+        } else {
+            SystemTime::UNIX_EPOCH.checked_add(distance)
+        };
+        moved.unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+}
+
+/// As [`Timestamp::after`].
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, delay: Duration) -> Self {
+        self.after(delay)
+    }
+}
+
+impl AddAssign<Duration> for Timestamp {
+    fn add_assign(&mut self, delay: Duration) {
+        *self = self.after(delay);
+    }
+}
+
+/// As [`Timestamp::before`].
+impl Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    fn sub(self, delay: Duration) -> Self {
+        self.before(delay)
+    }
+}
+
+impl SubAssign<Duration> for Timestamp {
+    fn sub_assign(&mut self, delay: Duration) {
+        *self = self.before(delay);
+    }
+}
+
+/// As [`Timestamp::since`]: zero when the other is later, as with `Instant` of the standard library.
+impl Sub for Timestamp {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
 /// RFC 3339 in UTC, with as many decimals as needed: `2026-11-15T08:27:00Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,4 +218,38 @@ pub struct Now {
     pub monotonic: Moment,
     /// The wall clock.
     pub wall: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_go_to_the_systems_time_and_back() {
+        for micros in [0, 1, -1, 1_763_280_000_123_456, -62_135_596_800_000_000] {
+            let instant = Timestamp::from_micros(micros);
+            assert_eq!(Timestamp::from(SystemTime::from(instant)), instant);
+        }
+        let nanos = |nanos| SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
+        assert_eq!(Timestamp::from(nanos(1999)), Timestamp::from_micros(1));
+        let before = SystemTime::UNIX_EPOCH - Duration::from_nanos(1);
+        assert_eq!(Timestamp::from(before), Timestamp::from_micros(-1));
+    }
+
+    #[test]
+    fn operators_stop_at_the_ends() {
+        let second = Duration::from_secs(1);
+        let mut instant = Timestamp::from_seconds(5) + second;
+        assert_eq!(instant - Timestamp::from_seconds(2), 4 * second);
+        assert_eq!(Timestamp::from_seconds(2) - instant, Duration::ZERO);
+        instant += second;
+        instant -= 3 * second;
+        assert_eq!(instant, Timestamp::from_seconds(4));
+        let last = Timestamp::from_micros(i64::MAX);
+        assert_eq!(last + Duration::MAX, last);
+        assert_eq!(
+            Timestamp::from_micros(i64::MIN) - Duration::MAX,
+            Timestamp::from_micros(i64::MIN)
+        );
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tidewheel_core::id::TaskId;
+use tidewheel_core::id::{AttemptId, TaskId};
 use tidewheel_core::task::Reason;
 
 use crate::driver::{Seat, Until};
@@ -46,10 +46,17 @@ impl Attempt {
         self.seat.start.attempt
     }
 
-    /// The durable identity of the task; with the number, a key for doing things only once.
+    /// The durable identity of the task; the same for all its attempts.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.seat.start.id
+    }
+
+    /// The durable identity of the attempt, which no other has: as text, a key for doing things only
+    /// once.
+    #[must_use]
+    pub fn attempt_id(&self) -> AttemptId {
+        self.seat.id()
     }
 
     /// Whether the attempt was told to stop. It is ended by force after its grace.

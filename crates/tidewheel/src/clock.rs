@@ -245,24 +245,18 @@ impl SystemClock {
 
     fn now_exactly(&self) -> Now {
         let monotonic = self.origin.elapsed_nanos();
-        let wall = wall_micros(SystemTime::now());
-        self.offset.store(wall.saturating_sub((monotonic / 1000) as i64), Ordering::Relaxed);
+        let wall = wall_clock();
+        let offset = wall.as_micros().saturating_sub((monotonic / 1000) as i64);
+        self.offset.store(offset, Ordering::Relaxed);
         self.taken.store(monotonic, Ordering::Relaxed);
-        Now { monotonic: Moment::from_nanos(monotonic), wall: Timestamp::from_micros(wall) }
+        Now { monotonic: Moment::from_nanos(monotonic), wall }
     }
 }
 
 /// What the wall clock of the system says. Whoever has a wheel asks its clock instead.
 #[must_use]
 pub fn wall_clock() -> Timestamp {
-    Timestamp::from_micros(wall_micros(SystemTime::now()))
-}
-
-fn wall_micros(time: SystemTime) -> i64 {
-    match time.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |us| -us),
-    }
+    SystemTime::now().into()
 }
 
 /// A reading of the monotonic clock.
@@ -311,8 +305,8 @@ mod tests {
             assert!(now.monotonic >= before.monotonic);
             before = now;
         }
-        let system = wall_micros(SystemTime::now());
-        assert!((before.wall.as_micros() - system).abs() < 5_000_000);
+        let system = wall_clock();
+        assert!((before.wall.as_micros() - system.as_micros()).abs() < 5_000_000);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! What can go wrong, as users see it, and the two words a task may add to its own error.
+//! What can go wrong, as users see it, and what a task's own error may say about another attempt.
 //!
 //! Refusals are [`Rejection`]s of the core; errors of stores are in [`crate::store`].
 
@@ -57,6 +57,36 @@ pub enum RunError {
     Lost(Arc<str>),
 }
 
+/// What an error says about another attempt.
+///
+/// It is an error itself, so that it can stand among the causes of one. There the scheduler finds it,
+/// however many errors are wrapped around it and whatever wraps them (`anyhow` hides the type of an
+/// error, never its causes): an error of your own says it by giving one as its `source`.
+///
+/// ```
+/// use tidewheel::task::MayRetry;
+///
+/// #[derive(Debug, thiserror::Error)]
+/// enum Upload {
+///     #[error("the bucket {0} is not there")]
+///     NoBucket(String, #[source] MayRetry),
+/// }
+///
+/// let error = Upload::NoBucket("images".to_owned(), MayRetry::No);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MayRetry {
+    /// It could help.
+    #[error("another attempt could help")]
+    Yes,
+    /// It could help, but not before so long has passed.
+    #[error("no attempt before {0:?} have passed")]
+    After(Duration),
+    /// It would end in the same way.
+    #[error("another attempt would be in vain")]
+    No,
+}
+
 /// An error after which another attempt would be in vain.
 ///
 /// ```
@@ -72,24 +102,24 @@ pub enum RunError {
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Permanent(BoxError);
+pub struct Permanent(Marked);
 
 impl Permanent {
     /// Marks an error as permanent.
     pub fn new(error: impl Into<BoxError>) -> Self {
-        Self(error.into())
+        Self(Marked { retry: MayRetry::No, error: error.into() })
     }
 }
 
 impl fmt::Display for Permanent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.0.error.fmt(f)
     }
 }
 
 impl Error for Permanent {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
+        Some(&self.0)
     }
 }
 
@@ -104,28 +134,51 @@ impl Error for Permanent {
 /// }
 /// ```
 #[derive(Debug)]
-pub struct RetryAfter {
-    wait: Duration,
-    error: BoxError,
-}
+pub struct RetryAfter(Marked);
 
 impl RetryAfter {
     /// Adds a wait to an error.
     pub fn new(wait: Duration, error: impl Into<BoxError>) -> Self {
-        Self { wait, error: error.into() }
+        Self(Marked { retry: MayRetry::After(wait), error: error.into() })
     }
 }
 
 impl fmt::Display for RetryAfter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        self.0.error.fmt(f)
     }
 }
 
 impl Error for RetryAfter {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// The mark of an error that was marked from outside: a link between it and its causes.
+#[derive(Debug)]
+struct Marked {
+    retry: MayRetry,
+    error: BoxError,
+}
+
+impl fmt::Display for Marked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.retry.fmt(f)
+    }
+}
+
+impl Error for Marked {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // A marked error may be marked itself.
         self.error.source()
     }
+}
+
+/// What a link in a chain of causes says about another attempt.
+fn mark_of(error: &(dyn Error + 'static)) -> Option<MayRetry> {
+    let own = error.downcast_ref::<MayRetry>();
+    own.or_else(|| error.downcast_ref().map(|marked: &Marked| &marked.retry)).copied()
 }
 
 /// What the scheduler should know about an error.
@@ -133,26 +186,31 @@ pub(crate) fn failure_of(error: &(dyn Error + 'static)) -> Failure {
     let mut failure = Failure { message: Arc::from(describe(error)), ..Failure::default() };
     let mut link = Some(error);
     while let Some(error) = link {
-        failure.permanent |= error.is::<Permanent>();
-        if let Some(marked) = error.downcast_ref::<RetryAfter>() {
-            failure.retry_after = Some(marked.wait);
+        match mark_of(error) {
+            Some(MayRetry::No) => failure.permanent = true,
+            Some(MayRetry::After(wait)) => failure.retry_after = Some(wait),
+            Some(MayRetry::Yes) | None => {}
         }
         link = error.source();
     }
     failure
 }
 
-/// An error and its causes in one line, without repeating what an error says of its cause itself.
-pub(crate) fn describe(error: &dyn Error) -> String {
+/// An error and its causes in one line, without repeating what an error says of its cause itself, and
+/// without what is only for the scheduler.
+pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
+        source = cause.source();
+        if mark_of(cause).is_some() {
+            continue;
+        }
         let cause_text = cause.to_string();
         if !text.contains(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);
         }
-        source = cause.source();
     }
     text
 }
@@ -173,5 +231,22 @@ mod tests {
         let failure = failure_of(&RetryAfter::new(Duration::from_secs(3), "slow down"));
         assert_eq!(failure.retry_after, Some(Duration::from_secs(3)));
         assert!(!failure.permanent);
+    }
+
+    #[test]
+    fn marks_are_found_behind_what_hides_types() {
+        let hidden = |error: anyhow::Error| failure_of(&*BoxError::from(error));
+        let lasting = || anyhow::Error::from(Permanent::new("forbidden"));
+        for error in [lasting(), lasting().context("upload failed")] {
+            let failure = hidden(error);
+            assert!(failure.permanent, "{failure:?}");
+            assert!(failure.message.ends_with("forbidden"), "{failure:?}");
+        }
+        let later = RetryAfter::new(Duration::from_secs(3), "slow down");
+        let failure = hidden(anyhow::Error::from(later).context("upload failed"));
+        assert_eq!(failure.retry_after, Some(Duration::from_secs(3)));
+        assert_eq!(&*failure.message, "upload failed: slow down");
+        let wrapped = std::io::Error::other(Permanent::new("forbidden"));
+        assert!(failure_of(&wrapped).permanent);
     }
 }

@@ -20,4 +20,4 @@
 //! # }
 //! ```
 
-pub use tidewheel_core::id::{AttemptId, ScheduleId, TaskId};
+pub use tidewheel_core::id::{AttemptId, ParseIdError, ScheduleId, TaskId};

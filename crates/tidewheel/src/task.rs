@@ -29,6 +29,6 @@ pub use tidewheel_core::input::Failure;
 pub use tidewheel_core::task::Reason;
 
 pub use crate::attempt::StopRequest;
-pub use crate::error::BoxError;
+pub use crate::error::{BoxError, MayRetry};
 pub use crate::output::TaskOutput;
 pub use crate::submission::TaskRequest;

@@ -21,6 +21,9 @@ mod graphs;
 mod priorities_and_limits;
 #[path = "../examples/quickstart.rs"]
 mod quickstart;
+#[cfg(feature = "http")]
+#[path = "../examples/requests.rs"]
+mod requests;
 #[path = "../examples/schedules.rs"]
 mod schedules;
 
@@ -58,6 +61,12 @@ fn the_guide_to_explaining_runs_and_shows_what_it_prints() {
 #[test]
 fn the_guide_to_surviving_a_crash_runs() {
     durable::run().unwrap();
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn the_requests_of_the_reference_run() {
+    requests::run().unwrap();
 }
 
 /// The folder of the whole workspace.

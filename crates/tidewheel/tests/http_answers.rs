@@ -5,15 +5,19 @@
 
 mod http_fixture;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use http_fixture::{AUTHORITY, Fixture, Names, answer, bounded, client, run, start_tls, text};
+use anyhow::Context;
+use http_fixture::{AUTHORITY, Fixture, Names, Received};
+use http_fixture::{answer, bounded, client, run, start_tls, text};
 use serde_json::json;
 use tidewheel::executor::http::{
     AttemptId, Data, HttpClient, HttpFailureKind, HttpRequest, IdempotencyScope, MayRetry, Warning,
 };
 use tidewheel::id::TaskId;
-use tidewheel::{Outcome, RunId};
+use tidewheel::task::BoxError;
+use tidewheel::{Attempt, Outcome, RunId, Tidewheel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -150,20 +154,21 @@ async fn retry_after_is_passed_on_in_both_forms() {
     let client = client();
     let get = async |path: &str| {
         let failure = run(&client, &HttpRequest::get(server.url(path))).await.unwrap_err();
-        (failure.kind, failure.retry, failure.not_before.map(|wait| wait.as_secs()), failure)
+        (failure.kind, failure.retry, failure)
     };
     let (status, yes, no) = (HttpFailureKind::Status, MayRetry::Yes, MayRetry::No);
-    for (path, kind, retry, wait) in [
-        ("/seconds", status, yes, Some(17)),
-        ("/date", status, yes, Some(60)),
-        ("/past", status, yes, Some(0)),
-        ("/day", status, yes, Some(86_400)),
-        ("/long", HttpFailureKind::RetryAfterTooLong, no, None),
-        ("/odd", status, yes, None),
-        ("/gone", status, no, None),
+    let after = |seconds| MayRetry::After(Duration::from_secs(seconds));
+    for (path, kind, retry) in [
+        ("/seconds", status, after(17)),
+        ("/date", status, after(60)),
+        ("/past", status, after(0)),
+        ("/day", status, after(86_400)),
+        ("/long", HttpFailureKind::RetryAfterTooLong, no),
+        ("/odd", status, yes),
+        ("/gone", status, no),
     ] {
-        let (found_kind, found_retry, found_wait, failure) = get(path).await;
-        assert_eq!((found_kind, found_retry, found_wait), (kind, retry, wait), "{path}");
+        let (found_kind, found_retry, failure) = get(path).await;
+        assert_eq!((found_kind, found_retry), (kind, retry), "{path}");
         if path == "/seconds" {
             let Outcome::Failed(told) = failure.outcome() else { panic!("{failure}") };
             assert_eq!(told.retry_after, Some(Duration::from_secs(17)));
@@ -193,6 +198,45 @@ async fn the_identity_of_the_attempt_arrives() {
     assert_eq!(sent(request().idempotency(IdempotencyScope::None)).await, [None, None]);
     let mine = Some("mine".to_owned());
     assert_eq!(sent(request().header("Idempotency-Key", "mine")).await, [mine, whole]);
+}
+
+#[tokio::test]
+async fn a_failure_that_a_task_passes_on_is_tried_again_as_it_says() {
+    let server = Fixture::start(|received| {
+        let status = if received.target == "/gone" { "404 Gone" } else { "503 Busy" };
+        answer(status, &["retry-after: 0"], b"")
+    })
+    .await;
+    let wheel = Tidewheel::builder().start();
+    let get = |path: &str| {
+        let (client, request) = (client(), HttpRequest::get(server.url(path)));
+        move |attempt: Attempt| {
+            let (client, request) = (client.clone(), request.clone());
+            async move { client.run_attempt(&attempt, &request).await }
+        }
+    };
+    // As it is, in a box, and where nobody sees its type any more.
+    let (plain, boxed, hidden) = (get("/gone"), get("/gone"), get("/gone"));
+    let plain = wheel.task_with(plain).retries(3).submit();
+    let boxed = wheel.task_with(move |attempt| {
+        let get = boxed(attempt);
+        async move { Ok::<u16, BoxError>(get.await?.status) }
+    });
+    let hidden = wheel.task_with(move |attempt| {
+        let get = hidden(attempt);
+        async move { Ok::<u16, anyhow::Error>(get.await.context("cannot fetch")?.status) }
+    });
+    bounded(plain).await.unwrap_err();
+    bounded(boxed.retries(3).submit()).await.unwrap_err();
+    bounded(hidden.retries(3).submit()).await.unwrap_err();
+    assert_eq!(server.requests().len(), 3);
+    let busy = wheel.task_with(get("/busy")).retries(2).base_delay(Duration::ZERO);
+    bounded(busy.submit()).await.unwrap_err();
+    assert_eq!(server.requests().len(), 6);
+    // No two attempts, of one task or of several, have the same key.
+    let key = |received: &Received| received.header("idempotency-key").unwrap().to_owned();
+    let keys: BTreeSet<String> = server.requests().iter().map(key).collect();
+    assert_eq!(keys.len(), 6, "{keys:?}");
 }
 
 #[tokio::test]

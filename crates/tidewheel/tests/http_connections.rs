@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http_fixture::{Answer, Fixture, Names, answer, bounded, client, run, text};
-use tidewheel::executor::http::{
-    AttemptId, Data, HttpClient, HttpFailureKind, HttpRequest, MayRetry,
-};
+use http_fixture::{Answer, Fixture, Names, answer, bounded, client, first_attempt, run, text};
+use tidewheel::executor::http::{Data, HttpClient, HttpFailureKind, HttpRequest, MayRetry};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -68,7 +66,7 @@ async fn a_dropped_request_frees_its_place_and_closes_its_connection() {
     for path in ["/never", "/half"] {
         let request = HttpRequest::get(server.url(path));
         tokio::select! {
-            _ = client.run(AttemptId::default(), &request) => panic!("it was answered"),
+            _ = client.run(first_attempt(), &request) => panic!("it was answered"),
             () = bounded(server.arrived()) => {}
         }
         bounded(server.closed()).await;

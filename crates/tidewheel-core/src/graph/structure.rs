@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::time::duration_nanos;
@@ -296,6 +297,13 @@ impl Graph {
 }
 
 /// Only the sizes: a graph may have a million tasks.
+/// A copy, for whoever has only a reference; an `Arc<Graph>` is shared without one.
+impl From<&Graph> for Arc<Graph> {
+    fn from(graph: &Graph) -> Self {
+        Self::new(graph.clone())
+    }
+}
+
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Graph")

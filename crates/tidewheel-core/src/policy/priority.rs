@@ -72,12 +72,21 @@ impl Default for Priority {
     }
 }
 
-/// Clamps, as [`Priority::new`] does.
-impl From<i32> for Priority {
-    fn from(value: i32) -> Self {
-        Self::new(i64::from(value))
-    }
+macro_rules! from_integers {
+    ($($integer:ty),+) => {
+        $(/// Clamps, as [`Priority::new`] does: a number beyond an end says as well as the end what goes
+        /// first.
+        impl From<$integer> for Priority {
+            #[allow(unused_comparisons, reason = "types without a sign are among them")]
+            fn from(value: $integer) -> Self {
+                let beyond = if value < 0 { i64::MIN } else { i64::MAX };
+                Self::new(i64::try_from(value).unwrap_or(beyond))
+            }
+        })+
+    };
 }
+
+from_integers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 
 const LEVELS: [(&str, Priority); 5] = [
     ("critical", Priority::CRITICAL),
@@ -200,6 +209,10 @@ mod tests {
         assert_eq!(Priority::new(i64::MIN), Priority::BACKGROUND);
         assert_eq!(Priority::new(i64::MAX), Priority::CRITICAL);
         assert_eq!(Priority::default(), Priority::NORMAL);
+        assert_eq!(Priority::from(33_u8).value(), 33);
+        assert_eq!(Priority::from(33_usize).value(), 33);
+        assert_eq!([i128::MIN, i128::MAX].map(|value| Priority::from(value).value()), [0, 100]);
+        assert_eq!(Priority::from(u64::MAX), Priority::CRITICAL);
     }
 
     #[test]

@@ -108,8 +108,7 @@ impl World for ThisMachine {
         attempt: &'a Attempt,
         request: &'a HttpRequest,
     ) -> Pending<'a, Result<HttpEnd, HttpFailure>> {
-        let id = AttemptId { task: attempt.id(), number: attempt.number() };
-        Box::pin(async move { self.http().await?.run(id, request).await })
+        Box::pin(async move { self.http().await?.run_attempt(attempt, request).await })
     }
 
     fn ask<'a>(

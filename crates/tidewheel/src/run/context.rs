@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use tidewheel_core::id::TaskId;
+use tidewheel_core::id::{AttemptId, TaskId};
 use tidewheel_core::task::Reason;
 
 use super::{Run, RunCell};
@@ -95,10 +95,17 @@ impl Task {
         self.seat.start.attempt
     }
 
-    /// The durable identity of the task; with the number of the try, a key for doing things once.
+    /// The durable identity of the task; the same for all its attempts.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.seat.start.id
+    }
+
+    /// The durable identity of the attempt, which no other has: as text, a key for doing things only
+    /// once.
+    #[must_use]
+    pub fn attempt_id(&self) -> AttemptId {
+        self.seat.id()
     }
 
     /// The value that the task called `name` returned, if it has succeeded with a value of type

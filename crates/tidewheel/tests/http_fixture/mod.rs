@@ -17,6 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tidewheel::executor::http::{
     AttemptId, HttpClient, HttpEnd, HttpFailure, HttpRequest, Lookup, LookupFuture,
 };
+use tidewheel::id::TaskId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -251,10 +252,15 @@ pub fn client() -> HttpClient {
 }
 
 pub async fn run(client: &HttpClient, request: &HttpRequest) -> Result<HttpEnd, HttpFailure> {
-    bounded(client.run(AttemptId::default(), request)).await
+    bounded(client.run(first_attempt(), request)).await
 }
 
 /// Fails a test instead of hanging it.
 pub async fn bounded<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+}
+
+/// An attempt of nobody's.
+pub fn first_attempt() -> AttemptId {
+    AttemptId { task: TaskId::default(), number: 1 }
 }

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use tidewheel::RunId;
 use tidewheel::executor::process::{
     AttemptId, ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder,
 };
+use tidewheel::id::TaskId;
 
 static SCENES: AtomicU32 = AtomicU32::new(0);
 
@@ -46,10 +48,8 @@ impl Scene {
 
     /// An attempt that was not there before.
     pub fn attempt(&self) -> AttemptId {
-        let mut attempt = AttemptId::default();
-        attempt.task.run.0 = 0xf00d;
-        attempt.number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
-        attempt
+        let task = TaskId { run: RunId(0xf00d), index: 0 };
+        AttemptId { task, number: self.attempts.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
                 words.next()?;
                 Self::Victim
             }
-            "accepted" => Self::Accepted { name: words.next()?, run: run_of(words.next()?)? },
+            "accepted" => Self::Accepted { name: words.next()?, run: words.next()?.parse().ok()? },
             "start" => Self::Start(attempt_of(&mut words)?),
             "end" => Self::End(attempt_of(&mut words)?),
             "fail" => Self::Fail(attempt_of(&mut words)?),
@@ -78,13 +78,9 @@ impl<'a> Line<'a> {
 
 /// Run, index and number of an attempt, and the process that wrote it, which is for people.
 fn attempt_of<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<AttemptId> {
-    let run = run_of(words.next()?)?;
+    let run = words.next()?.parse().ok()?;
     let index = words.next()?.parse().ok()?;
     let number = words.next()?.parse().ok()?;
     words.next()?.parse::<u32>().ok()?;
     Some(AttemptId { task: TaskId { run, index }, number })
-}
-
-fn run_of(word: &str) -> Option<RunId> {
-    u128::from_str_radix(&word.replace('-', ""), 16).ok().map(RunId)
 }

@@ -266,7 +266,7 @@ async fn perform(tools: Tools, attempt: Attempt) -> Outcome {
         let _ = tools.ledger.say(&format!("dispatched {}{:09}\n", now.tv_sec, now.tv_nsec));
     }
     let (payload, name) = (attempt.payload(), attempt.task_name());
-    let id = AttemptId { task: attempt.id(), number: attempt.number() };
+    let id = attempt.attempt_id();
     let outcome = match Deed::of(payload.as_deref(), name.as_deref(), id.number) {
         Deed::Own => do_it_here(&tools, id).await,
         Deed::Process { sleep, fails } => {

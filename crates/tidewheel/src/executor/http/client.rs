@@ -19,6 +19,7 @@ use super::lookup::{CheckedLookup, Lookup, SystemLookup};
 use super::policy::AddressPolicy;
 use super::request::HttpRequest;
 use super::tls;
+use crate::attempt::Attempt;
 
 /// The largest headers of an answer.
 pub(super) const HEADERS_MAX: u32 = 64 * 1024;
@@ -41,6 +42,9 @@ impl HttpClient {
 
     /// Makes one attempt at a request and never a second one. Dropping the future ends it.
     ///
+    /// The identity becomes the `Idempotency-Key`, so it must be that of this attempt and no other:
+    /// inside a task [`HttpClient::run_attempt`] takes care of it.
+    ///
     /// # Errors
     ///
     /// Whatever is not an answer with an accepted status, with a word on whether to retry.
@@ -50,6 +54,19 @@ impl HttpClient {
         request: &HttpRequest,
     ) -> Result<HttpEnd, HttpFailure> {
         exchange::run(&self.shared, attempt, request).await
+    }
+
+    /// As [`HttpClient::run`], as the request of this attempt: its `Idempotency-Key` is the attempt's.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpClient::run`]. A task returns them with `?`: what they say about another try is heard.
+    pub async fn run_attempt(
+        &self,
+        attempt: &Attempt,
+        request: &HttpRequest,
+    ) -> Result<HttpEnd, HttpFailure> {
+        self.run(attempt.attempt_id(), request).await
     }
 }
 

@@ -14,10 +14,11 @@ use tidewheel_core::id::AttemptId;
 use super::body::{BodyError, Intake};
 use super::client::{HEADERS_MAX, Shared};
 use super::end::{Encoding, HttpEnd, HttpMeta, Warning, read_data};
-use super::failure::{HttpFailure, HttpFailureKind, MayRetry};
+use super::failure::{HttpFailure, HttpFailureKind};
 use super::lookup::HOP_PORT;
 use super::request::{HttpRequest, check_scheme, is_secret_name, shown};
 use super::retry_after::{RETRY_AFTER_MAX, wait_of};
+use crate::error::MayRetry;
 
 /// How much of the body of a failed request is read, so that the connection can be used again.
 const DRAIN_MAX: u64 = 64 * 1024;
@@ -248,7 +249,7 @@ fn wait_as_asked(failure: &mut HttpFailure, headers: &HeaderMap) {
     let Some(asked) = text_of(headers, &RETRY_AFTER) else { return };
     let Some(wait) = wait_of(asked, text_of(headers, &DATE), SystemTime::now()) else { return };
     if wait <= RETRY_AFTER_MAX {
-        failure.not_before = Some(wait);
+        failure.retry = MayRetry::After(wait);
         return;
     }
     failure.kind = HttpFailureKind::RetryAfterTooLong;

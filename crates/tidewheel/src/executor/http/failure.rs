@@ -6,14 +6,12 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tidewheel_core::input::{Failure, Outcome};
+use tidewheel_core::input::Outcome;
 
 use super::end::Warning;
 use super::policy::Refused;
-use crate::error::{BoxError, Permanent, RetryAfter, describe};
+use crate::error::{MayRetry, describe, failure_of};
 
 /// How often surfaces that offer HTTP requests retry them unless told otherwise.
 ///
@@ -30,23 +28,12 @@ pub struct HttpFailure {
     pub message: String,
     /// The status, if there was an answer.
     pub status: Option<u16>,
-    /// Whether another try could help.
+    /// Whether another try could help, and from when on.
     pub retry: MayRetry,
-    /// The other side asks to be left alone for so long.
-    pub not_before: Option<Duration>,
     /// The start of the body of the answer, control characters replaced.
     pub excerpt: Option<String>,
     /// What people should know beside it.
     pub warnings: Vec<Warning>,
-}
-
-/// Whether another try could help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MayRetry {
-    /// It could.
-    Yes,
-    /// It would end in the same way.
-    No,
 }
 
 /// What went wrong.
@@ -97,22 +84,7 @@ impl HttpFailure {
     /// The outcome to report to the core.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        Outcome::Failed(Box::new(Failure {
-            message: Arc::from(self.message.as_str()),
-            permanent: self.retry == MayRetry::No,
-            panicked: false,
-            retry_after: self.not_before,
-        }))
-    }
-
-    /// The error for a task to return: marked so that the scheduler knows what this one knows.
-    #[must_use]
-    pub fn into_error(self) -> BoxError {
-        match (self.retry, self.not_before) {
-            (MayRetry::No, _) => Permanent::new(self).into(),
-            (MayRetry::Yes, Some(wait)) => RetryAfter::new(wait, self).into(),
-            (MayRetry::Yes, None) => self.into(),
-        }
+        Outcome::Failed(Box::new(failure_of(self)))
     }
 
     pub(super) fn permanent(kind: HttpFailureKind, message: impl Into<String>) -> Self {
@@ -125,7 +97,7 @@ impl HttpFailure {
 
     fn new(kind: HttpFailureKind, retry: MayRetry, message: String) -> Self {
         let warnings = Vec::new();
-        Self { kind, message, status: None, retry, not_before: None, excerpt: None, warnings }
+        Self { kind, message, status: None, retry, excerpt: None, warnings }
     }
 
     /// What the client could not do.
@@ -166,7 +138,13 @@ impl fmt::Display for HttpFailure {
     }
 }
 
-impl Error for HttpFailure {}
+/// As its own cause it says whether to try again, which the scheduler finds there: a task returns it
+/// with `?`, in whatever error.
+impl Error for HttpFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        (self.retry != MayRetry::Yes).then_some(&self.retry as _)
+    }
+}
 
 /// Whether an answer with this status may be another one next time.
 pub(super) fn may_retry_status(status: u16) -> MayRetry {

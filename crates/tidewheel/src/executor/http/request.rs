@@ -258,8 +258,7 @@ impl HttpRequest {
     }
 
     fn add_identity(&self, attempt: AttemptId, headers: &mut HeaderMap) -> Result<(), HttpFailure> {
-        let task = format!("{}/{}", attempt.task.run, attempt.task.index);
-        let attempt = format!("{task}/{}", attempt.number);
+        let (task, attempt) = (attempt.task.to_string(), attempt.to_string());
         let key = match self.idempotency {
             IdempotencyScope::Attempt => &attempt,
             IdempotencyScope::Task => &task,

@@ -16,7 +16,7 @@ use super::end::{Encoding, read_data};
 use super::failure::may_retry_status;
 use super::request::parse_url;
 use super::*;
-use crate::error::failure_of;
+use crate::error::{BoxError, failure_of};
 
 /// Whether a request to this URL passes what is checked before its name, if any, is looked up.
 fn passes(policy: &AddressPolicy, url: &str) -> bool {
@@ -288,14 +288,19 @@ fn statuses_say_whether_to_retry() {
 }
 
 #[test]
-fn errors_of_tasks_are_marked_as_their_failures_are() {
+fn errors_of_tasks_say_what_their_failures_know_whatever_wraps_them() {
     let lasting = HttpFailure::permanent(HttpFailureKind::Status, "no");
     let passing = HttpFailure::passing(HttpFailureKind::Status, "not now");
-    let mut asked = passing.clone();
-    asked.not_before = Some(Duration::from_secs(7));
+    let asked = HttpFailure { retry: MayRetry::After(Duration::from_secs(7)), ..passing.clone() };
     for failure in [lasting, passing, asked] {
-        let told = failure_of(&*failure.clone().into_error());
-        assert_eq!(failure.outcome(), Outcome::Failed(Box::new(told)));
+        let Outcome::Failed(told) = failure.outcome() else { panic!("{failure}") };
+        assert_eq!(told.permanent, failure.retry == MayRetry::No);
+        assert_eq!(*told.message, *failure.message);
+        let plain = failure_of(&*BoxError::from(failure.clone()));
+        assert_eq!(*told, plain);
+        let hidden = anyhow::Error::from(failure.clone()).context("cannot publish");
+        let hidden = failure_of(&*BoxError::from(hidden));
+        assert_eq!((hidden.permanent, hidden.retry_after), (plain.permanent, plain.retry_after));
     }
 }
 
@@ -408,8 +413,9 @@ fn requests_that_make_no_sense_are_permanent_failures() {
         HttpRequest::get("http://example.com").header("Transfer-Encoding", "chunked"),
         HttpRequest::post("http://example.com").body("text/plain\r\n", "x"),
     ];
+    let attempt = AttemptId { task: TaskId::default(), number: 1 };
     for request in cases {
-        let Err(failure) = request.prepare(AttemptId::default()) else { panic!("{request:?}") };
+        let Err(failure) = request.prepare(attempt) else { panic!("{request:?}") };
         assert_eq!(failure.kind, HttpFailureKind::BadRequest, "{request:?}");
         assert_eq!(failure.retry, MayRetry::No);
     }

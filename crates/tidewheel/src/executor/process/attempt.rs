@@ -3,9 +3,7 @@
 //! What the end means for the task is for the task's code to say.
 
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use tidewheel_core::time::Timestamp;
+use std::time::Duration;
 
 use super::{AttemptId, Output, ProcessCommand, ProcessEnd, ProcessError, ProcessStatus};
 use super::{Processes, ProcessesBuilder, Stop, end_survivors};
@@ -26,13 +24,12 @@ impl Processes {
         command: &ProcessCommand,
     ) -> Result<ProcessEnd, ProcessError> {
         attempt.end_by_itself();
-        let id = AttemptId { task: attempt.id(), number: attempt.number() };
         let stop = |context: &mut Context<'_>, granted: Option<Duration>| {
             let request = std::task::ready!(attempt.poll_stop(granted, context));
             let own = command.grace.unwrap_or_else(|| self.grace());
             Poll::Ready(Stop { grace: request.grace.unwrap_or(own) })
         };
-        self.run_until_stopped(id, command, stop).await
+        self.run_until_stopped(attempt.attempt_id(), command, stop).await
     }
 }
 
@@ -84,8 +81,8 @@ impl ProcessEnd {
         AttemptRecord {
             task: attempt.id(),
             attempt: attempt.number(),
-            started_at: instant(self.started),
-            ended_at: instant(self.ended),
+            started_at: Some(self.started.into()),
+            ended_at: Some(self.ended.into()),
             code,
             signal,
             tail: Some(self.tail.clone()).filter(|tail| !tail.is_empty()),
@@ -94,11 +91,6 @@ impl ProcessEnd {
             ..AttemptRecord::default()
         }
     }
-}
-
-fn instant(time: SystemTime) -> Option<Timestamp> {
-    let since = time.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_micros()).ok().map(Timestamp::from_micros)
 }
 
 fn log_file(output: &Output) -> Option<LogFile> {

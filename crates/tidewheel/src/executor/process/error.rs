@@ -2,6 +2,8 @@
 //!
 //! A process that ended badly is no error here; see `end.rs`.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,32 +12,28 @@ use tidewheel_core::input::Outcome;
 
 use super::limits::Limit;
 use super::wire::Refusal;
-use crate::error::{BoxError, Permanent, failure_of};
+use crate::error::{MayRetry, failure_of};
 
 /// Why a command was not run, or why nothing can be said about its end.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ProcessError {
     /// There is no such program.
-    #[error("program not found: {}", program.display())]
     NotFound {
         /// What was asked for.
         program: PathBuf,
     },
     /// The program is there, but what its first line names to run it is not.
-    #[error("the interpreter named in the first line of {} was not found", program.display())]
     InterpreterNotFound {
         /// What was asked for.
         program: PathBuf,
     },
     /// The program may not be executed.
-    #[error("no permission to execute {}", program.display())]
     NotPermitted {
         /// What was asked for.
         program: PathBuf,
     },
     /// The program could not be started for another reason.
-    #[error("cannot start {}", program.display())]
     NotStarted {
         /// What was asked for.
         program: PathBuf,
@@ -43,7 +41,6 @@ pub enum ProcessError {
         source: io::Error,
     },
     /// The arguments and the environment are more than the system takes.
-    #[error("argument list too long for {}: arguments and environment have {bytes} bytes", program.display())]
     ArgumentListTooLong {
         /// What was asked for.
         program: PathBuf,
@@ -51,7 +48,6 @@ pub enum ProcessError {
         bytes: usize,
     },
     /// The working folder cannot be entered.
-    #[error("cannot enter the working folder {}", folder.display())]
     WorkingFolder {
         /// The folder asked for.
         folder: PathBuf,
@@ -59,19 +55,16 @@ pub enum ProcessError {
         source: io::Error,
     },
     /// The command cannot be expressed to the system.
-    #[error("invalid command: {why}")]
     InvalidCommand {
         /// What is wrong with it.
         why: &'static str,
     },
     /// What was to be the standard input could not be opened or made.
-    #[error("cannot provide standard input")]
     Stdin {
         /// What the system said.
         source: io::Error,
     },
     /// A limit asked for cannot be enforced.
-    #[error("limit refused: {limit}: {why}")]
     LimitRefused {
         /// The limit.
         limit: Limit,
@@ -79,7 +72,6 @@ pub enum ProcessError {
         why: String,
     },
     /// More standard output than may be captured. It is never cut silently.
-    #[error("captured output is larger than {most} bytes ({seen} bytes)")]
     CaptureTooLarge {
         /// How much may be captured.
         most: u64,
@@ -87,13 +79,11 @@ pub enum ProcessError {
         seen: u64,
     },
     /// The system has no descriptors or pipes left.
-    #[error("out of descriptors")]
     Descriptors {
         /// What the system said.
         source: io::Error,
     },
     /// The spawner could not be started, or the program given does not serve as one.
-    #[error("cannot start the spawner {}", program.display())]
     SpawnerNotStarted {
         /// The program.
         program: PathBuf,
@@ -101,7 +91,6 @@ pub enum ProcessError {
         source: io::Error,
     },
     /// The spawner ended while the process ran. The processes of the attempt were ended.
-    #[error("the spawner was lost while the process ran")]
     SpawnerLost,
 }
 
@@ -125,19 +114,13 @@ impl ProcessError {
         }
     }
 
-    /// The error for a task to return: marked so that the scheduler does not try in vain.
-    #[must_use]
-    pub fn into_error(self) -> BoxError {
-        if self.is_transient() { self.into() } else { Permanent::new(self).into() }
-    }
-
-    /// How the attempt came to its end, for code that says so itself. Unlike [`Self::into_error`]
-    /// it can say that nobody knows: the attempt then counts as lost, not as failed.
+    /// How the attempt came to its end, for code that says so itself. Unlike the error with
+    /// `?` it can say that nobody knows: the attempt then counts as lost, not as failed.
     #[must_use]
     pub fn into_outcome(self) -> Outcome {
         match self {
             Self::SpawnerLost => Outcome::Lost,
-            error => Outcome::Failed(Box::new(failure_of(error.into_error().as_ref()))),
+            error => Outcome::Failed(Box::new(failure_of(&error))),
         }
     }
 
@@ -172,6 +155,52 @@ impl ProcessError {
     }
 }
 
+/// With what the system said, because the place of the cause is taken.
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { program } => write!(f, "program not found: {}", program.display()),
+            Self::InterpreterNotFound { program } => {
+                let program = program.display();
+                write!(f, "the interpreter named in the first line of {program} was not found")
+            }
+            Self::NotPermitted { program } => {
+                write!(f, "no permission to execute {}", program.display())
+            }
+            Self::NotStarted { program, source } => {
+                write!(f, "cannot start {}: {source}", program.display())
+            }
+            Self::ArgumentListTooLong { program, bytes } => write!(
+                f,
+                "argument list too long for {}: arguments and environment have {bytes} bytes",
+                program.display()
+            ),
+            Self::WorkingFolder { folder, source } => {
+                write!(f, "cannot enter the working folder {}: {source}", folder.display())
+            }
+            Self::InvalidCommand { why } => write!(f, "invalid command: {why}"),
+            Self::Stdin { source } => write!(f, "cannot provide standard input: {source}"),
+            Self::LimitRefused { limit, why } => write!(f, "limit refused: {limit}: {why}"),
+            Self::CaptureTooLarge { most, seen } => {
+                write!(f, "captured output is larger than {most} bytes ({seen} bytes)")
+            }
+            Self::Descriptors { source } => write!(f, "out of descriptors: {source}"),
+            Self::SpawnerNotStarted { program, source } => {
+                write!(f, "cannot start the spawner {}: {source}", program.display())
+            }
+            Self::SpawnerLost => f.write_str("the spawner was lost while the process ran"),
+        }
+    }
+}
+
+/// As its own cause it says whether to try again, which the scheduler finds there: a task returns it
+/// with `?`, in whatever error.
+impl Error for ProcessError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        (!self.is_transient()).then_some(&MayRetry::No as _)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +215,11 @@ mod tests {
         let failed = failure(ProcessError::NotFound { program: "nothing".into() });
         assert!(failed.permanent);
         assert_eq!(&*failed.message, "program not found: nothing");
+        let missing = || ProcessError::NotFound { program: "nothing".into() };
+        let hidden = anyhow::Error::from(missing()).context("cannot build");
+        let hidden = failure_of(&*crate::error::BoxError::from(hidden));
+        assert!(hidden.permanent);
+        assert_eq!(&*hidden.message, "cannot build: program not found: nothing");
         let source = io::Error::from(Errno::MFILE);
         let failed = failure(ProcessError::Descriptors { source });
         assert!(!failed.permanent);

@@ -15,22 +15,13 @@ pub(super) const COOKIE: &str = "TIDEWHEEL_COOKIE";
 
 /// The cookie of an attempt: `<mark>/<run>/<index>/<attempt>`.
 pub(super) fn cookie(mark: &str, attempt: AttemptId) -> String {
-    let AttemptId { task, number } = attempt;
-    format!("{mark}/{}/{}/{number}", task.run, task.index)
+    format!("{mark}/{attempt}")
 }
 
 /// The attempt that a cookie with this mark names.
 pub(super) fn attempt_of(mark: &str, cookie: &[u8]) -> Option<AttemptId> {
-    use tidewheel_core::id::{RunId, TaskId};
-
     let rest = cookie.strip_prefix(mark.as_bytes())?.strip_prefix(b"/")?;
-    let mut parts = std::str::from_utf8(rest).ok()?.split('/');
-    let (run, index, number) = (parts.next()?, parts.next()?, parts.next()?);
-    let run = u128::from_str_radix(&run.replace('-', ""), 16).ok()?;
-    let attempt = AttemptId {
-        task: TaskId { run: RunId(run), index: index.parse().ok()? },
-        number: number.parse().ok()?,
-    };
+    let attempt = std::str::from_utf8(rest).ok()?.parse().ok()?;
     // Only what we would have written ourselves is a cookie of ours.
     (self::cookie(mark, attempt).as_bytes() == cookie).then_some(attempt)
 }

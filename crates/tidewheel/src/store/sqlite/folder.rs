@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rusqlite::Connection;
-use tidewheel_core::time::Timestamp;
 
 use super::connection;
 use super::error::{FolderError, Stage, store_error};
@@ -242,12 +241,7 @@ fn read_mark(connection: &Connection) -> rusqlite::Result<String> {
 }
 
 /// The wall clock, for what people read and for how long things are kept.
-pub(super) fn now() -> Timestamp {
-    match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => Timestamp::UNIX_EPOCH.after(since),
-        Err(error) => Timestamp::UNIX_EPOCH.before(error.duration()),
-    }
-}
+pub(super) use crate::clock::wall_clock as now;
 
 #[cfg(test)]
 mod tests {
