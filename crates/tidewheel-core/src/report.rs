@@ -3,6 +3,7 @@
 //! Values that tasks returned are not here; the core never sees them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::Graph;
@@ -33,7 +34,7 @@ pub struct TaskReport {
 }
 
 /// How many tasks are in each state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     counts: [u32; TaskState::ALL.len()],
 }
@@ -63,6 +64,24 @@ impl Counts {
 
     pub(crate) fn leave(&mut self, state: TaskState) {
         self.counts[state as usize] -= 1;
+    }
+}
+
+/// Those that are not zero, in words: "2 succeeded, 1 failed".
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        for state in TaskState::ALL.into_iter().filter(|state| self.of(*state) > 0) {
+            write!(f, "{comma}{} {state}", self.of(state))?;
+            comma = ", ";
+        }
+        if comma.is_empty() { f.write_str("no tasks") } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Counts({self})")
     }
 }
 

@@ -361,6 +361,43 @@ async fn a_task_can_add_tasks_to_its_own_run() {
 
 /// RK-14 and RK-21.
 #[tokio::test(start_paused = true)]
+async fn the_value_of_a_removed_task_is_nobodys() {
+    let (wheel, gate) = (builder().start(), Gate::closed());
+    let held = gate.clone();
+    let code = move |_: Task| {
+        let pass = held.pass();
+        async move {
+            pass.await;
+            Ok::<u32, String>(7)
+        }
+    };
+    let run = wheel.run(Graph::numbered(2, []).unwrap(), code).start().unwrap();
+    settle().await;
+    assert!(run.remove("1"));
+    gate.open();
+    let report = run.await.unwrap();
+    assert_eq!(report.value::<u32>("0").as_deref(), Some(&7));
+    assert_eq!(report.value::<u32>("1"), None);
+    assert_eq!(report.to_string(), "succeeded: 1 succeeded, 1 cancelled");
+    assert!(report.into_result().is_ok());
+}
+
+/// Looking at each added task in turn for each name would be 10^10 looks.
+#[tokio::test(start_paused = true)]
+async fn added_tasks_are_found_in_the_report_by_name() {
+    const MANY: u32 = 100_000;
+    let wheel = builder().start();
+    let run = wheel.run(Graph::numbered(0, []).unwrap(), |_| async {}).keep_open().start().unwrap();
+    run.add_tasks((0..MANY).map(|number| NewTask::new(format!("added {number}")))).unwrap();
+    run.close();
+    let report = run.await.unwrap();
+    for number in 0..MANY {
+        assert_eq!(report.task(&format!("added {number}")).unwrap().index(), number);
+    }
+    assert!(report.task("another").is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn tasks_are_removed_whatever_their_state() {
     let (wheel, log) = (builder().start(), Log::default());
     let gate = Gate::closed();
@@ -395,6 +432,7 @@ async fn tasks_are_removed_whatever_their_state() {
     gate.open();
     let report = in_flight.await.unwrap();
     assert_eq!(names(report.skipped()), ["b", "c"]);
+    assert_eq!(report.task("a").unwrap().reason(), Reason::Removed);
     check_report(&wheel, &report);
     let report = waiting.clone().await.unwrap();
     assert_eq!(names(report.succeeded()), ["a"]);

@@ -42,5 +42,5 @@ pub use handle::RunTask;
 pub(crate) use plan::Plan;
 pub use plan::PlanTask;
 pub(crate) use report::RunReport;
-pub use report::TaskLine;
+pub use report::{TaskLine, Unsuccessful};
 pub use when::When;

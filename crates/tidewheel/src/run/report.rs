@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidewheel_core::id::RunId;
@@ -49,6 +49,8 @@ struct Inner {
     report: report::RunReport,
     name: Arc<str>,
     values: HashMap<u32, Value>,
+    /// Indices of added tasks by name, made when first asked for.
+    added: OnceLock<HashMap<Arc<str>, u32>>,
 }
 
 impl RunReport {
@@ -57,7 +59,7 @@ impl RunReport {
         name: Arc<str>,
         values: HashMap<u32, Value>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { report, name, values }) }
+        Self { inner: Arc::new(Inner { report, name, values, added: OnceLock::new() }) }
     }
 
     /// The durable identity of the run.
@@ -82,6 +84,31 @@ impl RunReport {
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.result() == RunResult::Succeeded
+    }
+
+    /// The report if the run succeeded, else an error that has it: for `?` where a failed task should
+    /// not go unnoticed.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidewheel::{Graph, Tidewheel};
+    ///
+    /// let wheel = Tidewheel::builder().start();
+    /// let graph = Graph::from_edges([("build", "test")])?;
+    /// let report = wheel.run(graph, |_| async { Err::<(), _>("disk full") }).name("ci").await?;
+    /// let error = report.into_result().unwrap_err();
+    /// assert_eq!(error.to_string(), "run `ci` failed: 1 failed, 1 skipped; `build`: disk full");
+    /// assert_eq!(error.report.failed().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the run failed or was cancelled.
+    pub fn into_result(self) -> Result<Self, Unsuccessful> {
+        if self.is_success() { Ok(self) } else { Err(Unsuccessful { report: self }) }
     }
 
     /// The number of tasks.
@@ -117,11 +144,9 @@ impl RunReport {
     /// The task called `name`.
     #[must_use]
     pub fn task(&self, name: &str) -> Option<TaskLine<'_>> {
-        let report = &self.inner.report;
-        let added = || {
-            let place = report.added.iter().position(|added| **added == *name)?;
-            Some(report.graph.len() + place as u32)
-        };
+        let Inner { report, added, .. } = &*self.inner;
+        let by_name = || report.added.iter().cloned().zip(report.graph.len()..).collect();
+        let added = || added.get_or_init(by_name).get(name).copied();
         let index = report.graph.index_of(name).or_else(added)?;
         Some(TaskLine { report: self, index })
     }
@@ -162,8 +187,8 @@ impl RunReport {
     /// The value the task called `name` returned, if it succeeded with a value of type `T`.
     #[must_use]
     pub fn value<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
-        let index = self.task(name)?.index;
-        self.inner.values.get(&index).cloned()?.downcast().ok()
+        let line = self.task(name).filter(|line| line.state() == TaskState::Succeeded)?;
+        self.inner.values.get(&line.index).cloned()?.downcast().ok()
     }
 
     fn in_state(&self, state: TaskState) -> impl Iterator<Item = TaskLine<'_>> {
@@ -182,18 +207,29 @@ impl RunReport {
 /// One line: the result and how many tasks are in each state.
 impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.result().word())?;
-        let mut comma = "";
-        for state in TaskState::ALL {
-            let count = self.counts().of(state);
-            if count > 0 {
-                write!(f, "{comma} {count} {state}")?;
-                comma = ",";
-            }
-        }
-        if comma.is_empty() { f.write_str(" no tasks") } else { Ok(()) }
+        write!(f, "{}: {}", self.result().word(), self.counts())
     }
 }
+
+/// A run that failed or was cancelled, as an error; made by [`RunReport::into_result`].
+#[derive(Debug, Clone)]
+pub struct Unsuccessful {
+    /// What the run came to.
+    pub report: RunReport,
+}
+
+impl fmt::Display for Unsuccessful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run `{}` {}", self.report.name(), self.report)?;
+        let mut failed = self.report.failed();
+        match failed.next() {
+            Some(first) => write!(f, "; `{}`: {}", first.name(), first.error().unwrap_or_default()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Unsuccessful {}
 
 impl fmt::Debug for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
