@@ -118,7 +118,7 @@ pub enum Hold {
         /// Units it needs.
         wanted: u32,
         /// Units in use.
-        used: u32,
+        used: u64,
         /// Units there are.
         max: u32,
         /// Who holds them, some of many.

@@ -394,7 +394,7 @@ pub enum Rejection {
         /// The limit.
         limit: Arc<str>,
         /// Units asked for.
-        wanted: u32,
+        wanted: u64,
         /// Units there are.
         max: u32,
     },

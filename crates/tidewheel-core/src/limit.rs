@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::input::Rejection;
 use crate::policy::{Admission, Breaker, Bucket};
 use crate::spec::LimitSpec;
 use crate::time::Moment;
@@ -44,17 +45,30 @@ pub(crate) struct Share {
 impl Share {
     /// Units of an attempt that ended are not used again here: whoever waits in another process may
     /// have waited longer. Of lost attempts they may be gone already.
-    pub fn give_back(&mut self, units: u32, used: u32) {
-        let spare = units.min(self.held.saturating_sub(used));
+    pub fn give_back(&mut self, units: u32, used: u64) {
+        let spare = units.min(self.spare(used));
         self.held -= spare;
-        self.returning += spare;
+        self.returning = self.returning.saturating_add(spare);
+    }
+
+    /// Units that nothing uses.
+    pub fn spare(&self, used: u64) -> u32 {
+        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        self.held.saturating_sub(used)
     }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum LimitKind {
-    Units { used: u32, max: u32 },
-    Rate { rate: crate::policy::Rate, bucket: Bucket },
+    /// More may be in use than there are: a limit that was lowered takes nothing away.
+    Units {
+        used: u64,
+        max: u32,
+    },
+    Rate {
+        rate: crate::policy::Rate,
+        bucket: Bucket,
+    },
     Breaker(Breaker),
 }
 
@@ -103,12 +117,22 @@ impl Limit {
         }
     }
 
+    /// Refuses who asks for more units than there are.
+    pub fn check_fits(&self, wanted: u64) -> Result<(), Rejection> {
+        match self.kind {
+            LimitKind::Units { max, .. } if wanted > u64::from(max) => {
+                Err(Rejection::NeverFits { limit: self.name.clone(), wanted, max })
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub fn verdict(&self, class: u32, units: u32, now: Moment) -> Verdict {
         match &self.kind {
             LimitKind::Units { used, max } => {
                 let reserved = self.reserved_for.is_some_and(|holder| holder != class);
                 let most = self.share.as_ref().map_or(*max, |share| share.held);
-                if reserved || used.saturating_add(units) > most {
+                if reserved || used + u64::from(units) > u64::from(most) {
                     Verdict::Closed
                 } else {
                     Verdict::Open

@@ -46,7 +46,7 @@ pub fn settle(
     }
     let is_served = is_served(claims, wish, max);
     match claims.iter_mut().find(|claim| claim.owner == owner).filter(|_| is_served) {
-        Some(own) => own.units += asked,
+        Some(own) => own.units = own.units.saturating_add(asked),
         None => claims.push(Claim { is_held: is_served, ..wish }),
     }
     is_served

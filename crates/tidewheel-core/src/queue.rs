@@ -135,14 +135,16 @@ impl Queue {
     /// Charges a start with what it is expected to cost. A queue that is alone needs no fairness.
     pub fn charge(&mut self, virtual_time: &mut u64) {
         *virtual_time = (*virtual_time).max(self.finish_tag);
-        self.finish_tag = *virtual_time + self.cost_estimate / self.weight();
+        self.finish_tag = virtual_time.saturating_add(self.cost_estimate / self.weight());
     }
 
     /// Corrects the charge by what the attempt did cost, and learns for the next.
     pub fn correct_charge(&mut self, ran_nanos: u64, tells_of_work: bool) {
         let weight = self.weight();
-        self.finish_tag =
-            (self.finish_tag + ran_nanos / weight).saturating_sub(self.cost_estimate / weight);
+        self.finish_tag = self
+            .finish_tag
+            .saturating_add(ran_nanos / weight)
+            .saturating_sub(self.cost_estimate / weight);
         if tells_of_work {
             self.cost_estimate = self.cost_estimate - self.cost_estimate / 8 + ran_nanos / 8;
         }
@@ -161,6 +163,8 @@ pub(crate) struct Class {
     /// Limits by index, with units: own ones in ascending order, then shared ones by name.
     pub needs: Vec<(u32, u32)>,
     pub lanes: Lanes,
+    /// Profiles of it that are known. Without one it is forgotten.
+    pub profiles: u32,
     /// The limit it waits for.
     pub blocked_by: Option<u32>,
     /// Whether it stands in its queue's list of open classes.

@@ -8,6 +8,9 @@ use std::time::Duration;
 use crate::histogram::Histogram;
 
 /// Figures of one queue, or of all together.
+///
+/// The books close: tasks submitted and restored are those completed, skipped, cancelled, failed
+/// unstarted and already done, and those that have not ended.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
     /// Attempts running now.
@@ -16,6 +19,8 @@ pub struct Statistics {
     pub queued: u64,
     /// Tasks accepted.
     pub submitted: u64,
+    /// Tasks taken over from the store that had not ended.
+    pub restored: u64,
     /// Tasks that ran and ended, well or badly.
     pub completed: u64,
     /// Of those, tasks with a submitted priority of 75 and more.
@@ -32,6 +37,11 @@ pub struct Statistics {
     pub skipped: u64,
     /// Of the completed ones, those that failed.
     pub failed: u64,
+    /// Tasks that failed without an attempt: their time was over before, or the group they stand
+    /// for failed.
+    pub failed_unstarted: u64,
+    /// Tasks that were done before their run began.
+    pub already_done: u64,
     /// Attempts that failed and were, or will be, followed by another.
     pub retried: u64,
     /// Attempts lost with their worker.
@@ -58,10 +68,18 @@ impl Statistics {
         if ended == 0 { 0.0 } else { (self.failed + self.retried) as f64 / ended as f64 }
     }
 
+    /// Tasks that have ended, in any way.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        let unstarted = self.failed_unstarted + self.already_done;
+        self.completed + self.skipped + self.cancelled + unstarted
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.active += other.active;
         self.queued += other.queued;
         self.submitted += other.submitted;
+        self.restored += other.restored;
         self.completed += other.completed;
         self.high_priority_completed += other.high_priority_completed;
         self.low_priority_completed += other.low_priority_completed;
@@ -70,6 +88,8 @@ impl Statistics {
         self.cancelled += other.cancelled;
         self.skipped += other.skipped;
         self.failed += other.failed;
+        self.failed_unstarted += other.failed_unstarted;
+        self.already_done += other.already_done;
         self.retried += other.retried;
         self.lost += other.lost;
         self.postponed += other.postponed;

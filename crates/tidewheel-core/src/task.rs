@@ -308,6 +308,12 @@ impl Task {
     pub fn is_met(&self) -> bool {
         self.state == TaskState::Succeeded || self.is_declined()
     }
+
+    /// Whether it was removed while it ran: what its attempt says at its end counts for nothing.
+    #[inline]
+    pub fn is_being_removed(&self) -> bool {
+        self.state == TaskState::Cancelling && self.reason == Reason::Removed
+    }
 }
 
 #[cfg(test)]

@@ -101,7 +101,8 @@ impl Schedule {
             return Pending { nominal: at, due: at, origin: Origin::Trigger };
         }
         let following = self.line().series.first_from(nominal.saturating_add(1));
-        let room = following.map_or(i64::MAX, |next| next.saturating_sub(nominal) - 1);
+        let room =
+            following.map_or(i64::MAX, |next| next.saturating_sub(nominal).saturating_sub(1));
         let most = jitter.min(room).unsigned_abs();
         let drawn =
             hash(&[self.seed, self.id as u64, (self.id >> 64) as u64, nominal.cast_unsigned()]);
@@ -138,7 +139,11 @@ impl Schedule {
         };
         let newest = newest_until(label.as_micros());
         // Jitter ends before the next instant, so only the last one can be not yet due.
-        if newest.due <= label { newest } else { newest_until(newest.nominal.as_micros() - 1) }
+        if newest.due <= label {
+            newest
+        } else {
+            newest_until(newest.nominal.as_micros().saturating_sub(1))
+        }
     }
 
     /// Up to `max` of the newest instants from `oldest` to `newest`, in order.
@@ -249,9 +254,12 @@ impl Schedule {
         let Line { series, fired, .. } = self.line();
         // Time that cannot jump leaves no gaps worth keeping.
         let joins_before = !self.spec.trigger.is_wall()
-            || fired.end_before(at).is_some_and(|end| series.last_until(at - 1) == Some(end));
-        let joins_after =
-            fired.next_start(at).is_some_and(|start| series.first_from(at + 1) == Some(start));
+            || fired
+                .end_before(at)
+                .is_some_and(|end| series.last_until(at.saturating_sub(1)) == Some(end));
+        let joins_after = fired
+            .next_start(at)
+            .is_some_and(|start| series.first_from(at.saturating_add(1)) == Some(start));
         self.state.fired_ranges.insert(at, joins_before, joins_after);
     }
 

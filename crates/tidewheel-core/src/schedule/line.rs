@@ -54,13 +54,14 @@ impl Line<'_> {
         if let Some((_, last)) = self.fired.containing(at) {
             return (Cover::Fired, last);
         }
-        let next_fired = self.fired.next_start(at).map_or(i64::MAX, |start| start - 1);
+        let next_fired =
+            self.fired.next_start(at).map_or(i64::MAX, |start| start.saturating_sub(1));
         let index = self.exclusions.partition_point(|span| span.from.as_micros() <= at);
         match self.exclusions[..index].last().map(|span| span.until.as_micros()) {
-            Some(until) if at < until => (Cover::Excluded, next_fired.min(until - 1)),
+            Some(until) if at < until => (Cover::Excluded, next_fired.min(until.saturating_sub(1))),
             _ => {
                 let next = self.exclusions.get(index);
-                let next = next.map_or(i64::MAX, |span| span.from.as_micros() - 1);
+                let next = next.map_or(i64::MAX, |span| span.from.as_micros().saturating_sub(1));
                 (Cover::Free, next_fired.min(next))
             }
         }

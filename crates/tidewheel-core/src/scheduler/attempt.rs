@@ -29,7 +29,11 @@ impl Scheduler {
         if !task.state.holds_slot() || task.attempts != attempt {
             return;
         }
+        let is_removed = task.is_being_removed();
         match (task.state, outcome) {
+            // Counted as lost, it ends as removed all the same.
+            (_, Outcome::Lost) => self.attempt_lost(key, now, decision),
+            _ if is_removed => self.attempt_stopped(key, now, decision),
             (_, Outcome::Succeeded) => {
                 self.transit(key, TaskState::Succeeded, Reason::Ordinary, now, decision);
             }
@@ -39,7 +43,6 @@ impl Scheduler {
             (_, Outcome::Skipped) => {
                 self.transition(key, TaskState::Skipped, Reason::Condition, now, decision);
             }
-            (_, Outcome::Lost) => self.attempt_lost(key, now, decision),
             (_, Outcome::Postponed(delay)) => self.attempt_postponed(key, delay, now, decision),
             (TaskState::Cancelling, _) => self.attempt_stopped(key, now, decision),
             (_, Outcome::Cancelled) => {
@@ -188,7 +191,7 @@ impl Scheduler {
         let at_most_once = self.profile_spec(key).at_most_once;
         let work = self.work_mut(key);
         let task = work.task_mut(key.index);
-        let (state, reason) = (task.state, task.reason);
+        let (state, reason, is_removed) = (task.state, task.reason, task.is_being_removed());
         let extra = work.extra_mut(key.index);
         extra.lost += 1;
         extra.uncounted += 1;
@@ -198,6 +201,7 @@ impl Scheduler {
         self.queues[queue as usize].statistics.lost += 1;
         let stop = self.stop_of(key);
         let (to, reason) = match state {
+            _ if is_removed => (TaskState::Cancelled, Reason::Removed),
             _ if at_most_once => (TaskState::Unknown, Reason::Ambiguous),
             TaskState::Cancelling if !comes_back(reason) => self.stopped_state(key, reason),
             _ if self.shutdown == Some(ShutdownMode::Reject) => {
@@ -287,9 +291,11 @@ impl Scheduler {
     ) {
         let Some(task) = self.member(key) else { return };
         let attempt = task.attempts;
-        // A task that was cancelled does not come back because its attempt is stopped once more.
+        // A task that was cancelled does not come back because its attempt is stopped once more, and
+        // one that was removed stays so.
         let is_final = task.state == TaskState::Cancelling && !comes_back(task.reason);
-        let reason = if is_final && comes_back(reason) { task.reason } else { reason };
+        let stays = is_final && comes_back(reason) || task.is_being_removed();
+        let reason = if stays { task.reason } else { reason };
         match task.state {
             TaskState::Running => {
                 self.transition(key, TaskState::Cancelling, reason, now, decision);

@@ -17,7 +17,8 @@ struct Usage {
     delayed: u64,
     queue_active: BTreeMap<u32, u32>,
     queue_waiting: BTreeMap<u32, u64>,
-    units: BTreeMap<u32, u32>,
+    queue_unended: BTreeMap<u32, u64>,
+    units: BTreeMap<u32, u64>,
 }
 
 impl Scheduler {
@@ -92,12 +93,14 @@ impl Scheduler {
 
     fn add_usage(&self, work: &Work, index: u32, task: &Task, usage: &mut Usage) {
         let class = &self.classes[work.class(index) as usize];
+        let unended = u64::from(!task.state.is_terminal());
+        *usage.queue_unended.entry(class.queue).or_default() += unended;
         match task.state {
             TaskState::Running | TaskState::Cancelling => {
                 usage.active += 1;
                 *usage.queue_active.entry(class.queue).or_default() += 1;
                 for &(limit, units) in &class.needs {
-                    *usage.units.entry(limit).or_default() += units;
+                    *usage.units.entry(limit).or_default() += u64::from(units);
                 }
             }
             TaskState::Ready => *usage.queue_waiting.entry(class.queue).or_default() += 1,
@@ -116,6 +119,10 @@ impl Scheduler {
             assert_eq!(queue.active, active, "active attempts of queue `{}`", queue.name);
             let waiting = usage.queue_waiting.get(&index).copied().unwrap_or(0);
             assert_eq!(queue.waiting, waiting, "waiting tasks of queue `{}`", queue.name);
+            let unended = usage.queue_unended.get(&index).copied().unwrap_or(0);
+            let books = &queue.statistics;
+            let (came, went) = (books.submitted + books.restored, books.ended());
+            assert_eq!(came, went + unended, "the books of queue `{}`", queue.name);
         }
         for (index, limit) in self.limits.iter().enumerate() {
             if let LimitKind::Units { used, .. } = limit.kind {
@@ -123,7 +130,7 @@ impl Scheduler {
                 assert_eq!(used, held, "units of limit `{}` in use", limit.name);
                 let share = limit.share.as_ref();
                 assert!(
-                    share.is_none_or(|share| used <= share.held),
+                    share.is_none_or(|share| used <= u64::from(share.held)),
                     "more units of limit `{}` in use than were given",
                     limit.name
                 );
@@ -169,6 +176,8 @@ impl Scheduler {
 
     /// A class with ready work is open or waits for a limit that knows of it.
     fn check_classes(&self) {
+        let kept = self.class_of.len() + self.free_classes.len();
+        assert_eq!(kept, self.classes.len(), "classes known and forgotten");
         for (index, class) in self.classes.iter().enumerate() {
             let index = index as u32;
             if let Some(limit) = class.blocked_by {

@@ -12,9 +12,7 @@ use super::state::{Alarm, DEFAULT_QUEUE_INDEX, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply, Submission};
-use crate::limit::LimitKind;
-use crate::queue::Class;
-use crate::ready::{Lanes, ReadySet};
+use crate::ready::ReadySet;
 use crate::row::{Change, RunRow, SubmissionRow, Wanted};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
 use crate::spec::{Profile, RunSpec};
@@ -36,7 +34,7 @@ impl Scheduler {
             None => DEFAULT_QUEUE_INDEX,
         };
         match self.profiles.find(profile, queue) {
-            Some(known) => Ok(known),
+            Some(known) => self.check_fits(known),
             None => self.resolve(&Arc::new(profile.clone()), queue),
         }
     }
@@ -47,27 +45,35 @@ impl Scheduler {
         queue: u32,
     ) -> Result<ProfileId, Rejection> {
         if let Some(known) = self.profiles.find(profile, queue) {
-            return Ok(known);
+            return self.check_fits(known);
         }
         let needs = self.needs_of(profile)?;
         let class = self.class_of(queue, needs);
+        self.classes[class as usize].profiles += 1;
         Ok(self.profiles.insert(profile.clone(), queue, class))
+    }
+
+    /// A profile that is known may ask for more than there is by now: limits can be lowered.
+    fn check_fits(&self, known: ProfileId) -> Result<ProfileId, Rejection> {
+        let class = self.profiles[known.0 as usize].class;
+        for &(index, units) in &self.classes[class as usize].needs {
+            self.limits[index as usize].check_fits(u64::from(units))?;
+        }
+        Ok(known)
     }
 
     /// The limits that a profile names, with the units of each.
     fn needs_of(&self, profile: &Profile) -> Result<Vec<(u32, u32)>, Rejection> {
-        let mut needs: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut needs: BTreeMap<u32, u64> = BTreeMap::new();
         for (name, units) in &profile.limits {
             let index = self.find_limit(name)?;
             let wanted = needs.entry(index).or_default();
-            *wanted += units;
-            if let LimitKind::Units { max, .. } = self.limits[index as usize].kind
-                && *wanted > max
-            {
-                return Err(Rejection::NeverFits { limit: name.clone(), wanted: *wanted, max });
-            }
+            *wanted += u64::from(*units);
+            self.limits[index as usize].check_fits(*wanted)?;
         }
-        let mut needs: Vec<(u32, u32)> = needs.into_iter().collect();
+        // Units of rates and breakers mean nothing.
+        let in_range = |(index, units)| (index, u32::try_from(units).unwrap_or(u32::MAX));
+        let mut needs: Vec<(u32, u32)> = needs.into_iter().map(in_range).collect();
         // Shared limits come last, in an order that all who share them have in common: whoever has
         // units of one and waits for the next cannot be waited for by somebody who has that one.
         let limits = &self.limits;
@@ -76,17 +82,6 @@ impl Scheduler {
             limit.share.is_some().then_some(&limit.name)
         });
         Ok(needs)
-    }
-
-    /// The class of work that shares this queue and these limits.
-    pub(super) fn class_of(&mut self, queue: u32, needs: Vec<(u32, u32)>) -> u32 {
-        let next = self.classes.len() as u32;
-        let class = *self.class_of.entry((queue, needs.clone())).or_insert(next);
-        if class == next {
-            let lanes = Lanes::new();
-            self.classes.push(Class { queue, needs, lanes, blocked_by: None, is_open: false });
-        }
-        class
     }
 
     pub(super) fn find_queue(&self, name: &Arc<str>) -> Result<u32, Rejection> {

@@ -375,11 +375,12 @@ impl Scheduler {
             ));
         }
         let (LimitSpec::Units(max) | LimitSpec::SharedUnits(max)) = spec else { return Ok(()) };
-        let needs = self.classes.iter().flat_map(|class| &class.needs);
-        let widest = needs.filter(|(limit, _)| *limit == index).map(|(_, units)| *units).max();
-        match widest {
+        let classes = self.profiles.classes_in_use();
+        let needs = classes.filter_map(|class| self.classes[class as usize].need(index));
+        match needs.map(|(_, units)| units).max() {
             Some(wanted) if wanted > *max => {
-                Err(Rejection::NeverFits { limit: limit.name.clone(), wanted, max: *max })
+                let (limit, wanted) = (limit.name.clone(), u64::from(wanted));
+                Err(Rejection::NeverFits { limit, wanted, max: *max })
             }
             _ => Ok(()),
         }

@@ -160,7 +160,9 @@ impl Scheduler {
         };
         let most = |max: u32| limit.share.as_ref().map_or(max, |share| share.held);
         Some(match (&limit.kind, &limit.share) {
-            (LimitKind::Units { used, max }, _) if used + units <= most(*max) => {
+            (LimitKind::Units { used, max }, _)
+                if used + u64::from(units) <= u64::from(most(*max)) =>
+            {
                 Hold::LimitReserved { limit: name }
             }
             (LimitKind::Units { max, .. }, Some(share)) => {

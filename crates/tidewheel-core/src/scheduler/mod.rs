@@ -3,13 +3,14 @@
 //! `state` holds the data and the dispatch; each other file is one part of the deciding: commands,
 //! control, attempts, the one transition function, what follows from an ended task (for
 //! dependents, for groups, for the run), filling slots, time, firings, restoring, explaining and
-//! checking. Two more, `names` and `profiles`, are what it remembers.
+//! checking. Three more, `names`, `profiles` and `classes`, are what it remembers.
 
 mod add;
 mod attempt;
 mod brought;
 mod check;
 mod check_groups;
+mod classes;
 mod command;
 mod control;
 mod explain;

@@ -104,18 +104,22 @@ impl Profiles {
         }
     }
 
-    /// Forgets what nobody uses and the last [`IDLE_MAX`] questions did not name. Among more than so
-    /// many there is always one.
+    /// Forgets one that nobody uses and the last [`IDLE_MAX`] questions did not name, and gives its
+    /// class. Among more than so many there is always one.
     #[inline]
-    pub fn tidy(&mut self) {
+    pub fn forget_one(&mut self) -> Option<u32> {
         while self.line.len() > IDLE_MAX {
-            self.pass_first();
+            let forgotten = self.pass_first();
+            if forgotten.is_some() {
+                return forgotten;
+            }
         }
+        None
     }
 
     /// Decides about the first in line: it leaves, gets another round, or is forgotten.
-    fn pass_first(&mut self) {
-        let Some(id) = self.line.pop_front() else { return };
+    fn pass_first(&mut self) -> Option<u32> {
+        let id = self.line.pop_front()?;
         let entry = &mut self.entries[id.0 as usize];
         if entry.users > 0 {
             entry.in_line = false;
@@ -127,7 +131,14 @@ impl Profiles {
             self.entries[id.0 as usize].spec = self.entries[0].spec.clone();
             self.known[queue].remove(&spec);
             self.free.push(id);
+            return Some(self.entries[id.0 as usize].class);
         }
+        None
+    }
+
+    /// Classes of work that is there, or that schedules will make.
+    pub fn classes_in_use(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries.iter().filter(|entry| entry.users > 0).map(|entry| entry.class)
     }
 
     /// Checks that what is counted is what there is.
@@ -192,7 +203,7 @@ mod tests {
             let id = profiles.insert(timeout(seconds), 0, 0);
             profiles.take(id);
             profiles.leave(id);
-            profiles.tidy();
+            profiles.forget_one();
         }
         assert!(profiles.len() <= IDLE_MAX + 3, "{} numbers are taken", profiles.len());
         assert_eq!(profiles.find(&timeout(0), 0), Some(used));
@@ -206,12 +217,12 @@ mod tests {
         let mut profiles = profiles();
         for seconds in 0..IDLE_MAX as u64 {
             profiles.insert(timeout(seconds), 0, 0);
-            profiles.tidy();
+            profiles.forget_one();
         }
         let oldest = profiles.find(&timeout(0), 0);
         for seconds in 1..IDLE_MAX as u64 {
             profiles.insert(timeout(1_000_000 + seconds), 0, 0);
-            profiles.tidy();
+            profiles.forget_one();
         }
         assert!(oldest.is_some());
         assert_eq!(profiles.find(&timeout(0), 0), oldest);

@@ -74,7 +74,8 @@ impl Scheduler {
             }
             TaskState::Skipped => statistics.skipped += 1,
             TaskState::Cancelled => statistics.cancelled += 1,
-            _ => {}
+            TaskState::Succeeded => statistics.already_done += 1,
+            _ => statistics.failed_unstarted += 1,
         }
         let Some(extra) = work.extra(key.index) else { return false };
         let late = extra.deadline.is_some_and(|deadline| deadline < now.monotonic);

@@ -98,6 +98,9 @@ impl Scheduler {
             works.push(scheduler.restore_single(row, task, now, &mut running)?);
         }
         scheduler.index_preemptible();
+        for &work in &works {
+            scheduler.count_restored(work);
+        }
         // Only when everything has its state, anything may follow from it.
         for work in works {
             scheduler.wake_restored(work, now, decision);
@@ -121,6 +124,16 @@ impl Scheduler {
         scheduler.keep_restored_units(now.monotonic, decision);
         scheduler.settle_shares(now.monotonic, decision);
         Ok(scheduler)
+    }
+
+    fn count_restored(&mut self, work: RunKey) {
+        for key in self.task_keys(work.0) {
+            if self.member(key).is_some_and(|task| !task.state.is_terminal()) {
+                let class = self.work(key).class(key.index);
+                let queue = self.classes[class as usize].queue;
+                self.queues[queue as usize].statistics.restored += 1;
+            }
+        }
     }
 
     fn restore_schedule(&mut self, row: ScheduleRow, now: Now) -> Result<DefaultKey, RestoreError> {
@@ -275,10 +288,10 @@ impl Scheduler {
         for &(index, units) in &class.needs {
             let limit = &mut self.limits[index as usize];
             if let LimitKind::Units { used, .. } = &mut limit.kind {
-                *used += units;
+                *used += u64::from(units);
             }
             if let Some(share) = limit.share.as_mut().filter(|_| is_alive) {
-                share.held += units;
+                share.held = share.held.saturating_add(units);
             }
         }
     }

@@ -23,7 +23,7 @@ impl Scheduler {
         if share.restored.is_some() {
             return;
         }
-        share.held += units;
+        share.held = share.held.saturating_add(units);
         share.asked = 0;
         share.holders.clear();
         self.wake_limit(index);
@@ -81,7 +81,7 @@ impl Scheduler {
         let (LimitKind::Units { used, .. }, Some(share)) = (&limit.kind, &mut limit.share) else {
             return;
         };
-        let spare = share.held.saturating_sub(used.saturating_add(kept));
+        let spare = share.spare(used.saturating_add(u64::from(kept)));
         share.give_back(spare, *used);
         let units = std::mem::take(&mut share.returning);
         if units > 0 {

@@ -58,6 +58,8 @@ pub struct Scheduler {
     pub(super) classes: Vec<Class>,
     /// Classes by queue and what they take of limits.
     pub(super) class_of: BTreeMap<(u32, Vec<(u32, u32)>), u32>,
+    /// Numbers of classes to be given out again.
+    pub(super) free_classes: Vec<u32>,
     pub(super) queues: Vec<Queue>,
     pub(super) limits: Vec<Limit>,
     /// Those of them that are shared with other schedulers.
@@ -151,6 +153,7 @@ impl Scheduler {
             profiles: Profiles::default(),
             classes: Vec::new(),
             class_of: BTreeMap::new(),
+            free_classes: Vec::new(),
             queues: vec![Queue::new(Arc::from(DEFAULT_QUEUE), QueueSpec::default())],
             limits: Vec::new(),
             shared: Vec::new(),
@@ -179,6 +182,7 @@ impl Scheduler {
             names: Names::default(),
         };
         let class = scheduler.class_of(DEFAULT_QUEUE_INDEX, Vec::new());
+        scheduler.classes[class as usize].profiles = 1;
         scheduler.profiles.insert(Arc::default(), DEFAULT_QUEUE_INDEX, class);
         scheduler
     }
@@ -201,7 +205,7 @@ impl Scheduler {
             self.settle_shares(now.monotonic, decision);
         }
         self.tell_shutdown(decision);
-        self.profiles.tidy();
+        self.forget_profiles();
     }
 
     fn event(&mut self, now: Now, event: Event, decision: &mut Decision) {

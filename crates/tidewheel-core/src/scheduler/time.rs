@@ -19,7 +19,7 @@ use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now, Timestamp};
 
 /// How far the two clocks may drift apart before calendars are looked at again.
-const WALL_TOLERANCE_MICROS: i64 = 100_000;
+const WALL_TOLERANCE_MICROS: u64 = 100_000;
 
 impl Scheduler {
     /// When [`crate::Event::TimePassed`] is wanted at the latest.
@@ -95,9 +95,10 @@ impl Scheduler {
         if self.schedules.is_empty() {
             return;
         }
-        let offset = now.wall.as_micros() - (now.monotonic.as_nanos() / 1000) as i64;
+        let monotonic = (now.monotonic.as_nanos() / 1000) as i64;
+        let offset = now.wall.as_micros().saturating_sub(monotonic);
         match self.wall_offset.replace(offset) {
-            Some(before) if (offset - before).abs() > WALL_TOLERANCE_MICROS => {
+            Some(before) if offset.abs_diff(before) > WALL_TOLERANCE_MICROS => {
                 let keys: Vec<DefaultKey> = self.schedules.keys().collect();
                 for key in keys {
                     self.with_schedule(key, now, decision, |schedule, verdicts| {

@@ -372,7 +372,7 @@ impl Scheduler {
             let limit = &mut self.limits[index as usize];
             let was_reserved = limit.reserved_for == Some(class);
             match &mut limit.kind {
-                LimitKind::Units { used, .. } => *used += units,
+                LimitKind::Units { used, .. } => *used += u64::from(units),
                 LimitKind::Rate { rate, bucket } => {
                     let taken = bucket.take(*rate, now);
                     debug_assert!(taken.is_ok(), "the rate was looked at before");
@@ -421,7 +421,7 @@ impl Scheduler {
             let (index, units) = self.classes[class as usize].needs[place];
             let limit = &mut self.limits[index as usize];
             if let LimitKind::Units { used, .. } = &mut limit.kind {
-                *used -= units;
+                *used -= u64::from(units);
                 if let Some(share) = &mut limit.share {
                     share.give_back(units, *used);
                 }

@@ -412,6 +412,9 @@ fn figure(figures: &Statistics, name: &str) -> Result<u64> {
         "postponed" => figures.postponed,
         "preempted" => figures.preempted,
         "late" => figures.late,
+        "restored" => figures.restored,
+        "failed-unstarted" => figures.failed_unstarted,
+        "already-done" => figures.already_done,
         other => bail!("`{other}` is not a figure"),
     })
 }

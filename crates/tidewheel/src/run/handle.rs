@@ -253,7 +253,8 @@ impl Run {
 
     /// Takes a task out of the run; tasks that need it are skipped.
     ///
-    /// If it runs, its attempt finishes and counts for nothing. False if it has ended or never was.
+    /// It ends as cancelled, for the reason *removed*. If it runs, its attempt finishes, and whatever
+    /// comes of that counts for nothing. False if it has ended or never was.
     pub fn remove(&self, name: &str) -> bool {
         self.remove_with(name, Dependents::Skip, None)
     }
