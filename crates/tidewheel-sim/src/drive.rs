@@ -4,8 +4,10 @@
 //! What the books ask for is decided in `tidewheel`; here are only the faults and what a world
 //! learns.
 
-use tidewheel::engine::{Batch, Books, Engine, Errand, Verdict, Wish};
-use tidewheel::store::{Store, StoreError};
+use std::sync::Arc;
+
+use tidewheel::engine::{AttemptEnd, Batch, Books, Engine, Errand, Verdict, Wish};
+use tidewheel::store::{AttemptRecord, Store, StoreError};
 use tidewheel_core::decision::Outputs;
 use tidewheel_core::id::AttemptId;
 use tidewheel_core::input::{Command, Event, Input, ShutdownMode};
@@ -100,7 +102,11 @@ impl World {
         if books.is_down() {
             self.coverage.hit("books: an attempt ended while down");
         }
-        books.attempt_ended(engine, self.now, *id, outcome.clone());
+        let error = Some(format!("{outcome:?}"));
+        let record =
+            AttemptRecord { task: id.task, attempt: id.number, error, ..AttemptRecord::default() };
+        let end = AttemptEnd { outcome: outcome.clone(), record: Some(Arc::new(record)) };
+        books.attempt_ended(engine, self.now, *id, end);
     }
 
     /// Stores what is decided, now or later.

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidewheel::store::{Store, StoreError};
+use tidewheel::store::{AttemptRecord, Store, StoreError};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
-use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId};
 use tidewheel_core::row::{
     Change, Fate, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun,
     SubmissionRow, TaskRow,
@@ -139,6 +139,10 @@ pub struct Rows {
     loose: BTreeSet<ScheduleId>,
     /// Runs of firings that could not be made.
     pub unmade: BTreeSet<RunId>,
+    /// The attempts of which there are records.
+    recorded: BTreeSet<AttemptId>,
+    /// Every attempt that succeeds leaves a record.
+    expects_records: bool,
 }
 
 /// A handle on the rows; clones share them.
@@ -177,6 +181,11 @@ impl SimStore {
         self.rows().passes_by = passes;
     }
 
+    /// From now on every attempt that succeeds leaves a record.
+    pub fn expect_records(&self) {
+        self.rows().expects_records = true;
+    }
+
     /// The changes of the newest change set, once.
     #[must_use]
     pub fn take_changes(&self) -> Vec<Change> {
@@ -205,6 +214,7 @@ impl Store for SimStore {
         &mut self,
         tenure: Tenure,
         changes: ChangeSet<'_>,
+        records: &[Arc<AttemptRecord>],
     ) -> Result<CommitProof, StoreError> {
         let mut rows = self.rows();
         let fault = rows.fault.filter(|_| !rows.passes_by);
@@ -227,6 +237,7 @@ impl Store for SimStore {
             for change in changes.changes() {
                 rows.apply(change);
             }
+            rows.keep_records(changes.changes(), records);
             rows.newest = Some(changes.number());
             rows.recent = changes.changes().to_vec();
         } else {
@@ -324,6 +335,33 @@ impl Rows {
             }
             Change::SchedulerPaused(paused) => self.paused = *paused,
             Change::FiringStored(row) => self.store_firing(row),
+        }
+    }
+
+    /// What an attempt left is stored once, and with the row that says how it ended.
+    fn keep_records(&mut self, changes: &[Change], records: &[Arc<AttemptRecord>]) {
+        let rows = changes.iter().filter_map(|change| match change {
+            Change::TaskChanged(row) => Some(row),
+            _ => None,
+        });
+        let ended = |row: &&TaskRow| row.attempts > 0 && !row.state.holds_slot();
+        let ended: Vec<&TaskRow> = rows.filter(ended).collect();
+        for record in records {
+            let id = AttemptId { task: record.task, number: record.attempt };
+            if !self.recorded.insert(id) {
+                self.violations.push(format!("what {id:?} left was stored twice"));
+            }
+            if !ended.iter().any(|row| (row.id, row.attempts) == (id.task, id.number)) {
+                self.violations.push(format!("what {id:?} left was stored without its end"));
+            }
+        }
+        let succeeded = |row: &&TaskRow| self.expects_records && row.state == TaskState::Succeeded;
+        let succeeded: Vec<&TaskRow> = ended.into_iter().filter(succeeded).collect();
+        for row in succeeded {
+            let id = AttemptId { task: row.id, number: row.attempts };
+            if !self.recorded.contains(&id) {
+                self.violations.push(format!("the end of {id:?} was stored without what it left"));
+            }
         }
     }
 

@@ -165,6 +165,7 @@ impl World {
     }
 
     fn play(&mut self) -> Option<String> {
+        self.store.expect_records();
         self.open();
         self.set_up();
         let steps = self.random.between(40, 160);

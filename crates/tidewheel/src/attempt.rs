@@ -12,6 +12,7 @@ use tidewheel_core::task::Reason;
 
 use crate::driver::{Seat, Until};
 use crate::run::Run;
+use crate::store::AttemptRecord;
 use crate::wheel::Tidewheel;
 
 /// One try at a single task or at a firing of a schedule, as its own code sees it.
@@ -102,6 +103,14 @@ impl Attempt {
     /// has come to an end before anything is tried again.
     pub fn end_by_itself(&self) {
         self.seat.end_itself();
+    }
+
+    /// Hands over what is to be kept of this attempt beside its outcome: both are stored, or neither.
+    /// The last record counts; which task it is of need not be said, nor the number of the attempt.
+    ///
+    /// A store that keeps nothing keeps no record either.
+    pub fn record(&self, record: AttemptRecord) {
+        self.seat.leave_record(record);
     }
 
     /// What was given along for whoever runs the task; it outlives a crash.

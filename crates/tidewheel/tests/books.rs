@@ -4,130 +4,24 @@
 
 mod common;
 
-use std::error::Error;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Gate, Log, seconds, settle};
-use tidewheel::store::{CommandSource, Memory, Pace, RunCommand, SentCommand, Store, StoreError};
+use common::disturbed::{Disturbed, Wrong};
+use common::{Gate, Log, seconds, settle, until};
+use tidewheel::store::{Memory, Pace, RunCommand, SentCommand};
 use tidewheel::{
-    Builder, Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown,
-    TaskError, Tidewheel, Timestamp,
+    Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown, TaskError,
+    Tidewheel, Timestamp,
 };
-use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
-use tidewheel_core::row::Snapshot;
-
-/// A memory store that can be held up and disturbed.
-#[derive(Clone)]
-struct Paced {
-    memory: Memory,
-    pace: Pace,
-    control: Arc<Control>,
-}
-
-#[derive(Default)]
-struct Control {
-    commits: AtomicU32,
-    held: Mutex<bool>,
-    moved: Condvar,
-    full: Mutex<bool>,
-    inbox: Mutex<Vec<SentCommand>>,
-    taken: AtomicU32,
-    acknowledged: Mutex<Vec<i64>>,
-}
-
-/// Commands of others, kept by the store itself.
-struct Letters(Arc<Control>);
-
-impl CommandSource for Letters {
-    fn take(&mut self) -> Result<Vec<SentCommand>, Box<dyn Error + Send + Sync>> {
-        let taken = std::mem::take(&mut *self.0.inbox.lock().unwrap());
-        self.0.taken.fetch_add(1, Ordering::SeqCst);
-        Ok(taken)
-    }
-
-    fn acknowledge(
-        &mut self,
-        commands: &[SentCommand],
-    ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let ids = commands.iter().map(|sent| sent.id);
-        self.0.acknowledged.lock().unwrap().extend(ids);
-        Ok(())
-    }
-}
-
-impl Paced {
-    fn new(pace: Pace) -> Self {
-        Self { memory: Memory::new(), pace, control: Arc::default() }
-    }
-
-    fn hold(&self, held: bool) {
-        *self.control.held.lock().unwrap() = held;
-        self.control.moved.notify_all();
-    }
-
-    fn fill_up(&self, full: bool) {
-        *self.control.full.lock().unwrap() = full;
-    }
-
-    fn commits(&self) -> u32 {
-        self.control.commits.load(Ordering::SeqCst)
-    }
-}
-
-impl Store for Paced {
-    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
-        self.memory.take_tenure()
-    }
-
-    fn commit(
-        &mut self,
-        tenure: Tenure,
-        changes: ChangeSet<'_>,
-    ) -> Result<CommitProof, StoreError> {
-        let mut held = self.control.held.lock().unwrap();
-        while *held {
-            held = self.control.moved.wait(held).unwrap();
-        }
-        if *self.control.full.lock().unwrap() {
-            return Err(StoreError::Unavailable { source: "the disk is full".into() });
-        }
-        self.control.commits.fetch_add(1, Ordering::SeqCst);
-        self.memory.commit(tenure, changes)
-    }
-
-    fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
-        Some(Box::new(Letters(Arc::clone(&self.control))))
-    }
-
-    fn pace(&self) -> Pace {
-        self.pace
-    }
-}
-
-/// A real clock: a store's thread knows nothing of tokio's.
-fn builder(store: &Paced) -> Builder {
-    Tidewheel::builder().store(store.clone())
-}
-
-/// Waits until it holds, and fails if it does not in a long time.
-async fn until(mut holds: impl FnMut() -> bool) {
-    let wait = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(seconds(20), wait).await.expect("it never held");
-}
 
 const PACES: [Pace; 2] = [Pace::Brief, Pace::Slow];
 
 #[tokio::test]
 async fn a_wheel_whose_store_takes_its_time_does_all_that_others_do() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).slots(3).limit("two", 2).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().slots(3).limit("two", 2).start();
         let graph = Graph::numbered(200, (1..200).map(|index| (index / 3, index))).unwrap();
         let run = wheel
             .run(graph, |task| async move {
@@ -156,8 +50,8 @@ async fn a_wheel_whose_store_takes_its_time_does_all_that_others_do() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn work_from_many_threads_reaches_a_store_that_takes_its_time() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).slots(8).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().slots(8).start();
         let mut submitters = Vec::new();
         for _ in 0..4 {
             let wheel = wheel.clone();
@@ -178,8 +72,8 @@ async fn work_from_many_threads_reaches_a_store_that_takes_its_time() {
 
 #[tokio::test]
 async fn nothing_is_done_before_it_is_stored_and_much_is_stored_at_once() {
-    let (store, log, gate) = (Paced::new(Pace::Slow), Log::default(), Gate::closed());
-    let wheel = builder(&store).start();
+    let (store, log, gate) = (Disturbed::new(Pace::Slow), Log::default(), Gate::closed());
+    let wheel = store.builder().start();
     let commits = store.commits();
     store.hold(true);
     let singles: Vec<_> = (0..64)
@@ -208,12 +102,12 @@ async fn nothing_is_done_before_it_is_stored_and_much_is_stored_at_once() {
 #[tokio::test]
 async fn a_full_store_refuses_new_work_and_what_runs_is_recorded_once_there_is_room() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().start();
         let gate = Gate::closed();
         let running = wheel.submit_normal(gate.pass());
         running.accepted().await.unwrap();
-        store.fill_up(true);
+        store.go(Wrong::Full);
         let refused = wheel.pause_queue("default").unwrap_err();
         assert!(matches!(&refused, Rejection::Unavailable(why) if why.contains("disk is full")));
         let refused = wheel.submit_normal(async {}).await.unwrap_err();
@@ -223,7 +117,7 @@ async fn a_full_store_refuses_new_work_and_what_runs_is_recorded_once_there_is_r
         gate.open();
         settle().await;
         assert_eq!(store.memory.unfinished(), 1, "its end cannot be stored yet");
-        store.fill_up(false);
+        store.go(Wrong::Nothing);
         running.await.unwrap();
         wheel.resume_queue("default").unwrap();
         wheel.submit_normal(async {}).await.unwrap();
@@ -235,8 +129,8 @@ async fn a_full_store_refuses_new_work_and_what_runs_is_recorded_once_there_is_r
 #[tokio::test]
 async fn a_command_from_within_a_trigger_does_not_wait_for_itself() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().start();
         let inner = wheel.clone();
         let schedule = wheel.trigger(move |last| {
             inner.pause_queue("default").unwrap();
@@ -260,8 +154,8 @@ async fn a_command_from_within_a_trigger_does_not_wait_for_itself() {
 
 #[tokio::test]
 async fn a_stop_that_is_stored_after_the_attempts_own_end_is_forgotten() {
-    let store = Paced::new(Pace::Slow);
-    let wheel = builder(&store).start();
+    let store = Disturbed::new(Pace::Slow);
+    let wheel = store.builder().start();
     let gate = Gate::closed();
     let first = wheel.submit_normal(gate.pass());
     first.accepted().await.unwrap();
@@ -350,11 +244,11 @@ async fn the_same_name_is_accepted_once_and_other_work_under_it_refused() {
 #[tokio::test]
 async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().start();
         let task = wheel.submit_normal(std::future::pending::<()>());
         let run = task.accepted().await.unwrap();
-        store.fill_up(true);
+        store.go(Wrong::Full);
         // The store is seen to be in trouble.
         let refused = wheel.pause_queue("default").unwrap_err();
         assert!(matches!(refused, Rejection::Unavailable(_)));
@@ -363,7 +257,7 @@ async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
         let looks = store.control.taken.load(Ordering::SeqCst);
         until(|| store.control.taken.load(Ordering::SeqCst) >= looks + 2).await;
         assert!(store.control.acknowledged.lock().unwrap().is_empty(), "it was not followed");
-        store.fill_up(false);
+        store.go(Wrong::Nothing);
         let ended = tokio::time::timeout(seconds(20), task).await.expect("the command is lost");
         assert!(matches!(ended, Err(TaskError::Cancelled(_))), "{ended:?}");
         until(|| *store.control.acknowledged.lock().unwrap() == [5]).await;
@@ -374,8 +268,8 @@ async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_command_for_work_whose_end_is_not_stored_yet_waits_for_that() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().start();
         let gate = Gate::closed();
         let task = wheel.submit_normal(gate.pass());
         let run = task.accepted().await.unwrap();
@@ -395,8 +289,8 @@ async fn a_command_for_work_whose_end_is_not_stored_yet_waits_for_that() {
 #[tokio::test]
 async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() {
     for pace in PACES {
-        let store = Paced::new(pace);
-        let wheel = builder(&store).start();
+        let store = Disturbed::new(pace);
+        let wheel = store.builder().start();
         let log = Log::default();
         let start = || {
             let (graph, log) = (Graph::numbered(1, []).unwrap(), log.clone());
@@ -406,9 +300,9 @@ async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() 
             };
             wheel.run(graph, code).once("order 7").start().map(|run| run.id())
         };
-        store.fill_up(true);
+        store.go(Wrong::Full);
         assert!(matches!(start(), Err(Rejection::Unavailable(_))));
-        store.fill_up(false);
+        store.go(Wrong::Nothing);
         until(|| log.len() == 1).await;
         assert!(matches!(start(), Err(Rejection::AlreadyAccepted(_))));
         wheel.shutdown(Shutdown::drain()).await;
@@ -418,8 +312,8 @@ async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() 
 
 #[tokio::test]
 async fn asking_without_waiting_never_blocks_the_runtime() {
-    let store = Paced::new(Pace::Slow);
-    let wheel = builder(&store).start();
+    let store = Disturbed::new(Pace::Slow);
+    let wheel = store.builder().start();
     let asking = wheel.without_waiting();
     store.hold(true);
     // The only thread of the runtime would wait for the store in each of these.
@@ -464,17 +358,17 @@ async fn asking_without_waiting_never_blocks_the_runtime() {
 
 #[tokio::test]
 async fn what_was_asked_without_waiting_is_told_when_it_cannot_be_stored() {
-    let store = Paced::new(Pace::Slow);
-    let wheel = builder(&store).start().without_waiting();
+    let store = Disturbed::new(Pace::Slow);
+    let wheel = store.builder().start().without_waiting();
     wheel.stored().await.unwrap();
-    store.fill_up(true);
+    store.go(Wrong::Full);
     wheel.define_limit("db", LimitSpec::Units(2)).unwrap();
     assert!(matches!(wheel.stored().await, Err(Rejection::Unavailable(_))));
     assert!(matches!(
         wheel.define_limit("io", LimitSpec::Units(2)),
         Err(Rejection::Unavailable(_))
     ));
-    store.fill_up(false);
+    store.go(Wrong::Nothing);
     until(|| wheel.define_limit("io", LimitSpec::Units(2)).is_ok()).await;
     wheel.stored().await.unwrap();
 }

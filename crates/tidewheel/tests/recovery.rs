@@ -6,99 +6,13 @@
 
 mod common;
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Gate, Log, seconds};
+use common::disturbed::{Disturbed, Wrong};
+use common::{Gate, Log, seconds, until};
 use tidewheel::observe::{Fact, Notice, NoticeStream};
-use tidewheel::store::{Memory, Pace, Store, StoreError};
-use tidewheel::{Builder, Graph, Rejection, RunError, Shutdown, TaskError, Tidewheel};
-use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
-use tidewheel_core::row::Snapshot;
-
-/// What goes wrong with every commit, or with every attempt to take the tenure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrong {
-    Nothing,
-    /// What is offered is stored, and nobody answers.
-    StoredSilent,
-    /// What is offered is not stored, and nobody answers.
-    LostSilent,
-    /// The tenure cannot be taken.
-    NoTenure,
-}
-
-/// A memory store that can be disturbed.
-#[derive(Clone)]
-struct Fragile {
-    memory: Memory,
-    pace: Pace,
-    wrong: Arc<Mutex<Wrong>>,
-}
-
-impl Fragile {
-    fn new(pace: Pace) -> Self {
-        Self { memory: Memory::new(), pace, wrong: Arc::new(Mutex::new(Wrong::Nothing)) }
-    }
-
-    fn go(&self, wrong: Wrong) {
-        *self.wrong.lock().unwrap() = wrong;
-    }
-
-    /// Somebody takes the tenure, and is gone again.
-    fn depose(&self) {
-        let _ = self.memory.clone().take_tenure().unwrap();
-    }
-
-    fn wrong(&self) -> Wrong {
-        *self.wrong.lock().unwrap()
-    }
-}
-
-impl Store for Fragile {
-    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
-        self.memory.take_tenure()
-    }
-
-    fn retake_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
-        if self.wrong() == Wrong::NoTenure {
-            return Err(StoreError::Unavailable { source: "nobody answers".into() });
-        }
-        self.memory.retake_tenure()
-    }
-
-    fn commit(
-        &mut self,
-        tenure: Tenure,
-        changes: ChangeSet<'_>,
-    ) -> Result<CommitProof, StoreError> {
-        let unknown = || Err(StoreError::Ambiguous { source: "the answer was lost".into() });
-        match self.wrong() {
-            Wrong::LostSilent => unknown(),
-            Wrong::StoredSilent => self.memory.commit(tenure, changes).and_then(|_| unknown()),
-            Wrong::Nothing | Wrong::NoTenure => self.memory.commit(tenure, changes),
-        }
-    }
-
-    fn pace(&self) -> Pace {
-        self.pace
-    }
-}
-
-/// A real clock: a store's thread knows nothing of tokio's.
-fn builder(store: &Fragile) -> Builder {
-    Tidewheel::builder().store(store.clone())
-}
-
-/// Waits until it holds, and fails if it does not in a long time.
-async fn until(mut holds: impl FnMut() -> bool) {
-    let wait = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(seconds(20), wait).await.expect("it never held");
-}
+use tidewheel::store::Pace;
+use tidewheel::{Graph, Rejection, RunError, Shutdown, TaskError};
 
 /// Waits for a fact.
 async fn fact(notices: &mut NoticeStream, is_it: impl Fn(&Fact) -> bool) -> Notice {
@@ -118,8 +32,8 @@ const PACES: [Pace; 3] = [Pace::Instant, Pace::Brief, Pace::Slow];
 #[tokio::test]
 async fn a_wheel_whose_tenure_is_over_restores_in_place_and_what_runs_goes_on() {
     for pace in PACES {
-        let (store, gate, log) = (Fragile::new(pace), Gate::closed(), Log::default());
-        let wheel = builder(&store).slots(8).limit("one", 1).start();
+        let (store, gate, log) = (Disturbed::new(pace), Gate::closed(), Log::default());
+        let wheel = store.builder().slots(8).limit("one", 1).start();
         let mut notices = wheel.notices();
         let inner = gate.clone();
         let running = wheel.submit_normal(async move {
@@ -163,8 +77,8 @@ async fn a_wheel_whose_tenure_is_over_restores_in_place_and_what_runs_goes_on() 
 #[tokio::test]
 async fn attempts_that_end_while_nothing_can_be_decided_are_reported_afterwards() {
     for pace in PACES {
-        let (store, gate) = (Fragile::new(pace), Gate::closed());
-        let wheel = builder(&store).start();
+        let (store, gate) = (Disturbed::new(pace), Gate::closed());
+        let wheel = store.builder().start();
         let passing = gate.pass();
         let running = wheel.submit_normal(async move {
             passing.await;
@@ -197,8 +111,8 @@ async fn attempts_that_end_while_nothing_can_be_decided_are_reported_afterwards(
 #[tokio::test]
 async fn what_is_accepted_without_being_stored_is_told_to_be_unavailable() {
     for (pace, wrong) in [(Pace::Brief, Wrong::LostSilent), (Pace::Slow, Wrong::LostSilent)] {
-        let (store, log) = (Fragile::new(pace), Log::default());
-        let wheel = builder(&store).start();
+        let (store, log) = (Disturbed::new(pace), Log::default());
+        let wheel = store.builder().start();
         store.go(wrong);
         let inner = log.clone();
         let lost = wheel.submit_normal(async move { inner.add("ran") });
@@ -218,8 +132,8 @@ async fn what_is_accepted_without_being_stored_is_told_to_be_unavailable() {
 #[tokio::test]
 async fn what_was_stored_without_an_answer_is_found_and_runs_once() {
     for pace in PACES {
-        let (store, log) = (Fragile::new(pace), Log::default());
-        let wheel = builder(&store).start();
+        let (store, log) = (Disturbed::new(pace), Log::default());
+        let wheel = store.builder().start();
         store.go(Wrong::StoredSilent);
         let inner = log.clone();
         let graph = Graph::numbered(1, []).unwrap();
@@ -242,8 +156,8 @@ async fn what_was_stored_without_an_answer_is_found_and_runs_once() {
 
 #[tokio::test]
 async fn a_run_whose_end_was_stored_without_an_answer_is_not_waited_for() {
-    let (store, gate) = (Fragile::new(Pace::Brief), Gate::closed());
-    let wheel = builder(&store).start();
+    let (store, gate) = (Disturbed::new(Pace::Brief), Gate::closed());
+    let wheel = store.builder().start();
     let inner = gate.clone();
     let graph = Graph::numbered(1, []).unwrap();
     let run = wheel.run(graph, move |_| inner.pass()).start().unwrap();
@@ -260,13 +174,13 @@ async fn a_run_whose_end_was_stored_without_an_answer_is_not_waited_for() {
 #[tokio::test]
 async fn a_wheel_waits_while_another_one_decides_and_takes_over_when_that_has_ended() {
     for pace in PACES {
-        let (store, log) = (Fragile::new(pace), Log::default());
+        let (store, log) = (Disturbed::new(pace), Log::default());
         let inner = log.clone();
         let adopt = move |attempt: tidewheel::Attempt| {
             let (log, number) = (inner.clone(), attempt.number());
             async move { log.add(format!("adopted, attempt {number}")) }
         };
-        let first = builder(&store).adopt(adopt.clone()).start();
+        let first = store.builder().adopt(adopt.clone()).start();
         let told = log.clone();
         let code = move |task: tidewheel::Task| {
             let told = told.clone();
@@ -279,7 +193,7 @@ async fn a_wheel_waits_while_another_one_decides_and_takes_over_when_that_has_en
         };
         let run = first.run(Graph::numbered(1, []).unwrap(), code).start().unwrap();
         until(|| first.stats().total.active == 1).await;
-        let second = builder(&store).adopt(adopt).paused().start();
+        let second = store.builder().adopt(adopt).paused().start();
         // The first finds out as soon as it wants something stored.
         assert!(matches!(first.pause_queue("default"), Err(Rejection::Unavailable(_))));
         until(|| first.trouble().is_some_and(|why| why.contains("is held by"))).await;
@@ -301,11 +215,11 @@ async fn a_wheel_waits_while_another_one_decides_and_takes_over_when_that_has_en
 #[tokio::test]
 async fn a_wheel_that_is_to_end_does_not_wait_for_another_one_that_decides() {
     for pace in PACES {
-        let store = Fragile::new(pace);
-        let first = builder(&store).start();
+        let store = Disturbed::new(pace);
+        let first = store.builder().start();
         let waiting = first.submit_normal(std::future::pending::<()>());
         waiting.accepted().await.unwrap();
-        let second = builder(&store).adopt(|_| std::future::pending::<()>()).start();
+        let second = store.builder().adopt(|_| std::future::pending::<()>()).start();
         assert!(matches!(first.pause_queue("default"), Err(Rejection::Unavailable(_))));
         let down = first.shutdown(Shutdown::drain());
         tokio::time::timeout(seconds(20), down).await.expect("it waits for the other one");
@@ -317,8 +231,8 @@ async fn a_wheel_that_is_to_end_does_not_wait_for_another_one_that_decides() {
 
 #[tokio::test]
 async fn words_that_are_in_no_row_hold_after_a_recovery_as_well() {
-    let store = Fragile::new(Pace::Brief);
-    let wheel = builder(&store).slots(8).paused().start();
+    let store = Disturbed::new(Pace::Brief);
+    let wheel = store.builder().slots(8).paused().start();
     let graph = || Graph::numbered(4, []).unwrap();
     let run = wheel.run(graph(), |_| std::future::pending::<()>()).start().unwrap();
     assert!(run.set_concurrency(2));
@@ -345,8 +259,8 @@ async fn words_that_are_in_no_row_hold_after_a_recovery_as_well() {
 
 #[tokio::test]
 async fn notices_are_numbered_without_a_gap_across_a_recovery() {
-    let store = Fragile::new(Pace::Brief);
-    let wheel = builder(&store).start();
+    let store = Disturbed::new(Pace::Brief);
+    let wheel = store.builder().start();
     let mut notices = wheel.notices();
     for n in 0..20 {
         if n % 4 == 3 {
@@ -367,8 +281,8 @@ async fn notices_are_numbered_without_a_gap_across_a_recovery() {
 
 #[tokio::test]
 async fn a_task_whose_addition_was_lost_can_be_added_again() {
-    let (store, log) = (Fragile::new(Pace::Brief), Log::default());
-    let wheel = builder(&store).start();
+    let (store, log) = (Disturbed::new(Pace::Brief), Log::default());
+    let wheel = store.builder().start();
     let graph = Graph::numbered(1, []).unwrap();
     let run = wheel.run(graph, |_| async {}).paused().start().unwrap();
     store.depose();

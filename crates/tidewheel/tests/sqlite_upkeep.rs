@@ -56,12 +56,10 @@ fn start_run(rig: &mut Rig, name: &str) -> (RunId, Vec<Start>) {
 }
 
 #[test]
-fn a_record_is_stored_no_later_than_the_row_that_says_the_attempt_ended() {
+fn a_record_is_stored_with_the_row_that_says_the_attempt_ended() {
     let folder = TestFolder::new();
     let data = folder.open();
-    let store = data.shard("default").unwrap();
-    let recorder = store.recorder();
-    let mut rig = Rig::open(store);
+    let mut rig = Rig::open(data.shard("default").unwrap());
     let reader = data.reader().unwrap();
     let starts = rig.submit(1);
     let record = AttemptRecord {
@@ -84,7 +82,7 @@ fn a_record_is_stored_no_later_than_the_row_that_says_the_attempt_ended() {
             OutputRecord { name: String::from("x"), value: OutputValue::Bytes(vec![0, 255]) },
         ],
     };
-    recorder.record(record.clone());
+    rig.leave(record.clone());
     assert!(reader.attempts(record.task).unwrap()[0].code.is_none(), "not yet: it is running");
     rig.end(&starts, failure);
     assert_eq!(reader.run(record.task.run).unwrap().unwrap().summary.state, TaskState::Failed);
@@ -146,9 +144,7 @@ fn run_well(rig: &mut Rig, turns: u32) -> RunId {
 fn times_are_those_of_the_last_successes_that_did_their_work() {
     let folder = TestFolder::new();
     let data = folder.open();
-    let store = data.shard("default").unwrap();
-    let recorder = store.recorder();
-    let mut rig = Rig::open(store);
+    let mut rig = Rig::open(data.shard("default").unwrap());
     let reader = data.reader().unwrap();
     run_well(&mut rig, 5);
     let known = reader.durations("ci", 3).unwrap();
@@ -156,7 +152,7 @@ fn times_are_those_of_the_last_successes_that_did_their_work() {
     assert!(known["build"] > known["test"]);
     for _ in 0..2 {
         let (run, starts) = start_run(&mut rig, "ci");
-        recorder.record(AttemptRecord {
+        rig.leave(AttemptRecord {
             task: TaskId { run, index: 0 },
             attempt: 1,
             outcome: Some(RecordedOutcome::Cached),
@@ -377,14 +373,14 @@ fn an_instant_that_fired_cannot_fire_again() {
     let mut decision = Decision::new();
     let alive = BTreeSet::new();
     Scheduler::restore(Config::default(), stale, &alive, at(30), &mut decision).unwrap();
-    let refused = store.commit(tenure, decision.changes());
+    let refused = store.commit(tenure, decision.changes(), &[]);
     assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
     assert_eq!(data.reader().unwrap().firings(id, None, 9).unwrap(), fired);
     // The store goes on.
     let limit = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(3) };
     let mut decision = Decision::new();
     Scheduler::new(Config::default()).step(at(31), Input::Command(limit), &mut decision);
-    let _ = store.commit(tenure, decision.changes()).unwrap();
+    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
 }
 
 #[test]
@@ -442,16 +438,14 @@ fn a_command_that_cannot_be_read_holds_up_no_other() {
 
 /// Ends `count` submissions whose attempts each left a log of ten bytes.
 fn with_logs(data: &DataFolder, count: usize) -> Vec<(RunId, PathBuf)> {
-    let store = data.shard("default").unwrap();
-    let recorder = store.recorder();
-    let mut rig = Rig::open(store);
+    let mut rig = Rig::open(data.shard("default").unwrap());
     let starts = rig.submit(count + 1);
     let mut kept = Vec::new();
     for start in &starts[..count] {
         let path = data.logs_dir().join(start.id.run.to_string()).join("1.out");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, b"0123456789").unwrap();
-        recorder.record(AttemptRecord {
+        rig.leave(AttemptRecord {
             task: start.id,
             attempt: 1,
             stdout: Some(LogFile { path: path.clone(), bytes: 10, cut: false }),
@@ -524,9 +518,7 @@ fn pruning_that_died_is_finished_by_the_next() {
 fn pruning_removes_a_large_run_in_small_steps_and_no_file_elsewhere() {
     let folder = TestFolder::new();
     let data = folder.open();
-    let store = data.shard("default").unwrap();
-    let recorder = store.recorder();
-    let mut rig = Rig::open(store);
+    let mut rig = Rig::open(data.shard("default").unwrap());
     let graph = Graph::numbered(5_000, []).unwrap();
     let spec = RunSpec::new(Arc::new(graph), RunOptions::default(), Profile::default());
     let command = Command::SubmitRun { id: rig.id(), spec: Arc::new(spec) };
@@ -539,7 +531,7 @@ fn pruning_removes_a_large_run_in_small_steps_and_no_file_elsewhere() {
         let stdout = Some(LogFile { path, bytes: 6, cut: false });
         let attempt =
             AttemptRecord { task: starts[0].id, attempt: 1, stdout, ..Default::default() };
-        recorder.record(attempt);
+        rig.leave(attempt);
     }
     rig.end(&starts, || Outcome::Succeeded);
     let retention = Retention { count_max: Some(0), ..Retention::default() };

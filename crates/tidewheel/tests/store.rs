@@ -4,15 +4,13 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::disturbed::{Disturbed, Wrong};
 use common::{Gate, Log, builder, seconds, settle};
 use tidewheel::engine::{Engine, EngineError};
-use tidewheel::store::{Memory, Store, StoreError, conformance};
+use tidewheel::store::{Memory, Pace, Store as _, conformance};
 use tidewheel::{Cancel, Graph, LimitSpec, RunError, Shutdown, TaskError, Timestamp};
-use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::input::{Command, Input};
-use tidewheel_core::row::Snapshot;
 use tidewheel_core::spec::{Config, Profile};
 use tidewheel_core::time::{Moment, Now};
 
@@ -195,63 +193,25 @@ async fn a_wheel_that_begins_paused_starts_nothing_and_leaves_no_trace_of_it() {
     wheel.check();
 }
 
-/// A store that fails on order.
-struct Faulty {
-    memory: Memory,
-    /// How many of the next commits fail, and how.
-    faults: Arc<AtomicU32>,
-    is_kept: bool,
-    is_fatal: bool,
-}
-
-impl Store for Faulty {
-    fn take_tenure(&mut self) -> Result<(Tenure, Snapshot), StoreError> {
-        self.memory.take_tenure()
-    }
-
-    fn commit(
-        &mut self,
-        tenure: Tenure,
-        changes: ChangeSet<'_>,
-    ) -> Result<CommitProof, StoreError> {
-        let take = |left: u32| left.checked_sub(1);
-        if self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
-            return self.memory.commit(tenure, changes);
-        }
-        if self.is_kept {
-            let _ = self.memory.commit(tenure, changes)?;
-        }
-        let source = "connection reset".into();
-        Err(match (self.is_fatal, self.is_kept) {
-            (true, _) => StoreError::Corrupt { what: String::from("page 7") },
-            (false, true) => StoreError::Ambiguous { source },
-            (false, false) => StoreError::Unavailable { source },
-        })
-    }
-}
-
 #[tokio::test]
 async fn a_commit_that_is_uncertain_is_repeated_and_counts_once() {
-    for is_kept in [true, false] {
-        let (memory, faults) = (Memory::new(), Arc::new(AtomicU32::new(0)));
-        let store =
-            Faulty { memory: memory.clone(), faults: faults.clone(), is_kept, is_fatal: false };
-        let wheel = builder().store(store).start();
+    for wrong in [Wrong::StoredSilent, Wrong::Full] {
+        let store = Disturbed::new(Pace::Instant);
+        let wheel = builder().store(store.clone()).start();
         for _ in 0..10 {
-            faults.store(3, Ordering::SeqCst);
+            store.go_for(3, wrong);
             assert_eq!(wheel.submit_normal(async { 1 }).await.unwrap(), 1);
         }
         assert_eq!(wheel.stats().total.completed, 10);
-        assert_eq!(memory.unfinished(), 0);
+        assert_eq!(store.memory.unfinished(), 0);
     }
 }
 
 #[tokio::test]
 async fn when_the_store_is_lost_everybody_is_told_and_nothing_more_is_accepted() {
     {
-        let (memory, faults, log) = (Memory::new(), Arc::new(AtomicU32::new(0)), Log::default());
-        let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal: true };
-        let wheel = builder().slots(2).store(store).start();
+        let (store, log) = (Disturbed::new(Pace::Instant), Log::default());
+        let wheel = builder().slots(2).store(store.clone()).start();
         let gate = Gate::closed();
         let running = wheel.submit_normal(std::future::pending::<()>());
         let finishing = wheel.submit_normal(gate.pass());
@@ -259,7 +219,7 @@ async fn when_the_store_is_lost_everybody_is_told_and_nothing_more_is_accepted()
         let waiting = wheel.submit_normal(async move { inner.add("ran") });
         let run = wheel.run(Graph::numbered(1, []).unwrap(), |_| async {}).start().unwrap();
         settle().await;
-        faults.store(1000, Ordering::SeqCst);
+        store.go(Wrong::Corrupt);
         gate.open();
         assert!(matches!(finishing.await, Err(TaskError::Lost(_))));
         assert!(matches!(running.await, Err(TaskError::Lost(_))));
@@ -274,10 +234,9 @@ async fn when_the_store_is_lost_everybody_is_told_and_nothing_more_is_accepted()
 /// "Accepted" means stored: what could not be stored was not accepted and does not start.
 #[tokio::test]
 async fn what_is_not_stored_does_not_start() {
-    let (memory, faults, log) = (Memory::new(), Arc::new(AtomicU32::new(0)), Log::default());
-    let store = Faulty { memory, faults: faults.clone(), is_kept: false, is_fatal: false };
-    let wheel = builder().store(store).start();
-    faults.store(1000, Ordering::SeqCst);
+    let (store, log) = (Disturbed::new(Pace::Instant), Log::default());
+    let wheel = builder().store(store.clone()).start();
+    store.go(Wrong::Full);
     let inner = log.clone();
     let refused = wheel.submit_normal(async move { inner.add("ran") });
     assert!(refused.rejection().is_some());
@@ -297,22 +256,20 @@ async fn a_second_wheel_on_the_same_store_fences_off_the_first() {
 /// What a simulator relies on: an engine that lost a decision goes on from the store.
 #[test]
 fn a_lost_engine_recovers_from_its_store() {
-    let (memory, faults) = (Memory::new(), Arc::new(AtomicU32::new(0)));
-    let store =
-        Faulty { memory: memory.clone(), faults: faults.clone(), is_kept: false, is_fatal: false };
+    let store = Disturbed::new(Pace::Instant);
     let now = Now { monotonic: Moment::from_millis(1), wall: Timestamp::from_seconds(1) };
-    let mut engine = Engine::open(Config::default(), Box::new(store), now).unwrap();
+    let mut engine = Engine::open(Config::default(), Box::new(store.clone()), now).unwrap();
     let limit = |name: &str| {
         let command = Command::DefineLimit { name: Arc::from(name), spec: LimitSpec::Units(1) };
         [Input::Command(command)]
     };
     engine.turn(now, limit("kept")).unwrap();
     let before = engine.tenure();
-    faults.store(5, Ordering::SeqCst);
+    store.go_for(5, Wrong::Full);
     assert!(matches!(engine.turn(now, limit("lost")), Err(EngineError::Lost(_))));
     assert!(engine.is_lost() && engine.outputs().is_empty());
     assert!(matches!(engine.turn(now, limit("more")), Err(EngineError::NotRestored)));
-    let (tenure, snapshot) = memory.clone().take_tenure().unwrap();
+    let (tenure, snapshot) = store.memory.clone().take_tenure().unwrap();
     engine.restore(tenure, snapshot, &Default::default(), now).unwrap();
     assert!(!engine.is_lost() && engine.tenure() > before);
     let profile = |name: &str| Profile { limits: vec![(Arc::from(name), 1)], ..Profile::default() };

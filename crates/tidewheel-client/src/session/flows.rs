@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidewheel::id::TaskId;
-use tidewheel::store::sqlite::{DataFolder, Reader, SqliteStore};
+use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{Answer, AttemptRecord};
 use tidewheel::task::BoxError;
 use tidewheel::{RunId, TaskState};
@@ -16,22 +16,19 @@ use crate::progress::{Said, Sayings};
 
 pub(super) fn means(
     folder: &DataFolder,
-    store: &SqliteStore,
     sayings: &Arc<Sayings>,
     world: Arc<dyn World>,
 ) -> Result<Means, DeskError> {
-    let (recorder, kept) = (store.recorder(), Arc::clone(sayings));
     let told = Arc::clone(sayings);
     let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
     Ok(Means::new(world)
-        .record(move |record| {
-            let left = AttemptRecord { outputs: Vec::new(), ..record.clone() };
-            kept.say(record.task, Said::Left(Box::new(left)));
-            recorder.record(record);
-        })
         .told(move |task, progress| match progress {
             Progress::Began { attempt } => told.say(task, Said::Began(attempt)),
             Progress::Command(command) => told.say(task, Said::Command(command.to_owned())),
+            Progress::Left(record) => {
+                let left = AttemptRecord { outputs: Vec::new(), ..record.clone() };
+                told.say(task, Said::Left(Box::new(left)));
+            }
             _ => {}
         })
         .cache(folder.path().join("cache"))

@@ -54,7 +54,7 @@ impl Session {
         let processes = processes.of_shard(store.share().map_err(DeskError::System)?);
         let reclaim = processes.reclaim();
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
-        let means = means(&folder, &store, &sayings, Arc::clone(&world))?;
+        let means = means(&folder, &sayings, Arc::clone(&world))?;
         let flows = FlowHost::new(Arc::new(means), recall(&folder));
         let (adopted, admitted) = (flows.clone(), Arc::clone(&sayings));
         let code = move |attempt: Attempt| {

@@ -15,7 +15,6 @@ use super::world::World;
 /// What a flow needs from whoever runs it.
 pub struct Means {
     pub(crate) world: Arc<dyn World>,
-    pub(super) record: Box<dyn Fn(AttemptRecord) + Send + Sync>,
     pub(super) told: Box<Told>,
     pub(super) cache: Option<PathBuf>,
     pub(super) answers: Option<Arc<dyn Answers>>,
@@ -35,6 +34,8 @@ pub enum Progress<'a> {
     },
     /// It starts this command, as far as it may be shown.
     Command(&'a str),
+    /// Its attempt ends, and this is stored with the outcome.
+    Left(&'a AttemptRecord),
 }
 
 /// What people said to steps that wait for them.
@@ -44,34 +45,23 @@ pub trait Answers: Send + Sync {
 }
 
 impl Means {
-    /// Work is done there; nothing is kept, and nobody is told or asked.
+    /// Work is done there; nobody is told or asked.
     #[must_use]
     pub fn new(world: Arc<dyn World>) -> Self {
-        Self {
-            world,
-            record: Box::new(|_| ()),
-            told: Box::new(|_, _| ()),
-            cache: None,
-            answers: None,
-        }
+        Self { world, told: Box::new(|_, _| ()), cache: None, answers: None }
     }
 
-    /// Who keeps what is known of ended attempts.
-    #[must_use]
-    pub fn record(mut self, record: impl Fn(AttemptRecord) + Send + Sync + 'static) -> Self {
-        self.record = Box::new(record);
-        self
+    /// Hands over what is to be stored with the outcome of an attempt, and tells of it.
+    pub(super) fn leave(&self, attempt: &Attempt, record: AttemptRecord) {
+        (self.told)(attempt.id(), Progress::Left(&record));
+        attempt.record(record);
     }
 
     /// Keeps why an attempt waits, for whoever asks. All looks share one record: there may be very many
     /// of them.
     pub(crate) fn tell_why(&self, attempt: &Attempt, why: String) {
-        (self.record)(AttemptRecord {
-            task: attempt.id(),
-            attempt: 1,
-            error: Some(why),
-            ..AttemptRecord::default()
-        });
+        let (task, error) = (attempt.id(), Some(why));
+        self.leave(attempt, AttemptRecord { task, attempt: 1, error, ..AttemptRecord::default() });
     }
 
     /// Who is told what tasks do.

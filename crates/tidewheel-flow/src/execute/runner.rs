@@ -108,13 +108,14 @@ impl FlowRunner {
 
     fn keep(&self, attempt: &Attempt, record: AttemptRecord) {
         let masked = |text: Option<String>| text.map(|text| self.secrets.mask(&text));
-        (self.means.record)(AttemptRecord {
+        let record = AttemptRecord {
             task: attempt.id(),
             attempt: attempt.number(),
             error: masked(record.error),
             tail: masked(record.tail),
             ..record
-        });
+        };
+        self.means.leave(attempt, record);
     }
 
     async fn carry_out(&self, task: &str, attempt: &Attempt) -> Result<Done, Trouble> {

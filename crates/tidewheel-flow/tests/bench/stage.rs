@@ -17,7 +17,7 @@ use tidewheel::store::{Answer, Memory, RunDetail, RunKind, RunSummary, Store, Ta
 use tidewheel::task::Reason;
 use tidewheel::{Attempt, Run, RunId, RunReport, TaskState, Tidewheel, Timestamp};
 use tidewheel_flow::{
-    AgainWith, FLOW_KIND, FlowHost, FlowOrder, Means, PastRun, load, resolve_params,
+    AgainWith, FLOW_KIND, FlowHost, FlowOrder, Means, PastRun, Progress, load, resolve_params,
 };
 use tokio::runtime::Runtime;
 
@@ -293,7 +293,11 @@ impl Stage {
         let records = Arc::clone(&self.world);
         let world: Arc<StagedWorld> = Arc::clone(&self.world);
         let means = Means::new(world)
-            .record(move |record| records.staged().records.push(record))
+            .told(move |_, progress| {
+                if let Progress::Left(record) = progress {
+                    records.staged().records.push(record.clone());
+                }
+            })
             .cache(self.folder.join("cache"))
             .answers(Arc::<StagedWorld>::clone(&self.world));
         let past = Arc::clone(&self.world);

@@ -18,7 +18,7 @@ use tidewheel_core::time::{Now, Timestamp};
 
 use super::engine::{Batch, Engine, EngineError, RunRef, ScheduleRef};
 use crate::error::describe;
-use crate::store::StoreError;
+use crate::store::{AttemptRecord, StoreError};
 
 /// The wait after a store failed; it doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -73,9 +73,18 @@ struct Trouble {
 enum Kept {
     /// Work was accepted; whoever asked is told if that was lost.
     Accepted(RunId),
-    /// Nobody but this process knows how an attempt ended.
-    Ended(AttemptId, Outcome),
+    /// Nobody but this process knows how an attempt ended, and what it left.
+    Ended(AttemptId, AttemptEnd),
     Wish(Wish),
+}
+
+/// How an attempt ended, and what its executor knows of it: stored together or not at all.
+#[derive(Debug, Clone)]
+pub struct AttemptEnd {
+    /// How it ended, which is what counts for the scheduler.
+    pub outcome: Outcome,
+    /// What it left, if its code handed that over.
+    pub record: Option<Arc<AttemptRecord>>,
 }
 
 /// What holds for as long as this process does, and is in no row.
@@ -317,16 +326,21 @@ impl Books {
         Ok((reply, Ticket { tenure: self.tenure, number: engine.open_number() }))
     }
 
-    /// Takes in the end of an attempt that runs here. One that does not, or not any more, has no say.
+    /// Takes in the end of an attempt that runs here. One that does not, or not any more, has no say,
+    /// and what it left is nobody's.
     pub fn attempt_ended(
         &mut self,
         engine: &mut Engine,
         now: Now,
         attempt: AttemptId,
-        outcome: Outcome,
+        end: AttemptEnd,
     ) {
         let Some(task) = self.running.remove(&attempt) else { return };
-        self.keep(engine, Kept::Ended(attempt, outcome.clone()));
+        self.keep(engine, Kept::Ended(attempt, end.clone()));
+        let AttemptEnd { outcome, record } = end;
+        if let Some(record) = record {
+            engine.keep(record);
+        }
         let event = Event::AttemptEnded { task, attempt: attempt.number, outcome };
         self.tell(engine, now, event);
     }
@@ -459,10 +473,10 @@ impl Books {
                 Kept::Accepted(id) => {
                     restored.refused.extend(Some(id).filter(|id| !unfinished.contains(id)));
                 }
-                Kept::Ended(attempt, outcome) => {
+                Kept::Ended(attempt, end) => {
                     if let Some(task) = key_of(engine, &works, attempt) {
                         self.running.insert(attempt, task);
-                        self.attempt_ended(engine, now, attempt, outcome);
+                        self.attempt_ended(engine, now, attempt, end);
                     }
                 }
                 Kept::Wish(wish) => restored.wishes += self.wish_again(engine, now, wish),

@@ -3,6 +3,7 @@
 //! It knows no threads, no runtime and no clock; the simulator drives the same engine.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tidewheel_core::decision::{Decision, Outputs, Tenure};
 use tidewheel_core::id::{AttemptId, RunId, RunKey, ScheduleId, ScheduleKey};
@@ -14,7 +15,7 @@ use tidewheel_core::{RestoreError, Scheduler};
 
 use super::held::{HeldId, HeldWork, Kinds, Ours};
 use crate::error::BoxError;
-use crate::store::{CommandSource, Commons, Pace, Store, StoreError};
+use crate::store::{AttemptRecord, CommandSource, Commons, Pace, Store, StoreError};
 
 /// How often one change set is offered to a store that does not answer.
 const COMMIT_TRIES_MAX: u32 = 5;
@@ -32,16 +33,19 @@ pub struct Engine {
     store: Option<Box<dyn Store>>,
     tenure: Tenure,
     decision: Decision,
+    /// What attempts left whose ends are in the open decision.
+    records: Vec<Arc<AttemptRecord>>,
     is_lost: bool,
     kinds: Kinds,
     held: Vec<HeldWork>,
 }
 
-/// A closed decision on its way to the store.
+/// A closed decision on its way to the store, with what attempts left that ended in it.
 #[derive(Debug)]
 pub struct Batch {
     tenure: Tenure,
     decision: Decision,
+    records: Vec<Arc<AttemptRecord>>,
 }
 
 impl Batch {
@@ -60,10 +64,10 @@ impl Batch {
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<&mut Outputs, StoreError> {
         let changes = self.decision.changes();
         // What changes nothing needs no store: the answers to refused commands, a look at the time.
-        let proof = if changes.changes().is_empty() {
+        let proof = if changes.changes().is_empty() && self.records.is_empty() {
             changes.stored()
         } else {
-            store.commit(self.tenure, changes)?
+            store.commit(self.tenure, changes, &self.records)?
         };
         Ok(self.decision.committed(proof))
     }
@@ -161,8 +165,17 @@ impl Engine {
         let scheduler = Scheduler::restore(config.clone(), snapshot, &none, now, &mut decision)
             .map_err(EngineError::Restore)?;
         let store = Some(store);
-        let mut engine =
-            Self { config, scheduler, store, tenure, decision, is_lost: false, kinds, held };
+        let mut engine = Self {
+            config,
+            scheduler,
+            store,
+            tenure,
+            decision,
+            records: Vec::new(),
+            is_lost: false,
+            kinds,
+            held,
+        };
         engine.commit()?;
         Ok(engine)
     }
@@ -240,6 +253,14 @@ impl Engine {
         Ok(self.decision.newest_reply().filter(|_| is_command))
     }
 
+    /// Has what an attempt left stored with the open decision, into which its end is stepped; or with
+    /// the next turn.
+    pub fn keep(&mut self, record: Arc<AttemptRecord>) {
+        if !self.is_lost {
+            self.records.push(record);
+        }
+    }
+
     /// The number of the open decision: what is stepped now is stored with it.
     #[must_use]
     pub fn open_number(&self) -> u64 {
@@ -249,21 +270,23 @@ impl Engine {
     /// Whether something is decided that was not closed yet.
     #[must_use]
     pub fn has_open_decision(&self) -> bool {
-        !self.decision.is_empty()
+        !(self.decision.is_empty() && self.records.is_empty())
     }
 
     /// Closes the open decision, if there is anything in it.
     pub fn close(&mut self) -> Option<Batch> {
-        if self.decision.is_empty() || self.is_lost {
+        if self.is_lost || !self.has_open_decision() {
             return None;
         }
-        Some(Batch { tenure: self.tenure, decision: self.decision.close() })
+        let (tenure, decision) = (self.tenure, self.decision.close());
+        Some(Batch { tenure, decision, records: std::mem::take(&mut self.records) })
     }
 
     /// The newest batch was not stored for certain: nothing in memory may be used.
     pub fn lose(&mut self) {
         self.is_lost = true;
         self.decision.clear();
+        self.records.clear();
     }
 
     /// Starts again from what is stored, under a new tenure; what was in memory is forgotten. The
@@ -382,23 +405,23 @@ impl Engine {
     fn commit(&mut self) -> Result<&mut Outputs, EngineError> {
         let changes = self.decision.changes();
         // What changes nothing needs no store: the answers to refused commands, a look at the time.
-        if changes.changes().is_empty() {
+        if changes.changes().is_empty() && self.records.is_empty() {
             let proof = changes.stored();
             return Ok(self.decision.committed(proof));
         }
         let store = self.store.as_mut().expect("a store that was taken out gets batches");
         let mut tries = 1;
         let proof = loop {
-            match store.commit(self.tenure, changes) {
+            match store.commit(self.tenure, changes, &self.records) {
                 Ok(proof) => break proof,
                 Err(error) if error.is_transient() && tries < COMMIT_TRIES_MAX => tries += 1,
                 Err(error) => {
-                    self.is_lost = true;
-                    self.decision.clear();
+                    self.lose();
                     return Err(EngineError::Lost(error));
                 }
             }
         };
+        self.records.clear();
         Ok(self.decision.committed(proof))
     }
 }

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::id::AttemptId;
+use tidewheel_core::input::Outcome;
 use tidewheel_core::task::Reason;
 
+use super::books::AttemptEnd;
 use super::shared::Shared;
 use crate::run::RunCell;
+use crate::store::AttemptRecord;
 
 pub(crate) struct Seat {
     pub shared: Arc<Shared>,
@@ -29,6 +32,9 @@ pub(crate) struct Seat {
     has_seen_stop: AtomicBool,
     /// The attempt's code ends by itself when told to stop, and must not be cut off.
     ends_itself: AtomicBool,
+    /// What the attempt's code handed over is in `left`.
+    has_left: AtomicBool,
+    left: Mutex<Option<Arc<AttemptRecord>>>,
     signal: Mutex<Signal>,
 }
 
@@ -58,6 +64,8 @@ impl Seat {
             is_over: AtomicBool::new(false),
             has_seen_stop: AtomicBool::new(false),
             ends_itself: AtomicBool::new(false),
+            has_left: AtomicBool::new(false),
+            left: Mutex::default(),
             signal: Mutex::default(),
         }
     }
@@ -66,6 +74,9 @@ impl Seat {
     pub fn reuse(&mut self, start: Start) {
         self.start = start;
         *self.is_over.get_mut() = false;
+        if *self.has_left.get_mut() {
+            self.take_left();
+        }
         if *self.is_registered.get_mut() {
             *self.is_registered.get_mut() = false;
             *self.has_seen_stop.get_mut() = false;
@@ -175,6 +186,28 @@ impl Seat {
 
     pub fn ends_itself(&self) -> bool {
         self.ends_itself.load(Ordering::Acquire)
+    }
+
+    /// For user code: hands over what is to be stored with the outcome. The last one counts.
+    pub fn leave_record(&self, mut record: AttemptRecord) {
+        record.task = self.start.id;
+        if record.attempt == 0 {
+            record.attempt = self.start.attempt;
+        }
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(record));
+        self.has_left.store(true, Ordering::Release);
+    }
+
+    /// The end of the attempt: how, and what its code handed over.
+    pub fn end(&self, outcome: Outcome) -> AttemptEnd {
+        AttemptEnd { outcome, record: self.take_left() }
+    }
+
+    fn take_left(&self) -> Option<Arc<AttemptRecord>> {
+        if !self.has_left.swap(false, Ordering::Acquire) {
+            return None;
+        }
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// For user code: why it should stop.

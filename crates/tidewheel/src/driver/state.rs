@@ -373,7 +373,7 @@ impl State {
         match &mut self.books {
             // Settle sees it if the wheel has ended.
             _ if self.end.is_some() => {}
-            Some(books) => books.attempt_ended(&mut self.engine, now, seat.id(), outcome),
+            Some(books) => books.attempt_ended(&mut self.engine, now, seat.id(), seat.end(outcome)),
             None => {
                 let event = Event::AttemptEnded { task, attempt, outcome };
                 let _ = self.turn(now, Input::Event(event));

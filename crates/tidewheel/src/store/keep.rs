@@ -3,12 +3,13 @@
 //! What readers see is in `read`, what executors leave in `record`.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::time::Timestamp;
 
-use super::{CommandSource, Commons};
+use super::{AttemptRecord, CommandSource, Commons};
 
 /// Keeps what the scheduler decided.
 ///
@@ -32,16 +33,21 @@ pub trait Store: Send {
         self.take_tenure()
     }
 
-    /// Keeps the rows of one decision, all of them or none.
+    /// Keeps the rows of one decision, and the records of the attempts whose ends it took in: all of
+    /// it or nothing.
     ///
-    /// The same number within one tenure is the same change set: keeping it twice is harmless and
-    /// gives the proof again.
+    /// The same number within one tenure is the same change set with the same records: keeping it twice
+    /// is harmless and gives the proof again.
     ///
     /// # Errors
     ///
     /// [`StoreError::StaleTenure`] when somebody else decides by now; otherwise what went wrong.
-    fn commit(&mut self, tenure: Tenure, changes: ChangeSet<'_>)
-    -> Result<CommitProof, StoreError>;
+    fn commit(
+        &mut self,
+        tenure: Tenure,
+        changes: ChangeSet<'_>,
+        records: &[Arc<AttemptRecord>],
+    ) -> Result<CommitProof, StoreError>;
 
     /// How a commit is waited for.
     fn pace(&self) -> Pace {

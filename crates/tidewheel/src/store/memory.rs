@@ -14,7 +14,10 @@ use tidewheel_core::row::{
 use tidewheel_core::spec::{LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::time::Timestamp;
 
-use super::{Store, StoreError};
+use super::{AttemptRecord, Store, StoreError};
+
+/// Of so many runs it is kept what their attempts left. Identities rise with time.
+const RECORDED_MAX: usize = 1_000;
 
 /// Keeps rows in memory. Clones share them, so one clone can take over where another was stopped.
 ///
@@ -62,6 +65,8 @@ struct Rows {
     schedules: BTreeMap<ScheduleId, ScheduleRow>,
     firings: BTreeMap<(ScheduleId, Timestamp, u64), FiringRow>,
     names: Vec<NameRow>,
+    /// What attempts left, by number, of the newest runs of which anything is known.
+    records: BTreeMap<RunId, BTreeMap<(u32, u32), Arc<AttemptRecord>>>,
     /// Counts acceptances: restoring in this order keeps first come, first served.
     accepted: u64,
 }
@@ -108,6 +113,15 @@ impl Memory {
             .collect()
     }
 
+    /// What the attempts of a task left, by number.
+    #[must_use]
+    pub fn attempts(&self, task: TaskId) -> Vec<AttemptRecord> {
+        let rows = self.rows();
+        let kept = rows.records.get(&task.run).into_iter();
+        let own = kept.flat_map(|kept| kept.range((task.index, 0)..=(task.index, u32::MAX)));
+        own.map(|(_, record)| AttemptRecord::clone(record)).collect()
+    }
+
     fn rows(&self) -> MutexGuard<'_, Rows> {
         // Nothing below panics halfway through a change.
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
@@ -140,6 +154,7 @@ impl Store for Memory {
         &mut self,
         tenure: Tenure,
         changes: ChangeSet<'_>,
+        records: &[Arc<AttemptRecord>],
     ) -> Result<CommitProof, StoreError> {
         let mut rows = self.rows();
         if tenure != rows.tenure {
@@ -149,6 +164,9 @@ impl Store for Memory {
             rows.check(changes.changes())?;
             for change in changes.changes() {
                 rows.apply(change);
+            }
+            for record in records {
+                rows.keep_record(record);
             }
             rows.newest = Some(changes.number());
         }
@@ -196,6 +214,14 @@ impl Rows {
             Change::FiringStored(row) => {
                 self.firings.insert(firing_key(row), row.clone());
             }
+        }
+    }
+
+    fn keep_record(&mut self, record: &Arc<AttemptRecord>) {
+        let of_run = self.records.entry(record.task.run).or_default();
+        of_run.insert((record.task.index, record.attempt), Arc::clone(record));
+        if self.records.len() > RECORDED_MAX {
+            self.records.pop_first();
         }
     }
 

@@ -1,4 +1,5 @@
-//! What an executor knows of an ended attempt, to be kept beside the rows of the scheduler.
+//! What an executor knows of an ended attempt, to be kept beside the rows of the scheduler: handed over
+//! by the attempt itself, and stored with its outcome.
 //!
 //! The scheduler never reads it back: whether an attempt succeeded is decided by its outcome alone.
 
@@ -13,7 +14,7 @@ use tidewheel_core::time::Timestamp;
 pub struct AttemptRecord {
     /// The task.
     pub task: TaskId,
-    /// The number of the attempt.
+    /// The number of the attempt; 0 in what an attempt [hands over](crate::Attempt::record) is its own.
     pub attempt: u32,
     /// When it began to run.
     pub started_at: Option<Timestamp>,

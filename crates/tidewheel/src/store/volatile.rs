@@ -2,10 +2,12 @@
 //!
 //! What is really kept, for tests and takeovers, is in [`super::Memory`].
 
+use std::sync::Arc;
+
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 
-use super::{Store, StoreError};
+use super::{AttemptRecord, Store, StoreError};
 
 /// Keeps nothing: what waits is gone with the wheel. The default.
 ///
@@ -18,7 +20,12 @@ impl Store for Volatile {
         Ok((Tenure::default(), Snapshot::default()))
     }
 
-    fn commit(&mut self, _: Tenure, changes: ChangeSet<'_>) -> Result<CommitProof, StoreError> {
+    fn commit(
+        &mut self,
+        _: Tenure,
+        changes: ChangeSet<'_>,
+        _: &[Arc<AttemptRecord>],
+    ) -> Result<CommitProof, StoreError> {
         Ok(changes.stored())
     }
 

@@ -1,6 +1,8 @@
 //! What the tests of this crate share: a wheel on virtual time, a log, and gates.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part of this")]
 
+pub mod disturbed;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +28,16 @@ pub async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Waits until it holds, and fails if it does not in a long time.
+pub async fn until(mut holds: impl FnMut() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(millis(1)).await;
+        }
+    };
+    tokio::time::timeout(seconds(20), wait).await.expect("it never held");
 }
 
 /// What happened, in order.

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::engine::Engine;
-use tidewheel::store::Store;
+use tidewheel::store::{AttemptRecord, Store};
 use tidewheel::{Priority, RunId};
 use tidewheel_core::decision::{Action, Start};
 use tidewheel_core::id::ProfileId;
@@ -121,6 +121,11 @@ impl Rig {
             Input::Event(Event::AttemptEnded { task, attempt, outcome: outcome() })
         };
         self.turn(starts.iter().map(ended).collect())
+    }
+
+    /// Has what an attempt left stored with the next turn.
+    pub fn leave(&mut self, record: AttemptRecord) {
+        self.engine.keep(Arc::new(record));
     }
 
     pub fn turn(&mut self, inputs: Vec<Input>) -> Vec<Start> {

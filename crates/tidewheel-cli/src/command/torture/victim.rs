@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use tidewheel::executor::process::{ProcessCommand, ProcessEnd, Processes, Spawner};
 use tidewheel::id::AttemptId;
-use tidewheel::store::sqlite::{DataFolder, Durability, Options, Recorder};
+use tidewheel::store::sqlite::{DataFolder, Durability, Options};
 use tidewheel::store::{AttemptRecord, RecordedOutcome, StoreError};
 use tidewheel::task::Failure;
 use tidewheel::{Attempt, Graph, Outcome, Rejection, RunId, Shutdown, Tidewheel};
@@ -94,7 +94,6 @@ struct Tools {
     ledger: Arc<Ledger>,
     ledger_path: PathBuf,
     processes: Processes,
-    recorder: Recorder,
     pause: Duration,
     /// Set once the first task of this life has begun.
     has_begun: Arc<AtomicBool>,
@@ -112,7 +111,6 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         Err(error @ StoreError::Held { .. }) => refuse(&error),
         other => other?,
     };
-    let recorder = store.recorder();
     let processes = Processes::builder()
         .spawner(Spawner::this_program())
         .grace(GRACE)
@@ -125,7 +123,6 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         ledger: Arc::new(ledger),
         ledger_path: args.ledger.clone(),
         processes,
-        recorder,
         pause: Duration::from_millis(args.pause_ms),
         has_begun: Arc::new(AtomicBool::new(false)),
     };
@@ -294,7 +291,7 @@ async fn run_shell(tools: &Tools, attempt: &Attempt, id: AttemptId, text: &str) 
         .variable(TAG, tag);
     match tools.processes.run_attempt(attempt, &command).await {
         Ok(end) => {
-            tools.recorder.record(record_of(id, &end));
+            attempt.record(record_of(&end));
             if end.status.is_success() {
                 Outcome::Succeeded
             } else {
@@ -305,14 +302,12 @@ async fn run_shell(tools: &Tools, attempt: &Attempt, id: AttemptId, text: &str) 
     }
 }
 
-fn record_of(id: AttemptId, end: &ProcessEnd) -> AttemptRecord {
+fn record_of(end: &ProcessEnd) -> AttemptRecord {
     let outcome = match end.status.is_success() {
         true => RecordedOutcome::Succeeded,
         false => RecordedOutcome::Failed,
     };
     AttemptRecord {
-        task: id.task,
-        attempt: id.number,
         outcome: Some(outcome),
         tail: Some(end.tail.clone()),
         ..AttemptRecord::default()

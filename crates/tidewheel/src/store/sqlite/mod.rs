@@ -21,7 +21,6 @@ mod questions;
 mod reader;
 mod reader_definitions;
 mod reader_results;
-mod recorder;
 mod schema;
 mod shards;
 mod snapshot;
@@ -35,7 +34,6 @@ pub use inbox::Inbox;
 pub use places::RunPlace;
 pub use prune::{Pruned, Retention};
 pub use reader::Reader;
-pub use recorder::Recorder;
 pub use store::SqliteStore;
 
 #[cfg(test)]

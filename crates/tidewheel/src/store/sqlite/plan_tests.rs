@@ -90,10 +90,8 @@ impl Bench {
             self.scheduler.step(now, input, &mut self.decision);
         }
         let changes = self.decision.changes();
-        for record in records {
-            self.store.recorder().record(record.clone());
-        }
-        let proof = self.store.commit(self.tenure, changes).unwrap();
+        let records: Vec<_> = records.iter().cloned().map(Arc::new).collect();
+        let proof = self.store.commit(self.tenure, changes, &records).unwrap();
         let outputs = self.decision.committed(proof);
         let starts = outputs.actions.iter().filter_map(|action| match action {
             Action::StartAttempt(start) => Some(*start),

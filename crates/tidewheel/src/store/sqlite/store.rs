@@ -14,7 +14,6 @@ use super::commons::SqliteCommons;
 use super::connection;
 use super::error::{Stage, is_disk_fault, store_error};
 use super::folder::{DataFolder, Durability, now};
-use super::recorder::Recorder;
 use super::shards::ShardLock;
 use super::{attempts, snapshot};
 #[cfg(unix)]
@@ -33,9 +32,6 @@ pub struct SqliteStore {
     /// The disk failed: what is on it is looked at before it is trusted again.
     is_suspect: bool,
     known: Known,
-    recorder: Recorder,
-    /// Records that are to be written, until a commit has done so.
-    records: Vec<AttemptRecord>,
     checkpoints: Checkpoints,
     /// Lives as long as this store, which has taken the tenure.
     holding: Option<Arc<()>>,
@@ -78,8 +74,6 @@ impl SqliteStore {
             connection: None,
             is_suspect: false,
             known: Known::default(),
-            recorder: Recorder::default(),
-            records: Vec::new(),
             checkpoints: Checkpoints::default(),
             holding: None,
             lock,
@@ -118,12 +112,6 @@ impl SqliteStore {
     #[cfg(unix)]
     pub fn share_lock(&self) -> std::io::Result<std::os::fd::OwnedFd> {
         self.lock.share()
-    }
-
-    /// Takes what executors know of attempts of this shard.
-    #[must_use]
-    pub fn recorder(&self) -> Recorder {
-        self.recorder.clone()
     }
 
     /// As after a fault of the disk.
@@ -261,7 +249,8 @@ impl SqliteStore {
         connection: &Connection,
         tenure: Tenure,
         changes: ChangeSet<'_>,
-    ) -> Result<bool, Fault> {
+        records: &[Arc<AttemptRecord>],
+    ) -> Result<(), Fault> {
         let shard = match self.shard {
             Some(shard) => shard,
             // Opened again after a fault, with the tenure of before.
@@ -269,13 +258,13 @@ impl SqliteStore {
         };
         self.shard = Some(shard);
         if !Self::note(connection, shard, tenure, changes.number())? {
-            return Ok(false);
+            return Ok(());
         }
         Writing::new(connection, shard, &mut self.known)?.write(changes.changes())?;
-        for record in &self.records {
+        for record in records {
             attempts::write_record(connection, record, self.folder.path())?;
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -304,13 +293,9 @@ impl Store for SqliteStore {
         &mut self,
         tenure: Tenure,
         changes: ChangeSet<'_>,
+        records: &[Arc<AttemptRecord>],
     ) -> Result<CommitProof, StoreError> {
-        // Records that come while this is written wait for the next commit.
-        self.records.append(&mut self.recorder.queue());
-        // A set that was stored before may have been so without these: then they wait as well.
-        if self.transact(|store, connection| store.store(connection, tenure, changes))? {
-            self.records.clear();
-        }
+        self.transact(|store, connection| store.store(connection, tenure, changes, records))?;
         if let Some(connection) = &self.connection {
             let count = changes.changes().len();
             self.checkpoints.committed(count, connection, self.folder.database());

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::Scheduler;
-use tidewheel_core::decision::{Decision, Tenure};
-use tidewheel_core::id::{RunId, TaskId};
-use tidewheel_core::input::{Command, Input, Submission};
+use tidewheel_core::decision::{Action, Decision, Tenure};
+use tidewheel_core::id::RunId;
+use tidewheel_core::input::{Command, Event, Input, Outcome, Submission};
 use tidewheel_core::spec::{Attachment, Config, Profile};
+use tidewheel_core::task::TaskState;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
 use super::folder::lock_opening;
 use super::store::SqliteStore;
-use super::{DataFolder, Durability, FolderError, Options};
-use crate::store::{AttemptRecord, Store as _, StoreError};
+use super::{DataFolder, Durability, FolderError, Options, Reader};
+use crate::store::{AttemptRecord, OutputRecord, OutputValue, Store as _, StoreError};
 
 pub(super) struct Folder(PathBuf);
 
@@ -74,14 +75,14 @@ fn a_full_disk_is_named_and_the_same_change_set_is_stored_once_there_is_room() {
     };
     pages(&store, 1);
     let decision = decision(1 << 20);
-    let error = store.commit(tenure, decision.changes()).unwrap_err();
+    let error = store.commit(tenure, decision.changes(), &[]).unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }) && error.is_transient());
     let cause = error.source().unwrap().to_string();
     assert!(cause.starts_with("the disk is full: /"), "{cause}");
     assert!(cause.ends_with("tidewheel.db"), "{cause}");
     assert!(store.connection().is_none(), "whatever it was in the middle of is gone");
-    let _ = store.commit(tenure, decision.changes()).unwrap();
-    let _ = store.commit(tenure, decision.changes()).unwrap();
+    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
     assert_eq!(stored(&data), 1);
 }
 
@@ -98,38 +99,51 @@ fn a_database_that_vanished_is_not_replaced_by_an_empty_one() {
     assert!(!data.database().exists());
 }
 
+/// A row that cannot be written, as though the disk had failed at it: until the connection is dropped,
+/// which any fault does.
+fn refuse_outputs(store: &SqliteStore) {
+    let sql = "CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.outputs
+        BEGIN SELECT RAISE(ABORT, 'no output today'); END";
+    store.connection().unwrap().execute_batch(sql).unwrap();
+}
+
 #[test]
-fn records_wait_until_a_commit_has_written_them() {
-    let (_guard, data) = folder("records");
+fn a_record_and_the_end_of_its_attempt_are_stored_together_or_not_at_all() {
+    let (_guard, data) = folder("together");
     let (mut store, tenure) = open(&data);
-    let task = TaskId { run: RunId(1), index: 0 };
-    let record = AttemptRecord { task, attempt: 1, code: Some(4), ..AttemptRecord::default() };
-    let first = decision(1);
-    let _ = store.commit(tenure, first.changes()).unwrap();
-    store.recorder().record(record.clone());
-    // The answer to the first commit was lost and it is offered again: nothing is written.
-    let _ = store.commit(tenure, first.changes()).unwrap();
-    let reader = data.reader().unwrap();
-    assert!(reader.attempts(task).unwrap().iter().all(|attempt| attempt.code.is_none()));
-    // A commit that fails keeps them too.
-    let connection = store.connection().unwrap();
-    connection.pragma_update_and_check(None, "max_page_count", 1, |_| Ok(())).unwrap();
-    let mut second = Decision::new();
-    second.clear();
     let mut scheduler = Scheduler::new(Config::default());
     let profile = scheduler.profile(&Profile::default()).unwrap();
-    let attachment = Attachment { payload: Some(vec![7; 1 << 20].into()), ..Attachment::default() };
-    let submission = Submission {
-        id: RunId(2),
-        profile,
-        attachment: Some(Arc::new(attachment)),
-        ..Submission::default()
+    let submission = Submission { id: RunId(1), profile, ..Submission::default() };
+    let now = Now { monotonic: Moment::from_millis(1), wall: Timestamp::from_seconds(1) };
+    let mut decision = Decision::new();
+    scheduler.step(now, Input::Command(Command::Submit(submission)), &mut decision);
+    let proof = store.commit(tenure, decision.changes(), &[]).unwrap();
+    let Action::StartAttempt(start) = decision.committed(proof).actions.remove(0) else {
+        panic!("it starts at once")
     };
-    let now = Now { monotonic: Moment::from_millis(2), wall: Timestamp::from_seconds(2) };
-    scheduler.step(now, Input::Command(Command::Submit(submission)), &mut second);
-    assert!(store.commit(tenure, second.changes()).is_err());
-    let _ = store.commit(tenure, second.changes()).unwrap();
-    assert_eq!(reader.attempts(task).unwrap()[0].code, Some(4));
+    decision.clear();
+    let ended = Event::AttemptEnded { task: start.task, attempt: 1, outcome: Outcome::Succeeded };
+    scheduler.step(now, Input::Event(ended), &mut decision);
+    let value = OutputValue::Bytes(b"7".to_vec());
+    let outputs = vec![OutputRecord { name: String::from("x"), value }];
+    let (task, code) = (start.id, Some(4));
+    let record = AttemptRecord { task, attempt: 1, code, outputs, ..AttemptRecord::default() };
+    let record = [Arc::new(record)];
+
+    // The row of the task was written before the last of the record is refused: neither is there.
+    refuse_outputs(&store);
+    assert!(store.commit(tenure, decision.changes(), &record).is_err());
+    let reader = data.reader().unwrap();
+    let seen = |reader: &Reader| {
+        let state = reader.run(task.run).unwrap().unwrap().summary.state;
+        (state, reader.attempts(task).unwrap()[0].code, reader.outputs(task).unwrap().len())
+    };
+    assert_eq!(seen(&reader), (TaskState::Running, None, 0));
+    // Offered again it is stored, all of it; and once more, as after a lost answer, changes nothing.
+    for _ in 0..2 {
+        let _ = store.commit(tenure, decision.changes(), &record).unwrap();
+        assert_eq!(seen(&reader), (TaskState::Succeeded, Some(4), 1));
+    }
 }
 
 #[test]
@@ -152,17 +166,17 @@ fn after_a_disk_fault_nothing_is_trusted_before_the_log_has_started_over() {
     let (_guard, data) = folder("suspect");
     let (mut store, tenure) = open(&data);
     let decision = decision(1);
-    let _ = store.commit(tenure, decision.changes()).unwrap();
+    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
     let reader = rusqlite::Connection::open(data.database()).unwrap();
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader.query_row("SELECT COUNT(*) FROM runs", [], |row| row.get(0)).unwrap();
     store.suspect();
-    let error = store.commit(tenure, decision.changes()).unwrap_err();
+    let error = store.commit(tenure, decision.changes(), &[]).unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }) && error.is_transient());
     assert!(error.source().unwrap().to_string().contains("is being read"), "{error:?}");
-    assert!(store.commit(tenure, decision.changes()).is_err());
+    assert!(store.commit(tenure, decision.changes(), &[]).is_err());
     reader.execute_batch("COMMIT").unwrap();
-    let _ = store.commit(tenure, decision.changes()).unwrap();
+    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
     assert_eq!(stored(&data), 1);
 }
 
@@ -183,7 +197,7 @@ fn whoever_opens_a_folder_does_not_wait_for_ever_for_another() {
 fn a_shard_that_nobody_had_is_taken_without_a_look_at_those_of_others() {
     let (_guard, data) = folder("fresh");
     let (mut store, tenure) = open(&data);
-    let _ = store.commit(tenure, decision(1).changes()).unwrap();
+    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
     // Whoever reads it fails.
     let connection = rusqlite::Connection::open(data.database()).unwrap();
     connection.execute("UPDATE profiles SET spec = ''", []).unwrap();
@@ -200,7 +214,7 @@ fn a_shard_that_nobody_had_is_taken_without_a_look_at_those_of_others() {
 fn work_is_read_when_the_tenure_is_stored_so_that_nobody_waits_meanwhile() {
     let (_guard, data) = folder("reading");
     let (mut store, tenure) = open(&data);
-    let _ = store.commit(tenure, decision(1).changes()).unwrap();
+    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
     let connection = rusqlite::Connection::open(data.database()).unwrap();
     let spec: String =
         connection.query_row("SELECT spec FROM profiles", [], |row| row.get(0)).unwrap();
@@ -220,7 +234,7 @@ fn a_fresh_shard_with_unfinished_work_is_given_back_without_waiting_for_those_wh
     let (_guard, data) = folder("given-back");
     let mut store = data.shard("fresh-busy").unwrap();
     let (tenure, _) = store.take_tenure().unwrap();
-    let _ = store.commit(tenure, decision(1).changes()).unwrap();
+    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
     let writer = rusqlite::Connection::open(data.database()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let started = std::time::Instant::now();
