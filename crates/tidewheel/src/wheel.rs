@@ -71,6 +71,11 @@ impl Tidewheel {
         Builder::new()
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
         Self::with(shared, Until::Stored)
     }

@@ -30,7 +30,7 @@ const LONG_ON_PURPOSE: [&str; 9] = [
 /// Files that are longer than they should be. They may become shorter, and never longer.
 const LONG_FILES: [(&str, usize); 3] = [
     ("tidewheel-flow/src/definition/keys.rs", 604),
-    ("tidewheel/src/driver/state.rs", 744),
+    ("tidewheel/src/driver/state.rs", 642),
     ("tidewheel/src/store/conformance.rs", 620),
 ];
 

@@ -2,11 +2,12 @@
 //!
 //! Lock, step, settle, unlock, and only then carry out the effects.
 
+use std::ops::DerefMut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use tidewheel_core::input::{Command, Event, Outcome, Rejection, Reply, ShutdownMode};
+use tidewheel_core::input::{Command, Event, Rejection, Reply, ShutdownMode};
 use tidewheel_core::time::{Now, Timestamp};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -16,37 +17,15 @@ use super::books::{Ticket, Wish};
 use super::effect::{Effect, End};
 use super::engine::ScheduleRef;
 use super::making::make_run;
-use super::post::{Post, Report, Rival};
+use super::report::{Next, Wanted, Word};
 use super::seat::Seat;
-use super::state::{Next, State, Wanted};
+use super::state::State;
+use super::turnstile::{Guard, Passed, Rival, Turnstile, Watch};
 use super::worker::{Breath, single_worker};
 use super::writing::keep_books;
 use crate::clock::Clock;
 use crate::observe::Hub;
 use crate::store::Pace;
-
-/// How often a worker looks for its answer before it waits for the lock.
-const SPINS_MAX: u32 = 2_000;
-/// What finding the scheduler taken counts against finding it free, which counts one.
-const DEFEAT: u32 = 3;
-/// A worker that is so much the loser leaves.
-const DEFEATS_MAX: u32 = 12;
-/// A task that takes no longer costs less than bringing it to another thread.
-const SHORT_NANOS: u64 = 3_000;
-/// So many looks without spare work end the watch.
-const WATCH_IDLE_MAX: u32 = 50;
-
-/// What the last look at spare work showed.
-pub(super) struct Watch {
-    idle: u32,
-    exchanges: u64,
-}
-
-impl Watch {
-    pub fn new(shared: &Shared) -> Self {
-        Self { idle: 0, exchanges: shared.lock().exchanges }
-    }
-}
 
 /// What a caller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,27 +45,18 @@ pub(crate) struct Shared {
     pub timer: Arc<Notify>,
     /// Tells whoever keeps the books that something was decided.
     pub(super) decided: Arc<Notify>,
-    /// Tells whoever waits that something was stored.
-    pub(super) stored: Condvar,
+    /// Tells whoever waits without a thread that something was stored.
     pub(super) stored_notice: Notify,
     /// True once nothing runs and nothing will.
     pub completed: watch::Sender<bool>,
     /// Handles of users; when the last is dropped, the wheel drains.
     handles: AtomicUsize,
     is_shutting_down: AtomicBool,
-    state: Mutex<State>,
-    post: Post,
+    pub(super) turnstile: Turnstile<State>,
     /// Decisions are kept.
     pub(super) has_books: bool,
     /// How the store wants to be waited for.
     pub(super) pace: Pace,
-    /// The lock is held by a worker, which will be back soon.
-    is_driven: AtomicBool,
-    has_spare: AtomicBool,
-    /// Workers for single submissions, and whether the last one to report was back soon.
-    pub(super) single_workers: AtomicUsize,
-    is_brisk: AtomicBool,
-    is_watched: AtomicBool,
 }
 
 /// What a wheel is made of besides its state.
@@ -105,22 +75,15 @@ impl Shared {
             breath: Breath::new(settings.runtime.runtime_flavor()),
             runtime: settings.runtime,
             hub: settings.hub,
-            timer: Arc::new(Notify::new()),
+            timer: Arc::clone(&state.timer),
             decided: Arc::new(Notify::new()),
-            stored: Condvar::new(),
             stored_notice: Notify::new(),
             completed: watch::Sender::new(false),
             handles: AtomicUsize::new(0),
             is_shutting_down: AtomicBool::new(false),
             has_books: state.books.is_some(),
             pace: settings.pace,
-            state: Mutex::new(state),
-            post: Post::default(),
-            is_driven: AtomicBool::new(false),
-            has_spare: AtomicBool::new(false),
-            single_workers: AtomicUsize::new(0),
-            is_brisk: AtomicBool::new(false),
-            is_watched: AtomicBool::new(false),
+            turnstile: Turnstile::new(state),
         });
         shared.lock().adopt_runs(&shared);
         shared
@@ -163,141 +126,48 @@ impl Shared {
         self.runtime.spawn(keep_books(Arc::clone(self)));
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| {
-            // A decision was broken off by a panic of our own: nothing in it can be trusted.
-            let mut state = poisoned.into_inner();
-            state.end.get_or_insert(End::Lost(Arc::from("the scheduler broke an invariant")));
-            state
-        })
+    pub fn lock(&self) -> impl DerefMut<Target = State> {
+        self.turnstile.lock()
     }
 
-    /// The lock, if nobody has it.
-    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Poisoned(_)) => Some(self.lock()),
-        }
-    }
-
-    /// Takes in the end of an attempt and gives the one to go on with: by itself if the scheduler
-    /// is free, else through whoever has it.
+    /// Takes in the end of an attempt, at this time, and gives the one to go on with: by itself if the
+    /// scheduler is free, else through whoever has it.
     pub(super) fn attempt_ended(
         self: &Arc<Self>,
-        rival: &mut Rival,
-        seat: &Arc<Seat>,
-        outcome: Outcome,
-        wanted: Wanted,
+        rival: &mut Rival<State>,
+        word: Word<'_>,
         effects: &mut Vec<Effect>,
-    ) -> Option<Next> {
-        let now = self.clock.now();
+    ) -> Passed<Next> {
         if self.has_books {
-            return self.attempt_ended_in_books(now, seat, outcome, wanted, effects);
+            return Passed::Alone(self.attempt_ended_in_books(word, effects));
         }
-        let took = rival.pace(now.monotonic);
-        if let Some(mut state) = self.try_lock() {
-            rival.defeats = rival.defeats.saturating_sub(1);
-            self.is_driven.store(true, Ordering::Relaxed);
-            let next = state.attempt_ended(now, seat, outcome, wanted, effects);
-            self.take_in_reports(&mut state, now, effects);
-            if took > SHORT_NANOS {
-                // Not so short after all: other threads are of use.
-                state.launch_spare(effects);
-            }
-            self.has_spare.store(!state.spare.is_empty(), Ordering::Relaxed);
-            self.is_driven.store(false, Ordering::Relaxed);
-            if matches!(wanted, Wanted::Single) {
-                self.is_brisk.store(took <= SHORT_NANOS, Ordering::Relaxed);
-                self.single_workers.fetch_sub(usize::from(next.is_none()), Ordering::Relaxed);
-            }
-            return next;
+        let passed = self.turnstile.pass(rival, word, effects);
+        if matches!(passed, Passed::Left) {
+            self.watch();
         }
-        rival.defeats += DEFEAT;
-        if rival.defeats >= DEFEATS_MAX
-            && took <= SHORT_NANOS
-            && self.is_driven.load(Ordering::Relaxed)
-        {
-            if matches!(wanted, Wanted::Single) {
-                self.single_workers.fetch_sub(1, Ordering::Relaxed);
-            }
-            self.leave(seat, outcome);
-            return None;
-        }
-        let is_single = matches!(wanted, Wanted::Single);
-        let wanted = Some((wanted, Arc::clone(&rival.answer)));
-        self.post.leave(Report { seat: Arc::clone(seat), outcome, wanted });
-        let mut tries = 0;
-        loop {
-            if let Some(next) = rival.answer.take() {
-                // The wait for the answer is not the next attempt's time.
-                rival.last = self.clock.now().monotonic;
-                if is_single && next.is_none() {
-                    self.single_workers.fetch_sub(1, Ordering::Relaxed);
-                }
-                return next;
-            }
-            // The holder may have looked at the post just before the report was left.
-            let free = if tries < SPINS_MAX { self.try_lock() } else { Some(self.lock()) };
-            match free {
-                Some(mut state) => self.take_in_reports(&mut state, now, effects),
-                None => std::hint::spin_loop(),
-            }
-            tries += 1;
-        }
+        passed
     }
 
     /// Takes in the end of an attempt. What comes next is known only once that is stored.
     #[inline(never)]
     fn attempt_ended_in_books(
         self: &Arc<Self>,
-        now: Now,
-        seat: &Arc<Seat>,
-        outcome: Outcome,
-        wanted: Wanted,
+        word: Word<'_>,
         effects: &mut Vec<Effect>,
     ) -> Option<Next> {
-        let mut state = self.lock();
-        let next = state.attempt_ended(now, seat, outcome, Wanted::Nothing, effects);
-        drop(state);
+        let is_single = matches!(word.wanted, Wanted::Single);
+        let next = self.lock().attempt_ended(Word { wanted: Wanted::Nothing, ..word }, effects);
         self.decided();
-        if matches!(wanted, Wanted::Single) {
-            self.single_workers.fetch_sub(1, Ordering::Relaxed);
+        if is_single {
+            self.turnstile.remove_regular();
         }
         next
     }
 
-    /// Leaves a report behind and the work to the worker that has the scheduler.
-    fn leave(self: &Arc<Self>, seat: &Arc<Seat>, outcome: Outcome) {
-        self.post.leave(Report { seat: Arc::clone(seat), outcome, wanted: None });
-        self.watch();
-    }
-
-    /// Has somebody look after spare work.
+    /// Has somebody look after spare work, and after reports of workers that have left.
     fn watch(self: &Arc<Self>) {
-        if !self.is_watched.swap(true, Ordering::SeqCst) {
+        if self.turnstile.wants_watch() {
             self.runtime.spawn(super::timer::watch_spare(Arc::clone(self)));
-        }
-    }
-
-    /// Takes in what workers left while the scheduler was busy.
-    #[inline]
-    fn take_in_reports(&self, state: &mut State, now: Now, effects: &mut Vec<Effect>) {
-        while !self.post.is_empty() {
-            let mut reports = std::mem::take(&mut state.reports);
-            self.post.collect(&mut reports);
-            for Report { seat, outcome, wanted } in reports.drain(..) {
-                match wanted {
-                    Some((wanted, answer)) => {
-                        let next = state.attempt_ended(now, &seat, outcome, wanted, effects);
-                        // The worker reuses its seat if nobody else has it.
-                        drop(seat);
-                        answer.give(next);
-                    }
-                    None => state.last_attempt_ended(now, &seat, outcome, effects),
-                }
-            }
-            state.reports = reports;
         }
     }
 
@@ -307,47 +177,24 @@ impl Shared {
             return;
         }
         if waits {
-            self.single_workers.fetch_sub(1, Ordering::Relaxed);
+            self.turnstile.remove_regular();
         } else {
-            self.single_workers.fetch_add(1, Ordering::Relaxed);
+            self.turnstile.add_regular();
         }
     }
 
     /// The attempt of the worker that has spare work must wait: others take it over.
     pub(super) fn launch_spare(self: &Arc<Self>) {
-        if !self.has_spare.load(Ordering::Relaxed) {
-            return;
-        }
         let mut effects = Vec::new();
-        let mut state = self.lock();
-        state.launch_spare(&mut effects);
-        self.has_spare.store(false, Ordering::Relaxed);
-        drop(state);
-        self.perform(&mut effects);
+        if self.turnstile.launch_spare(&mut effects) {
+            self.perform(&mut effects);
+        }
     }
 
     /// Looks after spare work that nobody has come for since the last look. Whether to go on.
     pub(super) fn look_after_spare(self: &Arc<Self>, watch: &mut Watch) -> bool {
         let mut effects = Vec::new();
-        let now = self.clock.now();
-        let mut state = self.lock();
-        watch.idle = if state.spare.is_empty() { watch.idle + 1 } else { 0 };
-        self.take_in_reports(&mut state, now, &mut effects);
-        // As long as somebody comes for it again and again, it is in good hands.
-        let seen = std::mem::replace(&mut watch.exchanges, state.exchanges);
-        if seen == state.exchanges {
-            state.launch_spare(&mut effects);
-            self.has_spare.store(false, Ordering::Relaxed);
-        }
-        let goes_on = watch.idle < WATCH_IDLE_MAX && state.end.is_none();
-        if !goes_on {
-            // A swap, so that either this sees the report or its worker sees that nobody watches.
-            self.is_watched.swap(false, Ordering::SeqCst);
-            // A report left since, before its worker saw that nobody watches any more.
-            self.take_in_reports(&mut state, now, &mut effects);
-            state.launch_spare(&mut effects);
-        }
-        drop(state);
+        let goes_on = self.turnstile.look_after(watch, &mut effects);
         self.perform(&mut effects);
         goes_on
     }
@@ -370,10 +217,10 @@ impl Shared {
     pub fn wish(self: &Arc<Self>, wish: Wish) {
         let mut effects = Vec::new();
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.turnstile.lock();
         // Refused only when what it is about has ended already.
         let _ = state.wish(now, wish);
-        self.settle(state, now, &mut effects);
+        self.settle(state, &mut effects);
         self.perform(&mut effects);
     }
 
@@ -387,7 +234,7 @@ impl Shared {
     ) -> Result<Reply, Rejection> {
         let mut effects = Vec::new();
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.turnstile.lock();
         if self.has_books {
             return self.command_in_books(state, now, until, make, bind);
         }
@@ -397,16 +244,13 @@ impl Shared {
             reply
         });
         let mut next = state.settle(Wanted::Single, &mut effects);
-        if self.is_brisk.load(Ordering::Relaxed)
-            && self.single_workers.load(Ordering::Relaxed) > 0
+        if self.turnstile.is_brisk()
             && let Some(Next::Single(single)) = next
         {
-            // A worker will be back sooner than another one could be called.
             state.spare.push_back(Effect::LaunchSingle(single));
-            self.has_spare.store(true, Ordering::Relaxed);
             next = None;
         }
-        self.take_in_reports(&mut state, now, &mut effects);
+        self.turnstile.take_in(&mut state, &mut effects);
         let is_spare = !state.spare.is_empty();
         drop(state);
         if let Some(Next::Single(single)) = next {
@@ -421,7 +265,7 @@ impl Shared {
 
     fn command_in_books(
         self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
+        mut state: Guard<'_, State>,
         now: Now,
         until: Until,
         make: impl FnOnce(&mut State, Now) -> Result<Command, Rejection>,
@@ -444,9 +288,9 @@ impl Shared {
 
     /// Tells the scheduler something that can be told again or missed.
     pub(super) fn tell(self: &Arc<Self>, now: Now, event: Event, effects: &mut Vec<Effect>) {
-        let mut state = self.lock();
+        let mut state = self.turnstile.lock();
         state.tell(now, event);
-        self.settle(state, now, effects);
+        self.settle(state, effects);
     }
 
     /// Tells the scheduler what a custom trigger said.
@@ -457,20 +301,15 @@ impl Shared {
         effects: &mut Vec<Effect>,
     ) {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.turnstile.lock();
         state.trigger_answered(now, schedule, next);
-        self.settle(state, now, effects);
+        self.settle(state, effects);
     }
 
     /// What follows from something that nobody waits for.
-    fn settle(
-        self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
-        now: Now,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn settle(self: &Arc<Self>, mut state: Guard<'_, State>, effects: &mut Vec<Effect>) {
         state.settle(Wanted::Nothing, effects);
-        self.take_in_reports(&mut state, now, effects);
+        self.turnstile.take_in(&mut state, effects);
         drop(state);
         if self.has_books {
             self.decided();
@@ -531,12 +370,12 @@ impl Shared {
     }
 
     /// A worker or the timer is gone without having ended: the runtime was shut down, or a bug of
-    /// ours panicked. Nobody will run anything here any more, so whoever waits is told.
-    pub(super) fn give_up(self: &Arc<Self>) {
+    /// ours panicked. Nobody will run anything here any more, so whoever waits is told why.
+    pub(super) fn give_up(self: &Arc<Self>, why: &str) {
         let mut effects = Vec::new();
         let mut state = self.lock();
         if state.end.is_none() {
-            state.end = Some(End::Lost(Arc::from("the runtime ended")));
+            state.end = Some(End::Lost(Arc::from(why)));
         }
         state.end_everything(&mut effects);
         drop(state);

@@ -10,7 +10,7 @@ use tidewheel_core::decision::{Action, Fact, Notice, Outputs, Start};
 use tidewheel_core::id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply};
 use tidewheel_core::time::{Moment, Now, Timestamp};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::attempt::BoxFuture;
 use super::books::{Books, Ticket, Wish};
@@ -20,7 +20,7 @@ use super::engine::{Engine, ScheduleRef};
 use super::entries::Entries;
 use super::held::Kinds;
 use super::making::Maker;
-use super::post::Report;
+use super::report::{Next, Wanted};
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
 use super::writing::{Reclaim, Writer};
@@ -78,8 +78,9 @@ pub(crate) struct State {
     told: u64,
     /// Why nothing is done any more.
     pub end: Option<End>,
-    /// When the timer will look at the clock.
+    /// When the timer will look at the clock, and what wakes it earlier.
     pub armed: Moment,
+    pub(super) timer: Arc<Notify>,
     pub(super) entries: Entries<Entry>,
     /// What ended while memory was restored, until that is stored.
     pub(super) ending: BTreeMap<RunId, Entry>,
@@ -105,8 +106,6 @@ pub(crate) struct State {
     pub(super) spare: VecDeque<Effect>,
     /// How often a worker took spare work.
     pub(super) exchanges: u64,
-    /// Reports being taken in; kept for its buffer.
-    pub(super) reports: Vec<Report>,
 }
 
 /// Whoever belongs to a run or single submission.
@@ -156,26 +155,12 @@ pub(crate) enum ScheduleCode {
     Run(Arc<Maker>),
 }
 
-/// Whose attempts the caller could go straight on with.
-#[derive(Clone, Copy)]
-pub(super) enum Wanted {
-    Nothing,
-    Run(RunKey),
-    Single,
-}
-
 /// What a store needs that keeps decisions, besides itself.
 #[derive(Default)]
 pub(crate) struct Keeping {
     pub reclaim: Option<Reclaim>,
     /// It was begun paused.
     pub paused: bool,
-}
-
-/// The attempt the caller goes on with.
-pub(super) enum Next {
-    Run(Start),
-    Single(Single),
 }
 
 impl State {
@@ -203,6 +188,7 @@ impl State {
             told: 0,
             end: None,
             armed: Moment::MAX,
+            timer: Arc::new(Notify::new()),
             entries: Entries::default(),
             ending: BTreeMap::new(),
             schedules: HashMap::default(),
@@ -217,7 +203,6 @@ impl State {
             actions: Vec::new(),
             spare: VecDeque::new(),
             exchanges: 0,
-            reports: Vec::new(),
         }
     }
 
@@ -326,7 +311,7 @@ impl State {
 
     /// Steps and commits, for a store that keeps nothing.
     #[inline]
-    fn turn(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
+    pub(super) fn turn(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
         debug_assert!(self.actions.is_empty(), "every turn is followed by settle");
         match self.engine.turn(now, [input]) {
             Ok(outputs) => {
@@ -356,93 +341,6 @@ impl State {
     pub(super) fn notify(&mut self, now: Now, fact: Fact) {
         let notice = Notice { sequence: 0, at: now.wall, fact };
         tell_all(self.notices.as_ref(), &mut self.told, &mut vec![notice]);
-    }
-
-    /// Takes in the end of an attempt and gives the one its worker goes on with.
-    pub(super) fn attempt_ended(
-        &mut self,
-        now: Now,
-        seat: &Seat,
-        outcome: Outcome,
-        wanted: Wanted,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Next> {
-        self.unregister(seat);
-        let Start { task, attempt, .. } = seat.start;
-        let expanded = self.key_of(seat).filter(|_| matches!(outcome, Outcome::Expanded(_)));
-        match &mut self.books {
-            // Settle sees it if the wheel has ended.
-            _ if self.end.is_some() => {}
-            Some(books) => books.attempt_ended(&mut self.engine, now, seat.id(), seat.end(outcome)),
-            None => {
-                let event = Event::AttemptEnded { task, attempt, outcome };
-                let _ = self.turn(now, Input::Event(event));
-            }
-        }
-        if let Some(task) = expanded
-            && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run)
-        {
-            launch.cell().catch_up(&self.engine);
-        }
-        let next = self.settle(wanted, effects);
-        if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
-    }
-
-    /// Takes in the end of an attempt whose worker has left: what follows is spare.
-    pub(super) fn last_attempt_ended(
-        &mut self,
-        now: Now,
-        seat: &Seat,
-        outcome: Outcome,
-        effects: &mut Vec<Effect>,
-    ) {
-        let known = effects.len();
-        self.attempt_ended(now, seat, outcome, Wanted::Nothing, effects);
-        for effect in effects.split_off(known) {
-            match effect {
-                Effect::Launch(..) | Effect::LaunchSingle(_) => self.spare.push_back(effect),
-                other => effects.push(other),
-            }
-        }
-    }
-
-    /// Gives the oldest spare attempt in exchange for the newest one.
-    fn exchange(
-        &mut self,
-        next: Option<Next>,
-        wanted: Wanted,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Next> {
-        let fits = |effect: &Effect| match (effect, wanted) {
-            (Effect::Launch(_, start), Wanted::Run(run)) => start.task.run == run,
-            (Effect::LaunchSingle(_), Wanted::Single) => true,
-            _ => false,
-        };
-        match next {
-            Some(Next::Run(start)) => match self.entries.get_mut(start.task.run) {
-                Some(Entry::Run(launch)) => {
-                    self.spare.push_back(Effect::Launch(Arc::clone(launch), start));
-                }
-                _ => unreachable!("an attempt of a run that has ended"),
-            },
-            Some(Next::Single(single)) => self.spare.push_back(Effect::LaunchSingle(single)),
-            None => {}
-        }
-        self.exchanges += 1;
-        match self.spare.iter().position(fits).and_then(|place| self.spare.remove(place)) {
-            Some(Effect::Launch(_, start)) => Some(Next::Run(start)),
-            Some(Effect::LaunchSingle(single)) => Some(Next::Single(single)),
-            _ => {
-                // The caller leaves too: somebody else must take care of the rest.
-                effects.extend(self.spare.drain(..));
-                None
-            }
-        }
-    }
-
-    /// Gives all spare attempts workers of their own.
-    pub(super) fn launch_spare(&mut self, effects: &mut Vec<Effect>) {
-        effects.extend(self.spare.drain(..));
     }
 
     /// Turns the actions of the newest step into effects, except one attempt the caller wants.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tidewheel_core::input::Event;
 use tidewheel_core::time::Moment;
 
-use super::effect::Effect;
-use super::shared::{Shared, Watch};
+use super::effect::{Effect, End};
+use super::shared::Shared;
 
 /// Runs until the wheel has ended.
 pub(super) fn keep_time(shared: Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
@@ -42,7 +42,7 @@ const WATCH_PERIOD: Duration = Duration::from_millis(1);
 
 /// Sees to it that spare work is not forgotten when the worker that was to take it is held up.
 pub(super) async fn watch_spare(shared: Arc<Shared>) {
-    let mut watch = Watch::new(&shared);
+    let mut watch = shared.turnstile.watch();
     loop {
         tokio::time::sleep(WATCH_PERIOD).await;
         if !shared.look_after_spare(&mut watch) {
@@ -75,8 +75,9 @@ impl Timer {
     fn look(&mut self) -> Look {
         let now = self.shared.clock.now_exactly();
         let mut state = self.shared.lock();
-        if state.end.is_some() {
-            self.is_done = true;
+        if let Some(end) = &state.end {
+            // Whatever was lost, those who wait for it are told.
+            self.is_done = !matches!(end, End::Lost(_));
             return Look::Ended;
         }
         let wakeup = state.next_wakeup().unwrap_or(Moment::MAX);
@@ -103,7 +104,7 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         if !self.is_done {
-            self.shared.give_up();
+            self.shared.give_up("the runtime ended");
         }
     }
 }

@@ -5,7 +5,6 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::input::{Failure, Outcome};
@@ -14,10 +13,11 @@ use tokio::runtime::RuntimeFlavor;
 
 use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
 use super::effect::{Effect, Single, SingleCode};
-use super::post::Rival;
+use super::report::{Next, Wanted, Word};
 use super::seat::Seat;
 use super::shared::Shared;
-use super::state::{Next, Repeat, Wanted};
+use super::state::{Repeat, State};
+use super::turnstile::{Passed, Rival};
 use crate::attempt::Attempt;
 use crate::output::TaskOutput;
 use crate::run::{RunCode, Task};
@@ -44,7 +44,9 @@ impl Breath {
 struct Worker {
     shared: Arc<Shared>,
     seat: Arc<Seat>,
-    rival: Rival,
+    rival: Rival<State>,
+    /// When it last had an attempt to report; zero before its first.
+    last: Moment,
     effects: Vec<Effect>,
     /// When other tokio tasks last had a turn, and the attempts since.
     breathed: Moment,
@@ -56,10 +58,13 @@ struct Worker {
 impl Worker {
     fn new(seat: Seat) -> Self {
         let shared = Arc::clone(&seat.shared);
+        // Whoever runs single submissions takes any of them.
+        let rival = Rival::new(seat.run.is_none());
         Self {
             shared,
             seat: Arc::new(seat),
-            rival: Rival::default(),
+            rival,
+            last: Moment::ZERO,
             effects: Vec::new(),
             breathed: Moment::ZERO,
             inline: 0,
@@ -80,13 +85,22 @@ impl Worker {
 
     /// Reports the outcome and gives the attempt to go on with.
     fn finish(&mut self, outcome: Outcome, wanted: Wanted) -> Option<Next> {
-        let next = self.shared.attempt_ended(
-            &mut self.rival,
-            &self.seat,
-            outcome,
-            wanted,
-            &mut self.effects,
-        );
+        let now = self.shared.clock.now();
+        // Nothing is known of a worker's first attempt.
+        if self.last != Moment::ZERO {
+            self.rival.note_pace(now.monotonic.nanos_since(self.last));
+        }
+        self.last = now.monotonic;
+        let word = Word { now, seat: &self.seat, outcome, wanted };
+        let next = match self.shared.attempt_ended(&mut self.rival, word, &mut self.effects) {
+            Passed::Alone(next) => next,
+            Passed::Answered(next) => {
+                // The wait for the answer is not the next attempt's time.
+                self.last = self.shared.clock.now().monotonic;
+                next
+            }
+            Passed::Left | Passed::Broken => None,
+        };
         if !self.effects.is_empty() {
             self.shared.perform(&mut self.effects);
         }
@@ -95,7 +109,7 @@ impl Worker {
     }
 
     async fn breathe(&mut self) {
-        let now = self.rival.last;
+        let now = self.last;
         self.inline += 1;
         let breath = self.shared.breath;
         if self.inline >= breath.attempts_max || now.nanos_since(self.breathed) > breath.nanos_max {
@@ -109,7 +123,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if !self.is_done {
-            self.shared.give_up();
+            self.shared.give_up("the runtime ended");
         }
     }
 }
@@ -192,7 +206,7 @@ pub(super) fn single_worker(
     shared: Arc<Shared>,
     first: Single,
 ) -> impl Future<Output = ()> + Send + 'static {
-    shared.single_workers.fetch_add(1, Ordering::Relaxed);
+    shared.turnstile.add_regular();
     let mut worker = Worker::new(Seat::new(shared, None, first.start));
     let mut code = first.code;
     // As above: the worker exists before its first poll.

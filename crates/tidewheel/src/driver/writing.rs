@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::decision::Tenure;
@@ -17,8 +17,10 @@ use tidewheel_core::row::Snapshot;
 use super::books::{Books, Errand, Fate, Ticket, Verdict};
 use super::effect::{Effect, End};
 use super::engine::{Batch, Engine};
+use super::report::Wanted;
 use super::shared::Shared;
-use super::state::{State, Wanted};
+use super::state::State;
+use super::turnstile::Guard;
 use crate::error::BoxError;
 use crate::store::{Pace, Store, StoreError};
 
@@ -90,7 +92,8 @@ impl Shared {
     }
 
     fn write_into(self: &Arc<Self>, effects: &mut Vec<Effect>) -> Writing {
-        let mut state = self.lock();
+        let _at_work = AtWork(self);
+        let mut state = self.turnstile.lock();
         let Some(mut writer) = state.writer.take() else { return Writing::Done };
         let writing = loop {
             if matches!(state.end, Some(End::Lost(_))) {
@@ -123,15 +126,15 @@ impl Shared {
     /// Offers a batch to the store, without the lock.
     fn store<'a>(
         self: &'a Arc<Self>,
-        state: MutexGuard<'a, State>,
+        state: Guard<'a, State>,
         writer: &mut Writer,
         mut batch: Batch,
         effects: &mut Vec<Effect>,
-    ) -> (MutexGuard<'a, State>, Option<Verdict>) {
+    ) -> (Guard<'a, State>, Option<Verdict>) {
         drop(state);
         let number = batch.number();
         let result = batch.commit(&mut *writer.store).map(std::mem::take);
-        let mut state = self.lock();
+        let mut state = self.turnstile.lock();
         let State { books: Some(books), engine, .. } = &mut *state else { return (state, None) };
         let verdict = match result {
             Ok(mut outputs) => {
@@ -156,15 +159,15 @@ impl Shared {
     /// Takes the tenure again, without the lock, and restores what is stored.
     fn restore<'a>(
         self: &'a Arc<Self>,
-        state: MutexGuard<'a, State>,
+        state: Guard<'a, State>,
         writer: &mut Writer,
         effects: &mut Vec<Effect>,
-    ) -> (MutexGuard<'a, State>, Option<Verdict>) {
+    ) -> (Guard<'a, State>, Option<Verdict>) {
         let alive = state.books.as_ref().map(Books::alive).unwrap_or_default();
         drop(state);
         let taken = writer.retake(&alive);
         let now = self.clock.now_exactly();
-        let mut state = self.lock();
+        let mut state = self.turnstile.lock();
         let error = match taken {
             Ok((tenure, snapshot)) => {
                 state.restore(self, tenure, snapshot, now, effects);
@@ -186,7 +189,7 @@ impl Shared {
 
     /// Tells whoever waits for something to be stored that they should look again.
     pub(super) fn tell_waiting(&self) {
-        self.stored.notify_all();
+        self.turnstile.tell_written();
         self.stored_notice.notify_waiters();
     }
 
@@ -197,14 +200,13 @@ impl Shared {
             if let Writing::Trouble(_) = self.write() {
                 self.decided.notify_one();
             }
-            let state = self.lock();
+            let state = self.turnstile.lock();
             if let Some(answer) = state.is_stored(ticket) {
                 return answer;
             }
             if state.writer.is_none() {
                 // Whoever is writing will say when it is done.
-                let waited = self.stored.wait(state);
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
+                drop(self.turnstile.until_written(state));
             }
         }
     }
@@ -232,6 +234,17 @@ impl Shared {
             }
         };
         self.until_stored(newest).await
+    }
+}
+
+/// Tells everybody when a store panics: the right to write is gone with it.
+struct AtWork<'a>(&'a Arc<Shared>);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up("the store panicked");
+        }
     }
 }
 
@@ -291,7 +304,7 @@ struct Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if !self.is_done {
-            self.shared.give_up();
+            self.shared.give_up("the runtime ended");
         }
     }
 }
