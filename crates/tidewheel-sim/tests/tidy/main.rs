@@ -28,11 +28,8 @@ const LONG_ON_PURPOSE: [&str; 9] = [
 ];
 
 /// Files that are longer than they should be. They may become shorter, and never longer.
-const LONG_FILES: [(&str, usize); 3] = [
-    ("tidewheel-flow/src/definition/keys.rs", 604),
-    ("tidewheel/src/driver/state.rs", 642),
-    ("tidewheel/src/store/conformance.rs", 620),
-];
+const LONG_FILES: [(&str, usize); 2] =
+    [("tidewheel-flow/src/definition/keys.rs", 604), ("tidewheel/src/store/conformance.rs", 620)];
 
 /// Words that the glossary does without: each means five things to five people.
 const UNUSED_WORDS: [&str; 6] = ["helper", "item", "job", "manager", "node", "util"];
@@ -127,7 +124,7 @@ fn names_are_words_of_the_glossary() {
 
 /// Words that the driver alone uses, and that say nothing to whoever meets them first.
 const OWN_WORDS: [&str; 8] =
-    ["Books", "Breath", "Keeper", "Post", "Rival", "Seat", "Ticket", "Watch"];
+    ["Books", "Breath", "Keeper", "Rival", "Seat", "Ticket", "Turnstile", "Watch"];
 
 /// What a reader of the driver meets is explained in the glossary, or gone.
 #[test]

@@ -12,10 +12,10 @@ use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
 use super::attempt::BoxFuture;
+use super::code::{Ask, Repeat, ScheduleEntry, SingleEntry};
 use super::engine::ScheduleRef;
 use super::making::Maker;
 use super::seat::{Seat, Stopped};
-use super::state::{Ask, Repeat, ScheduleEntry, SingleEntry};
 use crate::run::{ExtraCode, RunCell};
 
 /// A graph's code: starts workers for its tasks and is told how the run ended.

@@ -7,7 +7,7 @@ use std::hash::BuildHasherDefault;
 
 use tidewheel_core::id::RunKey;
 
-use super::state::KeyHasher;
+use super::ids::KeyHasher;
 
 pub(super) struct Entries<T> {
     places: Vec<Option<(RunKey, T)>>,

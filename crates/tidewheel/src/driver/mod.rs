@@ -6,11 +6,13 @@ mod attempt;
 pub mod books;
 #[cfg(test)]
 mod broken_tests;
+mod code;
 mod commons;
 mod effect;
 pub mod engine;
 mod entries;
 mod held;
+mod ids;
 mod inbox;
 mod making;
 pub mod places;
@@ -28,13 +30,12 @@ mod worker;
 mod writing;
 
 pub(crate) use attempt::{BoxFuture, panic_text};
+pub(crate) use code::{Adopt, Ask, Code, ScheduleCode, ScheduleEntry, SingleEntry};
 pub(crate) use effect::{End, Launch, Waiter};
 pub use held::{HeldId, HeldWork, Kinds};
 pub(crate) use making::Maker;
 pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared, Until};
-pub(crate) use state::{
-    Adopt, Ask, Code, Keeping, ScheduleCode, ScheduleEntry, SingleEntry, State,
-};
+pub(crate) use state::{Keeping, State};
 pub(crate) use worker::{conclude, plain_conclude, run_worker};
 pub(crate) use writing::Reclaim;

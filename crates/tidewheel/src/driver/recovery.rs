@@ -15,12 +15,13 @@ use tidewheel_core::task::Reason;
 use tidewheel_core::time::{Moment, Now};
 
 use super::books::Restored;
+use super::code::Entry;
 use super::effect::{Effect, End};
 use super::engine::EngineError;
 use super::held::Ours;
 use super::seat::Stopped;
 use super::shared::Shared;
-use super::state::{Entry, State};
+use super::state::State;
 use crate::error::describe;
 use crate::store::StoreError;
 

@@ -9,9 +9,10 @@ use tidewheel_core::id::RunKey;
 use tidewheel_core::input::{Event, Input, Outcome};
 use tidewheel_core::time::Now;
 
+use super::code::Entry;
 use super::effect::{Effect, End, Single};
 use super::seat::Seat;
-use super::state::{Entry, State};
+use super::state::State;
 use super::turnstile::Behind;
 
 /// The end of an attempt, as its worker tells it.

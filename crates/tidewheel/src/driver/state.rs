@@ -3,67 +3,30 @@
 //! Actions become effects here; effects are carried out without the lock, in `shared`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::{Arc, Mutex};
 
 use tidewheel_core::decision::{Action, Fact, Notice, Outputs, Start};
 use tidewheel_core::id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
-use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply};
+use tidewheel_core::input::{Command, Event, Input, Rejection, Reply};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tokio::sync::{Notify, mpsc};
 
-use super::attempt::BoxFuture;
 use super::books::{Books, Ticket, Wish};
+use super::code::{Adopt, Entry, ScheduleCode, ScheduleEntry, SingleEntry};
 use super::commons::SharedCommons;
-use super::effect::{Effect, End, Launch, Single, SingleCode, Waiter};
+use super::effect::{Effect, End, Launch, Single, SingleCode};
 use super::engine::{Engine, ScheduleRef};
 use super::entries::Entries;
-use super::held::Kinds;
+use super::ids::{Ids, KeyHasher};
 use super::making::Maker;
 use super::report::{Next, Wanted};
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
 use super::writing::{Reclaim, Writer};
-use crate::attempt::Attempt;
 use crate::error::describe;
 use crate::run::{RunCell, RunCode, Task};
 use crate::store::CommandSource;
-
-/// Code that can be run again and again.
-pub(crate) type Repeat = dyn Fn(Attempt) -> BoxFuture<Outcome> + Send + Sync;
-
-/// Code for restored work.
-#[derive(Default)]
-pub(crate) struct Adopt {
-    /// By kind, `None` standing for work that says none.
-    pub kinds: HashMap<Option<Arc<str>>, Arc<Repeat>>,
-    /// For work of any other kind.
-    pub rest: Option<Arc<Repeat>>,
-    /// What makes the runs of schedules, by their kind.
-    pub makers: HashMap<Option<Arc<str>>, Arc<Maker>>,
-}
-
-impl Adopt {
-    /// Which kinds of work there is code for.
-    pub fn known(&self) -> Kinds {
-        let known = match self.rest {
-            Some(_) => Kinds::all(),
-            None => Kinds::only(self.kinds.keys().cloned().collect()),
-        };
-        known.making(self.makers.keys().cloned().collect())
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rest.is_none() && self.kinds.is_empty() && self.makers.is_empty()
-    }
-
-    fn code(&self, kind: Option<&Arc<str>>) -> Option<&Arc<Repeat>> {
-        self.kinds.get(&kind.cloned()).or(self.rest.as_ref())
-    }
-}
-
-/// Asks a custom trigger for its next instant.
-pub(crate) type Ask = Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync>;
 
 pub(crate) struct State {
     pub engine: Engine,
@@ -106,53 +69,6 @@ pub(crate) struct State {
     pub(super) spare: VecDeque<Effect>,
     /// How often a worker took spare work.
     pub(super) exchanges: u64,
-}
-
-/// Whoever belongs to a run or single submission.
-pub(super) enum Entry {
-    Single(SingleEntry),
-    Run(Arc<dyn Launch>),
-}
-
-impl Entry {
-    pub fn id(&self) -> RunId {
-        match self {
-            Self::Single(entry) => entry.id,
-            Self::Run(launch) => launch.cell().work.id,
-        }
-    }
-
-    /// Tells that there is no report, and why.
-    pub fn end(self, end: End) -> Effect {
-        match self {
-            Self::Single(entry) => Effect::EndSingle(entry, end),
-            Self::Run(launch) => Effect::EndRun(launch, None, end),
-        }
-    }
-}
-
-pub(crate) struct SingleEntry {
-    pub id: RunId,
-    pub code: Code,
-    pub waiter: Arc<dyn Waiter>,
-}
-
-pub(crate) enum Code {
-    /// A future that can be run once; gone when it was.
-    Once(Option<BoxFuture<Outcome>>),
-    Repeat(Arc<Repeat>),
-}
-
-pub(crate) struct ScheduleEntry {
-    pub id: ScheduleId,
-    pub code: ScheduleCode,
-    pub ask: Option<Ask>,
-}
-
-/// What a firing of a schedule calls.
-pub(crate) enum ScheduleCode {
-    Task(Arc<Repeat>),
-    Run(Arc<Maker>),
 }
 
 /// What a store needs that keeps decisions, besides itself.
@@ -569,74 +485,4 @@ fn tell_all(
         // The pump that receives them ends only with the runtime.
         let _ = sender.send(notice);
     }
-}
-
-impl Code {
-    fn attempt(&mut self) -> SingleCode {
-        match self {
-            Self::Once(future) => future.take().map_or(SingleCode::Missing, SingleCode::Future),
-            Self::Repeat(code) => SingleCode::Call(Arc::clone(code)),
-        }
-    }
-}
-
-/// Keys are already well spread numbers; they need no defence against an attacker.
-#[derive(Default)]
-pub(crate) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.write_u64(value as u64);
-        self.write_u64((value >> 64) as u64);
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = self.0.wrapping_add(value).wrapping_mul(0xf135_7aea_2e62_a9c5);
-    }
-
-    fn finish(&self) -> u64 {
-        // The good bits of a product are the high ones; tables look at the low ones first.
-        self.0.rotate_left(26)
-    }
-}
-
-/// Fresh ids in the layout of a UUID version 7: time first, then what makes them unique.
-struct Ids {
-    base: u64,
-    count: u64,
-}
-
-impl Ids {
-    fn new(seed: Option<u64>) -> Self {
-        use std::hash::BuildHasher as _;
-        // The standard library's own source of randomness, which needs no other crate.
-        let random = || std::hash::RandomState::new().build_hasher().finish();
-        Self { base: seed.unwrap_or_else(random), count: 0 }
-    }
-
-    fn next(&mut self, now: Timestamp) -> u128 {
-        self.count += 1;
-        let millis = (now.as_micros() / 1000).max(0) as u128 & 0xffff_ffff_ffff;
-        let high = u128::from(mix(self.base ^ mix(self.count))) & 0xfff;
-        let low = u128::from(mix(self.base.wrapping_add(self.count))) >> 2;
-        millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low
-    }
-}
-
-/// One round of splitmix64.
-const fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

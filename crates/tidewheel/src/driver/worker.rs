@@ -12,11 +12,12 @@ use tidewheel_core::time::Moment;
 use tokio::runtime::RuntimeFlavor;
 
 use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
+use super::code::Repeat;
 use super::effect::{Effect, Single, SingleCode};
 use super::report::{Next, Wanted, Word};
 use super::seat::Seat;
 use super::shared::Shared;
-use super::state::{Repeat, State};
+use super::state::State;
 use super::turnstile::{Passed, Rival};
 use crate::attempt::Attempt;
 use crate::output::TaskOutput;
