@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
-use tidewheel_client::desk::{Desk, DeskError};
+use tidewheel_client::desk::{Desk, DeskError, LocalDesk};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
@@ -46,9 +46,16 @@ impl DataArgs {
         self.open_with_options(ui, Options::default())
     }
 
-    /// The desk of a folder that must be there.
-    pub fn desk(&self, ui: &Ui) -> Result<Desk, CommandError> {
-        Ok(Desk::open(self.open_existing(ui)?)?)
+    /// Asks at the desk of a folder that must be there.
+    pub fn at_desk<T>(
+        &self,
+        ui: &Ui,
+        ask: impl AsyncFnOnce(Desk) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        let desk = LocalDesk::open(self.open_existing(ui)?)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(CommandError::system)?;
+        runtime.block_on(ask(desk.into()))
     }
 
     /// Opens a folder that must be there, to write to it.

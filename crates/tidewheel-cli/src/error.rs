@@ -77,6 +77,12 @@ impl CommandError {
         Self::new(ErrorKind::Internal, error)
     }
 
+    /// The system refused what every command needs.
+    pub(crate) fn system(error: io::Error) -> Self {
+        let error = anyhow::Error::new(error).context("the system gives no more threads or files");
+        Self::new(ErrorKind::Failed, error).hint("`ulimit -a` shows what a process may have")
+    }
+
     pub(crate) fn panicked() -> Self {
         Self::internal(anyhow::anyhow!("the program came upon a state that should not exist"))
             .hint("this is a bug: please report it with the command and the message above")

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use common::{Scratch, stderr};
 use serde_json::{Value as Json, json};
-use tidewheel_flow::{Loaded, ParamKind, load, parse_yaml};
+use tidewheel_client::files::{FlowFiles, parse_yaml};
 
 /// The pages whose flows are run.
 const GUIDES: [&str; 2] = ["docs/guide/flows.md", "docs/guide/from-flowtoy.md"];
@@ -185,15 +185,15 @@ impl Snippet {
         &self.files[&self.name]
     }
 
-    fn load(&self) -> Loaded {
-        load(std::slice::from_ref(&self.name), &self.files)
+    fn load(&self) -> FlowFiles {
+        FlowFiles::of_texts(std::slice::from_ref(&self.name), &self.files)
     }
 
     /// The same flow with another text.
-    fn load_as(&self, text: &str) -> Loaded {
+    fn load_as(&self, text: &str) -> FlowFiles {
         let mut files = self.files.clone();
         files.insert(self.name.clone(), Arc::from(text));
-        load(std::slice::from_ref(&self.name), &files)
+        FlowFiles::of_texts(std::slice::from_ref(&self.name), &files)
     }
 
     /// Writes it and its neighbours into a folder, and gives its path.
@@ -253,8 +253,9 @@ fn flows_in_the_pages_are_valid() {
         // A page may show what a wrong file looks like.
         let is_wrong = snippet.exit_code == 3;
         let place = &snippet.place;
-        assert_eq!(loaded.runnable().is_none(), is_wrong, "{place}: {:?}", loaded.problems);
-        assert!(is_wrong || loaded.problems.is_empty(), "{place}: {:?}", loaded.problems);
+        let problems = loaded.problems(false, 100);
+        assert_eq!(loaded.runnable().is_err(), is_wrong, "{place}: {problems}");
+        assert!(is_wrong || !loaded.has_problems(), "{place}: {problems}");
     }
 }
 
@@ -280,8 +281,9 @@ fn shell_steps(flow: &Json) -> Vec<(&'static str, usize)> {
     found
 }
 
-fn has_code(loaded: &Loaded, code: &str) -> bool {
-    loaded.problems.iter().any(|problem| problem.code == code)
+fn has_code(loaded: &FlowFiles, code: &str) -> bool {
+    let problems = loaded.validated(false).problems;
+    problems.as_array().unwrap().iter().any(|problem| problem["code"] == code)
 }
 
 #[test]
@@ -293,7 +295,7 @@ fn a_value_put_into_shell_text_is_refused_in_every_flow() {
         flow["params"]["x"] = json!("");
         // JSON is YAML.
         let unchanged = snippet.load_as(&flow.to_string());
-        assert!(unchanged.runnable().is_some(), "{place}: {:?}", unchanged.problems);
+        assert!(unchanged.runnable().is_ok(), "{place}: {}", unchanged.problems(false, 100));
         for (key, at) in shell_steps(&flow) {
             let text = flow[key][at]["run"].as_str().unwrap().to_owned();
             for changed in [
@@ -304,7 +306,7 @@ fn a_value_put_into_shell_text_is_refused_in_every_flow() {
                 let mut attacked = flow.clone();
                 attacked[key][at]["run"] = json!(changed);
                 let loaded = snippet.load_as(&attacked.to_string());
-                let is_refused = loaded.runnable().is_none();
+                let is_refused = loaded.runnable().is_err();
                 assert!(is_refused && has_code(&loaded, "template-in-shell"), "{place}: {changed}");
                 attacks += 1;
             }
@@ -331,7 +333,7 @@ fn hostile_params_do_nothing_in_any_flow() {
         let loaded = snippet.load();
         let flow = loaded.runnable().unwrap();
         let texts = flow.params.iter().filter(|param| {
-            matches!(param.kind, ParamKind::Text | ParamKind::Any) && param.choices.is_empty()
+            matches!(param.kind.word(), "text" | "any") && param.choices.is_empty()
         });
         for param in texts {
             let scratch = Scratch::new("docs-attack");

@@ -82,7 +82,8 @@ flow: [{ name: next, limits: db, run: 'if kill -0 $(cat held) 2>/dev/null; then 
     wait_until("the second run waits and says for whom", || {
         let output = scratch.run(&["explain", "last"]);
         let text = stdout(&output);
-        text.contains("units of limit `db`, held by run") && text.contains(&held_by[..13])
+        text.contains("the shared limit `db`, 1 of 1, held by `run")
+            && text.contains(&held_by[..13])
     });
     first.signal("KILL");
     let output = second.output();

@@ -3,19 +3,17 @@
 //! `cargo run -p tidewheel-client --example follow -- DATA FLOW.yaml`
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel_client::api::{Document as _, RunState};
-use tidewheel_client::desk::{Desk, workers_of};
+use tidewheel_client::desk::Desk;
+use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::kind::{FlowRun, Startable as _};
 use tidewheel_client::progress::{Event, Follow, Teller, Told};
 use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
-use tidewheel_flow::{Disk, FlowOrder, Style, load, resolve_params};
 use tokio::runtime::Runtime;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,45 +22,39 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let [data, file] = &arguments[..] else { return Err("follow DATA FLOW.yaml".into()) };
     let runtime = Runtime::new()?;
-    let state = follow(&runtime, data, file, |told| {
+    let state = runtime.block_on(follow(data, file, |told| {
         println!("{}", serde_json::to_string(&told).unwrap_or_default());
-    })?;
+    }))?;
     println!("{state}");
     Ok(())
 }
 
 /// Runs a flow from its beginning to its end, and shows what happens.
-pub(crate) fn follow(
-    runtime: &Runtime,
+pub(crate) async fn follow(
     data: &Path,
     file: &Path,
     show: impl FnMut(Told),
 ) -> Result<RunState, Box<dyn Error>> {
-    let desk = Desk::open(DataFolder::open(data, Options::default())?)?;
+    let folder = DataFolder::open(data, Options::default())?;
+    let desk = Desk::open(folder.clone()).await?;
     let run = read(file)?;
-    let options = SessionOptions::new(run.workers());
+    let name = run.name().to_owned();
+    let expected = desk.here(move |desk| desk.expectations(&name)).await?;
     let session =
-        Session::open(desk.folder().clone(), &Takeover::Fresh, options, runtime.handle())?;
+        Session::open(folder, Takeover::Fresh, SessionOptions::new(run.workers())).await?;
     run.prepare(&session);
-    let started = session.start(&run, desk.expectations(run.name())?)?;
+    let started = session.start(&run, expected).await?;
     let id = started.run.id();
-    runtime.block_on(async {
-        tell(&session, started, show).await;
-        session.close().await;
-    });
-    Ok(desk.show(&id.to_string())?.state())
+    tell(&session, started, show).await;
+    session.close().await;
+    Ok(desk.show(&id.to_string()).await?.state)
 }
 
 /// Reads a flow, with what it says itself for its params.
 fn read(file: &Path) -> Result<FlowRun, Box<dyn Error>> {
-    let files = vec![file.to_owned()];
-    let loaded = load(&files, &Disk);
-    let Some(flow) = loaded.runnable() else {
-        return Err(loaded.problems.render(&loaded.files, Style::Plain, 100).into());
-    };
-    let params = resolve_params(flow, BTreeMap::new())?;
-    let order = FlowOrder::new(&loaded, files, params, workers_of(None, flow));
-    Ok(FlowRun::new(Arc::clone(flow), order))
+    let files = FlowFiles::read(&[file.to_owned()]);
+    let run = files.run(&RunWish::default());
+    run.map_err(|error| format!("{error}\n{}", files.problems(false, 100)).into())
 }
 
 /// Shows what happens until the run has ended.

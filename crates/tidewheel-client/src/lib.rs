@@ -1,7 +1,8 @@
 //! What a person or a program may ask of Tidewheel and do with it, once for all surfaces.
 //!
-//! A [`Desk`](desk::Desk) answers questions about the runs of a data folder and takes wishes about them; a
-//! [`Session`](session::Session) is a wheel on a data folder, on which runs are started or taken over;
+//! A [`Desk`](desk::Desk) answers questions about runs and takes wishes about them, here or elsewhere;
+//! [`FlowFiles`](files::FlowFiles) become runs, and a [`Session`](session::Session) is a wheel on a data folder, on
+//! which runs are started or taken over;
 //! [`Progress`](progress::Progress) tells how a run goes on. All that leaves a process is in [`api`], the one
 //! serialised contract; [`kind`] says what is known of different kinds of work, and [`text`] makes foreign text fit to
 //! be shown.
@@ -12,6 +13,7 @@
 
 pub mod api;
 pub mod desk;
+pub mod files;
 pub mod kind;
 pub mod progress;
 pub mod session;

@@ -12,15 +12,19 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, json};
+use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    Answered, Asked, AttemptLine, AttemptList, Document, Explained, FileChange, GoneOn, LogFile,
-    LogList, LogStream, Named, Preview, Refusal, RefusalKind, Refused, RequestEnd, RunLine,
-    RunList, RunResult, RunState, StepExplained, StepResult, StepState,
+    AnswerWish, Answered, Asked, AttemptLine, AttemptList, CancelWish, Document, Explained,
+    FileChange, GoneOn, ListWish, LogFile, LogList, LogStream, LogWanted, LogWish, Named,
+    NextFirings, Plan, PlannedStep, Preview, Refusal, RefusalKind, Refused, RequestEnd, RetryWish,
+    RunLine, RunList, RunResult, RunState, StateWish, StepExplained, StepLogs, StepResult,
+    StepState, UnknownSteps, Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 
 const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
-const AT: &str = "2026-11-16T05:00:00Z";
+/// 2026-11-16T05:00:00Z
+const AT: Timestamp = Timestamp::from_seconds(1_794_805_200);
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract")
@@ -53,8 +57,8 @@ fn line() -> RunLine {
         run_id: RUN.to_owned(),
         flow: Some("nightly".to_owned()),
         state: RunState::Interrupted,
-        accepted_at: AT.to_owned(),
-        started_at: Some(AT.to_owned()),
+        accepted_at: AT,
+        started_at: Some(AT),
         ended_at: None,
         steps: 3,
         failed: 1,
@@ -63,16 +67,17 @@ fn line() -> RunLine {
 }
 
 fn result() -> RunResult {
-    let left = Map::from_iter([("release".to_owned(), json!("1.2.0"))]);
+    let left = Values::from(Map::from_iter([("release".to_owned(), json!("1.2.0"))]));
     let step = StepResult {
         state: StepState::Succeeded,
         reason: Some("cached".to_owned()),
         tolerated: false,
         attempts: 1,
-        started_at: Some(AT.to_owned()),
-        ended_at: Some(AT.to_owned()),
+        started_at: Some(AT),
+        ended_at: Some(AT),
         code: Some(0),
         error: None,
+        timeout: None,
         outputs: left.clone(),
     };
     let failed = StepResult {
@@ -81,7 +86,8 @@ fn result() -> RunResult {
         tolerated: true,
         code: Some(2),
         error: Some("exit code 2".to_owned()),
-        outputs: Map::new(),
+        timeout: Some("timed out after 2.0 s".to_owned()),
+        outputs: Values::default(),
         ..step.clone()
     };
     RunResult {
@@ -89,9 +95,12 @@ fn result() -> RunResult {
         run_id: RUN.to_owned(),
         flow: None,
         state: RunState::Succeeded,
-        accepted_at: AT.to_owned(),
-        started_at: Some(AT.to_owned()),
-        ended_at: Some(AT.to_owned()),
+        accepted_at: AT,
+        started_at: Some(AT),
+        ended_at: Some(AT),
+        reason: Some("its group was taken".to_owned()),
+        made_room: true,
+        hints: vec!["tidewheel retry 0a2b3c4d5e6f7  runs what is left".to_owned()],
         // The order is that of the flow, not of the alphabet.
         steps: Named(vec![("test".to_owned(), step), ("build".to_owned(), failed)]),
         outputs: Named(vec![("test".to_owned(), left)]),
@@ -118,6 +127,14 @@ fn logs() -> LogList {
             error: Some("status 503".to_owned()),
             answer: Some("later".to_owned()),
         }],
+        steps: vec![StepLogs {
+            step: "ask".to_owned(),
+            task: 1,
+            state: StepState::Failed,
+            attempt: 1,
+            silent: Some("the step has not started".to_owned()),
+        }],
+        over: true,
     }
 }
 
@@ -126,6 +143,7 @@ fn explained() -> Explained {
         version: None,
         run_id: RUN.to_owned(),
         state: RunState::Paused,
+        why: Some("the run is paused".to_owned()),
         steps: vec![StepExplained {
             step: "ship".to_owned(),
             state: StepState::Pending,
@@ -172,8 +190,8 @@ fn attempts() -> AttemptList {
         attempts: vec![AttemptLine {
             attempt: 1,
             outcome: Some("failed".to_owned()),
-            started_at: Some(AT.to_owned()),
-            ended_at: Some(AT.to_owned()),
+            started_at: Some(AT),
+            ended_at: Some(AT),
             code: None,
             signal: Some(9),
             error: Some("signal 9".to_owned()),
@@ -224,6 +242,83 @@ fn events() -> Vec<Event> {
     ]
 }
 
+fn asked() -> Asked {
+    let (run_id, asked) = (RUN.to_owned(), "cancelled".to_owned());
+    Asked { version: None, run_id, asked, clean_up_left: true }
+}
+
+fn plan() -> Plan {
+    let step = |name: &str, after: &[&str]| PlannedStep {
+        step: name.to_owned(),
+        kind: "process".to_owned(),
+        level: after.len() as u32,
+        after: after.iter().map(|&it| it.to_owned()).collect(),
+        expected_seconds: Some(1.5),
+        critical: true,
+        many: !after.is_empty(),
+    };
+    Plan {
+        version: None,
+        flow: "nightly".to_owned(),
+        description: Some("what is done at night".to_owned()),
+        max_workers: 4,
+        steps: vec![step("build", &[]), step("each[*]", &["build"])],
+        complete: false,
+        unknown: vec![UnknownSteps {
+            step: "each".to_owned(),
+            elements_of: "flows.build.parts".to_owned(),
+            params: vec!["region".to_owned()],
+        }],
+        levels: vec![vec!["build".to_owned()], vec!["each[*]".to_owned()]],
+        parallelism: 1,
+        critical_path: vec!["build".to_owned(), "each[*]".to_owned()],
+        expected_seconds: Some(3.0),
+        limits: [("db".to_owned(), vec!["build".to_owned()])].into(),
+        schedule: vec![NextFirings { rule: "daily 05:00".to_owned(), next: vec![AT] }],
+    }
+}
+
+/// What travels to a desk.
+fn wishes() -> [String; 6] {
+    let step = Some("build".to_owned());
+    let list = ListWish {
+        version: None,
+        name: Some("nightly".to_owned()),
+        state: Some(StateWish::Failed),
+        limit: 20,
+    };
+    let wanted = LogWanted {
+        version: None,
+        run_id: RUN.to_owned(),
+        task: 1,
+        attempt: 2,
+        stream: LogStream::Stdout,
+        from: 4096,
+    };
+    let retry = RetryWish {
+        version: None,
+        from: step.clone(),
+        skip: BTreeSet::from(["ship".to_owned()]),
+        new_files: true,
+        max_workers: Some(2),
+    };
+    let answer = AnswerWish {
+        version: None,
+        approved: false,
+        by: "me".to_owned(),
+        note: Some("not on a Friday".to_owned()),
+    };
+    let grace = Duration::from_secs(5);
+    [
+        check(list, ""),
+        check(LogWish { version: None, step, attempt: Some(2), follow: true }, ""),
+        check(wanted, ""),
+        check(CancelWish { version: None, grace, everything: true }, ""),
+        check(retry, ""),
+        check(answer, ""),
+    ]
+}
+
 #[test]
 fn every_document_is_what_is_written_down() {
     let run_id = RUN.to_owned();
@@ -235,7 +330,18 @@ fn every_document_is_what_is_written_down() {
         check(attempts(), ""),
         check(refused(), ""),
         check(refused_at_length(), "-at-length"),
-        check(Asked { version: None, run_id: run_id.clone(), asked: "paused".to_owned() }, ""),
+        check(asked(), ""),
+        check(plan(), ""),
+        check(
+            Validated {
+                version: None,
+                valid: false,
+                flow: Some("nightly".to_owned()),
+                steps: 2,
+                problems: json!([{ "code": "unknown-key" }]),
+            },
+            "",
+        ),
         check(GoneOn { version: None, run_id: run_id.clone(), state: "resumed".to_owned() }, ""),
         check(
             Answered {
@@ -256,6 +362,7 @@ fn every_document_is_what_is_written_down() {
             "",
         ),
     ]);
+    names.extend(wishes());
     for (number, event) in (1..).zip(events()) {
         let told = Told { version: None, at: Duration::from_millis(250 * number), event };
         names.insert(check(told, &format!("-{number:02}")));

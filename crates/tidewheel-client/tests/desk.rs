@@ -5,18 +5,19 @@
 
 mod scene;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use scene::Scene;
 use serde_json::{Value as Json, json};
-use tidewheel::store::Answer;
 use tidewheel::{Graph, TaskState};
-use tidewheel_client::api::{RefusalKind, RunResult, RunState, StepState};
-use tidewheel_client::desk::{
-    CancelWish, DeskError, ListWish, LogWish, Resumption, StateWish, select, workers_of,
+use tidewheel_client::api::{
+    AnswerWish, CancelWish, ListWish, LogWish, RefusalKind, RetryWish, RunResult, RunState,
+    StateWish, StepState,
 };
-use tidewheel_client::kind::{FlowRun, RetryWish};
+use tidewheel_client::desk::{DeskError, Resumption};
+use tidewheel_client::files::{FlowFiles, RunWish};
+use tidewheel_client::kind::Startable as _;
 use tidewheel_client::session::Takeover;
 
 /// Reads a file, hands on what it found, and waits for a file that may not come.
@@ -39,6 +40,15 @@ fn refused<T>(result: Result<T, DeskError>) -> DeskError {
         Ok(_) => panic!("it was not refused"),
         Err(error) => error,
     }
+}
+
+/// At once.
+fn now(everything: bool) -> CancelWish {
+    CancelWish { version: None, grace: Duration::ZERO, everything }
+}
+
+fn said(approved: bool) -> AnswerWish {
+    AnswerWish { version: None, approved, by: "me".to_owned(), note: None }
 }
 
 fn with_data() -> (Scene, std::path::PathBuf) {
@@ -76,19 +86,17 @@ fn runs_are_found_by_a_prefix_and_by_last() {
 fn what_is_shown_is_the_document_of_the_contract() {
     let (scene, file) = with_data();
     let run = scene.run(&file);
-    let view = scene.desk().show("last").unwrap();
-    let written = serde_json::to_string(&view.document()).unwrap();
+    let written = serde_json::to_string(&scene.desk().result("last").unwrap()).unwrap();
     let result: RunResult = serde_json::from_str(&written).unwrap();
     assert_eq!((result.run_id, result.state), (run.to_string(), RunState::Succeeded));
     let names: Vec<&String> = result.steps.0.iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["read", "use"]);
     assert_eq!(result.steps.get("read").unwrap().outputs["found"], json!(7));
     assert_eq!(result.outputs.get("use").unwrap()["same"], json!(7));
-    let list = scene.desk();
-    let list = list.listed(&list.list(&ListWish::default()).unwrap());
+    let list = scene.desk().list(&ListWish::default()).unwrap();
     assert_eq!((list.runs.len(), list.runs[0].steps), (1, 2));
     let failed = ListWish { state: Some(StateWish::Failed), ..ListWish::default() };
-    assert_eq!(scene.desk().list(&failed).unwrap(), []);
+    assert_eq!(scene.desk().list(&failed).unwrap().runs, []);
 }
 
 /// A run of a kind that nobody at the desk has heard of, paused before its second task.
@@ -122,21 +130,17 @@ fn runs_of_any_kind_are_listed_shown_explained_and_cancelled() {
     let view = desk.show(&run).unwrap();
     assert_eq!(view.state(), RunState::Interrupted);
     assert_eq!(view.listed().len(), 2);
-    let list = desk.listed(&desk.list(&ListWish::default()).unwrap());
+    let list = desk.list(&ListWish::default()).unwrap();
     assert_eq!(list.runs[0].flow.as_deref(), Some("letters"));
     let explained = desk.explain(&run, None).unwrap();
     assert_eq!(explained.steps[0].step, "second");
-    assert_eq!(
-        desk.logs(&run, &LogWish::default()).unwrap().0.list(&view.detail).unwrap().logs,
-        []
-    );
+    assert_eq!(desk.logs(&run, &LogWish::default()).unwrap().logs, []);
     // Nobody here knows how to go on with it, or to make it again.
     let error = refused(desk.resume(&run, false));
     assert_eq!(error.kind(), RefusalKind::Refused, "{error}");
     assert!(error.to_string().contains("`letter`"), "{error}");
-    let everything = CancelWish { grace: Duration::ZERO, everything: true };
-    let cancelled = desk.cancel(&run, everything).unwrap();
-    assert!(!cancelled.is_clean_up_left);
+    let cancelled = desk.cancel(&run, &now(true)).unwrap();
+    assert!(!cancelled.clean_up_left);
     assert_eq!(desk.show(&run).unwrap().state(), RunState::Cancelled);
     assert_eq!(refused(desk.retry(&run, &RetryWish::default())).kind(), RefusalKind::Refused);
     assert_eq!(refused(desk.pause(&run)).kind(), RefusalKind::Conflict);
@@ -149,10 +153,7 @@ fn outputs_come_from_the_newest_run_in_which_the_step_was_what_it_is_now() {
     scene.write("data.json", r#"{ "value": 8 }"#);
     let second = scene.run(&file);
     let reuse = |expected: &[(tidewheel::RunId, &str)]| {
-        let (flow, mut order) = scene.order(&file);
-        let only = ["use".to_owned()];
-        let chosen = select(&mut order, &flow, &only, None).unwrap().unwrap();
-        let reuse = scene.desk().reuse(&flow, &order, &chosen).unwrap();
+        let reuse = scene.desk().reuse(&mut scene.order(&file, &["use"])).unwrap();
         let found: Vec<_> =
             reuse.found.iter().map(|(run, steps)| (*run, steps.join(" "))).collect();
         let expected: Vec<_> =
@@ -175,13 +176,15 @@ fn outputs_come_from_the_newest_run_in_which_the_step_was_what_it_is_now() {
     scene.write("flow.yaml", FLOW);
     reuse(&[(second, "read")]);
     assert_ne!(first, second);
-    let (flow, mut order) = scene.order(&file);
-    let error = refused(select(&mut order, &flow, &[], Some("raed")));
+    let files = FlowFiles::read(&[file]);
+    let error =
+        refused(files.run(&RunWish { from: Some("raed".to_owned()), ..RunWish::default() }));
     assert_eq!(
         (error.kind(), error.hints()),
         (RefusalKind::Usage, vec!["did you mean `read`?".to_owned()])
     );
-    assert_eq!((workers_of(Some(9), &flow), workers_of(None, &flow)), (9, 4));
+    let workers = |said| files.run(&RunWish { max_workers: said, ..RunWish::default() }).unwrap();
+    assert_eq!((workers(Some(9)).workers(), workers(None).workers()), (9, 4));
 }
 
 /// A run whose second step failed for want of its file.
@@ -242,7 +245,7 @@ fn a_retry_with_new_files_runs_what_has_changed_and_shows_what_is_wrong() {
     );
     let (_, retry) = scene.desk().retry("last", &wish).unwrap();
     assert_eq!(retry.run_again, ["read", "use"]);
-    assert!(retry.loaded.is_some());
+    assert!(retry.files.is_some());
     scene.write("flow.yaml", "flow: [{ name: read, colour: blue }]\n");
     let error = refused(scene.desk().retry("last", &wish));
     assert_eq!(error.kind(), RefusalKind::Input);
@@ -269,15 +272,14 @@ fn a_run_whose_process_died_goes_on_here_unless_its_files_have_changed() {
     let Resumption::Here { view, run: of } = desk.resume(&run, true).unwrap() else {
         panic!("nobody runs it")
     };
-    let yes = Answer { is_approved: true, by: "me".to_owned(), note: None };
-    desk.answer(&run, "ask", &yes).unwrap();
+    desk.answer(&run, "ask", &said(true)).unwrap();
     let shard = view.detail.summary.shard.clone().unwrap();
-    let session = scene.session(&Takeover::Shard(shard));
+    let session = scene.session(Takeover::Shard(shard));
     let since = tidewheel::clock::wall_clock();
-    let started =
-        session.take_over(&view.detail, &*of, 2, std::collections::BTreeMap::new(), since).unwrap();
-    assert_eq!(started.ended, BTreeSet::new());
     scene.runtime.block_on(async {
+        let taken = session.take_over(&view.detail, &*of, 2, BTreeMap::new(), since).await;
+        let started = taken.unwrap().unwrap();
+        assert_eq!(started.ended, BTreeSet::new());
         started.run.report().await.unwrap();
         session.close().await;
     });
@@ -294,10 +296,9 @@ fn cancelling_a_run_that_nobody_runs_ends_it_without_its_clean_up() {
     let file = scene.write("asks.yaml", ASKS);
     let run = scene.leave(&file, waits).to_string();
     let desk = scene.desk();
-    let wish = CancelWish { grace: Duration::ZERO, everything: false };
-    let cancelled = desk.cancel(&run, wish).unwrap();
-    assert!(cancelled.is_clean_up_left);
-    assert_eq!(cancelled.asked.asked, "cancelled");
+    let cancelled = desk.cancel(&run, &now(false)).unwrap();
+    assert!(cancelled.clean_up_left);
+    assert_eq!(cancelled.asked, "cancelled");
     let view = desk.show(&run).unwrap();
     assert_eq!(view.state(), RunState::Cancelled);
     assert!(view.detail.tasks.iter().all(|task| task.state.is_terminal()));
@@ -311,7 +312,7 @@ fn only_a_step_that_asks_is_answered_and_only_once() {
     let file = scene.write("asks.yaml", ASKS);
     let run = scene.leave(&file, waits).to_string();
     let desk = scene.desk();
-    let no = Answer { is_approved: false, by: "me".to_owned(), note: None };
+    let no = said(false);
     let error = refused(desk.answer(&run, "then", &no));
     assert_eq!(
         (error.kind(), error.hints()),
@@ -324,7 +325,7 @@ fn only_a_step_that_asks_is_answered_and_only_once() {
     );
     assert_eq!(desk.answer(&run, "ask", &no).unwrap().answer, "rejected");
     assert_eq!(refused(desk.answer(&run, "ask", &no)).kind(), RefusalKind::Conflict);
-    desk.cancel(&run, CancelWish { grace: Duration::ZERO, everything: true }).unwrap();
+    desk.cancel(&run, &now(true)).unwrap();
     let error = refused(desk.answer(&run, "ask", &no));
     assert!(matches!(error, DeskError::StepEnded { .. }), "{error}");
 }
@@ -339,20 +340,24 @@ fn why_a_step_waits_and_why_it_wrote_nothing_is_said() {
     assert_eq!(explained.steps[0].state, StepState::Pending);
     assert_eq!(explained.steps[0].why, "it waits for ask");
     assert_eq!(explained.steps[0].waits_for, ["ask"]);
-    let wish =
-        |step: &str, attempt| LogWish { step: Some(step.to_owned()), attempt, follow: false };
-    let (logs, detail) = desk.logs(&run, &wish("then", None)).unwrap();
-    let [task] = logs.tasks(&detail)[..] else { panic!("one was asked for") };
-    assert_eq!(logs.why_silent(task, None), Some("the step has not started"));
-    assert!(logs.is_over(&detail).unwrap(), "nobody writes any more");
+    let wish = |step: &str, attempt| LogWish {
+        step: Some(step.to_owned()),
+        attempt,
+        ..LogWish::default()
+    };
+    let silent = |step, attempt| {
+        let logs = desk.logs(&run, &wish(step, attempt)).unwrap();
+        assert!(logs.over, "nobody writes any more");
+        let [only] = &logs.steps[..] else { panic!("one was asked for") };
+        only.silent.clone().unwrap()
+    };
+    assert_eq!(silent("then", None), "the step has not started");
     let error = refused(desk.logs(&run, &wish("then", Some(1))));
     assert_eq!(
         (error.kind(), error.hints()),
         (RefusalKind::NotFound, vec!["it was not started".to_owned()])
     );
-    let (logs, detail) = desk.logs(&run, &wish("ask", Some(1))).unwrap();
-    let [task] = logs.tasks(&detail)[..] else { panic!("one was asked for") };
-    assert_eq!(logs.why_silent(task, None), Some("a step of this kind writes no log"));
+    assert_eq!(silent("ask", Some(1)), "a step of this kind writes no log");
 }
 
 #[test]
@@ -369,10 +374,8 @@ fn attempts_are_listed_with_what_is_known_of_them() {
 #[test]
 fn a_run_of_a_flow_is_started_as_it_was_ordered() {
     let (scene, file) = with_data();
-    let (flow, mut order) = scene.order(&file);
-    select(&mut order, &flow, &["read".to_owned()], None).unwrap();
-    scene.finish(&FlowRun::new(flow, order));
-    let names: Vec<String> =
-        scene.desk().show("last").unwrap().detail.tasks.iter().map(|it| it.name.clone()).collect();
+    scene.finish(&scene.order(&file, &["read"]));
+    let result = scene.desk().result("last").unwrap();
+    let names: Vec<&String> = result.steps.0.iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["read"]);
 }

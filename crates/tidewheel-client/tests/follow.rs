@@ -23,7 +23,7 @@ fn the_example_tells_a_run_from_its_beginning_to_its_end() {
         assert_eq!(it.version, Some(1));
         told.push(it.event);
     };
-    let state = example::follow(&scene.runtime, &data, &file, show).unwrap();
+    let state = scene.runtime.block_on(example::follow(&data, &file, show)).unwrap();
     assert_eq!(state, RunState::Succeeded);
     assert!(matches!(&told[0], Event::RunStarted { steps, .. } if steps.len() == 2));
     let last = told.last().unwrap();

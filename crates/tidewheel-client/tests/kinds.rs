@@ -14,9 +14,9 @@ use scene::Scene;
 use tidewheel::store::RunDetail;
 use tidewheel::task::Failure;
 use tidewheel::{Attempt, Graph, Outcome, Run, TaskState};
-use tidewheel_client::api::{Refusal, RefusalKind, RunState};
-use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
-use tidewheel_client::kind::{Definition, Kind, Retry, RetryWish, Startable};
+use tidewheel_client::api::{Refusal, RefusalKind, RetryWish, RunState};
+use tidewheel_client::desk::{DeskError, LocalDesk, Resumption, RunView};
+use tidewheel_client::kind::{Definition, Doing, Kind, Retry, Startable};
 use tidewheel_client::progress::{Event, Follow};
 use tidewheel_client::session::{Session, SessionOptions, Takeover};
 
@@ -74,7 +74,7 @@ impl Kind for Letters {
             run_again: vec!["send".to_owned()],
             reused: reused.into_iter().collect(),
             run: Box::new(letter),
-            loaded: None,
+            files: None,
         })
     }
 
@@ -115,22 +115,27 @@ impl Startable for Letter {
         Arc::new(Letter { to: self.to.clone(), is_written: self.is_written })
     }
 
-    fn start(&self, session: &Session, _: &BTreeMap<String, Duration>) -> Result<Run, DeskError> {
+    fn start<'a>(
+        &'a self,
+        session: &'a Session,
+        _: &'a BTreeMap<String, Duration>,
+    ) -> Doing<'a, Run> {
         let graph = Graph::from_edges([("write", "send")]).expect("it has no cycle");
         let done = self.is_written.then_some("write");
         let run = session.wheel.run(graph, |task| carry_out(task.as_attempt()));
         let run = run.name("letters").already_done(done).kind(LETTER);
-        Ok(run.payload(self.to.as_bytes()).start()?)
+        let run = run.payload(self.to.as_bytes()).start();
+        Box::pin(async move { Ok(run?) })
     }
 }
 
-fn desk(scene: &Scene) -> Desk {
+fn desk(scene: &Scene) -> LocalDesk {
     scene.desk().knowing(Letters)
 }
 
-fn session(scene: &Scene, takeover: &Takeover) -> Session {
+fn session(scene: &Scene, takeover: Takeover) -> Session {
     let options = SessionOptions::new(2).adopt(LETTER, carry_out);
-    Session::open(scene.folder(), takeover, options, scene.runtime.handle()).unwrap()
+    scene.runtime.block_on(Session::open(scene.folder(), takeover, options)).unwrap()
 }
 
 #[test]
@@ -153,9 +158,9 @@ fn a_kind_of_its_own_is_retried_resumed_and_followed_like_flows() {
     assert_eq!(desk(&scene).show("last").unwrap().state(), RunState::Succeeded);
 
     // One that was left before anything of it was done.
-    let run = scene.abandon(|session, _| {
+    let run = scene.abandon(|session, runtime| {
         session.wheel.pause();
-        letter.start(session, &BTreeMap::new()).unwrap().id()
+        runtime.block_on(letter.start(session, &BTreeMap::new())).unwrap().id()
     });
     let run = run.to_string();
     let desk = desk(&scene);
@@ -163,9 +168,10 @@ fn a_kind_of_its_own_is_retried_resumed_and_followed_like_flows() {
         panic!("nobody runs it")
     };
     let shard = view.detail.summary.shard.clone().unwrap();
-    let session = session(&scene, &Takeover::Shard(shard));
+    let session = session(&scene, Takeover::Shard(shard));
     let since = tidewheel::clock::wall_clock();
-    let started = session.take_over(&view.detail, &*of, 1, BTreeMap::new(), since).unwrap();
+    let taken = session.take_over(&view.detail, &*of, 1, BTreeMap::new(), since);
+    let started = scene.runtime.block_on(taken).unwrap().unwrap();
     // The wheel was paused, which outlives it.
     session.wheel.resume();
     let mut told: Vec<(Duration, Event)> = Vec::new();

@@ -66,6 +66,8 @@ struct Shared {
     recall: Arc<Recall>,
     /// Those of runs that have not ended.
     places: Mutex<HashMap<RunId, Arc<Place>>>,
+    /// Of runs that will be brought back, fetched before.
+    secrets: Mutex<HashMap<RunId, Secrets>>,
 }
 
 impl FlowHost {
@@ -77,8 +79,14 @@ impl FlowHost {
         means: Arc<Means>,
         recall: impl Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        let places = Mutex::default();
-        Self { shared: Arc::new(Shared { means, recall: Arc::new(recall), places }) }
+        let (places, secrets) = (Mutex::default(), Mutex::default());
+        let recall = Arc::new(recall);
+        Self { shared: Arc::new(Shared { means, recall, places, secrets }) }
+    }
+
+    /// Hands over the secrets of a run that the store will bring back, by whoever has fetched them already.
+    pub fn know_secrets(&self, run: RunId, secrets: Secrets) {
+        self.shared.secrets().insert(run, secrets);
     }
 
     /// Starts a run. Limits and queues of the flow come with it: those that contradict what is in use are
@@ -242,7 +250,11 @@ impl FlowHost {
         let (kind, payload) = (attempt.kind(), attempt.payload());
         let order = FlowOrder::from_payload(kind.as_deref(), payload.as_deref())?;
         let flow = order.flow()?;
-        let secrets = Secrets::fetch(&flow, &*self.shared.means.world).await?;
+        let known = self.shared.secrets().remove(&attempt.id().run);
+        let secrets = match known {
+            Some(secrets) => secrets,
+            None => Secrets::fetch(&flow, &*self.shared.means.world).await?,
+        };
         Ok((order, flow, secrets))
     }
 
@@ -254,6 +266,10 @@ impl FlowHost {
 impl Shared {
     fn places(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Place>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, HashMap<RunId, Secrets>> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

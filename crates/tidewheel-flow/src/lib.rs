@@ -41,6 +41,6 @@ pub use execute::{
 pub use host::{FlowHost, Recalled, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use language::problem::{
-    FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style, nearest,
+    FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style,
 };
-pub use past::{Again, AgainError, AgainWith, PastRun, Scene, Why, listed, tolerated};
+pub use past::{Again, AgainError, AgainWith, PastRun, listed, tolerated};

@@ -4,16 +4,16 @@
 //! What is run again, and who may go on with what, is known at the desk.
 
 use tidewheel::clock::wall_clock;
-use tidewheel_client::api::{GoneOn, Preview};
+use tidewheel_client::api::{GoneOn, Preview, RetryWish};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
-use tidewheel_client::kind::{RetryWish, Startable};
+use tidewheel_client::kind::Startable;
 use tidewheel_client::session::{Session, Takeover};
 use tidewheel_client::text::task_list;
 
 use crate::cli::Format;
 use crate::command::run::{
-    RunArgs, Watched, check_output, close, finish, level, runtime, session_options, start,
-    status_port, watch,
+    RunArgs, Watched, check_output, finish, level, on_runtime, session_options, start, status_port,
+    watch,
 };
 use crate::command::runs;
 use crate::data::DataArgs;
@@ -68,31 +68,36 @@ pub(crate) struct RetryArgs {
 
 pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
-    let desk = Desk::open(args.data.open_with(ui, how.durability())?)?;
+    let folder = args.data.open_with(ui, how.durability())?;
     let wish = RetryWish {
+        version: None,
         from: args.from.clone(),
         skip: args.skip.iter().cloned().collect(),
         new_files: args.new_files,
         max_workers: how.max_workers,
     };
-    let (id, retry) = match desk.retry(&args.run, &wish) {
-        Err(DeskError::Problems(loaded)) => {
-            report_problems(ui, &loaded)?;
-            return Err(DeskError::Problems(loaded).into());
+    let word = args.run.clone();
+    on_runtime(async {
+        let desk = Desk::open(folder).await?;
+        let (id, retry) = match desk.here(move |desk| desk.retry(&word, &wish)).await {
+            Err(DeskError::Problems(files)) => {
+                report_problems(ui, &files)?;
+                return Err(DeskError::Problems(files).into());
+            }
+            retry => retry?,
+        };
+        if let Some(files) = &retry.files {
+            report_problems(ui, files)?;
         }
-        retry => retry?,
-    };
-    if let Some(loaded) = &retry.loaded {
-        report_problems(ui, loaded)?;
-    }
-    let preview = retry.preview(id);
-    if args.dry_run {
-        return show_preview(ui, &preview).map(|()| 0);
-    }
-    if ui.format(Format::Human) == Format::Human && !how.quiet {
-        ui.note(&preview_text(&preview));
-    }
-    start(ui, &desk, &*retry.run, &how)
+        let preview = retry.preview(id);
+        if args.dry_run {
+            return show_preview(ui, &preview).map(|()| 0);
+        }
+        if ui.format(Format::Human) == Format::Human && !how.quiet {
+            ui.note(&preview_text(&preview));
+        }
+        start(ui, &desk, &*retry.run, &how).await
+    })
 }
 
 fn show_preview(ui: &Ui, preview: &Preview) -> Result<(), CommandError> {
@@ -140,19 +145,23 @@ pub(crate) struct ResumeArgs {
 
 pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
-    let desk = Desk::open(args.data.open_with(ui, how.durability())?)?;
-    match desk.resume(&args.run, args.as_started)? {
-        Resumption::Elsewhere(gone_on) => say(ui, &gone_on).map(|()| 0),
-        Resumption::Here { view, run } => {
-            // What settings say is for new runs.
-            let workers = args.how.max_workers.unwrap_or(run.workers());
-            take_over(ui, &desk, &view, &*run, workers, &how)
+    let folder = args.data.open_with(ui, how.durability())?;
+    let (word, as_started) = (args.run.clone(), args.as_started);
+    on_runtime(async {
+        let desk = Desk::open(folder).await?;
+        match desk.here(move |desk| desk.resume(&word, as_started)).await? {
+            Resumption::Elsewhere(gone_on) => say(ui, &gone_on).map(|()| 0),
+            Resumption::Here { view, run } => {
+                // What settings say is for new runs.
+                let workers = args.how.max_workers.unwrap_or(run.workers());
+                take_over(ui, &desk, &view, &*run, workers, &how).await
+            }
         }
-    }
+    })
 }
 
 /// Goes on with the runs of a dead process, and watches the one that was asked for.
-fn take_over(
+async fn take_over(
     ui: &Ui,
     desk: &Desk,
     view: &RunView,
@@ -164,28 +173,33 @@ fn take_over(
     let shard = view.detail.summary.shard.clone().unwrap_or_default();
     let port = status_port(how)?;
     check_output(how)?;
-    run.check()?;
-    // Whoever paused it wants it to go on now.
-    desk.unpause(id)?;
+    run.check().await?;
+    let name = run.name().to_owned();
+    let (folder, expected) = desk
+        .here(move |desk| {
+            // Whoever paused it wants it to go on now.
+            desk.unpause(id)?;
+            Ok((desk.folder().clone(), desk.expectations(&name)?))
+        })
+        .await?;
     let since = wall_clock();
-    let runtime = runtime()?;
-    let (folder, options) = (desk.folder().clone(), session_options(ui, workers));
-    let session = Session::open(folder, &Takeover::Shard(shard), options, runtime.handle())?;
+    let mut options = session_options(ui, workers);
+    run.hand_over(id, &mut options);
+    let session = Session::open(folder, Takeover::Shard(shard), options).await?;
     run.prepare(&session);
-    let expected = desk.expectations(run.name())?;
-    let ending = match session.take_over(&view.detail, run, workers, expected, since) {
+    let ending = match session.take_over(&view.detail, run, workers, expected, since).await? {
         Some(started) => {
             let watched = Watched { level: level(how, ui), workers, port };
-            Some(watch(ui, &runtime, &session, started, watched)?)
+            Some(watch(ui, &session, started, watched).await?)
         }
         // There was nothing left to do, so there is nothing to watch.
         None => None,
     };
-    close(runtime, session);
+    session.close().await;
     if ending.is_none() && level(how, ui) != Level::Quiet {
-        ui.note(&runs::text(&desk.show(&id.to_string())?));
+        ui.note(&runs::text(&desk.show(&id.to_string()).await?));
     }
-    finish(ui, desk, id, ending.unwrap_or(Ending::Own), how)
+    finish(ui, desk, id, ending.unwrap_or(Ending::Own), how).await
 }
 
 fn say(ui: &Ui, gone_on: &GoneOn) -> Result<(), CommandError> {

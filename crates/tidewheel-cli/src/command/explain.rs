@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tidewheel_client::api::StepExplained;
+use tidewheel_client::api::{RunState, StepExplained, StepState};
 use tidewheel_client::text::{harmless, span};
 
 use crate::cli::Format;
@@ -32,20 +32,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
-    let desk = args.data.desk(ui)?;
-    let view = desk.show(&args.run)?;
-    let explained = view.explain(args.step.as_deref(), &desk.ask(&view)?)?;
+    let explained = args
+        .data
+        .at_desk(ui, async |desk| Ok(desk.explain(&args.run, args.step.as_deref()).await?))?;
     if ui.format(Format::Human) == Format::Json {
         ui.print_json(&explained)?;
         return Ok(0);
     }
-    let mut lines = Vec::new();
-    if view.is_abandoned {
-        lines.push("nobody runs this run: its process died; `tidewheel resume` goes on".to_owned());
-    } else if view.detail.summary.is_paused {
-        lines.push("the run is paused; `tidewheel resume` goes on".to_owned());
-    }
-    lines.extend(view.waits_for().map(|waits| format!("the run is {waits}")));
+    let is_interrupted = explained.state == RunState::Interrupted;
+    let mut lines: Vec<String> = explained.why.iter().cloned().collect();
     if explained.steps.is_empty() {
         lines.push("all steps have succeeded".to_owned());
     }
@@ -56,7 +51,8 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
             format!("; expected to start in {}", span(Duration::from_secs_f64(seconds)))
         });
         let start = start.unwrap_or_default();
-        lines.push(format!("{} is {state}{note}: {why}{start}", harmless(step)));
+        let is = if is_interrupted && *state == StepState::Running { "was" } else { "is" };
+        lines.push(format!("{} {is} {state}{note}: {why}{start}", harmless(step)));
     }
     ui.print(&lines.join("\n"))?;
     Ok(0)

@@ -231,7 +231,7 @@ fn import_flowtoy(ui: &Ui, args: &FlowtoyArgs) -> Result<u8, CommandError> {
         let (text, lossy) = read(path)?;
         warnings.extend(lossy);
         let shown = path.display().to_string();
-        let value = tidewheel_flow::parse_yaml(&text)
+        let value = tidewheel_client::files::parse_yaml(&text)
             .map_err(|error| CommandError::input(anyhow!("{shown} cannot be read: {error}")))?;
         files.push((shown, value));
     }

@@ -61,12 +61,14 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
+    use tidewheel_client::files::FlowFiles;
+
     #[test]
     fn the_starter_has_no_problems() {
         let path = PathBuf::from("flow.yaml");
         let texts = BTreeMap::from([(path.clone(), Arc::from(STARTER))]);
-        let loaded = tidewheel_flow::load(&[path], &texts);
-        assert!(loaded.runnable().is_some() && loaded.problems.is_empty(), "{:?}", loaded.problems);
+        let loaded = FlowFiles::of_texts(&[path], &texts);
+        assert!(!loaded.has_problems(), "{}", loaded.problems(false, 100));
         assert!(STARTER.lines().all(|line| line.chars().count() <= 100));
     }
 }

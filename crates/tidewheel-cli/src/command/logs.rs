@@ -3,13 +3,12 @@
 //! Which logs there are is found out at the desk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use tidewheel::store::{AttemptRecord, RunDetail, TaskSummary};
-use tidewheel_client::api::LogStream;
-use tidewheel_client::desk::{LogTail, LogWish, Logs};
-use tidewheel_client::text::{harmless, short_id};
+use tidewheel_client::api::{LogList, LogStream, LogWanted, LogWish, RequestEnd, StepLogs};
+use tidewheel_client::desk::Desk;
+use tidewheel_client::text::{coloured, harmless, short_id};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
@@ -22,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Show what the steps of a run wrote
 ///
 /// One step's output is written byte for byte: standard output to standard output, standard error to
-/// standard error. Of several steps each line is marked with the step's name. Of a request it is the
+/// standard error; to a terminal without what would move its cursor, set its title or its clipboard. Of several steps each line is marked with the step's name. Of a request it is the
 /// status, and the error with the beginning of the answer if it failed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,32 +53,35 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
-    let desk = args.data.desk(ui)?;
-    let wish = LogWish { step: args.step.clone(), attempt: args.attempt, follow: args.follow };
-    let (logs, detail) = desk.logs(&args.run, &wish)?;
-    if ui.format(Format::Human) == Format::Json {
-        ui.print_json(&logs.list(&detail)?)?;
-        return Ok(0);
-    }
-    let mut shown = Shown::new(&logs, args.follow);
-    shown.show(&detail)?;
-    if args.follow {
-        while let Some(now) = logs.newer()? {
-            let is_over = logs.is_over(&now)?;
-            shown.show(&now)?;
-            if is_over {
-                break;
-            }
-            std::thread::sleep(LOOK);
+    args.data.at_desk(ui, async |desk| {
+        let (step, attempt) = (args.step.clone(), args.attempt);
+        let wish = LogWish { version: None, step, attempt, follow: args.follow };
+        let list = desk.logs(&args.run, &wish).await?;
+        if ui.format(Format::Human) == Format::Json {
+            ui.print_json(&list)?;
+            return Ok(0);
         }
-    }
-    shown.finish()?;
-    Ok(0)
+        let mut shown = Shown::new(&desk, &list, &wish);
+        let run = list.run_id.clone();
+        shown.show(&list).await?;
+        let mut is_over = list.over || !args.follow;
+        while !is_over {
+            tokio::time::sleep(LOOK).await;
+            // It may be removed meanwhile.
+            let Ok(list) = desk.logs(&run, &wish).await else { break };
+            shown.show(&list).await?;
+            is_over = list.over;
+        }
+        shown.finish()?;
+        Ok(0)
+    })
 }
 
 /// How much of it has been shown.
 struct Shown<'a> {
-    logs: &'a Logs<'a>,
+    desk: &'a Desk,
+    run: String,
+    is_of_one: bool,
     is_followed: bool,
     /// Files by task, those of the newest attempt last.
     tails: BTreeMap<u32, Vec<Tail>>,
@@ -87,117 +89,161 @@ struct Shown<'a> {
     told: BTreeSet<u32>,
 }
 
+/// A file, how far it was read, and what stands after the last line end.
 struct Tail {
-    step: String,
-    attempt: u32,
-    stream: LogStream,
-    file: LogTail,
+    name: String,
+    wanted: LogWanted,
+    rest: Vec<u8>,
 }
 
 impl<'a> Shown<'a> {
-    fn new(logs: &'a Logs<'a>, is_followed: bool) -> Self {
-        Self { logs, is_followed, tails: BTreeMap::new(), told: BTreeSet::new() }
+    fn new(desk: &'a Desk, list: &LogList, wish: &LogWish) -> Self {
+        Self {
+            desk,
+            run: list.run_id.clone(),
+            is_of_one: wish.step.is_some(),
+            is_followed: wish.follow,
+            tails: BTreeMap::new(),
+            told: BTreeSet::new(),
+        }
     }
 
     /// Writes what came since the last time.
-    fn show(&mut self, detail: &RunDetail) -> Result<(), CommandError> {
-        let mut results = None;
-        for task in self.logs.tasks(detail) {
-            self.open(task);
+    async fn show(&mut self, list: &LogList) -> Result<(), CommandError> {
+        for step in &list.steps {
+            self.open(step);
             // While it is followed, there may be more of it.
-            let is_final = task.state.is_terminal() || !self.is_followed;
-            self.write_new(task, is_final)?;
-            if !is_final || !self.told.insert(task.index) {
+            let is_final = step.state.has_ended() || !self.is_followed;
+            self.write_new(step, is_final).await?;
+            if !is_final || !self.told.insert(step.task) {
                 continue;
             }
-            if self.logs.is_of_one() || self.logs.is_request(task) {
-                if results.is_none() {
-                    results = Some(self.logs.results()?);
-                }
-                let result = results.as_ref().and_then(|results| results.get(&task.index));
-                self.tell(task, result.and_then(|result| result.newest.as_ref()))?;
-            }
+            let request = list.requests.iter().find(|request| request.step == step.step);
+            self.tell(step, request)?;
         }
         Ok(())
     }
 
-    fn open(&mut self, task: &TaskSummary) {
-        let attempt = self.logs.attempt_of(task);
-        let tails = self.tails.entry(task.index).or_default();
-        if attempt == 0 || tails.last().is_some_and(|newest| newest.attempt == attempt) {
+    fn open(&mut self, step: &StepLogs) {
+        let tails = self.tails.entry(step.task).or_default();
+        let is_newest = tails.last().is_some_and(|newest| newest.wanted.attempt == step.attempt);
+        if step.attempt == 0 || is_newest {
             return;
         }
         tails.extend(LogStream::ALL.map(|stream| {
-            let file = self.logs.tail(task, attempt, stream);
-            Tail { step: task.name.clone(), attempt, stream, file }
+            let (run_id, task, attempt) = (self.run.clone(), step.task, step.attempt);
+            let wanted = LogWanted { version: None, run_id, task, attempt, stream, from: 0 };
+            Tail { name: step.step.clone(), wanted, rest: Vec::new() }
         }));
     }
 
-    /// What has no line end is written when nothing more can come.
-    fn write_new(&mut self, task: &TaskSummary, is_final: bool) -> Result<(), CommandError> {
-        for Tail { step, stream, file, .. } in self.tails.get_mut(&task.index).into_iter().flatten()
-        {
-            if self.logs.is_of_one() {
-                write_bytes(*stream, file)?;
-                continue;
+    /// What has no line end is written when nothing more can come, but for one step byte for byte.
+    async fn write_new(&mut self, step: &StepLogs, is_final: bool) -> Result<(), CommandError> {
+        for tail in self.tails.get_mut(&step.task).into_iter().flatten() {
+            let stream = tail.wanted.stream;
+            let is_raw = self.is_of_one && !is_terminal(stream);
+            loop {
+                let bytes = self.desk.log(tail.wanted.clone()).await?;
+                if bytes.is_empty() {
+                    break;
+                }
+                tail.wanted.from += bytes.len() as u64;
+                match is_raw {
+                    true => write_raw(stream, &bytes)?,
+                    false => {
+                        tail.rest.extend(bytes);
+                        write_lines(stream, self.is_of_one, &step.step, tail.take_lines())?;
+                    }
+                }
             }
-            while let Some(lines) = file.lines() {
-                let text: String = lines.iter().map(|line| format!("{step} | {line}\n")).collect();
-                write(*stream, &text)?;
-            }
-            if let Some(line) = is_final.then(|| file.rest()).flatten() {
-                write(*stream, &format!("{step} | {line}\n"))?;
+            if is_final {
+                write_lines(stream, self.is_of_one, &step.step, tail.take_rest())?;
             }
         }
         Ok(())
     }
 
     /// Says how a request was answered, and why one step that was asked for wrote nothing.
-    fn tell(&self, task: &TaskSummary, record: Option<&AttemptRecord>) -> Result<(), CommandError> {
-        let record = self.logs.record(task, record);
-        let record = record.as_ref();
-        let answered = record.filter(|_| self.logs.is_request(task));
-        let mark = match self.logs.is_of_one() {
+    fn tell(&self, step: &StepLogs, request: Option<&RequestEnd>) -> Result<(), CommandError> {
+        let mark = match self.is_of_one {
             true => String::new(),
-            false => format!("{} | ", task.name),
+            false => format!("{} | ", harmless(&step.step)),
         };
-        for (stream, line) in answered.map(request_lines).unwrap_or_default() {
-            write(stream, &format!("{mark}{line}\n"))?;
+        for (stream, line) in request.map(request_lines).unwrap_or_default() {
+            write_raw(stream, format!("{mark}{line}\n").as_bytes())?;
         }
-        if self.logs.is_of_one()
-            && let Some(why) = self.logs.why_silent(task, record)
+        if self.is_of_one
+            && let Some(why) = &step.silent
         {
-            let short = short_id(self.logs.run());
-            write(
-                LogStream::Stderr,
-                &format!("{why}: see tidewheel show {short} --format json\n"),
-            )?;
+            let short = short_id(&self.run);
+            let text = format!("{why}: see tidewheel show {short} --format json\n");
+            write_raw(LogStream::Stderr, text.as_bytes())?;
         }
         Ok(())
     }
 
     /// Writes what has no line end.
     fn finish(mut self) -> Result<(), CommandError> {
-        if self.logs.is_of_one() {
-            return Ok(());
-        }
-        for Tail { step, stream, file, .. } in self.tails.values_mut().flatten() {
-            if let Some(line) = file.rest() {
-                write(*stream, &format!("{step} | {line}\n"))?;
-            }
+        for tail in self.tails.values_mut().flatten() {
+            let rest = tail.take_rest();
+            let name = tail.name.clone();
+            write_lines(tail.wanted.stream, self.is_of_one, &name, rest)?;
         }
         Ok(())
     }
 }
 
+impl Tail {
+    /// The whole lines.
+    fn take_lines(&mut self) -> Vec<u8> {
+        let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+        let rest = self.rest.split_off(end);
+        std::mem::replace(&mut self.rest, rest)
+    }
+
+    fn take_rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.rest)
+    }
+}
+
+/// Writes lines, of several steps each with its step. What a terminal would obey does not get there, but for
+/// colours.
+fn write_lines(
+    stream: LogStream,
+    is_of_one: bool,
+    step: &str,
+    bytes: Vec<u8>,
+) -> Result<(), CommandError> {
+    let text = String::from_utf8_lossy(&bytes);
+    let mut shown = String::new();
+    for line in text.lines() {
+        if !is_of_one {
+            shown.push_str(&format!("{step} | "));
+        }
+        match is_terminal(stream) {
+            true => shown.push_str(&coloured(line)),
+            false => shown.push_str(line),
+        }
+        shown.push('\n');
+    }
+    write_raw(stream, shown.as_bytes())
+}
+
+fn is_terminal(stream: LogStream) -> bool {
+    match stream {
+        LogStream::Stdout => std::io::stdout().is_terminal(),
+        LogStream::Stderr => std::io::stderr().is_terminal(),
+    }
+}
+
 /// How a request was answered, each line with the stream it belongs to.
-fn request_lines(record: &AttemptRecord) -> Vec<(LogStream, String)> {
-    let status = record.code.map(|status| (LogStream::Stderr, format!("status {status}")));
-    let error = record.error.as_deref().map(|error| {
-        let first = record.tail.as_deref().and_then(|answer| answer.trim_start().lines().next());
+fn request_lines(request: &RequestEnd) -> Vec<(LogStream, String)> {
+    let status = request.status.map(|status| (LogStream::Stderr, format!("status {status}")));
+    let error = request.error.as_deref().map(|error| {
+        let first = request.answer.as_deref().and_then(|answer| answer.trim_start().lines().next());
         (LogStream::Stderr, harmless(without_excerpt(error, first.unwrap_or_default())))
     });
-    let answer = record.tail.iter().flat_map(|answer| answer.lines());
+    let answer = request.answer.iter().flat_map(|answer| answer.lines());
     status
         .into_iter()
         .chain(error)
@@ -213,20 +259,6 @@ fn without_excerpt<'a>(error: &'a str, first: &str) -> &'a str {
     };
     let mut places = error.match_indices(": ").map(|(place, _)| place);
     places.find(|place| is_excerpt(*place)).map_or(error, |place| &error[..place])
-}
-
-fn write_bytes(stream: LogStream, file: &mut LogTail) -> Result<(), CommandError> {
-    loop {
-        let bytes = file.bytes();
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        write_raw(stream, &bytes)?;
-    }
-}
-
-fn write(stream: LogStream, text: &str) -> Result<(), CommandError> {
-    write_raw(stream, text.as_bytes())
 }
 
 fn write_raw(stream: LogStream, bytes: &[u8]) -> Result<(), CommandError> {

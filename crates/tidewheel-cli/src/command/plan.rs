@@ -1,29 +1,23 @@
 //! `tidewheel plan` and `tidewheel graph`: what a flow would do, in words and as a picture.
 //!
-//! Tasks and their order come from the flow, pictures from the crate that draws.
+//! What would be done, and pictures of it, come from the client.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use serde_json::{Value as Json, json};
-use tidewheel_client::desk::workers_of;
+use tidewheel_client::api::Plan;
+use tidewheel_client::files::{RunWish, SvgOptions};
+use tidewheel_client::kind::{FlowRun, Startable as _};
 use tidewheel_client::text::{count, harmless, span};
-use tidewheel_flow::picture::SvgOptions;
-use tidewheel_flow::{Flow, FlowOrder, FlowPlan};
 
 use crate::cli::{Format, WideFormat};
 use crate::data::DataArgs;
 use crate::error::CommandError;
-use crate::files::{known_params_of, load_files};
+use crate::files::read_files;
 use crate::output::write_atomically;
 use crate::table::Table;
 use crate::ui::Ui;
-
-/// Firings that are shown.
-const FIRINGS: usize = 3;
 
 /// Show what a flow would do: order, parallelism, critical path, limits, next firings
 #[derive(Debug, clap::Args)]
@@ -54,145 +48,83 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) fn plan(ui: &Ui, args: &PlanArgs) -> Result<u8, CommandError> {
-    let loaded = load_files(ui, &args.files)?;
-    let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
-    let params = known_params_of(flow, &args.params)?;
-    let said = args.max_workers.or_else(|| ui.config().run_max_workers());
-    let workers = workers_of(said, flow);
-    let order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
-    let expected = learnt(ui, &args.data, flow);
-    print(ui, flow, &order, &expected)?;
+    let files = read_files(ui, &args.files)?;
+    let max_workers = args.max_workers.or_else(|| ui.config().run_max_workers());
+    let params = args.params.clone();
+    let run = files.draft(&RunWish { params, max_workers, ..RunWish::default() })?;
+    show(ui, &run, &args.data)?;
     Ok(0)
 }
 
-/// What a dry run shows.
-pub(crate) fn show(
-    ui: &Ui,
-    flow: &Arc<Flow>,
-    order: &FlowOrder,
-    data: &DataArgs,
-) -> Result<(), CommandError> {
-    print(ui, flow, order, &learnt(ui, data, flow))
+/// What a run would do.
+pub(crate) fn show(ui: &Ui, run: &FlowRun, data: &DataArgs) -> Result<(), CommandError> {
+    let plan = run.plan(&learnt(ui, data, run))?;
+    match ui.format(Format::Human) {
+        Format::Json => ui.print_json(&plan),
+        _ => ui.print(&as_text(&plan)),
+    }
 }
 
 /// How long steps took before. A plan needs no data folder.
-fn learnt(ui: &Ui, data: &DataArgs, flow: &Flow) -> BTreeMap<String, Duration> {
-    let desk = data.desk(ui).ok();
-    desk.and_then(|desk| desk.expectations(&flow.name).ok()).unwrap_or_default()
+fn learnt(ui: &Ui, data: &DataArgs, run: &FlowRun) -> BTreeMap<String, Duration> {
+    let name = run.name().to_owned();
+    let learnt =
+        data.at_desk(ui, async |desk| Ok(desk.here(move |desk| desk.expectations(&name)).await?));
+    learnt.unwrap_or_default()
 }
 
-fn print(
-    ui: &Ui,
-    flow: &Arc<Flow>,
-    order: &FlowOrder,
-    expected: &BTreeMap<String, Duration>,
-) -> Result<(), CommandError> {
-    let plan = FlowPlan::new(flow, order, expected).map_err(CommandError::input)?;
-    match ui.format(Format::Human) {
-        Format::Json => ui.print(&as_json(flow, order, &plan).to_string()),
-        _ => ui.print(&as_text(flow, order, &plan)),
-    }
-}
-
-fn as_json(flow: &Flow, order: &FlowOrder, plan: &FlowPlan) -> Json {
-    let steps: Vec<Json> = plan
-        .tasks
-        .iter()
-        .map(|task| {
-            json!({
-                "step": task.name,
-                "kind": task.kind,
-                "level": task.level,
-                "after": task.after,
-                "expected_seconds": task.expected.map(|it| it.as_secs_f64()),
-                "critical": task.is_critical,
-                "many": task.is_of_each,
-            })
-        })
-        .collect();
-    let unknown: Vec<Json> = plan
-        .unknown
-        .iter()
-        .map(|it| json!({ "step": it.step, "elements_of": it.list, "params": it.params }))
-        .collect();
-    json!({
-        "flow": flow.name,
-        "max_workers": order.max_workers,
-        "steps": steps,
-        "complete": unknown.is_empty(),
-        "unknown": unknown,
-        "levels": plan.levels(),
-        "parallelism": plan.widest(),
-        "critical_path": plan.critical_path,
-        "expected_seconds": plan.expected.map(|it| it.as_secs_f64()),
-        "limits": plan.limits,
-        "schedule": firings(flow),
-    })
-}
-
-fn firings(flow: &Flow) -> Vec<Json> {
-    flow.schedules
-        .iter()
-        .map(|schedule| {
-            let next: Vec<String> =
-                schedule.next(FIRINGS).into_iter().map(|at| at.to_string()).collect();
-            json!({ "rule": schedule.text, "next": next })
-        })
-        .collect()
-}
-
-fn as_text(flow: &Flow, order: &FlowOrder, plan: &FlowPlan) -> String {
-    let mut lines = vec![format!("{}: {}", harmless(&flow.name), counts(order, plan))];
-    if let Some(description) = &flow.description {
+fn as_text(plan: &Plan) -> String {
+    let mut lines = vec![format!("{}: {}", harmless(&plan.flow), counts(plan))];
+    if let Some(description) = &plan.description {
         lines.push(harmless(description));
     }
     lines.push(String::new());
+    let seconds = |seconds: f64| span(Duration::from_secs_f64(seconds));
     let mut table = Table::new(["", "STEP", "KIND", "EXPECTED", "AFTER"]);
-    for task in &plan.tasks {
-        let expected = task.expected.map_or_else(|| "-".to_owned(), span);
-        let mark = if task.is_critical { "*" } else { "" };
+    for step in &plan.steps {
+        let expected = step.expected_seconds.map_or_else(|| "-".to_owned(), seconds);
+        let mark = if step.critical { "*" } else { "" };
         table.row([
-            format!("{}{mark}", task.level + 1),
-            harmless(&task.name),
-            task.kind.to_owned(),
+            format!("{}{mark}", step.level + 1),
+            harmless(&step.step),
+            step.kind.clone(),
             expected,
-            harmless(&task.after.join(", ")),
+            harmless(&step.after.join(", ")),
         ]);
     }
     lines.push(table.to_string());
     lines.push(String::new());
     let path: Vec<String> = plan.critical_path.iter().map(|name| harmless(name)).collect();
-    let long = plan.expected.map(|expected| format!(" ({})", span(expected)));
+    let long = plan.expected_seconds.map(|expected| format!(" ({})", seconds(expected)));
     lines.push(format!("critical path (*): {}{}", path.join(" → "), long.unwrap_or_default()));
     for elements in &plan.unknown {
         let known = match &elements.params[..] {
             [] => "known when the run gets there".to_owned(),
             params => format!("known with --param {}=…", harmless(&params.join("=… --param "))),
         };
-        let (step, list) = (harmless(&elements.step), harmless(&elements.list));
+        let (step, list) = (harmless(&elements.step), harmless(&elements.elements_of));
         lines.push(format!("{step}[*]: one for each element of {list}, {known}"));
     }
     for (limit, steps) in &plan.limits {
         lines.push(format!("limit `{}`: {}", harmless(limit), harmless(&steps.join(", "))));
     }
-    for schedule in &flow.schedules {
-        let next: Vec<String> =
-            schedule.next(FIRINGS).into_iter().map(|at| at.to_string()).collect();
-        lines.push(format!("schedule {}: next {}", harmless(&schedule.text), next.join(", ")));
+    for schedule in &plan.schedule {
+        let next: Vec<String> = schedule.next.iter().map(ToString::to_string).collect();
+        lines.push(format!("schedule {}: next {}", harmless(&schedule.rule), next.join(", ")));
     }
     lines.join("\n")
 }
 
 /// How many steps there are, and how many of them at once.
-fn counts(order: &FlowOrder, plan: &FlowPlan) -> String {
-    let workers = order.max_workers;
+fn counts(plan: &Plan) -> String {
+    let workers = plan.max_workers;
     let of_workers = count(workers as usize, "worker");
-    if !plan.unknown.is_empty() {
-        let steps = count(plan.count_min(), "step");
+    if !plan.complete {
+        let steps = count(plan.steps.iter().filter(|step| !step.many).count(), "step");
         return format!("at least {steps}, {workers} at once at most");
     }
-    let at_once = plan.widest().min(workers as usize);
-    let steps = count(plan.tasks.len(), "step");
+    let at_once = plan.parallelism.min(workers as usize);
+    let steps = count(plan.steps.len(), "step");
     format!("{steps}, {at_once} at once at most (of {of_workers})")
 }
 
@@ -228,14 +160,10 @@ pub(crate) struct GraphArgs {
 }
 
 pub(crate) fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
-    let loaded = load_files(ui, &args.files)?;
-    let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
-    let params = known_params_of(flow, &args.params)?;
-    let workers = workers_of(ui.config().run_max_workers(), flow);
-    let order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
-    let expected = learnt(ui, &args.data, flow);
-    let plan = FlowPlan::new(flow, &order, &expected).map_err(CommandError::input)?;
-    let picture = plan.picture();
+    let files = read_files(ui, &args.files)?;
+    let (params, max_workers) = (args.params.clone(), ui.config().run_max_workers());
+    let run = files.draft(&RunWish { params, max_workers, ..RunWish::default() })?;
+    let picture = run.picture(&learnt(ui, &args.data, &run))?;
     let text = match args.format.unwrap_or_else(|| ui.picture_format()) {
         WideFormat::Json => picture.json().to_string(),
         WideFormat::Dot => picture.dot(),

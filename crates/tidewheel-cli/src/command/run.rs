@@ -2,29 +2,26 @@
 //!
 //! What may be run, and what is reused, is known at the desk.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tidewheel::RunId;
 use tidewheel::executor::http::AddressPolicy;
-use tidewheel::id::TaskId;
-use tidewheel::store::TaskSummary;
 use tidewheel::store::sqlite::Durability;
-use tidewheel::{RunId, TaskState};
-use tidewheel_client::api::{LogStream, RunState};
-use tidewheel_client::desk::{Desk, Reuse, RunView, StepView, log_path, select, workers_of};
-use tidewheel_client::kind::{FlowRun, Startable};
+use tidewheel_client::api::{RunResult, RunState};
+use tidewheel_client::desk::{Desk, LocalDesk, Reuse};
+use tidewheel_client::files::RunWish;
+use tidewheel_client::kind::Startable;
 use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
-use tidewheel_client::text::{harmless, quoted, short_id};
-use tidewheel_flow::FlowOrder;
-use tokio::runtime::Runtime;
+use tidewheel_client::text::{harmless, short_id};
 
 use crate::cli::Format;
 use crate::command::plan;
 use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};
-use crate::files::{load_files, params_of};
+use crate::files::read_files;
 use crate::live::Level;
 use crate::output::{check_writable, write_atomically};
 use crate::status::{StatusPort, StatusServer};
@@ -166,24 +163,31 @@ With --format json it prints { run_id, flow, state, started_at, ended_at, steps,
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
-    let loaded = load_files(ui, &args.files)?;
-    let flow = loaded.runnable().ok_or_else(|| CommandError::input(anyhow!("there is no flow")))?;
-    let params = params_of(flow, &args.params)?;
-    let workers = workers_of(how.max_workers, flow);
-    let mut order = FlowOrder::new(&loaded, args.files.clone(), params, workers);
-    let chosen = select(&mut order, flow, &args.only, args.from.as_deref())?;
+    let files = read_files(ui, &args.files)?;
+    let wish = RunWish {
+        params: args.params.clone(),
+        only: args.only.clone(),
+        from: args.from.clone(),
+        max_workers: how.max_workers,
+    };
+    let mut run = files.run(&wish)?;
     if args.dry_run {
-        return plan::show(ui, flow, &order, &args.data).map(|()| 0);
+        return plan::show(ui, &run, &args.data).map(|()| 0);
     }
-    let desk = Desk::open(args.data.open(ui, how.durability())?)?;
-    if let Some(chosen) = chosen {
-        let reuse = desk.reuse(flow, &order, &chosen)?;
+    let folder = args.data.open(ui, how.durability())?;
+    on_runtime(async {
+        let desk = Desk::open(folder).await?;
+        let (run, reuse) = desk
+            .here(move |desk| {
+                let reuse = desk.reuse(&mut run)?;
+                Ok((run, reuse))
+            })
+            .await?;
         if !how.quiet {
             tell_reuse(ui, &reuse);
         }
-        order.reused = reuse.outputs;
-    }
-    start(ui, &desk, &FlowRun::new(Arc::clone(flow), order), &how)
+        start(ui, &desk, &run, &how).await
+    })
 }
 
 /// Says from where outputs come that no step of this run leaves.
@@ -199,7 +203,7 @@ fn tell_reuse(ui: &Ui, reuse: &Reuse) {
 }
 
 /// Starts a run and watches it to its end.
-pub(crate) fn start(
+pub(crate) async fn start(
     ui: &Ui,
     desk: &Desk,
     run: &dyn Startable,
@@ -207,27 +211,34 @@ pub(crate) fn start(
 ) -> Result<u8, CommandError> {
     let port = status_port(how)?;
     check_output(how)?;
-    let runtime = runtime()?;
+    let name = run.name().to_owned();
+    let here = move |desk: &LocalDesk| Ok((desk.folder().clone(), desk.expectations(&name)?));
+    let (folder, expected) = desk.here(here).await?;
     let options = session_options(ui, run.workers());
-    let folder = desk.folder().clone();
-    let session = Session::open(folder, &Takeover::Fresh, options, runtime.handle())?;
+    let session = Session::open(folder, Takeover::Fresh, options).await?;
     run.prepare(&session);
-    let started = session.start(run, desk.expectations(run.name())?)?;
+    let started = session.start(run, expected).await?;
     let id = started.run.id();
     let watched = Watched { level: level(how, ui), workers: run.workers(), port };
-    let ending = watch(ui, &runtime, &session, started, watched)?;
-    close(runtime, session);
-    finish(ui, desk, id, ending, how)
+    let ending = watch(ui, &session, started, watched).await?;
+    session.close().await;
+    finish(ui, desk, id, ending, how).await
 }
 
-/// What runs are carried out on. One thread is enough to start processes and to hear of their ends.
-pub(crate) fn runtime() -> Result<Runtime, CommandError> {
+/// Does something on what runs are carried out on, and waits a little for what it has left behind. One
+/// thread is enough to start processes and to hear of their ends.
+pub(crate) fn on_runtime<T>(
+    work: impl Future<Output = Result<T, CommandError>>,
+) -> Result<T, CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .max_blocking_threads(16)
         .enable_all()
         .build();
-    runtime.map_err(|error| CommandError::internal(anyhow!(error)))
+    let runtime = runtime.map_err(CommandError::system)?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    done
 }
 
 /// How a session is set up for so many steps at once, as far as the configuration allows.
@@ -247,12 +258,6 @@ pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
     options
 }
 
-/// Ends a session when nothing runs any more.
-pub(crate) fn close(runtime: Runtime, session: Session) {
-    runtime.block_on(session.close());
-    runtime.shutdown_timeout(Duration::from_secs(5));
-}
-
 /// How a run is watched.
 pub(crate) struct Watched {
     pub level: Level,
@@ -261,32 +266,29 @@ pub(crate) struct Watched {
 }
 
 /// Watches a run to its end, and shows its state to others if asked to.
-pub(crate) fn watch(
+pub(crate) async fn watch(
     ui: &Ui,
-    runtime: &Runtime,
     session: &Session,
     started: Started,
     Watched { level, workers, port }: Watched,
 ) -> Result<Ending, CommandError> {
-    runtime.block_on(async {
-        let status = match port {
-            Some(port) => {
-                let run = started.run.id();
-                let source = Arc::new(StoredStatus::new(session.folder.clone(), run));
-                let served = StatusServer::start(port, source).await;
-                Some(served.map_err(|error| CommandError::internal(anyhow!(error)))?)
-            }
-            None => None,
-        };
-        if let Some(status) = &status {
-            ui.note(&format!("status at http://{}/status", status.address()));
+    let status = match port {
+        Some(port) => {
+            let run = started.run.id();
+            let source = Arc::new(StoredStatus::new(session.folder.clone(), run));
+            let served = StatusServer::start(port, source).await;
+            Some(served.map_err(|error| CommandError::internal(anyhow!(error)))?)
         }
-        let ending = Watch::new(session, started, workers, level).until_end().await;
-        if let Some(status) = status {
-            status.stop().await;
-        }
-        ending
-    })
+        None => None,
+    };
+    if let Some(status) = &status {
+        ui.note(&format!("status at http://{}/status", status.address()));
+    }
+    let ending = Watch::new(session, started, workers, level).until_end().await;
+    if let Some(status) = status {
+        status.stop().await;
+    }
+    ending
 }
 
 /// Takes the port that was asked for, before anything is started.
@@ -304,55 +306,55 @@ pub(crate) fn check_output(how: &RunArgs) -> Result<(), CommandError> {
 }
 
 /// Writes what the run came to, and gives the exit code.
-pub(crate) fn finish(
+pub(crate) async fn finish(
     ui: &Ui,
     desk: &Desk,
     id: RunId,
     ending: Ending,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
-    let view = desk.show(&id.to_string())?;
+    let result = desk.show(&id.to_string()).await?;
     if let Some(path) = &how.output {
-        let written = write_atomically(path, &format!("{}\n", pretty(&view, how)?));
-        written.map_err(|error| not_written(error, &view))?;
+        let written = write_atomically(path, &format!("{}\n", pretty(&result, how)?));
+        written.map_err(|error| not_written(error, &result))?;
     } else if ui.format(Format::Human) == Format::Json {
         unless_left(match how.outputs {
-            true => ui.print_json(&view.outputs()),
-            false => ui.print_json(&view.document()),
+            true => ui.print_json(&result.outputs),
+            false => ui.print_json(&result),
         })?;
     } else if how.outputs {
-        unless_left(ui.print(&pretty(&view, how)?))?;
+        unless_left(ui.print(&pretty(&result, how)?))?;
     }
-    if view.state() != RunState::Succeeded
-        && ui.format(Format::Human) == Format::Human
-        && !how.quiet
-    {
-        advise(ui, &view, &desk.folder().logs_dir());
+    if ui.format(Format::Human) == Format::Human && !how.quiet {
+        for hint in &result.hints {
+            ui.note(&format!("hint: {}", harmless(hint)));
+        }
     }
-    let own = match view.has_made_room() {
-        true => ErrorKind::Conflict.exit_code(),
-        false => u8::from(!view.has_succeeded()),
+    let own = match result.state {
+        _ if result.made_room => ErrorKind::Conflict.exit_code(),
+        RunState::Succeeded => 0,
+        _ => ErrorKind::Failed.exit_code(),
     };
     Ok(ending.exit_code(own))
 }
 
 /// The work is done, whatever became of the file.
-fn not_written(error: CommandError, view: &RunView) -> CommandError {
-    let kind = match view.has_succeeded() {
-        true => ErrorKind::Conflict,
-        false => ErrorKind::Failed,
+fn not_written(error: CommandError, result: &RunResult) -> CommandError {
+    let kind = match result.state {
+        RunState::Succeeded => ErrorKind::Conflict,
+        _ => ErrorKind::Failed,
     };
-    let (id, state) = (view.detail.summary.id, view.state());
+    let (id, state) = (&result.run_id, result.state);
     let error = error.error.context(format!("run {id} has ended: {state}; its result is lost"));
     CommandError::new(kind, error)
         .hint(format!("tidewheel show {} --format json  prints it", short_id(id)))
 }
 
 /// What was asked for of the result, for programs and people.
-fn pretty(view: &RunView, how: &RunArgs) -> Result<String, CommandError> {
+fn pretty(result: &RunResult, how: &RunArgs) -> Result<String, CommandError> {
     let text = match how.outputs {
-        true => serde_json::to_string_pretty(&view.outputs()),
-        false => serde_json::to_string_pretty(&view.document()),
+        true => serde_json::to_string_pretty(&result.outputs),
+        false => serde_json::to_string_pretty(result),
     };
     text.map_err(CommandError::internal)
 }
@@ -363,35 +365,6 @@ fn unless_left(printed: Result<(), CommandError>) -> Result<(), CommandError> {
         ErrorKind::BrokenPipe => Ok(()),
         _ => Err(error),
     })
-}
-
-/// What people can do about a run that did not go well.
-fn advise(ui: &Ui, view: &RunView, logs: &Path) {
-    let short = short_id(view.detail.summary.id);
-    // Rather one that the flow did not expect to fail, and rather the work than who gathers it.
-    let steps = view.listed();
-    let failed = steps.iter().filter(|step| step.task.state == TaskState::Failed);
-    let worst = failed.min_by_key(|StepView { task, is_tolerated, .. }| {
-        (*is_tolerated, task.attempts == 0, task.at)
-    });
-    let has_log = |task: &TaskSummary| {
-        let id = TaskId { run: view.detail.summary.id, index: task.index };
-        let mut paths = LogStream::ALL.iter().map(|it| log_path(logs, id, task.attempts, *it));
-        let answer =
-            view.results.get(&task.index).and_then(|result| result.newest.as_ref()?.tail.as_ref());
-        answer.is_some() || paths.any(|path| path.exists())
-    };
-    if let Some(StepView { task, .. }) = worst.filter(|step| has_log(step.task)) {
-        ui.note(&format!("hint: tidewheel logs {short} {}", quoted(&task.name)));
-    }
-    let unknown = view.detail.tasks.iter().find(|task| task.state == TaskState::Unknown);
-    match unknown {
-        Some(task) => {
-            let name = quoted(&task.name);
-            ui.note(&format!("hint: see whether {name} took effect; nobody else can say"));
-        }
-        None => ui.note(&format!("hint: tidewheel retry {short}  runs what is left")),
-    }
 }
 
 pub(crate) fn level(how: &RunArgs, ui: &Ui) -> Level {

@@ -2,10 +2,7 @@
 //!
 //! What is known of runs is found at the desk; here it is put into columns.
 
-use tidewheel::TaskState;
-use tidewheel::store::RunSummary;
-use tidewheel_client::api::RunList;
-use tidewheel_client::desk::{ListWish, RunView, StateWish, StepView, step_state};
+use tidewheel_client::api::{ListWish, RunLine, RunList, RunResult, RunState, StateWish};
 use tidewheel_client::text::{ago, harmless, short_id, span};
 
 use crate::cli::Format;
@@ -69,24 +66,24 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
         }
         return Ok(0);
     }
-    let desk = args.data.desk(ui)?;
     let (name, state) = (args.flow.clone(), args.state.map(StateWish::from));
-    let runs = desk.list(&ListWish { name, state, limit: args.limit })?;
+    let wish = ListWish { version: None, name, state, limit: args.limit };
+    let list = args.data.at_desk(ui, async |desk| Ok(desk.list(wish).await?))?;
     if ui.format(Format::Human) == Format::Json {
-        ui.print_json(&desk.listed(&runs))?;
+        ui.print_json(&list)?;
         return Ok(0);
     }
-    if runs.is_empty() {
+    if list.runs.is_empty() {
         ui.print("no runs")?;
         return Ok(0);
     }
     let mut table = Table::new(["RUN", "FLOW", "STATE", "STARTED", "TOOK", "STEPS"]);
-    for run in &runs {
+    for run in &list.runs {
         let took = run.ended_at.map(|ended| span(ended.since(run.accepted_at)));
         table.row([
-            short_id(run.id),
-            harmless(run.name.as_deref().unwrap_or("-")),
-            desk.line(run).state.word().to_owned(),
+            short_id(&run.run_id),
+            harmless(run.flow.as_deref().unwrap_or("-")),
+            run.state.word().to_owned(),
             ago(run.accepted_at),
             took.unwrap_or_else(|| "-".to_owned()),
             steps_text(run),
@@ -96,10 +93,10 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn steps_text(run: &RunSummary) -> String {
+fn steps_text(run: &RunLine) -> String {
     match run.failed {
-        0 => run.tasks.to_string(),
-        failed => format!("{}, {failed} failed", run.tasks),
+        0 => run.steps.to_string(),
+        failed => format!("{}, {failed} failed", run.steps),
     }
 }
 
@@ -121,45 +118,40 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
-    let view = args.data.desk(ui)?.show(&args.run)?;
+    let result = args.data.at_desk(ui, async |desk| Ok(desk.show(&args.run).await?))?;
     match ui.format(Format::Human) {
-        Format::Json => ui.print_json(&view.document())?,
-        _ => ui.print(&text(&view))?,
+        Format::Json => ui.print_json(&result)?,
+        _ => ui.print(&text(&result))?,
     }
     Ok(0)
 }
 
-pub(crate) fn text(view: &RunView) -> String {
-    let summary = &view.detail.summary;
-    let name = harmless(summary.name.as_deref().unwrap_or("-"));
-    let mut lines = vec![format!("{} {name}: {}", summary.id, view.state())];
-    let took = summary.ended_at.map(|at| format!(", took {}", span(at.since(summary.accepted_at))));
-    lines.push(format!("started {}{}", ago(summary.accepted_at), took.unwrap_or_default()));
-    lines.extend(view.waits_for());
+pub(crate) fn text(run: &RunResult) -> String {
+    let name = harmless(run.flow.as_deref().unwrap_or("-"));
+    let mut lines = vec![format!("{} {name}: {}", run.run_id, run.state)];
+    let took = run.ended_at.map(|at| format!(", took {}", span(at.since(run.accepted_at))));
+    lines.push(format!("started {}{}", ago(run.accepted_at), took.unwrap_or_default()));
+    lines.extend(run.reason.as_deref().map(harmless));
     lines.push(String::new());
     let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);
-    for StepView { task, attempts, is_tolerated, timeout } in view.listed() {
-        let took = match (task.started_at, task.at) {
-            (Some(from), Some(to)) if task.state.is_terminal() => span(to.since(from)),
+    for (name, step) in &run.steps.0 {
+        let took = match (step.started_at, step.ended_at) {
+            (Some(from), Some(to)) => span(to.since(from)),
             _ => "-".to_owned(),
         };
-        let why = match (timeout.as_ref().or(task.error.as_ref()), view.reason(task)) {
-            (Some(error), _) if task.state != TaskState::Succeeded => harmless(error),
-            (_, Some(reason)) => harmless(&reason),
-            _ => String::new(),
-        };
-        let note = if is_tolerated { ", tolerated" } else { "" };
+        let why = step.timeout.as_ref().or(step.error.as_ref()).or(step.reason.as_ref());
+        let note = if step.tolerated { ", tolerated" } else { "" };
         table.row([
-            harmless(&task.name),
-            format!("{}{note}", step_state(task.state)),
+            harmless(name),
+            format!("{}{note}", step.state),
             took,
-            attempts.to_string(),
-            why,
+            step.attempts.to_string(),
+            why.map(|why| harmless(why)).unwrap_or_default(),
         ]);
     }
     lines.push(table.to_string());
-    if view.is_abandoned {
-        let id = short_id(summary.id);
+    if run.state == RunState::Interrupted {
+        let id = short_id(&run.run_id);
         lines.push(format!("\nnobody runs it: tidewheel resume {id} goes on with it"));
     }
     lines.join("\n")

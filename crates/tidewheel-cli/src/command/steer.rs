@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use tidewheel_client::api::Asked;
-use tidewheel_client::desk::{CancelWish, Cancelled};
-use tidewheel_flow::Answer;
+use tidewheel_client::api::{AnswerWish, Asked, CancelWish};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
@@ -29,7 +27,7 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
-    said(ui, &args.data.desk(ui)?.pause(&args.run)?)
+    said(ui, &args.data.at_desk(ui, async |desk| Ok(desk.pause(&args.run).await?))?)
 }
 
 /// End a run
@@ -60,9 +58,9 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
-    let wish = CancelWish { grace: args.grace, everything: args.everything };
-    let Cancelled { asked, is_clean_up_left } = args.data.desk(ui)?.cancel(&args.run, wish)?;
-    if is_clean_up_left && ui.format(Format::Human) == Format::Human {
+    let wish = CancelWish { version: None, grace: args.grace, everything: args.everything };
+    let asked = args.data.at_desk(ui, async |desk| Ok(desk.cancel(&args.run, wish).await?))?;
+    if asked.clean_up_left && ui.format(Format::Human) == Format::Human {
         ui.note("nobody ran it, so its clean-up was not run");
     }
     said(ui, &asked)
@@ -109,12 +107,14 @@ pub(crate) struct ApproveArgs {
 
 pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {
     let by = args.by.clone().or_else(|| std::env::var("USER").ok());
-    let answer = Answer {
-        is_approved: !args.reject,
+    let wish = AnswerWish {
+        version: None,
+        approved: !args.reject,
         by: by.unwrap_or_else(|| "somebody".to_owned()),
         note: args.note.clone(),
     };
-    let answered = args.data.desk(ui)?.answer(&args.run, &args.step, &answer)?;
+    let answered =
+        args.data.at_desk(ui, async |desk| Ok(desk.answer(&args.run, &args.step, wish).await?))?;
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(&answered)?,
         _ => ui.print(&format!("{}: {}", answered.step, answered.answer))?,

@@ -4,9 +4,8 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use tidewheel_client::files::{FlowFiles, schema};
 use tidewheel_client::text::{count, harmless};
-use tidewheel_flow::{Disk, load, schema};
 
 use crate::cli::Format;
 use crate::error::CommandError;
@@ -38,32 +37,24 @@ pub(crate) struct ValidateArgs {
 }
 
 pub(crate) fn validate(ui: &Ui, args: &ValidateArgs) -> Result<u8, CommandError> {
-    let loaded = load(&args.files, &Disk);
-    let is_strict_enough = !args.strict || loaded.problems.is_empty();
-    let is_valid = loaded.runnable().is_some() && is_strict_enough;
-    let steps = loaded.flow.as_ref().map_or(0, |flow| flow.steps.len());
-    let name = loaded.flow.as_ref().map(|flow| flow.name.clone());
+    let files = FlowFiles::read(&args.files);
+    let validated = files.validated(args.strict);
+    let exit_code = if validated.valid { 0 } else { 3 };
     if ui.format(Format::Human) == Format::Json {
-        let value = json!({
-            "valid": is_valid,
-            "flow": name,
-            "steps": steps,
-            "problems": loaded.problems.to_json(&loaded.files),
-        });
-        ui.print(&value.to_string())?;
-        return Ok(if is_valid { 0 } else { 3 });
+        ui.print_json(&validated)?;
+        return Ok(exit_code);
     }
-    report_problems(ui, &loaded)?;
-    if is_valid {
-        let mut name = harmless(&name.unwrap_or_default());
+    report_problems(ui, &files)?;
+    if validated.valid {
+        let mut name = harmless(&validated.flow.unwrap_or_default());
         if args.files.len() > 1 {
             let files: Vec<String> =
                 args.files.iter().map(|file| harmless(&file.to_string_lossy())).collect();
             name = format!("{} as one flow, {name}", files.join(", "));
         }
-        ui.print(&format!("{name}: {}, no errors", count(steps, "step")))?;
+        ui.print(&format!("{name}: {}, no errors", count(validated.steps, "step")))?;
     }
-    Ok(if is_valid { 0 } else { 3 })
+    Ok(exit_code)
 }
 
 /// Write the JSON Schema of flow files, for editors

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use super::places::{CONFIG, Surroundings};
 use super::setting::{Definition, Kind, SETTINGS, Setting, nearest_setting};
 use super::value::{Value, shortened};
-use tidewheel_flow::nearest;
+use tidewheel_client::text::nearest;
 
 use crate::error::CommandError;
 

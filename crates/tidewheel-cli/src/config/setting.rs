@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tidewheel_flow::nearest;
+use tidewheel_client::text::nearest;
 
 /// The settings, in the order of [`SETTINGS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value as Json, json};
+use tidewheel_client::text::nearest;
 use tidewheel_client::text::{harmless, is_hidden};
-use tidewheel_flow::nearest;
 
 use super::setting::{Definition, Kind, Off};
 use crate::value::bytes;

@@ -12,7 +12,7 @@ fn written(value: &Json) -> String {
 
 fn assert_reads_back(value: &Json) {
     let text = written(value);
-    match tidewheel_flow::parse_yaml(&text) {
+    match tidewheel_client::files::parse_yaml(&text) {
         Ok(read) => assert_eq!(&read, value, "\n{text}"),
         Err(error) => panic!("{error}\n{text}"),
     }
@@ -121,7 +121,7 @@ fn comments_end_where_their_line_ends() {
     let comment = format!("{} \u{85}name: x\nflow: []", "word ".repeat(40));
     root.add_with(vec![comment, "  kept ".to_owned() + &"x".repeat(200)], "name", "a");
     let text = write(&["a\rb: c".to_owned()], &root);
-    assert_eq!(tidewheel_flow::parse_yaml(&text), Ok(json!({ "name": "a" })));
+    assert_eq!(tidewheel_client::files::parse_yaml(&text), Ok(json!({ "name": "a" })));
     assert!(text.lines().all(|line| line.chars().count() <= 98 || line.contains("xxx")), "{text}");
 }
 

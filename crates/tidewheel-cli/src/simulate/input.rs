@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error as _, Visitor};
 use tidewheel_core::policy::Priority;
 
 use super::problem::{Faults, Problem, Task};
-use tidewheel_flow::nearest;
+use tidewheel_client::text::nearest;
 
 use crate::error::CommandError;
 

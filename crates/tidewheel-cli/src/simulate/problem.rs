@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use tidewheel_core::graph::{Graph, GraphError};
 use tidewheel_core::policy::Priority;
 
-use tidewheel_flow::nearest;
+use tidewheel_client::text::nearest;
 
 use crate::error::CommandError;
 

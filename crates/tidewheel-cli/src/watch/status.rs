@@ -3,11 +3,10 @@
 //! It is read from the store: whatever is shown was kept before.
 
 use serde_json::{Map, Value as Json};
-use tidewheel::store::TaskSummary;
 use tidewheel::store::sqlite::DataFolder;
-use tidewheel::{RunId, TaskState, Timestamp};
-use tidewheel_client::desk::{Desk, RunView, step_state};
-use tidewheel_flow::listed;
+use tidewheel::{RunId, Timestamp};
+use tidewheel_client::api::{RunResult, StepResult, StepState};
+use tidewheel_client::desk::LocalDesk;
 
 use crate::status::{RunStatus, StatusSource, StepStatus};
 
@@ -22,46 +21,41 @@ impl StoredStatus {
         Self { folder, run }
     }
 
-    fn view(&self) -> Option<RunView> {
-        Desk::open(self.folder.clone()).ok()?.show_run(self.run).ok()?
+    fn result(&self) -> Option<RunResult> {
+        LocalDesk::open(self.folder.clone()).ok()?.result(&self.run.to_string()).ok()
     }
 }
 
 impl StatusSource for StoredStatus {
     fn status(&self) -> RunStatus {
-        let view = self.view();
-        let summary = view.as_ref().map(|view| &view.detail.summary);
+        let run = self.result();
+        let steps = run.iter().flat_map(|run| &run.steps.0).map(|(name, it)| step(name, it));
         RunStatus {
             run_id: self.run.to_string(),
-            started_at: summary.map(|summary| seconds(summary.accepted_at)),
-            ended_at: summary.and_then(|summary| summary.ended_at).map(seconds),
-            steps: view.as_ref().map(steps).unwrap_or_default(),
+            started_at: run.as_ref().map(|run| seconds(run.accepted_at)),
+            ended_at: run.as_ref().and_then(|run| run.ended_at).map(seconds),
+            steps: steps.collect(),
         }
     }
 
     fn outputs(&self) -> Json {
-        let outputs = self.view().and_then(|view| serde_json::to_value(view.outputs()).ok());
+        let outputs = self.result().and_then(|run| serde_json::to_value(run.outputs).ok());
         outputs.unwrap_or_else(|| Json::Object(Map::new()))
     }
 }
 
-fn steps(view: &RunView) -> Vec<StepStatus> {
-    let step = |task: &TaskSummary| {
-        let ended = task.at.filter(|_| task.state.is_terminal());
-        let reason = || view.reason(task);
-        StepStatus {
-            name: task.name.clone(),
-            state: step_state(task.state).word(),
-            started_at: task.started_at.map(seconds),
-            ended_at: ended.map(seconds),
-            error: match task.state {
-                TaskState::Succeeded => None,
-                _ => task.error.clone().or_else(reason),
-            },
-            outputs: view.outputs_of(task.index).keys().cloned().collect(),
-        }
-    };
-    listed(&view.detail.tasks).into_iter().map(step).collect()
+fn step(name: &str, step: &StepResult) -> StepStatus {
+    StepStatus {
+        name: name.to_owned(),
+        state: step.state.word(),
+        started_at: step.started_at.map(seconds),
+        ended_at: step.ended_at.map(seconds),
+        error: match step.state {
+            StepState::Succeeded => None,
+            _ => step.error.clone().or_else(|| step.reason.clone()),
+        },
+        outputs: step.outputs.keys().cloned().collect(),
+    }
 }
 
 fn seconds(at: Timestamp) -> f64 {

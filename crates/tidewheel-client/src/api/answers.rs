@@ -16,6 +16,9 @@ pub struct Asked {
     pub run_id: String,
     /// What was asked for: `paused`, `cancelled`.
     pub asked: String,
+    /// Whether its clean-up was not run, because nobody ran the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clean_up_left: bool,
 }
 
 /// How a run stands that was to go on and is not taken over.

@@ -3,8 +3,10 @@
 //! What the step came to in the end is in [`super::RunResult`].
 
 use serde::{Deserialize, Serialize};
+use tidewheel::Timestamp;
 
 use super::document::documents;
+use super::times::instant_if_any;
 
 /// The attempts at a step of which executors left a record, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +30,11 @@ pub struct AttemptLine {
     /// How it ended, in one word.
     pub outcome: Option<String>,
     /// When it began to run.
-    pub started_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub started_at: Option<Timestamp>,
     /// When it ended.
-    pub ended_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub ended_at: Option<Timestamp>,
     /// The exit code of its process, or the status of its answer.
     pub code: Option<i32>,
     /// The signal that ended its process.

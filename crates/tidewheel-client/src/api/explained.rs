@@ -17,6 +17,9 @@ pub struct Explained {
     pub run_id: String,
     /// How it stands.
     pub state: RunState,
+    /// What keeps the run as a whole, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// The steps that were asked about.
     pub steps: Vec<StepExplained>,
 }

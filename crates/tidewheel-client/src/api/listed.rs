@@ -4,8 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use tidewheel::Timestamp;
+
 use super::RunState;
 use super::document::documents;
+use super::times::{instant, instant_if_any};
 
 /// Runs, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,11 +30,14 @@ pub struct RunLine {
     /// How it stands.
     pub state: RunState,
     /// When it was accepted.
-    pub accepted_at: String,
+    #[serde(with = "instant")]
+    pub accepted_at: Timestamp,
     /// When its first attempt started.
-    pub started_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub started_at: Option<Timestamp>,
     /// When it ended.
-    pub ended_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub ended_at: Option<Timestamp>,
     /// How many steps it has.
     pub steps: u32,
     /// How many of them failed, once it has ended.

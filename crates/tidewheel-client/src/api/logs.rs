@@ -19,6 +19,44 @@ pub struct LogList {
     pub logs: Vec<LogFile>,
     /// What requests were answered, which have no files.
     pub requests: Vec<RequestEnd>,
+    /// The steps that were asked for, in the order of the flow.
+    pub steps: Vec<StepLogs>,
+    /// Whether nobody writes any more: the run has ended, or its process is gone.
+    pub over: bool,
+}
+
+/// Which of it is a step's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepLogs {
+    /// The step.
+    pub step: String,
+    /// Its number in the run, by which its files are read.
+    pub task: u32,
+    /// How it stands.
+    pub state: StepState,
+    /// The attempt that was asked for, else the newest; 0 if there is none yet.
+    pub attempt: u32,
+    /// Why it has no log, if it has none and its process has not just written nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<String>,
+}
+
+/// Some of what an attempt wrote to a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogWanted {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The run's identity.
+    pub run_id: String,
+    /// The number of the step in the run.
+    pub task: u32,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// The stream.
+    pub stream: LogStream,
+    /// From this byte on.
+    pub from: u64,
 }
 
 /// A file with what one attempt wrote to one stream.
@@ -70,4 +108,7 @@ pub struct RequestEnd {
     pub answer: Option<String>,
 }
 
-documents! { LogList: "logs" 1 }
+documents! {
+    LogList: "logs" 1,
+    LogWanted: "log-wanted" 1,
+}

@@ -3,20 +3,15 @@
 //! It is the result of `run --format json` and of `show --format json`.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use tidewheel::Timestamp;
 
 use super::document::documents;
-use super::{Named, RunState, StepState};
-
-/// Outputs by step: only of steps that succeeded.
-pub type OutputsByStep = Named<Map<String, Json>>;
+use super::times::{instant, instant_if_any};
+use super::{Named, RunState, StepState, Values};
 
 /// What a run came to.
-///
-/// Steps and outputs may be anything that is written as such a map: as one value, a run of many steps
-/// would take more memory than to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunResult<Steps = Named<StepResult>, Outputs = OutputsByStep> {
+pub struct RunResult {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
@@ -27,15 +22,27 @@ pub struct RunResult<Steps = Named<StepResult>, Outputs = OutputsByStep> {
     /// How it stands.
     pub state: RunState,
     /// When it was accepted.
-    pub accepted_at: String,
+    #[serde(with = "instant")]
+    pub accepted_at: Timestamp,
     /// When its first attempt started.
-    pub started_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub started_at: Option<Timestamp>,
     /// When it ended.
-    pub ended_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub ended_at: Option<Timestamp>,
+    /// Why the run as a whole is in its state, if that needs saying.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether another run of its concurrency group went before it, or took its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made_room: bool,
+    /// What can be done about it, if it did not go well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
     /// Its steps, in the order of the flow.
-    pub steps: Steps,
+    pub steps: Named<StepResult>,
     /// What steps that succeeded left.
-    pub outputs: Outputs,
+    pub outputs: Named<Values>,
 }
 
 /// What a step came to.
@@ -50,15 +57,20 @@ pub struct StepResult {
     /// How often it was tried. The looks of one that waits are one attempt.
     pub attempts: u32,
     /// When its newest attempt started.
-    pub started_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub started_at: Option<Timestamp>,
     /// When it ended.
-    pub ended_at: Option<String>,
+    #[serde(default, with = "instant_if_any")]
+    pub ended_at: Option<Timestamp>,
     /// The exit code of its process, or the status of its answer.
     pub code: Option<i32>,
     /// What went wrong.
     pub error: Option<String>,
+    /// Which limit of time it ran into, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
     /// What it left.
-    pub outputs: Map<String, Json>,
+    pub outputs: Values,
 }
 
 documents! { RunResult: "result" 1 }

@@ -43,6 +43,14 @@ impl StepState {
     }
 }
 
+impl StepState {
+    /// Whether nothing more comes.
+    #[must_use]
+    pub fn has_ended(self) -> bool {
+        !matches!(self, Self::Pending | Self::Running)
+    }
+}
+
 impl fmt::Display for StepState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())

@@ -6,11 +6,11 @@ use tidewheel::RunId;
 use tidewheel::store::RunCommand;
 use tidewheel::store::sqlite::FolderError;
 
-use super::desk::Desk;
 use super::error::DeskError;
+use super::local::LocalDesk;
 use super::view::RunView;
-use crate::api::{GoneOn, Preview};
-use crate::kind::{Retry, RetryWish, Startable};
+use crate::api::{GoneOn, Preview, RetryWish};
+use crate::kind::{Retry, Startable};
 
 /// What becomes of a run that is to go on.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub enum Resumption {
     },
 }
 
-impl Desk {
+impl LocalDesk {
     /// What is to be done to run again what did not succeed in a run.
     ///
     /// # Errors
@@ -41,6 +41,30 @@ impl Desk {
         }
         let retry = self.kinds.kind_of(&view.detail)?.retry(&view, wish)?;
         Ok((summary.id, retry))
+    }
+
+    /// What a retry would do.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LocalDesk::retry`].
+    pub fn preview(&self, word: &str, wish: &RetryWish) -> Result<Preview, DeskError> {
+        let (id, retry) = self.retry(word, wish)?;
+        Ok(retry.preview(id))
+    }
+
+    /// Goes on with a run where it runs.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has ended without success, or nobody runs it.
+    pub fn go_on(&self, word: &str) -> Result<GoneOn, DeskError> {
+        match self.resume(word, true)? {
+            Resumption::Elsewhere(gone_on) => Ok(gone_on),
+            Resumption::Here { view, .. } => {
+                Err(DeskError::Abandoned { run: view.detail.summary.id })
+            }
+        }
     }
 
     /// Goes on with a run: one that is paused where it runs, one that nobody runs here. With

@@ -6,12 +6,16 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value as Json;
 use tidewheel::store::StoreError;
 use tidewheel::store::sqlite::FolderError;
 use tidewheel::{BuildError, Rejection, RunId, TaskState};
-use tidewheel_flow::{AgainError, Flow, Loaded, OrderError, ParamError, SecretError, StartError};
+use tidewheel_flow::{
+    AgainError, Flow, OrderError, ParamError, PlanError, SecretError, StartError,
+};
 
 use crate::api::{FileChange, Refusal, RefusalKind, RunState};
+use crate::files::FlowFiles;
 use crate::text::{harmless, short_id};
 
 /// Why the desk did not do what it was asked.
@@ -119,8 +123,25 @@ pub enum DeskError {
         changes: Vec<FileChange>,
     },
     /// The files have errors.
-    #[error("the flow cannot be run: {}", problems_of(.0))]
-    Problems(Box<Loaded>),
+    #[error("the flow cannot be run: {}", problems_of(.0.loaded.problems.errors()))]
+    Problems(Box<FlowFiles>),
+    /// The same of files that whoever asks has.
+    #[error("the flow cannot be run: {}", problems_of(*errors))]
+    Unrunnable {
+        /// How many there are.
+        errors: usize,
+        /// Each with its place, warnings included.
+        problems: Json,
+    },
+    /// The flow makes no graph with these params.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A param is not said as it must be.
+    #[error("`{text}` is not of the form name=value")]
+    ParamForm {
+        /// What was said.
+        text: String,
+    },
     /// A param is not as it must be.
     #[error("{error}")]
     Param {
@@ -211,8 +232,8 @@ macro_rules! stands_for_its_error {
 
 stands_for_its_error!(FolderProblem, NotStarted);
 
-fn problems_of(loaded: &Loaded) -> String {
-    crate::text::count(loaded.problems.errors(), "problem")
+fn problems_of(errors: usize) -> String {
+    crate::text::count(errors, "problem")
 }
 
 impl DeskError {
@@ -240,13 +261,14 @@ impl DeskError {
             Self::SeveralRuns { .. }
             | Self::NotInFlow { .. }
             | Self::Param { .. }
+            | Self::ParamForm { .. }
             | Self::AsksNobody { .. } => RefusalKind::Usage,
             Self::Again { error, .. } => match error {
                 AgainError::Unknown { .. } => RefusalKind::Refused,
                 AgainError::NoStep { .. } => RefusalKind::NotFound,
                 _ => RefusalKind::Usage,
             },
-            Self::Problems(_) => RefusalKind::Input,
+            Self::Problems(_) | Self::Unrunnable { .. } | Self::Plan(_) => RefusalKind::Input,
             Self::OfKind(refusal) => refusal.kind,
             Self::Order(_)
             | Self::UnknownKind { .. }
@@ -287,6 +309,7 @@ impl DeskError {
                 vec![format!("these do: {}", asking.join(", "))]
             }
             Self::Param { error, known } => param_hint(error, known).into_iter().collect(),
+            Self::ParamForm { .. } => vec!["write --param name=value".to_owned()],
             Self::Held(_) => vec!["the run is alive: watch it where it runs".to_owned()],
             Self::NotStarted(not) => vec![format!("the data folder is {}", not.path.display())],
             Self::NotEnded { run, is_abandoned } => not_ended(*run, *is_abandoned),
@@ -316,7 +339,8 @@ impl DeskError {
             _ => Vec::new(),
         };
         let problems = match self {
-            Self::Problems(loaded) => Some(loaded.problems.to_json(&loaded.files)),
+            Self::Problems(files) => Some(files.validated(false).problems),
+            Self::Unrunnable { problems, .. } => Some(problems.clone()),
             _ => None,
         };
         Refusal {

@@ -1,8 +1,7 @@
 //! Why steps are where they are, in words.
 //!
-//! Whoever runs the run is asked: its scheduler knows what holds a task, and when it will start. What can be
-//! told of a run that nobody runs, or whose process does not answer, is found out by its kind:
-//! [`crate::kind::Definition::why`].
+//! What holds a step that could start, and when it will, is known to whoever runs the run, who is asked. Of a
+//! run that nobody runs, or whose process does not answer, only what is stored is told.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,21 +9,40 @@ use std::time::Duration;
 use tidewheel::TaskState;
 use tidewheel::store::{TaskAnswer, TaskSummary};
 use tidewheel::task::Reason;
-use tidewheel_flow::Why;
 
-use super::desk::Desk;
 use super::error::DeskError;
 use super::find::task_of;
+use super::local::LocalDesk;
 use super::states::step_state;
 use super::view::{RunView, StepView};
-use crate::api::{Explained, StepExplained};
+use crate::api::{Explained, RunState, StepExplained};
 use crate::text::{ago, harmless, short_id, until};
 
 /// How long whoever runs a run is waited for. It looks for questions every 50 ms; a process that is frozen
 /// or on its last legs does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Desk {
+/// What came of asking whoever runs a run.
+#[derive(Debug)]
+enum Heard {
+    /// There was nobody, or nothing, to ask.
+    Nothing,
+    /// It did not answer.
+    Silence,
+    /// What it says of tasks that wait.
+    Answers(Vec<TaskAnswer>),
+}
+
+impl Heard {
+    fn about(&self, task: u32) -> Option<&TaskAnswer> {
+        match self {
+            Self::Answers(answers) => answers.iter().find(|answer| answer.task == task),
+            _ => None,
+        }
+    }
+}
+
+impl LocalDesk {
     /// Why a step of a run is where it is; else all that have not succeeded.
     ///
     /// # Errors
@@ -32,42 +50,30 @@ impl Desk {
     /// When there is no such run or step.
     pub fn explain(&self, word: &str, step: Option<&str>) -> Result<Explained, DeskError> {
         let view = self.show(word)?;
-        let answers = self.ask(&view)?;
-        view.explain(step, &answers)
+        let heard = self.ask(&view)?;
+        view.explain(step, &heard)
     }
 
-    /// What whoever runs a run says of its tasks that wait; nothing where nobody answers.
-    ///
-    /// # Errors
-    ///
-    /// When the data folder cannot be read or written.
-    pub fn ask(&self, view: &RunView) -> Result<Vec<TaskAnswer>, DeskError> {
+    /// Asks whoever runs a run about its tasks that wait.
+    fn ask(&self, view: &RunView) -> Result<Heard, DeskError> {
         let summary = &view.detail.summary;
         if !summary.is_live || view.is_abandoned {
-            return Ok(Vec::new());
+            return Ok(Heard::Nothing);
         }
         let waits = |task: &&TaskSummary| !task.state.is_terminal() && !task.state.holds_slot();
         let tasks: Vec<u32> = view.detail.tasks.iter().filter(waits).map(|it| it.index).collect();
         if tasks.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Heard::Nothing);
         }
         let answer = self.folder.ask_owner(summary.id, &tasks, PATIENCE);
-        Ok(answer.map_err(|error| self.failed(error))?.unwrap_or_default())
+        let answer = answer.map_err(|error| self.failed(error))?;
+        Ok(answer.map_or(Heard::Silence, Heard::Answers))
     }
 }
 
 impl RunView {
-    /// Why a step of the run is where it is; else all that have not succeeded. `answers` is what whoever
-    /// runs it says: [`Desk::ask`].
-    ///
-    /// # Errors
-    ///
-    /// When there is no such step.
-    pub fn explain(
-        &self,
-        step: Option<&str>,
-        answers: &[TaskAnswer],
-    ) -> Result<Explained, DeskError> {
+    /// Why a step of the run is where it is; else all that have not succeeded.
+    fn explain(&self, step: Option<&str>, heard: &Heard) -> Result<Explained, DeskError> {
         let tasks: Vec<&TaskSummary> = match step {
             Some(step) => vec![task_of(&self.detail, step)?],
             None => {
@@ -78,20 +84,16 @@ impl RunView {
         let views = self.listed();
         let about: HashMap<u32, &StepView<'_>> =
             views.iter().map(|step| (step.task.index, step)).collect();
-        let whys = self.definition.why(&self.detail, self.is_abandoned, &self.shared, &tasks);
-        let steps = tasks.iter().zip(whys).map(|(task, (why, waits_for))| {
+        let steps = tasks.iter().map(|task| {
             let about = about.get(&task.index);
             let timeout = about.and_then(|step| step.timeout.as_deref());
-            let answer = answers.iter().find(|answer| answer.task == task.index);
-            let expected = answer.and_then(|answer| answer.expected_start);
+            let expected = heard.about(task.index).and_then(|answer| answer.expected_start);
             StepExplained {
                 step: task.name.clone(),
                 state: step_state(task.state),
                 tolerated: about.is_some_and(|step| step.is_tolerated),
-                why: answer
-                    .and_then(|answer| told(answer, &why))
-                    .unwrap_or_else(|| words(self, task, &why, timeout)),
-                waits_for,
+                why: self.why(task, heard, timeout),
+                waits_for: self.needs(task),
                 expected_start_seconds: expected.map(|it| it.as_secs_f64()),
             }
         });
@@ -99,85 +101,99 @@ impl RunView {
             version: None,
             run_id: self.detail.summary.id.to_string(),
             state: self.state(),
+            why: self.why_of_run(heard),
             steps: steps.collect(),
         })
     }
-}
 
-/// What the scheduler says of a task that could start but for its rules. Where the flow says more, such as what
-/// is waited for outside, that is told instead.
-fn told(answer: &TaskAnswer, why: &Why) -> Option<String> {
-    let is_known_better = matches!(
-        why,
-        Why::Needs(_)
-            | Why::Waits { .. }
-            | Why::Retry { .. }
-            | Why::StartsAt(_)
-            | Why::Elements { .. }
-            | Why::SharedLimit { .. }
-            | Why::Paused
-    );
-    let holds: Vec<String> = answer.holds.iter().map(|hold| harmless(hold)).collect();
-    (!is_known_better && !holds.is_empty()).then(|| holds.join("; "))
-}
+    /// What keeps the run as a whole.
+    fn why_of_run(&self, heard: &Heard) -> Option<String> {
+        match (self.state(), heard) {
+            (RunState::Interrupted, _) => Some(
+                "nobody runs this run: its process died; `tidewheel resume` goes on".to_owned(),
+            ),
+            (RunState::Paused, _) => {
+                Some("the run is paused; `tidewheel resume` goes on".to_owned())
+            }
+            (_, Heard::Silence) => Some(
+                "the process that runs this run does not answer: it may be stopped or out of time"
+                    .to_owned(),
+            ),
+            _ => self.waits_for().map(|waits| format!("the run is {waits}")),
+        }
+    }
 
-/// Why a task is where it is, for people.
-fn words(view: &RunView, task: &TaskSummary, why: &Why, timeout: Option<&str>) -> String {
-    let later = |at: &Option<_>| at.map_or_else(|| "later".to_owned(), until);
-    match why {
-        Why::Interrupted => "nobody runs the run".to_owned(),
-        Why::Paused => "the run is paused".to_owned(),
-        Why::Needs(needs) => format!("it waits for {}", names(needs)),
-        Why::StartsAt(at) => format!("it starts {}", later(at)),
-        Why::Retry { at, error } => {
-            format!("it is tried again {}, after: {}", later(at), harmless(error))
+    /// The tasks that a task waits for and that have not ended.
+    fn needs(&self, task: &TaskSummary) -> Vec<String> {
+        let needed = task.after.iter().filter_map(|index| self.detail.tasks.get(*index as usize));
+        let open = needed.filter(|needed| !needed.state.is_terminal());
+        open.map(|needed| needed.name.clone()).collect()
+    }
+
+    /// Why a task is where it is.
+    fn why(&self, task: &TaskSummary, heard: &Heard, timeout: Option<&str>) -> String {
+        let later = |at: Option<_>| at.map_or_else(|| "later".to_owned(), until);
+        match task.state {
+            TaskState::Blocked | TaskState::Ready => match self.needs(task) {
+                needs if needs.is_empty() => self.turn(task, heard),
+                needs => format!("it waits for {}", names(&needs)),
+            },
+            TaskState::Delayed if task.reason == Reason::Postponed => self.looks(task),
+            TaskState::Delayed => match &task.error {
+                Some(error) => {
+                    format!("it is tried again {}, after: {}", later(task.until), harmless(error))
+                }
+                None => format!("it starts {}", later(task.until)),
+            },
+            TaskState::Running if self.is_abandoned => {
+                format!("attempt {} was cut off when the process died", task.attempts)
+            }
+            TaskState::Running => {
+                let since = task.started_at.map_or_else(String::new, ago);
+                format!("attempt {} started {since}", task.attempts)
+            }
+            TaskState::Cancelling => "it was told to stop".to_owned(),
+            TaskState::Succeeded => "it is done".to_owned(),
+            _ => ended(self, task, task.reason, timeout.or(task.error.as_deref())),
         }
-        Why::Waits { what, asks: true, .. } => {
-            let (run, name) = (short_id(view.detail.summary.id), harmless(&task.name));
-            format!("it {}; say `tidewheel approve {run} '{name}'`", harmless(what))
+    }
+
+    /// What a task waits for outside, and when it looks for it again.
+    fn looks(&self, task: &TaskSummary) -> String {
+        let what = self.definition.waits_for(&task.name);
+        let what = harmless(what.as_deref().unwrap_or("waits"));
+        if self.definition.asks(&task.name) {
+            let (run, name) = (short_id(self.detail.summary.id), harmless(&task.name));
+            return format!("it {what}; say `tidewheel approve {run} '{name}'`");
         }
-        Why::Waits { what, next, .. } => {
-            format!("it {}; the next look is {}", harmless(what), later(next))
+        let next = task.until.map_or_else(|| "later".to_owned(), until);
+        format!("it {what}; the next look is {next}")
+    }
+
+    /// What keeps a task that has all it needs, as the scheduler says that has it.
+    fn turn(&self, task: &TaskSummary, heard: &Heard) -> String {
+        if self.is_abandoned {
+            return "nobody runs the run".to_owned();
         }
-        Why::Limit { name, holders } => {
-            format!("it waits for limit `{}`, held by {}", harmless(name), names(holders))
+        if self.detail.summary.is_paused {
+            return "the run is paused".to_owned();
         }
-        Why::SharedLimit { name, units, most, holders } => {
-            let (name, holders) = (harmless(name), names(holders));
-            format!("it waits for {units} of {most} units of limit `{name}`, held by {holders}")
+        if let Some(waits) = self.waits_for() {
+            return format!("the run is {waits}");
         }
-        Why::LimitOrTurn { name } => {
-            format!("it waits for limit `{}`, or for its turn", harmless(name))
+        let holds = heard.about(task.index).map(|answer| &answer.holds[..]).unwrap_or_default();
+        match (holds, heard) {
+            ([], Heard::Answers(_)) => "nothing holds it: it is about to start".to_owned(),
+            ([], _) => {
+                "it has all it needs; what else holds it, only the process that runs the run \
+                        can say"
+                    .to_owned()
+            }
+            (holds, _) => {
+                let holds: Vec<String> = holds.iter().map(|hold| harmless(hold)).collect();
+                holds.join("; ")
+            }
         }
-        Why::Queue { name, most, holders } => {
-            format!("of queue `{}` {most} run at once: {}", harmless(name), running(holders))
-        }
-        Why::Key { name, holders } => {
-            format!("it waits for key `{}`, held by {}", harmless(name), names(holders))
-        }
-        Why::Elements { step, most, holders } => {
-            format!("of `{}` {most} run at once: {}", harmless(step), running(holders))
-        }
-        Why::Slots { most: 1, holders } => {
-            format!("it waits for the only slot: {}", running(holders))
-        }
-        Why::Slots { most, holders } => {
-            format!("it waits for one of {most} slots: {}", running(holders))
-        }
-        Why::AboutToStart if view.waits_for().is_some() => {
-            format!("the run is {}", view.waits_for().unwrap_or_default())
-        }
-        Why::AboutToStart => {
-            "nothing of the flow holds it: it is about to start, or waits for room where it runs"
-                .to_owned()
-        }
-        Why::Runs { attempt, since } => {
-            format!("attempt {attempt} started {}", since.map_or_else(String::new, ago))
-        }
-        Why::Stopping => "it was told to stop".to_owned(),
-        Why::Done => "it is done".to_owned(),
-        Why::Ended { reason, error } => ended(view, task, *reason, timeout.or(error.as_deref())),
-        _ => "no reason is known".to_owned(),
     }
 }
 
@@ -196,7 +212,9 @@ fn ended(view: &RunView, task: &TaskSummary, reason: Reason, error: Option<&str>
         Reason::Requested => Some(format!("somebody cancelled it or the run {tries}")),
         Reason::ShutDown => Some(format!("the process that ran it was stopped {tries}")),
         Reason::Condition => Some(
-            "its condition did not hold: that of its `when`, or of the list it is in".to_owned(),
+            view.definition
+                .condition(&task.name)
+                .unwrap_or_else(|| "its condition did not hold".to_owned()),
         ),
         _ => view.reason(task),
     };
@@ -218,8 +236,4 @@ fn names(tasks: &[String]) -> String {
         names.push(format!("{more} more"));
     }
     names.join(", ")
-}
-
-fn running(tasks: &[String]) -> String {
-    format!("{} {}", names(tasks), if tasks.len() == 1 { "runs" } else { "run" })
 }

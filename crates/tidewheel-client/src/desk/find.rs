@@ -2,16 +2,17 @@
 //!
 //! What is known of a run that was found is in [`super::view`].
 
+use tidewheel::RunId;
 use tidewheel::store::{RunDetail, RunFilter, RunKind, TaskSummary};
 
-use super::desk::Desk;
 use super::error::DeskError;
+use super::local::LocalDesk;
 use crate::text::nearest;
 
 /// Longer lists of candidates help nobody.
 const CANDIDATES_MAX: u32 = 5;
 
-impl Desk {
+impl LocalDesk {
     /// The run that a word means: its id, a prefix of it, or `last`.
     ///
     /// # Errors
@@ -22,26 +23,30 @@ impl Desk {
             "last" | "latest" => {
                 let kind = Some(RunKind::Run);
                 let filter = RunFilter { kind, limit: 1, ..RunFilter::default() };
-                let runs = self.reader.runs(&filter).map_err(|error| self.failed(error))?;
+                let runs = self.read(|reader| reader.runs(&filter))?;
                 runs.into_iter().map(|run| run.id).collect()
             }
-            _ => {
-                let found = self.reader.find(word, CANDIDATES_MAX);
-                found.map_err(|error| self.failed(error))?
-            }
+            _ => self.read(|reader| reader.find(word, CANDIDATES_MAX))?,
         };
         match ids.as_slice() {
-            [] => {
-                let folder = self.folder.path().to_owned();
-                Err(DeskError::NoRun { word: word.to_owned(), folder })
-            }
+            [] => Err(self.no_run(word)),
             [id] => {
-                let detail = self.reader.run(*id).map_err(|error| self.failed(error))?;
+                let detail = self.read(|reader| reader.run(*id))?;
                 detail.ok_or(DeskError::RunGone { run: *id })
             }
             _ => Err(DeskError::SeveralRuns { word: word.to_owned(), runs: ids }),
         }
     }
+
+    pub(super) fn no_run(&self, word: &str) -> DeskError {
+        DeskError::NoRun { word: word.to_owned(), folder: self.folder.path().to_owned() }
+    }
+}
+
+/// The identity of a run from its text.
+pub(super) fn run_id_of(text: &str) -> Option<RunId> {
+    let digits: String = text.chars().filter(|letter| *letter != '-').collect();
+    (digits.len() == 32).then(|| u128::from_str_radix(&digits, 16).ok().map(RunId))?
 }
 
 /// A task of a run by name.

@@ -2,50 +2,37 @@
 //!
 //! The files themselves are read in [`super::tail`].
 
-use std::collections::BTreeMap;
-
 use tidewheel::id::TaskId;
-use tidewheel::store::{AttemptRecord, RunDetail, TaskResult, TaskSummary};
+use tidewheel::store::{AttemptRecord, RunDetail, TaskSummary};
 use tidewheel::{RunId, TaskState};
 use tidewheel_flow::listed;
 
-use super::desk::Desk;
 use super::error::DeskError;
-use super::find::task_of;
+use super::find::{run_id_of, task_of};
+use super::local::LocalDesk;
 use super::states::{reason_words, step_state, timeout_words};
 use super::tail::{LogTail, log_path};
-use crate::api::{LogFile, LogList, LogStream, RequestEnd};
+use crate::api::{LogFile, LogList, LogStream, LogWanted, LogWish, RequestEnd, StepLogs};
 use crate::kind::Definition;
 use crate::text::harmless;
 
-/// Whose logs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LogWish {
-    /// Only of this step.
-    pub step: Option<String>,
-    /// Of this attempt instead of the newest.
-    pub attempt: Option<u32>,
-    /// Whether it is waited for more: also for an attempt that is still to come.
-    pub follow: bool,
-}
-
 /// What steps of a run wrote, as far as it was asked for.
 #[derive(Debug)]
-pub struct Logs<'a> {
-    desk: &'a Desk,
+struct Logs<'a> {
+    desk: &'a LocalDesk,
     run: RunId,
     definition: std::sync::Arc<dyn Definition>,
     wanted: Option<u32>,
     attempt: Option<u32>,
 }
 
-impl Desk {
-    /// The logs of a run, and the run as it is now.
+impl LocalDesk {
+    /// What is kept of the output of a run's steps, as it is now.
     ///
     /// # Errors
     ///
     /// When there is no such run, step or attempt.
-    pub fn logs(&self, word: &str, wish: &LogWish) -> Result<(Logs<'_>, RunDetail), DeskError> {
+    pub fn logs(&self, word: &str, wish: &LogWish) -> Result<LogList, DeskError> {
         let detail = self.find(word)?;
         let wanted = match &wish.step {
             Some(step) => Some(task_of(&detail, step)?),
@@ -63,7 +50,19 @@ impl Desk {
             wanted: wanted.map(|task| task.index),
             attempt: wish.attempt,
         };
-        Ok((logs, detail))
+        logs.list(&detail)
+    }
+
+    /// Some of what an attempt wrote to a stream; nothing at the end of what there is.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no such run.
+    pub fn log(&self, wanted: &LogWanted) -> Result<Vec<u8>, DeskError> {
+        let run = run_id_of(&wanted.run_id).ok_or_else(|| self.no_run(&wanted.run_id))?;
+        let id = TaskId { run, index: wanted.task };
+        let path = log_path(&self.folder.logs_dir(), id, wanted.attempt, wanted.stream);
+        Ok(LogTail::from(path, wanted.from).bytes())
     }
 }
 
@@ -76,36 +75,16 @@ fn check_attempt(task: &TaskSummary, attempt: u32) -> Result<(), DeskError> {
 }
 
 impl Logs<'_> {
-    /// Whose run.
-    #[must_use]
-    pub fn run(&self) -> RunId {
-        self.run
-    }
-
-    /// Whether one step was asked for.
-    #[must_use]
-    pub fn is_of_one(&self) -> bool {
-        self.wanted.is_some()
-    }
-
     /// The tasks that were asked for, in the order of the flow.
-    #[must_use]
-    pub fn tasks<'b>(&self, detail: &'b RunDetail) -> Vec<&'b TaskSummary> {
+    fn tasks<'b>(&self, detail: &'b RunDetail) -> Vec<&'b TaskSummary> {
         let mut tasks = listed(&detail.tasks);
         tasks.retain(|task| self.wanted.is_none_or(|wanted| wanted == task.index));
         tasks
     }
 
     /// The attempt that was asked for, else the newest; 0 if there is none yet.
-    #[must_use]
-    pub fn attempt_of(&self, task: &TaskSummary) -> u32 {
+    fn attempt_of(&self, task: &TaskSummary) -> u32 {
         self.attempt.unwrap_or(task.attempts)
-    }
-
-    /// What an attempt writes to a stream, from the beginning.
-    #[must_use]
-    pub fn tail(&self, task: &TaskSummary, attempt: u32, stream: LogStream) -> LogTail {
-        LogTail::new(self.path(task, attempt, stream))
     }
 
     fn path(&self, task: &TaskSummary, attempt: u32, stream: LogStream) -> std::path::PathBuf {
@@ -114,51 +93,27 @@ impl Logs<'_> {
     }
 
     /// Whether a task is a request, of which there is no file.
-    #[must_use]
-    pub fn is_request(&self, task: &TaskSummary) -> bool {
+    fn is_request(&self, task: &TaskSummary) -> bool {
         self.definition.work_of(&task.name) == Some("http")
     }
 
-    /// What is kept of attempts beside what they wrote, by task.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be read.
-    pub fn results(&self) -> Result<BTreeMap<u32, TaskResult>, DeskError> {
-        self.desk.reader.results(self.run).map_err(|error| self.desk.failed(error))
-    }
-
-    /// The run as it is now; `None` when it is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be read.
-    pub fn newer(&self) -> Result<Option<RunDetail>, DeskError> {
-        self.desk.reader.run(self.run).map_err(|error| self.desk.failed(error))
-    }
-
-    /// Whether nobody writes any more: it has ended, or its process is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be read.
-    pub fn is_over(&self, detail: &RunDetail) -> Result<bool, DeskError> {
-        Ok(!detail.summary.is_live || self.desk.is_abandoned(&detail.summary)?)
-    }
-
-    /// What there is, as a document.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be read.
-    pub fn list(&self, detail: &RunDetail) -> Result<LogList, DeskError> {
-        let results = self.results()?;
-        let (mut logs, mut requests) = (Vec::new(), Vec::new());
+    fn list(&self, detail: &RunDetail) -> Result<LogList, DeskError> {
+        let over = !detail.summary.is_live || self.desk.is_abandoned(&detail.summary)?;
+        let results = self.desk.read(|reader| reader.results(self.run))?;
+        let (mut logs, mut requests, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         for task in self.tasks(detail) {
             logs.extend(self.files(task));
             let newest = results.get(&task.index).and_then(|result| result.newest.as_ref());
+            let record = self.record(task, newest);
+            steps.push(StepLogs {
+                step: task.name.clone(),
+                task: task.index,
+                state: step_state(task.state),
+                attempt: self.attempt_of(task),
+                silent: self.why_silent(task, record.as_ref()).map(str::to_owned),
+            });
             if self.is_request(task)
-                && let Some(record) = self.record(task, newest)
+                && let Some(record) = record
             {
                 requests.push(RequestEnd {
                     step: task.name.clone(),
@@ -170,7 +125,7 @@ impl Logs<'_> {
                 });
             }
         }
-        Ok(LogList { version: None, run_id: self.run.to_string(), logs, requests })
+        Ok(LogList { version: None, run_id: self.run.to_string(), logs, requests, steps, over })
     }
 
     /// The files that there are of a task.
@@ -194,12 +149,7 @@ impl Logs<'_> {
 
     /// What is known of the attempt that was asked for, else of the newest. What ended it may have left
     /// nothing but that: a limit of time, somebody who cancelled it.
-    #[must_use]
-    pub fn record(
-        &self,
-        task: &TaskSummary,
-        newest: Option<&AttemptRecord>,
-    ) -> Option<AttemptRecord> {
+    fn record(&self, task: &TaskSummary, newest: Option<&AttemptRecord>) -> Option<AttemptRecord> {
         let attempt = self.attempt_of(task);
         if let Some(record) = newest.filter(|record| record.attempt == attempt) {
             return Some(record.clone());
@@ -215,8 +165,7 @@ impl Logs<'_> {
     }
 
     /// Why a step has no log; `None` if it has one, or its process wrote nothing.
-    #[must_use]
-    pub fn why_silent(
+    fn why_silent(
         &self,
         task: &TaskSummary,
         record: Option<&AttemptRecord>,

@@ -1,7 +1,7 @@
 //! The desk: what a person or a program may ask about runs and do with them, for every kind of work.
 //!
-//! All of it goes by what a data folder holds; work that runs is in a [session](crate::session). Nothing here
-//! parses arguments or shows anything.
+//! Surfaces ask a [`Desk`]. What it says goes by what a data folder holds, which a [`LocalDesk`] reads; work that
+//! runs is in a [session](crate::session). Nothing here parses arguments or shows anything.
 
 mod again;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
@@ -9,6 +9,7 @@ mod desk;
 mod error;
 mod explain;
 mod find;
+mod local;
 mod logs;
 mod reuse;
 mod start;
@@ -18,14 +19,15 @@ mod tail;
 mod view;
 
 pub use again::Resumption;
-pub use desk::{Desk, ListWish, StateWish};
+pub use desk::Desk;
 pub use error::{DeskError, FolderProblem, NotStarted};
-pub use logs::{LogWish, Logs};
+pub use local::LocalDesk;
 pub use reuse::Reuse;
-pub use start::{SAMPLES, WORKERS_DEFAULT, near_step, select, workers_of};
+pub use start::{SAMPLES, WORKERS_DEFAULT};
 pub use states::{group_words, reason_words, run_state, step_state};
-pub use steer::{CancelWish, Cancelled};
 pub use tail::{LogTail, Newest, log_path};
-pub use view::{Outputs, RunView, StepView};
+pub use view::{RunView, StepView};
 
+pub(crate) use desk::blocking;
+pub(crate) use start::{near_step, workers_of};
 pub(crate) use states::timeout_words;

@@ -9,9 +9,10 @@ use tidewheel::store::{RunFilter, RunKind};
 use tidewheel::{RunId, TaskState};
 use tidewheel_flow::{Flow, FlowOrder};
 
-use super::desk::Desk;
 use super::error::DeskError;
+use super::local::LocalDesk;
 use super::view::RunView;
+use crate::kind::FlowRun;
 
 /// How many runs it is looked through for outputs of steps that are not run.
 const RUNS_MAX: usize = 20;
@@ -29,19 +30,17 @@ pub struct Reuse {
     pub missing: Vec<String>,
 }
 
-impl Desk {
-    /// What steps that are not chosen left in the newest run of the same files, with the same params, in
-    /// which they succeeded and were what they are now.
+impl LocalDesk {
+    /// Gives a run of a part of a flow what the other steps left in the newest run of the same files, with
+    /// the same params, in which they succeeded and were what they are now.
     ///
     /// # Errors
     ///
     /// When the folder cannot be read.
-    pub fn reuse(
-        &self,
-        flow: &Flow,
-        order: &FlowOrder,
-        chosen: &BTreeSet<String>,
-    ) -> Result<Reuse, DeskError> {
+    pub fn reuse(&self, run: &mut FlowRun) -> Result<Reuse, DeskError> {
+        let FlowRun { flow, order, .. } = run;
+        let Some(only) = &order.only else { return Ok(Reuse::default()) };
+        let chosen: BTreeSet<String> = only.iter().cloned().collect();
         let filter = RunFilter {
             name: Some(flow.name.clone()),
             kind: Some(RunKind::Run),
@@ -50,11 +49,11 @@ impl Desk {
         };
         let mut reuse = Reuse::default();
         let mut runs_seen = 0;
-        for summary in self.reader.runs(&filter).map_err(|error| self.failed(error))? {
+        for summary in self.read(|reader| reader.runs(&filter))? {
             if runs_seen == RUNS_MAX {
                 break;
             }
-            let detail = self.reader.run(summary.id).map_err(|error| self.failed(error))?;
+            let detail = self.read(|reader| reader.run(summary.id))?;
             let Some(detail) = detail else { continue };
             let Ok(known) = FlowOrder::of_run(&detail) else { continue };
             if !known.is_of_same_files(order) || known.params != order.params {
@@ -67,9 +66,10 @@ impl Desk {
             };
             reuse.take(&self.view(detail)?, is_wanted);
         }
-        let needed = needed_of_others(flow, chosen);
+        let needed = needed_of_others(flow, &chosen);
         reuse.missing =
             needed.filter(|step| !reuse.outputs.contains_key(*step)).map(str::to_owned).collect();
+        order.reused.clone_from(&reuse.outputs);
         Ok(reuse)
     }
 }

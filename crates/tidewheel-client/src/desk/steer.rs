@@ -2,40 +2,20 @@
 //!
 //! What a wish does to a run is decided by the scheduler that has it.
 
-use std::time::Duration;
-
 use tidewheel::RunId;
 use tidewheel::id::TaskId;
 use tidewheel::store::{Answer, RunCommand, RunDetail, TaskSummary};
 
-use super::desk::Desk;
 use super::error::DeskError;
 use super::find::task_of;
-use crate::api::{Answered, Asked};
+use super::local::LocalDesk;
+use crate::api::{AnswerWish, Answered, Asked, CancelWish};
 use crate::session::end_left;
 
 /// Longer lists of steps help nobody.
 const HINTS_MAX: usize = 5;
 
-/// How a run is to be ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CancelWish {
-    /// Time for running steps to end by themselves.
-    pub grace: Duration,
-    /// Whether its clean-up is ended too.
-    pub everything: bool,
-}
-
-/// A run was ended, or will be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cancelled {
-    /// What is said to whoever wanted it.
-    pub asked: Asked,
-    /// Whether its clean-up was not run, because nobody ran the run.
-    pub is_clean_up_left: bool,
-}
-
-impl Desk {
+impl LocalDesk {
     /// Starts nothing more of a run until it is resumed; what runs goes on.
     ///
     /// # Errors
@@ -52,7 +32,7 @@ impl Desk {
     /// # Errors
     ///
     /// When there is no such run, or it has ended.
-    pub fn cancel(&self, word: &str, wish: CancelWish) -> Result<Cancelled, DeskError> {
+    pub fn cancel(&self, word: &str, wish: &CancelWish) -> Result<Asked, DeskError> {
         let detail = self.find(word)?;
         let id = detail.summary.id;
         let asked = asked(id, "cancelled");
@@ -60,18 +40,18 @@ impl Desk {
             && self.is_abandoned(&detail.summary)?
         {
             end_left(&self.folder, shard, id)?;
-            let is_clean_up_left = self.kinds.definition_of(&detail).has_clean_up();
-            return Ok(Cancelled { asked, is_clean_up_left });
+            let clean_up_left = self.kinds.definition_of(&detail).has_clean_up();
+            return Ok(Asked { clean_up_left, ..asked });
         }
-        let CancelWish { grace, everything } = wish;
+        let grace = wish.grace;
         self.send(
             &detail,
-            match everything {
+            match wish.everything {
                 true => RunCommand::End { grace },
                 false => RunCommand::Cancel { grace },
             },
         )?;
-        Ok(Cancelled { asked, is_clean_up_left: false })
+        Ok(asked)
     }
 
     /// Answers a step that waits for approval. The first answer counts.
@@ -79,19 +59,21 @@ impl Desk {
     /// # Errors
     ///
     /// When there is no such run or step, it asks nobody, has ended, or was answered.
-    pub fn answer(&self, word: &str, step: &str, answer: &Answer) -> Result<Answered, DeskError> {
+    pub fn answer(&self, word: &str, step: &str, wish: &AnswerWish) -> Result<Answered, DeskError> {
         let detail = self.find(word)?;
         let task = task_of(&detail, step)?;
         self.check_asks(&detail, task)?;
         let id = TaskId { run: detail.summary.id, index: task.index };
-        if !self.folder.answer(id, answer).map_err(|error| self.failed(error))? {
+        let answer =
+            Answer { is_approved: wish.approved, by: wish.by.clone(), note: wish.note.clone() };
+        if !self.folder.answer(id, &answer).map_err(|error| self.failed(error))? {
             return Err(DeskError::AnsweredBefore { step: task.name.clone() });
         }
         Ok(Answered {
             version: None,
             run_id: id.run.to_string(),
             step: task.name.clone(),
-            answer: if answer.is_approved { "approved" } else { "rejected" }.to_owned(),
+            answer: if wish.approved { "approved" } else { "rejected" }.to_owned(),
         })
     }
 
@@ -122,5 +104,6 @@ impl Desk {
 }
 
 fn asked(run: RunId, what: &str) -> Asked {
-    Asked { version: None, run_id: run.to_string(), asked: what.to_owned() }
+    let (run_id, asked) = (run.to_string(), what.to_owned());
+    Asked { version: None, run_id, asked, clean_up_left: false }
 }

@@ -49,7 +49,13 @@ impl LogTail {
     /// A file from its beginning.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
-        Self { path, read: 0, rest: Vec::new() }
+        Self::from(path, 0)
+    }
+
+    /// A file from this byte on.
+    #[must_use]
+    pub fn from(path: PathBuf, read: u64) -> Self {
+        Self { path, read, rest: Vec::new() }
     }
 
     /// The bytes that came since the last call. A file that is not there has none.

@@ -3,21 +3,24 @@
 //! The document that is made of it is [`crate::api::RunResult`].
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
-use tidewheel::TaskState;
+use tidewheel::id::TaskId;
 use tidewheel::store::sqlite::RunPlace;
 use tidewheel::store::{
     OutputRecord, OutputValue, RecordedOutcome, RunDetail, TaskResult, TaskSummary,
 };
 use tidewheel::task::Reason;
+use tidewheel::{TaskState, Timestamp};
 use tidewheel_flow::listed;
 
-use super::states::{group_words, reason_of, run_state, step_state, timeout_words};
-use crate::api::{RunResult, RunState, StepResult};
+use super::states::{group_words, reason_of, reason_words, run_state, step_state, timeout_words};
+use super::tail::log_path;
+use crate::api::{LogStream, Named, RunResult, RunState, StepResult, StepState};
 use crate::kind::Definition;
+use crate::text::{quoted, short_id};
 
 /// A run with everything that is known of its tasks.
 #[derive(Debug)]
@@ -32,8 +35,6 @@ pub struct RunView {
     pub is_abandoned: bool,
     /// How it stands in its concurrency group, while it has not ended.
     pub place: Option<RunPlace>,
-    /// Who has units of shared limits outside the run, by limit, while it has not ended.
-    pub shared: BTreeMap<String, Vec<String>>,
 }
 
 /// A task of a run, with what only the whole run and its flow can say of it.
@@ -66,22 +67,10 @@ impl RunView {
         Some(group_words(&place.group, &place.holders))
     }
 
-    /// Whether another run of its concurrency group went before it, or took its place.
-    #[must_use]
-    pub fn has_made_room(&self) -> bool {
-        matches!(self.detail.summary.reason, Reason::GroupTaken | Reason::Replaced)
-    }
-
     /// Whether all went well, failures that are tolerated included.
     #[must_use]
     pub fn has_succeeded(&self) -> bool {
         self.detail.summary.state == TaskState::Succeeded
-    }
-
-    /// Outputs by step, as flowtoy writes them: only of steps that succeeded.
-    #[must_use]
-    pub fn outputs(&self) -> Outputs<'_> {
-        Outputs(self)
     }
 
     /// What a task left, or what the run was given as left by it.
@@ -137,12 +126,57 @@ impl RunView {
         }
     }
 
-    fn started_at(&self) -> Option<String> {
+    /// When its first attempt started. The row of a run that has not ended does not say.
+    fn started_at(&self) -> Option<Timestamp> {
         let started = self.detail.tasks.iter().filter_map(|task| task.started_at).min();
-        started.or(self.detail.summary.started_at).map(|at| at.to_string())
+        started.or(self.detail.summary.started_at)
     }
 
-    fn step(&self, StepView { task, attempts, is_tolerated, .. }: &StepView<'_>) -> StepResult {
+    /// The result as a document. `logs` is the folder of what steps wrote.
+    #[must_use]
+    pub fn document(&self, logs: &Path) -> RunResult {
+        let summary = &self.detail.summary;
+        let listed = self.listed();
+        let step = |it: &StepView<'_>| (it.task.name.clone(), self.step(it));
+        let steps: Vec<(String, StepResult)> = listed.iter().map(step).collect();
+        // As flowtoy writes them: only of steps that succeeded.
+        let has_left = |(name, step): &&(String, StepResult)| {
+            step.state == StepState::Succeeded && !name.ends_with("[]")
+        };
+        let outputs = steps.iter().filter(has_left);
+        let outputs = outputs.map(|(name, step)| (name.clone(), step.outputs.clone())).collect();
+        RunResult {
+            version: None,
+            run_id: summary.id.to_string(),
+            flow: summary.name.clone(),
+            state: self.state(),
+            accepted_at: summary.accepted_at,
+            started_at: self.started_at(),
+            ended_at: summary.ended_at,
+            reason: self.run_reason(),
+            made_room: matches!(summary.reason, Reason::GroupTaken | Reason::Replaced),
+            hints: self.hints(&listed, logs),
+            steps: Named(steps),
+            outputs: Named(outputs),
+        }
+    }
+
+    /// Why the run as a whole is in its state, if that needs saying.
+    fn run_reason(&self) -> Option<String> {
+        let summary = &self.detail.summary;
+        match summary.reason {
+            _ if summary.is_live => self.waits_for(),
+            Reason::GroupTaken | Reason::Replaced | Reason::RunTimeout => {
+                reason_words(summary.reason, |_| String::new())
+            }
+            _ => None,
+        }
+    }
+
+    fn step(
+        &self,
+        StepView { task, attempts, is_tolerated, timeout }: &StepView<'_>,
+    ) -> StepResult {
         let result = self.results.get(&task.index);
         let newest = result.and_then(|result| result.newest.as_ref());
         let is_over = task.state.is_terminal();
@@ -153,53 +187,50 @@ impl RunView {
             reason: self.reason(task),
             tolerated: *is_tolerated,
             attempts: *attempts,
-            started_at: task.started_at.map(|at| at.to_string()),
-            ended_at: task.at.filter(|_| is_over).map(|at| at.to_string()),
+            started_at: task.started_at,
+            ended_at: task.at.filter(|_| is_over),
             code: newest.and_then(|record| record.code),
             error: error.filter(|_| !is_well),
-            outputs: self.outputs_of(task.index),
+            timeout: timeout.clone(),
+            outputs: self.outputs_of(task.index).into(),
         }
     }
 
-    /// The result as a document, whose steps are made when they are written.
-    #[must_use]
-    pub fn document(&self) -> RunResult<Steps<'_>, Outputs<'_>> {
-        let summary = &self.detail.summary;
-        RunResult {
-            version: None,
-            run_id: summary.id.to_string(),
-            flow: summary.name.clone(),
-            state: self.state(),
-            accepted_at: summary.accepted_at.to_string(),
-            started_at: self.started_at(),
-            ended_at: summary.ended_at.map(|at| at.to_string()),
-            steps: Steps(self),
-            outputs: self.outputs(),
+    /// What can be done about a run that did not go well.
+    fn hints(&self, steps: &[StepView<'_>], logs: &Path) -> Vec<String> {
+        let short = short_id(self.detail.summary.id);
+        match self.state() {
+            RunState::Interrupted => {
+                return vec![format!("tidewheel resume {short}  goes on with it")];
+            }
+            RunState::Running | RunState::Waiting | RunState::Paused | RunState::Succeeded => {
+                return Vec::new();
+            }
+            _ => {}
         }
+        // Rather one that the flow did not expect to fail, and rather the work than who gathers it.
+        let failed = steps.iter().filter(|step| step.task.state == TaskState::Failed);
+        let worst = failed.min_by_key(|StepView { task, is_tolerated, .. }| {
+            (*is_tolerated, task.attempts == 0, task.at)
+        });
+        let worst = worst.filter(|step| self.has_log(step.task, logs));
+        let log = worst.map(|it| format!("tidewheel logs {short} {}", quoted(&it.task.name)));
+        let unknown = self.detail.tasks.iter().find(|task| task.state == TaskState::Unknown);
+        let next = match unknown {
+            Some(task) => {
+                format!("see whether {} took effect; nobody else can say", quoted(&task.name))
+            }
+            None => format!("tidewheel retry {short}  runs what is left"),
+        };
+        log.into_iter().chain([next]).collect()
     }
-}
 
-/// Steps by name.
-#[derive(Debug, Clone, Copy)]
-pub struct Steps<'a>(&'a RunView);
-
-impl Serialize for Steps<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let steps = self.0.listed();
-        serializer.collect_map(steps.iter().map(|step| (&step.task.name, self.0.step(step))))
-    }
-}
-
-/// Outputs by step.
-#[derive(Debug, Clone, Copy)]
-pub struct Outputs<'a>(&'a RunView);
-
-impl Serialize for Outputs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tasks = listed(&self.0.detail.tasks);
-        tasks.retain(|it| it.state == TaskState::Succeeded && !it.name.ends_with("[]"));
-        let outputs = tasks.into_iter().map(|task| (&task.name, self.0.outputs_of(task.index)));
-        serializer.collect_map(outputs)
+    /// Whether something is kept of what the last attempt at a task wrote, or was answered.
+    fn has_log(&self, task: &TaskSummary, logs: &Path) -> bool {
+        let id = TaskId { run: self.detail.summary.id, index: task.index };
+        let mut paths = LogStream::ALL.iter().map(|it| log_path(logs, id, task.attempts, *it));
+        let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
+        newest.is_some_and(|record| record.tail.is_some()) || paths.any(|path| path.exists())
     }
 }
 

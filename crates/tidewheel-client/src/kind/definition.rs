@@ -2,14 +2,13 @@
 //!
 //! Answers only; when anything is started and what a failure means is decided by the scheduler.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tidewheel::TaskState;
 use tidewheel::store::{RunDetail, TaskSummary};
-use tidewheel_flow::{Scene, Why};
 
 /// What only the definition of a run can say of its tasks, which are given by name. A kind that knows
 /// nothing of a question leaves it out.
@@ -59,21 +58,15 @@ pub trait Definition: fmt::Debug + Send + Sync {
         None
     }
 
+    /// When a task is done, as the condition that did not hold for one that was not: "it is done only if
+    /// the flow fails".
+    fn condition(&self, _task: &str) -> Option<String> {
+        None
+    }
+
     /// Whether something is done after the run, whatever became of it.
     fn has_clean_up(&self) -> bool {
         false
-    }
-
-    /// Why tasks are where they are, and which tasks they wait for, as far as that can be told from what is
-    /// stored. `shared` says who has units of shared limits outside the run.
-    fn why(
-        &self,
-        run: &RunDetail,
-        is_abandoned: bool,
-        shared: &BTreeMap<String, Vec<String>>,
-        tasks: &[&TaskSummary],
-    ) -> Vec<(Why, Vec<String>)> {
-        why_in(&Scene::new(run, None, is_abandoned).sharing(shared), tasks)
     }
 }
 
@@ -94,10 +87,6 @@ pub(super) fn tolerated_by_success(run: &RunDetail) -> BTreeSet<u32> {
         TaskState::Succeeded => run.tasks.iter().filter(is_failed).map(|task| task.index).collect(),
         _ => BTreeSet::new(),
     }
-}
-
-pub(super) fn why_in(scene: &Scene<'_>, tasks: &[&TaskSummary]) -> Vec<(Why, Vec<String>)> {
-    tasks.iter().map(|task| (scene.why(task), scene.needs(task))).collect()
 }
 
 /// A run of a kind that nobody here knows.

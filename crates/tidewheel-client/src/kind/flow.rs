@@ -9,18 +9,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
-use tidewheel::store::{RunDetail, TaskSummary};
-use tidewheel::{Run, TaskState};
+use tidewheel::store::RunDetail;
+use tidewheel::{Run, RunId, TaskState};
 use tidewheel_flow::{
-    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, PastRun, ReadText, Scene, Secrets,
-    Step, Why, load, resolve_params, says_the_same, tolerated,
+    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, PastRun, ReadText, Secrets, Step,
+    resolve_params, says_the_same, tolerated,
 };
 
-use super::definition::{Definition, Timeouts, why_in};
-use super::kinds::{Kind, Retry, RetryWish, Startable};
-use crate::api::FileChange;
+use super::definition::{Definition, Timeouts};
+use super::kinds::{Doing, Kind, Retry, Startable};
+use crate::api::{FileChange, RetryWish};
 use crate::desk::{DeskError, RunView, near_step};
-use crate::session::Session;
+use crate::files::FlowFiles;
+use crate::session::{Session, SessionOptions};
 use crate::text::difference;
 
 /// Runs of flow files.
@@ -40,14 +41,14 @@ impl Kind for Flows {
         let id = past.detail.summary.id;
         let then = order_of(&past.detail)?;
         let mut order = then.clone();
-        let mut loaded = None;
+        let mut files = None;
         if wish.new_files {
-            let now = load(&order.paths, &DiskAt(order.base.clone()));
-            if now.runnable().is_none() {
-                return Err(DeskError::Problems(Box::new(now)));
-            }
-            order.texts = now.texts.clone();
-            loaded = Some(now);
+            let now = FlowFiles::read_with(&order.paths, &DiskAt(order.base.clone()));
+            order.texts = match now.runnable() {
+                Ok(_) => now.loaded.texts.clone(),
+                Err(_) => return Err(DeskError::Problems(Box::new(now))),
+            };
+            files = Some(now);
         }
         let flow = order.flow()?;
         if wish.new_files {
@@ -76,7 +77,7 @@ impl Kind for Flows {
             run_again: again.run_again,
             reused: again.reused.into_keys().collect(),
             run: Box::new(FlowRun::new(flow, order)),
-            loaded,
+            files,
         })
     }
 
@@ -138,15 +139,16 @@ fn changes_since(order: &FlowOrder) -> Vec<FileChange> {
 /// A run of a flow that can be started.
 #[derive(Debug, Clone)]
 pub struct FlowRun {
-    flow: Arc<Flow>,
-    order: FlowOrder,
+    pub(crate) flow: Arc<Flow>,
+    pub(crate) order: FlowOrder,
+    /// Fetched to see that they are there.
+    secrets: Arc<OnceLock<Secrets>>,
 }
 
 impl FlowRun {
     /// A run of this flow, as it was asked for.
-    #[must_use]
-    pub fn new(flow: Arc<Flow>, order: FlowOrder) -> Self {
-        Self { flow, order }
+    pub(crate) fn new(flow: Arc<Flow>, order: FlowOrder) -> Self {
+        Self { flow, order, secrets: Arc::default() }
     }
 }
 
@@ -172,17 +174,26 @@ impl Startable for FlowRun {
         }
     }
 
-    fn check(&self) -> Result<(), DeskError> {
-        Ok(Secrets::fetch_blocking(&self.flow).map(|_| ())?)
+    fn check(&self) -> Doing<'_, ()> {
+        Box::pin(async {
+            let secrets = Secrets::fetch_here(&self.flow).await?;
+            // Whoever was first has fetched the same.
+            let _ = self.secrets.set(secrets);
+            Ok(())
+        })
     }
 
-    fn start(
-        &self,
-        session: &Session,
-        expected: &BTreeMap<String, Duration>,
-    ) -> Result<Run, DeskError> {
+    fn hand_over(&self, run: RunId, options: &mut SessionOptions) {
+        options.secrets.extend(self.secrets.get().map(|secrets| (run, secrets.clone())));
+    }
+
+    fn start<'a>(
+        &'a self,
+        session: &'a Session,
+        expected: &'a BTreeMap<String, Duration>,
+    ) -> Doing<'a, Run> {
         let start = session.flows.start(&session.wheel, &self.flow, &self.order, expected);
-        Ok(session.wait_for(start)?)
+        Box::pin(async move { Ok(start.await?) })
     }
 }
 
@@ -255,18 +266,12 @@ impl Definition for FlowDefinition {
         self.order.reused.get(task).cloned()
     }
 
+    fn condition(&self, task: &str) -> Option<String> {
+        self.step_of(task)?.condition_words()
+    }
+
     fn has_clean_up(&self) -> bool {
         let is_clean_up = |step: &Arc<Step>| step.follows_run() || step.treatment.always;
         self.flow().is_some_and(|flow| flow.steps.iter().any(is_clean_up))
-    }
-
-    fn why(
-        &self,
-        run: &RunDetail,
-        is_abandoned: bool,
-        shared: &BTreeMap<String, Vec<String>>,
-        tasks: &[&TaskSummary],
-    ) -> Vec<(Why, Vec<String>)> {
-        why_in(&Scene::new(run, Some(&self.order), is_abandoned).sharing(shared), tasks)
     }
 }

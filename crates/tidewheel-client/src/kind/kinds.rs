@@ -2,19 +2,21 @@
 //!
 //! What flows do is in [`super::flow`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel::Run;
 use tidewheel::store::RunDetail;
-use tidewheel_flow::Loaded;
+use tidewheel::{Run, RunId};
 
 use super::definition::{Definition, Unknown};
 use super::flow::Flows;
+use crate::api::RetryWish;
 use crate::desk::{DeskError, RunView};
-use crate::session::Session;
+use crate::files::FlowFiles;
+use crate::session::{Session, SessionOptions};
 
 /// One kind of work.
 pub trait Kind: fmt::Debug + Send + Sync {
@@ -50,19 +52,6 @@ pub trait Kind: fmt::Debug + Send + Sync {
     fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError>;
 }
 
-/// How a run is to be made again.
-#[derive(Debug, Clone, Default)]
-pub struct RetryWish {
-    /// Run this step and all that comes after it again, even if they succeeded.
-    pub from: Option<String>,
-    /// Steps that count as done, and leave nothing.
-    pub skip: BTreeSet<String>,
-    /// Use what it was made from as it is now.
-    pub new_files: bool,
-    /// Tasks at once, if it is to be other than it was.
-    pub max_workers: Option<u32>,
-}
-
 /// A run that is to be made again.
 #[derive(Debug)]
 pub struct Retry {
@@ -73,8 +62,11 @@ pub struct Retry {
     /// The new run.
     pub run: Box<dyn Startable>,
     /// The files as they were read now, if they were: they may have warnings.
-    pub loaded: Option<Loaded>,
+    pub files: Option<FlowFiles>,
 }
+
+/// Something that is done while others have their turn.
+pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeskError>> + Send + 'a>>;
 
 /// A run that can be started, or taken over.
 pub trait Startable: fmt::Debug + Send + Sync {
@@ -90,25 +82,21 @@ pub trait Startable: fmt::Debug + Send + Sync {
     /// Sets up on a session what it will need, while other things are done.
     fn prepare(&self, _session: &Session) {}
 
-    /// Makes sure that it does not lack what would only let it fail, before it is taken over.
-    ///
-    /// # Errors
-    ///
-    /// Says what it lacks.
-    fn check(&self) -> Result<(), DeskError> {
-        Ok(())
+    /// Makes sure that it does not lack what would only let it fail, before it is taken over; the error says
+    /// what it lacks.
+    fn check(&self) -> Doing<'_, ()> {
+        Box::pin(async { Ok(()) })
     }
 
-    /// Starts it. `expected` says how long its tasks took before.
-    ///
-    /// # Errors
-    ///
-    /// When it is refused.
-    fn start(
-        &self,
-        session: &Session,
-        expected: &BTreeMap<String, Duration>,
-    ) -> Result<Run, DeskError>;
+    /// Hands on what was found out when it was checked, to a session that will take this run over.
+    fn hand_over(&self, _run: RunId, _options: &mut SessionOptions) {}
+
+    /// Starts it, or says why it is refused. `expected` says how long its tasks took before.
+    fn start<'a>(
+        &'a self,
+        session: &'a Session,
+        expected: &'a BTreeMap<String, Duration>,
+    ) -> Doing<'a, Run>;
 }
 
 /// The kinds of work that are known. Flows always are.

@@ -1,6 +1,6 @@
 //! Kinds of work: how what a run was started with is understood, and how it is made again.
 //!
-//! Flows are one kind. Whoever has another makes it known to the [desk](crate::desk::Desk) and gives its code to
+//! Flows are one kind. Whoever has another makes it known to the [desk](crate::desk::LocalDesk) and gives its code to
 //! the [session](crate::session::Session); listing, showing, pausing and cancelling need no kind at all.
 
 mod definition;
@@ -9,4 +9,4 @@ mod kinds;
 
 pub use definition::{Definition, Timeouts};
 pub use flow::{FlowDefinition, FlowRun, Flows};
-pub use kinds::{Kind, Kinds, Retry, RetryWish, Startable};
+pub use kinds::{Doing, Kind, Kinds, Retry, Startable};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tidewheel::TaskState;
 
 use crate::api::Document;
+use crate::api::times::{millis, millis_if_any};
 
 /// Something that happened, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,41 +181,5 @@ impl EndState {
             TaskState::Cancelled => Self::Cancelled,
             _ => Self::Unknown,
         }
-    }
-}
-
-/// Spans of time as whole milliseconds.
-mod millis {
-    use std::time::Duration;
-
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        u64::deserialize(deserializer).map(Duration::from_millis)
-    }
-}
-
-/// The same of spans that may not be known.
-mod millis_if_any {
-    use std::time::Duration;
-
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-
-    pub fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let millis = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        millis.serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
     }
 }

@@ -11,7 +11,7 @@ use tidewheel::task::BoxError;
 use tidewheel::{RunId, TaskState};
 use tidewheel_flow::{Answers, Means, Progress, Recalled, World};
 
-use crate::desk::{Desk, DeskError};
+use crate::desk::{DeskError, LocalDesk};
 use crate::progress::{Said, Sayings};
 
 pub(super) fn means(
@@ -55,7 +55,9 @@ pub(super) fn recall(
     let folder = folder.clone();
     move |run| {
         // A run that nobody has stored has left nothing.
-        let Some(view) = Desk::open(folder.clone())?.show_run(run)? else { return Ok(Vec::new()) };
+        let Some(view) = LocalDesk::open(folder.clone())?.show_run(run)? else {
+            return Ok(Vec::new());
+        };
         let done = view.detail.tasks.iter().filter(|task| task.state == TaskState::Succeeded);
         Ok(done.map(|task| (task.name.clone(), view.outputs_of(task.index))).collect())
     }

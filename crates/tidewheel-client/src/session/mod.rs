@@ -12,5 +12,6 @@ mod start;
 
 pub use options::{SessionOptions, Takeover};
 pub use session::Session;
-pub use shard::end_left;
 pub use start::Started;
+
+pub(crate) use shard::end_left;

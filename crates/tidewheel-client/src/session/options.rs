@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::executor::http::AddressPolicy;
-use tidewheel::{Attempt, Outcome};
+use tidewheel::{Attempt, Outcome, RunId};
+use tidewheel_flow::Secrets;
 
 /// What makes one attempt at a task that was taken over.
 pub(super) type Code =
@@ -29,6 +30,8 @@ pub struct SessionOptions {
     /// Where requests may go.
     pub policy: AddressPolicy,
     pub(super) adopted: Vec<(String, Code)>,
+    /// Of runs that are taken over, fetched before.
+    pub(crate) secrets: Vec<(RunId, Secrets)>,
 }
 
 impl SessionOptions {
@@ -42,6 +45,7 @@ impl SessionOptions {
             output_max: 64 << 20,
             policy: AddressPolicy::public_only(),
             adopted: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use super::flows::{means, recall};
 use super::options::{SessionOptions, Takeover};
 use super::shard::{not_started, take_shard};
-use crate::desk::DeskError;
+use crate::desk::{DeskError, blocking};
 use crate::progress::Sayings;
 
 /// Notices kept for views. They take their memory from the beginning; a view that falls behind
@@ -36,13 +36,22 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session whose work runs on a runtime. It may wait for files and for processes of a holder that
-    /// died, so it is not to be called on a thread of the runtime.
+    /// Opens a session whose work runs on the runtime it is awaited on. It may take its time: files are read,
+    /// and processes of a holder that died are ended.
     ///
     /// # Errors
     ///
     /// When the shard is held by somebody, or cannot be used.
-    pub fn open(
+    pub async fn open(
+        folder: DataFolder,
+        takeover: Takeover,
+        options: SessionOptions,
+    ) -> Result<Self, DeskError> {
+        let runtime = Handle::current();
+        blocking(move || Self::open_blocking(folder, &takeover, options, &runtime)).await?
+    }
+
+    fn open_blocking(
         folder: DataFolder,
         takeover: &Takeover,
         options: SessionOptions,
@@ -56,6 +65,9 @@ impl Session {
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
         let means = means(&folder, &sayings, Arc::clone(&world))?;
         let flows = FlowHost::new(Arc::new(means), recall(&folder));
+        for (run, secrets) in options.secrets {
+            flows.know_secrets(run, secrets);
+        }
         let (adopted, admitted) = (flows.clone(), Arc::clone(&sayings));
         let code = move |attempt: Attempt| {
             admitted.admit(attempt.id(), attempt.number());
@@ -89,11 +101,6 @@ impl Session {
     pub fn prepare_processes(&self) {
         let world = Arc::clone(&self.world);
         self.runtime.spawn(async move { world.prepare().await });
-    }
-
-    /// Waits for something that the runtime does.
-    pub(crate) fn wait_for<T>(&self, what: impl Future<Output = T>) -> T {
-        self.runtime.block_on(what)
     }
 
     /// Ends the wheel when nothing runs any more.

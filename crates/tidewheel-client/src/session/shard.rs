@@ -31,12 +31,12 @@ pub(super) fn take_shard(
     })
 }
 
-/// Ends a run that nobody runs any more, without doing anything of it.
+/// Ends a run that nobody runs any more, without doing anything of it. It blocks, on a runtime of its own.
 ///
 /// # Errors
 ///
 /// When somebody runs it after all, or the folder cannot be used.
-pub fn end_left(folder: &DataFolder, shard: &str, id: RunId) -> Result<(), DeskError> {
+pub(crate) fn end_left(folder: &DataFolder, shard: &str, id: RunId) -> Result<(), DeskError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(DeskError::System)?;
     let store = take_shard(folder, &Takeover::Shard(shard.to_owned()))?;

@@ -35,20 +35,19 @@ pub struct Started {
 }
 
 impl Session {
-    /// Starts a run. `expected` says how long its tasks took before. Secrets are fetched first, and that it is
-    /// stored is waited for, so it is not to be called on a thread of the runtime.
+    /// Starts a run. `expected` says how long its tasks took before. Secrets are fetched first.
     ///
     /// # Errors
     ///
     /// When it is refused.
-    pub fn start(
+    pub async fn start(
         &self,
         run: &dyn Startable,
         expected: BTreeMap<String, Duration>,
     ) -> Result<Started, DeskError> {
         // Asked for first, so that nothing is missed.
         let (notices, since) = (self.wheel.notices(), wall_clock());
-        let started = run.start(self, &expected)?;
+        let started = run.start(self, &expected).await?;
         let (name, definition) = (run.name().to_owned(), run.definition());
         let ended = BTreeSet::new();
         Ok(Started { run: started, notices, since, name, definition, expected, ended })
@@ -57,24 +56,29 @@ impl Session {
     /// Goes on with a run whose shard this session has taken over, with so many tasks at once; `None` if
     /// there was nothing left to do. `before` is the run as it was left, `since` an instant before the session
     /// was opened.
-    #[must_use]
-    pub fn take_over(
+    ///
+    /// # Errors
+    ///
+    /// When that it goes on cannot be stored.
+    pub async fn take_over(
         &self,
         before: &RunDetail,
         of: &dyn Startable,
         workers: u32,
         expected: BTreeMap<String, Duration>,
         since: Timestamp,
-    ) -> Option<Started> {
+    ) -> Result<Option<Started>, DeskError> {
         // What was started before is said by the attempts themselves.
         let notices = self.wheel.notices();
-        let run = self.wheel.find_run(before.summary.id)?;
-        run.set_concurrency(workers);
-        run.resume();
+        let Some(run) = self.wheel.find_run(before.summary.id) else { return Ok(None) };
+        let patient = run.without_waiting();
+        patient.set_concurrency(workers);
+        patient.resume();
+        patient.stored().await?;
         let ended = before.tasks.iter().filter(|task| task.state.is_terminal());
         let ended = ended.map(|task| task.index).collect();
         let (name, definition) = (of.name().to_owned(), of.definition());
-        Some(Started { run, notices, since, name, definition, expected, ended })
+        Ok(Some(Started { run, notices, since, name, definition, expected, ended }))
     }
 }
 

@@ -21,6 +21,43 @@ pub fn output(line: &str) -> String {
     visible(&without_sequences(beginning(line)))
 }
 
+/// A line of output for a terminal: colours pass, every other control sequence is left out, and what would
+/// overwrite the line stands beside it.
+#[must_use]
+pub fn coloured(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut has_colour = false;
+    let mut rest = line.trim_end_matches('\r');
+    while let Some(at) = rest.find('\x1b') {
+        shown.push_str(&visible(&without_sequences(&rest[..at])));
+        let sequence = &rest[at..];
+        let parameters = sequence.strip_prefix("\x1b[").unwrap_or_default();
+        let end = parameters.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
+        let length = match end {
+            Some(end) if parameters[end..].starts_with('m') => {
+                let colour = &sequence[..end + 3];
+                shown.push_str(colour);
+                has_colour = true;
+                colour.len()
+            }
+            _ => sequence_length(sequence),
+        };
+        rest = &sequence[length..];
+    }
+    shown.push_str(&visible(&without_sequences(rest)));
+    if has_colour {
+        shown.push_str("\x1b[0m");
+    }
+    shown
+}
+
+/// How many bytes of a text the control sequence at its beginning takes.
+fn sequence_length(text: &str) -> usize {
+    let mut chars = text.chars().peekable();
+    skip_sequence(&mut chars);
+    text.len() - chars.map(char::len_utf8).sum::<usize>()
+}
+
 /// A sentence of somebody else made harmless: one line, without control sequences.
 #[must_use]
 pub fn sentence(text: &str) -> String {
@@ -97,23 +134,33 @@ fn without_sequences(text: &str) -> Cow<'_, str> {
     let mut clean = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
-        if !is_introducer(char) {
-            clean.push(char);
-            continue;
-        }
-        let kind = if char == '\x1b' { chars.next() } else { second_half(char) };
-        match kind {
-            Some('[') => skip_parameters(&mut chars),
-            Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut chars),
-            // The charset and other intermediates are followed by one more.
-            Some(' '..='/') => {
-                while chars.next_if(|char| (' '..='/').contains(char)).is_some() {}
-                chars.next();
-            }
-            _ => {}
+        match is_introducer(char) {
+            true => skip_rest(char, &mut chars),
+            false => clean.push(char),
         }
     }
     Cow::Owned(clean)
+}
+
+fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    if let Some(introducer) = chars.next() {
+        skip_rest(introducer, chars);
+    }
+}
+
+/// Skips what follows the beginning of a control sequence.
+fn skip_rest(introducer: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    let kind = if introducer == '\x1b' { chars.next() } else { second_half(introducer) };
+    match kind {
+        Some('[') => skip_parameters(chars),
+        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(chars),
+        // The charset and other intermediates are followed by one more.
+        Some(' '..='/') => {
+            while chars.next_if(|char| (' '..='/').contains(char)).is_some() {}
+            chars.next();
+        }
+        _ => {}
+    }
 }
 
 fn is_introducer(char: char) -> bool {

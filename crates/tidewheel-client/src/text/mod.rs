@@ -11,7 +11,7 @@ mod words;
 
 pub use columns::cut;
 pub use difference::difference;
-pub use harmless::{block, harmless, name, output, sentence};
+pub use harmless::{block, coloured, harmless, name, output, sentence};
 pub use tidewheel::words::nearest;
 pub use tidewheel_flow::picture::letters::{columns, is_hidden};
 pub use time::{ago, span, until};

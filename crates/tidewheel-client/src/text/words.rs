@@ -3,14 +3,13 @@
 //! States and reasons have their words where they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use tidewheel::RunId;
+use std::fmt;
 
 use super::harmless;
 
 /// As much of a run's id as tells it from others: the instant it was accepted at.
 #[must_use]
-pub fn short_id(id: RunId) -> String {
+pub fn short_id(id: impl fmt::Display) -> String {
     id.to_string().chars().take(SHORT_ID).collect()
 }
 

@@ -6,16 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel::{Run, RunId, Shutdown};
-use tidewheel_client::desk::Desk;
+use tidewheel_client::desk::LocalDesk;
+use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::kind::{FlowRun, Startable};
 use tidewheel_client::session::{Session, SessionOptions, Takeover};
-use tidewheel_flow::{Disk, Flow, FlowOrder, load, resolve_params};
 use tokio::runtime::Runtime;
 
 /// A folder that is gone with it.
@@ -39,8 +38,8 @@ impl Scene {
         DataFolder::open(self.path.join("data"), Options::default()).unwrap()
     }
 
-    pub fn desk(&self) -> Desk {
-        Desk::open(self.folder()).unwrap()
+    pub fn desk(&self) -> LocalDesk {
+        LocalDesk::open(self.folder()).unwrap()
     }
 
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -49,55 +48,51 @@ impl Scene {
         path
     }
 
-    /// What a file says, and a run of it.
-    pub fn order(&self, file: &Path) -> (Arc<Flow>, FlowOrder) {
-        let files = vec![file.to_owned()];
-        let loaded = load(&files, &Disk);
-        let flow = loaded.runnable().unwrap_or_else(|| panic!("{:?}", loaded.problems));
-        let params = resolve_params(flow, BTreeMap::new()).unwrap();
-        (Arc::clone(flow), FlowOrder::new(&loaded, files, params, 2))
+    /// A run of a file, or of these steps of it.
+    pub fn order(&self, file: &Path, only: &[&str]) -> FlowRun {
+        let files = FlowFiles::read(&[file.to_owned()]);
+        let only = only.iter().map(|&step| step.to_owned()).collect();
+        files.run(&RunWish { only, max_workers: Some(2), ..RunWish::default() }).unwrap()
     }
 
-    pub fn session(&self, takeover: &Takeover) -> Session {
+    pub fn session(&self, takeover: Takeover) -> Session {
         let options = SessionOptions::new(2);
-        Session::open(self.folder(), takeover, options, self.runtime.handle()).unwrap()
+        self.runtime.block_on(Session::open(self.folder(), takeover, options)).unwrap()
     }
 
     /// Runs a flow to its end.
     pub fn run(&self, file: &Path) -> RunId {
-        let (flow, order) = self.order(file);
-        self.finish(&FlowRun::new(flow, order))
+        self.finish(&self.order(file, &[]))
     }
 
     /// The same of anything that can be started.
     pub fn finish(&self, run: &dyn Startable) -> RunId {
-        let session = self.session(&Takeover::Fresh);
-        let started = session.start(run, BTreeMap::new()).unwrap();
-        let id = started.run.id();
+        let session = self.session(Takeover::Fresh);
         self.runtime.block_on(async {
+            let started = session.start(run, BTreeMap::new()).await.unwrap();
             started.run.report().await.unwrap();
             session.close().await;
-        });
-        id
+            started.run.id()
+        })
     }
 
     /// Starts a flow and leaves it when this holds, as if its process had died.
     pub fn leave(&self, file: &Path, when: impl Fn(&Run) -> bool) -> RunId {
-        let (flow, order) = self.order(file);
+        let run = self.order(file, &[]);
         self.abandon(|session, runtime| {
-            let mut started = session.start(&FlowRun::new(flow, order), BTreeMap::new()).unwrap();
             runtime.block_on(async {
+                let mut started = session.start(&run, BTreeMap::new()).await.unwrap();
                 while !when(&started.run) {
                     started.notices.recv().await.unwrap().unwrap();
                 }
-            });
-            started.run.id()
+                started.run.id()
+            })
         })
     }
 
     /// Starts something and leaves it as it is, as if its process had died.
     pub fn abandon(&self, start: impl FnOnce(&Session, &Runtime) -> RunId) -> RunId {
-        let session = self.session(&Takeover::Fresh);
+        let session = self.session(Takeover::Fresh);
         let run = start(&session, &self.runtime);
         self.runtime.block_on(session.wheel.shutdown(Shutdown::persist()));
         drop(session);

@@ -87,22 +87,13 @@ impl Secrets {
         Self::of(values)
     }
 
-    /// The same on this machine, for whoever has no runtime yet: to know before anything is begun.
+    /// The same on this machine, for whoever wants to know before anything is begun.
     ///
     /// # Errors
     ///
     /// When one that is needed cannot be had.
-    pub fn fetch_blocking(flow: &Flow) -> Result<Self, SecretError> {
-        if all_of(flow).is_empty() {
-            return Ok(Self::default());
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| SecretError::Unusable {
-            secret: flow.secrets.first().map(|it| it.name.clone()).unwrap_or_default(),
-            why: error.to_string(),
-        })?;
-        let world = ThisMachine::new(Processes::builder());
-        runtime.block_on(Self::fetch(flow, &world))
+    pub async fn fetch_here(flow: &Flow) -> Result<Self, SecretError> {
+        Self::fetch(flow, &ThisMachine::new(Processes::builder())).await
     }
 
     fn of(values: BTreeMap<(PathBuf, String), String>) -> Result<Self, SecretError> {

@@ -5,8 +5,6 @@
 mod again;
 mod listing;
 mod questions;
-mod why;
 
 pub use again::{Again, AgainError, AgainWith, PastRun};
 pub use listing::{listed, tolerated};
-pub use why::{Scene, Why};

@@ -2,7 +2,7 @@
 //!
 //! Answers only; nothing is decided by them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tidewheel::Timestamp;
@@ -110,29 +110,6 @@ impl Flow {
         step.retries().map(|retries| retries.saturating_add(1))
     }
 
-    /// The queue that a task waits in, if its step names one.
-    #[must_use]
-    pub fn queue_of_task(self: &Arc<Self>, task: &str) -> Option<String> {
-        self.worker(task)?.1.treatment.queue.clone()
-    }
-
-    /// The limits that a task counts against, with units.
-    #[must_use]
-    pub fn limits_of_task(self: &Arc<Self>, task: &str) -> BTreeMap<String, u32> {
-        let place = self.worker(task);
-        place.map(|(_, step)| step.treatment.limits.clone()).unwrap_or_default()
-    }
-
-    /// If a task is one of several elements of which only so many run at once: the task that gathers
-    /// them, and how many.
-    #[must_use]
-    pub fn parallel_of_task(self: &Arc<Self>, task: &str) -> Option<(String, u32)> {
-        let (name, step) = self.worker(task)?;
-        let Role::Element(_) = name.role else { return None };
-        let most = step.foreach.as_ref()?.parallel?;
-        Some((TaskName { role: Role::Step, ..name }.to_string(), most))
-    }
-
     fn place_of_task(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {
         let name = TaskName::parse(task)?;
         let scope = Scope::find(self, &name.scope)?;
@@ -189,6 +166,21 @@ impl Step {
             WaitFor::Approval(None) => "waits for approval".to_owned(),
             WaitFor::Approval(Some(question)) => format!("waits for approval: {question}"),
         })
+    }
+
+    /// When it is done, for one that was not: what its place and its `when` ask for.
+    #[must_use]
+    pub fn condition_words(&self) -> Option<String> {
+        let place = match self.place {
+            Place::OnSuccess => Some("it is done only if all of the flow went well"),
+            Place::OnFailure => Some("it is done only if something of the flow failed"),
+            Place::Flow | Place::Finally => None,
+        };
+        let when = self.when.as_ref().map(|_| "its `when` did not hold");
+        match (place, when) {
+            (Some(place), Some(_)) => Some(format!("{place}, and if its `when` holds")),
+            (only, other) => only.or(other).map(str::to_owned),
+        }
     }
 
     /// Whether its condition is about one of its elements, and so is looked at for each of them.

@@ -10,7 +10,7 @@ use tidewheel::task::Reason;
 
 use super::listing::run;
 use super::load_texts;
-use crate::{Again, AgainError, AgainWith, FLOW_KIND, FlowOrder, OrderError, PastRun, Scene, Why};
+use crate::{Again, AgainError, AgainWith, FLOW_KIND, FlowOrder, OrderError, PastRun};
 
 const FILE: &str = "flow.yaml";
 
@@ -140,85 +140,6 @@ fn a_step_that_is_skipped_counts_as_done_and_leaves_nothing() {
     assert_eq!(again.reused.get("build"), Some(&outputs(0)));
     let error = part.again(&flow, &without("eash")).unwrap_err();
     assert_eq!(error, AgainError::NoStep { step: "eash".to_owned() });
-}
-
-const BOUND: &str = "
-limits: { database: 2 }
-queues: { narrow: { slots: 1 } }
-flow:
-  - { name: a, run: x, limits: { database: 2 } }
-  - { name: b, run: x, limits: [database] }
-  - { name: c, run: x, key: one }
-  - { name: d, run: x, key: one }
-  - { name: f, run: x, queue: narrow }
-  - { name: g, run: x, queue: narrow }
-  - { name: each, foreach: { in: [1, 2, 3], parallel: 1 }, run: x }
-  - { name: e, run: x, depends_on: [a, b] }
-";
-
-/// Why the last of these tasks is where it is.
-fn why(tasks: &[(&str, TaskState)], change: impl Fn(&mut RunDetail)) -> Why {
-    let tasks: Vec<_> =
-        tasks.iter().map(|(name, state)| (*name, *state, Reason::Ordinary)).collect();
-    let mut run = run(TaskState::Running, &tasks);
-    change(&mut run);
-    let order = order(BOUND);
-    let scene = Scene::new(&run, Some(&order), run.summary.shard.is_some());
-    scene.why(run.tasks.last().unwrap())
-}
-
-#[test]
-fn a_task_that_could_start_says_what_keeps_it() {
-    use TaskState::{Ready, Running};
-
-    let as_is = |_: &mut RunDetail| {};
-    let held = |tasks| why(tasks, as_is);
-    let holders = |name: &str| vec![name.to_owned()];
-    assert_eq!(
-        held(&[("a", Running), ("b", Ready)]),
-        Why::Limit { name: "database".to_owned(), holders: holders("a") }
-    );
-    assert_eq!(held(&[("c", Running), ("b", Ready)]), Why::AboutToStart);
-    assert_eq!(
-        held(&[("c", Running), ("d", Ready)]),
-        Why::Key { name: "one".to_owned(), holders: holders("c") }
-    );
-    assert_eq!(
-        held(&[("each[0]", Running), ("each[1]", Ready)]),
-        Why::Elements { step: "each".to_owned(), most: 1, holders: holders("each[0]") }
-    );
-    assert_eq!(
-        held(&[("f", Running), ("g", Ready)]),
-        Why::Queue { name: "narrow".to_owned(), most: 1, holders: holders("f") }
-    );
-    let both = words(&["a", "c"]);
-    assert_eq!(
-        held(&[("a", Running), ("c", Running), ("each[0]", Ready)]),
-        Why::Slots { most: 2, holders: both }
-    );
-    let paused = |run: &mut RunDetail| run.summary.is_paused = true;
-    assert_eq!(why(&[("a", Ready)], paused), Why::Paused);
-    let interrupted = |run: &mut RunDetail| run.summary.shard = Some("left".to_owned());
-    assert_eq!(why(&[("a", Ready)], interrupted), Why::Interrupted);
-}
-
-#[test]
-fn a_task_that_waits_for_others_names_those_that_have_not_ended() {
-    use TaskState::{Blocked, Running, Succeeded};
-
-    let needs = |run: &mut RunDetail| run.tasks[2].after = vec![0, 1];
-    let tasks = [("a", Succeeded), ("b", Running), ("e", Blocked)];
-    assert_eq!(why(&tasks, needs), Why::Needs(words(&["b"])));
-}
-
-#[test]
-fn a_failed_attempt_is_named_while_its_task_waits_for_the_next() {
-    let failed = |run: &mut RunDetail| run.tasks[0].error = Some("oh no".to_owned());
-    let retry = Why::Retry { at: None, error: "oh no".to_owned() };
-    assert_eq!(why(&[("a", TaskState::Delayed)], failed), retry);
-    assert_eq!(why(&[("a", TaskState::Delayed)], |_| {}), Why::StartsAt(None));
-    let ended = Why::Ended { reason: Reason::Ordinary, error: Some("oh no".to_owned()) };
-    assert_eq!(why(&[("a", TaskState::Failed)], failed), ended);
 }
 
 #[test]

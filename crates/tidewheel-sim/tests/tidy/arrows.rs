@@ -23,7 +23,6 @@ const ARROWS: [(&str, &[&str]); 9] = [
             "tidewheel-client",
             "tidewheel-server",
             "tidewheel-publish",
-            "tidewheel-flow",
             "tidewheel",
             "tidewheel-core",
         ],

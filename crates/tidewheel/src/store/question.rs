@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tidewheel_core::explain::{Explanation, Place};
+use tidewheel_core::explain::{Explanation, Hold, Place};
 use tidewheel_core::id::RunId;
 use tidewheel_core::task::TaskState;
 
@@ -40,10 +40,19 @@ impl TaskAnswer {
     /// The answer that an explanation and a look ahead give.
     #[must_use]
     pub fn new(explanation: Explanation, expected_start: Option<Duration>) -> Self {
+        let run_slots = explanation.holds.iter().find_map(|hold| match hold {
+            Hold::RunSlotsTaken { active, slots } => Some((*active, *slots)),
+            _ => None,
+        });
+        // Where a run has all slots there are, that they are taken is said once.
+        let is_told = |hold: &&Hold| match hold {
+            Hold::SchedulerFull { active, slots } => run_slots != Some((*active, *slots)),
+            _ => true,
+        };
         Self {
             task: explanation.task.index,
             state: explanation.state,
-            holds: explanation.holds.iter().map(ToString::to_string).collect(),
+            holds: explanation.holds.iter().filter(is_told).map(ToString::to_string).collect(),
             place: explanation.place,
             expected_start,
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value as Json, json};
-use tidewheel_flow::{Disk, load};
+use tidewheel_client::files::FlowFiles;
 
 use super::command::FlowArgs;
 use super::dag::failed;
@@ -130,9 +130,9 @@ impl<'a> Bench<'a> {
         let mut times = Vec::new();
         for _ in 0..self.args.rounds {
             let started = Instant::now();
-            let loaded = load(std::slice::from_ref(&file), &Disk);
+            let loaded = FlowFiles::read(std::slice::from_ref(&file));
             times.push(started.elapsed());
-            if loaded.runnable().is_none() {
+            if loaded.runnable().is_err() {
                 return Err(failed(anyhow!("the flow that was made is wrong")));
             }
         }

@@ -22,7 +22,7 @@ fn flows(imported: &Imported) -> Vec<Json> {
     imported
         .flows
         .iter()
-        .map(|flow| match tidewheel_flow::parse_yaml(&flow.text) {
+        .map(|flow| match tidewheel_client::files::parse_yaml(&flow.text) {
             Ok(value) => value,
             Err(error) => panic!("{error}\n{}", flow.text),
         })
@@ -247,8 +247,13 @@ fn no_odd_line_is_lost() {
         assert!(names.insert(&flow.name), "{line}");
         let path = std::path::PathBuf::from(format!("{}.yaml", flow.name));
         let texts = BTreeMap::from([(path.clone(), std::sync::Arc::from(flow.text.as_str()))]);
-        let loaded = tidewheel_flow::load(&[path], &texts);
-        assert!(loaded.runnable().is_some(), "{line}\n{}\n{:?}", flow.text, loaded.problems);
+        let loaded = tidewheel_client::files::FlowFiles::of_texts(&[path], &texts);
+        assert!(
+            loaded.runnable().is_ok(),
+            "{line}\n{}\n{}",
+            flow.text,
+            loaded.problems(false, 100)
+        );
     }
 }
 

@@ -10,9 +10,9 @@ use super::*;
 use crate::import::Warning;
 
 fn imported(text: &str) -> (Json, String, Vec<String>) {
-    let value = tidewheel_flow::parse_yaml(text).unwrap();
+    let value = tidewheel_client::files::parse_yaml(text).unwrap();
     let imported = import(vec![("flow.yaml".to_owned(), value)]).unwrap();
-    let value = match tidewheel_flow::parse_yaml(&imported.text) {
+    let value = match tidewheel_client::files::parse_yaml(&imported.text) {
         Ok(value) => value,
         Err(error) => panic!("{error}\n{}", imported.text),
     };
@@ -23,8 +23,8 @@ fn imported(text: &str) -> (Json, String, Vec<String>) {
 fn assert_loads(text: &str) {
     let path = PathBuf::from("flow.yaml");
     let texts = BTreeMap::from([(path.clone(), Arc::from(text))]);
-    let loaded = tidewheel_flow::load(&[path], &texts);
-    assert!(loaded.runnable().is_some(), "{text}\n{:?}", loaded.problems);
+    let loaded = tidewheel_client::files::FlowFiles::of_texts(&[path], &texts);
+    assert!(loaded.runnable().is_ok(), "{text}\n{}", loaded.problems(false, 100));
 }
 
 #[test]
@@ -53,7 +53,7 @@ flow:
 ";
     let (value, written, warnings) = imported(text);
     assert_eq!(value, {
-        let mut value = tidewheel_flow::parse_yaml(text).unwrap();
+        let mut value = tidewheel_client::files::parse_yaml(text).unwrap();
         let runner = value.as_object_mut().unwrap().remove("runner").unwrap();
         value["runner"] = runner;
         value
@@ -194,7 +194,8 @@ fn a_step_that_always_failed_still_does() {
 
 #[test]
 fn files_are_merged_as_flowtoy_does_it() {
-    let parse = |text: &str| ("x.yaml".to_owned(), tidewheel_flow::parse_yaml(text).unwrap());
+    let parse =
+        |text: &str| ("x.yaml".to_owned(), tidewheel_client::files::parse_yaml(text).unwrap());
     let files = vec![
         parse(
             "sources: { a: { type: env, configuration: { vars: [A] } } }\n\
@@ -204,7 +205,7 @@ fn files_are_merged_as_flowtoy_does_it() {
         parse("sources: { a: { configuration: { vars: [B] } } }\nflow: [{ name: b, source: a }]"),
     ];
     let merged = import(files).unwrap();
-    let value = tidewheel_flow::parse_yaml(&merged.text).unwrap();
+    let value = tidewheel_client::files::parse_yaml(&merged.text).unwrap();
     assert_eq!(value["sources"]["a"], json!({ "type": "env", "configuration": { "vars": ["B"] } }));
     assert_eq!((merged.steps, &value["flow"][0]["name"]), (1, &json!("b")));
 }
@@ -212,7 +213,7 @@ fn files_are_merged_as_flowtoy_does_it() {
 #[test]
 fn what_is_no_flow_is_an_error() {
     for text in ["[]", "text", "flow: {}", "sources: []"] {
-        let value = tidewheel_flow::parse_yaml(text).unwrap();
+        let value = tidewheel_client::files::parse_yaml(text).unwrap();
         assert!(import(vec![("x.yaml".to_owned(), value)]).is_err(), "{text}");
     }
 }

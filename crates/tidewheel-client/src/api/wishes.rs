@@ -1,0 +1,121 @@
+//! What is wanted: the questions and wishes of people and programs, as they travel to a desk.
+//!
+//! What they get is in the files beside.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::documents;
+use super::times::millis;
+
+/// Which runs to list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Only of this name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Only in this state.
+    #[serde(default)]
+    pub state: Option<StateWish>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl Default for ListWish {
+    fn default() -> Self {
+        Self { version: None, name: None, state: None, limit: 20 }
+    }
+}
+
+/// The states of runs that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StateWish {
+    /// Those that have not ended, whoever runs them.
+    Running,
+    /// Those that went well.
+    Succeeded,
+    /// Those that did not, and those of which nobody can say.
+    Failed,
+    /// Those that were ended, or were not to be done.
+    Cancelled,
+}
+
+/// Whose logs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Only of this step.
+    #[serde(default)]
+    pub step: Option<String>,
+    /// Of this attempt instead of the newest.
+    #[serde(default)]
+    pub attempt: Option<u32>,
+    /// Whether it is waited for more: also for an attempt that is still to come.
+    #[serde(default)]
+    pub follow: bool,
+}
+
+/// How a run is to be ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Time for running steps to end by themselves, unless a step says its own.
+    #[serde(with = "millis", rename = "grace_ms")]
+    pub grace: Duration,
+    /// Whether its clean-up is ended too.
+    #[serde(default)]
+    pub everything: bool,
+}
+
+/// How a run is to be made again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Run this step and all that comes after it again, even if they succeeded.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// Steps that count as done, and leave nothing.
+    #[serde(default)]
+    pub skip: BTreeSet<String>,
+    /// Use what it was made from as it is now.
+    #[serde(default)]
+    pub new_files: bool,
+    /// Tasks at once, if it is to be other than it was.
+    #[serde(default)]
+    pub max_workers: Option<u32>,
+}
+
+/// What is said to a step that asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Yes or no.
+    pub approved: bool,
+    /// Who says so.
+    pub by: String,
+    /// What else is to be said.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+documents! {
+    ListWish: "wish-list" 1,
+    LogWish: "wish-logs" 1,
+    CancelWish: "wish-cancel" 1,
+    RetryWish: "wish-retry" 1,
+    AnswerWish: "wish-answer" 1,
+}

@@ -1,0 +1,215 @@
+//! [`LocalDesk`]: a data folder of this machine, and who understands what is in it.
+//!
+//! Each question and each wish is in a file of its own. Surfaces ask a [`Desk`](super::Desk), which may be
+//! elsewhere.
+
+use std::sync::{Mutex, PoisonError};
+
+use tidewheel::id::TaskId;
+use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
+use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
+use tidewheel::{RunId, TaskState};
+
+use super::error::DeskError;
+use super::find::task_of;
+use super::states::run_state;
+use super::view::RunView;
+use crate::api::{
+    AttemptLine, AttemptList, ListWish, RunLine, RunList, RunResult, RunState, StateWish,
+};
+use crate::kind::{Kind, Kinds};
+
+/// The desk of a data folder on this machine, and what only whoever has the folder can do: prepare runs
+/// that are started or taken over here.
+///
+/// Its methods read and write files and wait for them, so they are not for threads of a runtime:
+/// [`Desk::here`](super::Desk::here) calls them elsewhere.
+#[derive(Debug)]
+pub struct LocalDesk {
+    pub(super) folder: DataFolder,
+    /// Those that nobody reads with now: who asks takes one, or opens one more.
+    readers: Mutex<Vec<Reader>>,
+    pub(super) kinds: Kinds,
+}
+
+/// Readers that are kept for later: each has the database open.
+const READERS_MAX: usize = 4;
+
+/// Whether they have not ended, and in which states.
+fn filter(wish: StateWish) -> (Option<bool>, Vec<TaskState>) {
+    match wish {
+        StateWish::Running => (Some(true), Vec::new()),
+        StateWish::Succeeded => (Some(false), vec![TaskState::Succeeded]),
+        StateWish::Failed => (Some(false), vec![TaskState::Failed, TaskState::Unknown]),
+        StateWish::Cancelled => (Some(false), vec![TaskState::Cancelled, TaskState::Skipped]),
+    }
+}
+
+impl LocalDesk {
+    /// A desk for a data folder, at which flows are understood.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn open(folder: DataFolder) -> Result<Self, DeskError> {
+        let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
+        Ok(Self { folder, readers: Mutex::new(vec![reader]), kinds: Kinds::default() })
+    }
+
+    /// Makes one more kind of work known.
+    #[must_use]
+    pub fn knowing(mut self, kind: impl Kind + 'static) -> Self {
+        self.kinds = self.kinds.with(kind);
+        self
+    }
+
+    /// The data folder.
+    #[must_use]
+    pub fn folder(&self) -> &DataFolder {
+        &self.folder
+    }
+
+    /// Which runs there are, newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn list(&self, wish: &ListWish) -> Result<RunList, DeskError> {
+        let (live, states) = wish.state.map(filter).unwrap_or_default();
+        let filter = RunFilter {
+            name: wish.name.clone(),
+            kind: Some(RunKind::Run),
+            live,
+            states,
+            limit: wish.limit,
+            ..RunFilter::default()
+        };
+        let runs = self.read(|reader| reader.runs(&filter))?;
+        Ok(RunList { version: None, runs: runs.iter().map(|run| self.line(run)).collect() })
+    }
+
+    /// A run in one line.
+    fn line(&self, run: &RunSummary) -> RunLine {
+        // Whoever lists many does not want to miss all because of one.
+        let is_abandoned = self.is_abandoned(run).unwrap_or_default();
+        let place = self.place_of(run).unwrap_or_default();
+        let state = match run_state(run, is_abandoned) {
+            RunState::Running if place.is_some_and(|place| !place.is_given) => RunState::Waiting,
+            state => state,
+        };
+        RunLine {
+            run_id: run.id.to_string(),
+            flow: run.name.clone(),
+            state,
+            accepted_at: run.accepted_at,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            steps: run.tasks,
+            failed: run.failed,
+            error: run.error.clone(),
+        }
+    }
+
+    /// What a run came to, or has come to so far, whatever its kind.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub fn show(&self, word: &str) -> Result<RunView, DeskError> {
+        self.view(self.find(word)?)
+    }
+
+    /// The same as a document.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub fn result(&self, word: &str) -> Result<RunResult, DeskError> {
+        Ok(self.show(word)?.document(&self.folder.logs_dir()))
+    }
+
+    /// The same of a run by its identity; `None` when it is gone.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn show_run(&self, run: RunId) -> Result<Option<RunView>, DeskError> {
+        let detail = self.read(|reader| reader.run(run))?;
+        detail.map(|detail| self.view(detail)).transpose()
+    }
+
+    /// The attempts at a step of a run.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run or step.
+    pub fn attempts(&self, word: &str, step: &str) -> Result<AttemptList, DeskError> {
+        let detail = self.find(word)?;
+        let task = task_of(&detail, step)?;
+        let id = TaskId { run: detail.summary.id, index: task.index };
+        let records = self.read(|reader| reader.attempts(id))?;
+        let line = |record: AttemptRecord| AttemptLine {
+            attempt: record.attempt,
+            outcome: record.outcome.map(|outcome| outcome.word().to_owned()),
+            started_at: record.started_at,
+            ended_at: record.ended_at,
+            code: record.code,
+            signal: record.signal,
+            error: record.error,
+        };
+        Ok(AttemptList {
+            version: None,
+            run_id: id.run.to_string(),
+            step: task.name.clone(),
+            attempts: records.into_iter().map(line).collect(),
+        })
+    }
+
+    pub(super) fn view(&self, detail: RunDetail) -> Result<RunView, DeskError> {
+        let results = self.read(|reader| reader.results(detail.summary.id))?;
+        let is_abandoned = self.is_abandoned(&detail.summary)?;
+        let definition = self.kinds.definition_of(&detail);
+        let place = self.place_of(&detail.summary)?;
+        Ok(RunView { detail, results, definition, is_abandoned, place })
+    }
+
+    /// How a run that has not ended stands in its concurrency group.
+    fn place_of(&self, run: &RunSummary) -> Result<Option<RunPlace>, DeskError> {
+        match run.is_live {
+            true => self.folder.place_of(run.id).map_err(|error| self.failed(error)),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether a run has not ended and nobody runs it.
+    pub(super) fn is_abandoned(&self, run: &RunSummary) -> Result<bool, DeskError> {
+        let Some(shard) = &run.shard else { return Ok(false) };
+        self.folder.is_left(shard).map_err(|error| self.failed(error))
+    }
+
+    /// Asks a reader that nobody else asks meanwhile.
+    pub(super) fn read<T>(
+        &self,
+        ask: impl FnOnce(&Reader) -> Result<T, FolderError>,
+    ) -> Result<T, DeskError> {
+        let idle = self.idle().pop();
+        let reader = match idle {
+            Some(reader) => reader,
+            None => self.folder.reader().map_err(|error| self.failed(error))?,
+        };
+        let answer = ask(&reader).map_err(|error| self.failed(error));
+        let mut idle = self.idle();
+        if idle.len() < READERS_MAX {
+            idle.push(reader);
+        }
+        answer
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn failed(&self, error: FolderError) -> DeskError {
+        DeskError::folder(error, self.folder.path())
+    }
+}

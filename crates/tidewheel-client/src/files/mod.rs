@@ -1,0 +1,11 @@
+//! Flow files: read, checked, planned, and made into runs.
+//!
+//! What a flow may say, and what is wrong with one, is found out by `tidewheel-flow`. Runs are started in a
+//! [session](crate::session).
+
+mod flow_files;
+mod plan;
+
+pub use flow_files::{FlowFiles, RunWish};
+pub use tidewheel_flow::picture::{Picture, SvgOptions};
+pub use tidewheel_flow::{parse_yaml, schema};
