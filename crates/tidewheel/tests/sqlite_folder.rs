@@ -282,10 +282,17 @@ fn a_fresh_shard_goes_when_it_has_nothing_left_to_do() {
     let mut rig = Rig::open(data.shard(&done).unwrap());
     let starts = rig.submit(2);
     assert!(data.abandoned().unwrap().is_empty(), "it is held");
+    // A question whose asker died is in nobody's way.
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    let sql = "INSERT INTO questions (shard, run_id, question, asked_at)
+        SELECT id, zeroblob(16), '[]', 0 FROM shards WHERE name = ?1";
+    assert_eq!(connection.execute(sql, [&done]).unwrap(), 1);
     rig.end(&starts, || Outcome::Succeeded);
     assert!(lock(&done));
     drop(rig);
     assert!(!lock(&done));
+    let sql = "SELECT COUNT(*) FROM questions";
+    assert_eq!(connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     let mut rig = Rig::open_at(data.shard(&waiting).unwrap(), 1000);
     rig.submit(1);
     drop(rig);

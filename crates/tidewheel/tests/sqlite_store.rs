@@ -4,10 +4,39 @@
 
 mod sqlite_common;
 
-use tidewheel::store::conformance;
 use tidewheel::store::sqlite::{Durability, Options};
+use tidewheel::store::{Store, conformance};
 
 use sqlite_common::TestFolder;
+
+#[test]
+fn sqlite_shows_and_passes_on_what_every_store_does() {
+    conformance::exercise_sides(|| {
+        let folder = TestFolder::new();
+        let data = folder.open();
+        let (reader, outbox) = (data.clone(), data.clone());
+        conformance::Sides {
+            store: move || {
+                let _ = &folder;
+                Box::new(data.shard("default").unwrap()) as Box<dyn Store>
+            },
+            reader: move || reader.reader().unwrap(),
+            outbox: move || outbox.clone(),
+        }
+    });
+}
+
+#[test]
+fn sqlite_shares_what_every_store_shares() {
+    conformance::exercise_commons(|| {
+        let folder = TestFolder::new();
+        let data = folder.open();
+        Box::new(move |name| {
+            let _ = &folder;
+            Box::new(data.shard(name).unwrap())
+        })
+    });
+}
 
 #[test]
 fn sqlite_conforms() {

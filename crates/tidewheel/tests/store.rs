@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::disturbed::{Disturbed, Wrong};
 use common::{Gate, Log, builder, seconds, settle};
 use tidewheel::engine::{Engine, EngineError};
-use tidewheel::store::{Memory, Pace, Store as _, conformance};
+use tidewheel::store::{Memory, Pace, Store, conformance};
 use tidewheel::{Cancel, Graph, LimitSpec, RunError, Shutdown, TaskError, Timestamp};
 use tidewheel_core::input::{Command, Input};
 use tidewheel_core::spec::{Config, Profile};
@@ -19,6 +19,19 @@ fn memory_conforms() {
     conformance::exercise(|| {
         let store = Memory::new();
         Box::new(move || Box::new(store.clone()))
+    });
+}
+
+#[test]
+fn memory_shows_and_passes_on_what_every_store_does() {
+    conformance::exercise_sides(|| {
+        let memory = Memory::new();
+        let (store, reader) = (memory.clone(), memory.clone());
+        conformance::Sides {
+            store: move || Box::new(store.clone()) as Box<dyn Store>,
+            reader: move || reader.clone(),
+            outbox: move || memory.outbox(),
+        }
     });
 }
 

@@ -25,6 +25,7 @@ use tidewheel_core::spec::{
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
+pub use super::conformance_sides::{Sides, exercise_commons, exercise_sides};
 use super::{Store, StoreError};
 use crate::driver::engine::{Engine, EngineError};
 
@@ -98,11 +99,11 @@ pub(super) fn ended(start: Start, outcome: Outcome) -> Event {
     Event::AttemptEnded { task: start.task, attempt: start.attempt, outcome }
 }
 
-fn failure(message: &str) -> Outcome {
+pub(super) fn failure(message: &str) -> Outcome {
     Outcome::Failed(Box::new(Failure { message: Arc::from(message), ..Failure::default() }))
 }
 
-fn submit(engine: &mut Engine, id: u128) -> (RunKey, Vec<Action>) {
+pub(super) fn submit(engine: &mut Engine, id: u128) -> (RunKey, Vec<Action>) {
     let profile = engine.scheduler_mut().profile(&Profile::default()).unwrap();
     let submission = Submission {
         id: RunId(id),

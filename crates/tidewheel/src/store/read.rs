@@ -45,6 +45,18 @@ impl Default for RunFilter {
     }
 }
 
+impl RunFilter {
+    /// Whether it is to be listed, if there is room.
+    pub(super) fn admits(&self, summary: &RunSummary) -> bool {
+        (self.states.is_empty() || self.states.contains(&summary.state))
+            && self.name.as_ref().is_none_or(|name| summary.name.as_ref() == Some(name))
+            && self.live.is_none_or(|live| summary.is_live == live)
+            && self.kind.is_none_or(|kind| summary.kind == kind)
+            && self.since.is_none_or(|since| summary.accepted_at >= since)
+            && self.before.is_none_or(|before| summary.place < before)
+    }
+}
+
 /// What was submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
@@ -147,6 +159,40 @@ pub struct TaskSummary {
     pub until: Option<Timestamp>,
     /// The text of its last error.
     pub error: Option<String>,
+}
+
+impl TaskSummary {
+    /// One of which nothing is stored yet.
+    pub(super) fn blocked(index: u32, name: String, after: Vec<u32>) -> Self {
+        Self {
+            index,
+            name,
+            after,
+            state: TaskState::Blocked,
+            reason: Reason::Ordinary,
+            attempts: 0,
+            started_at: None,
+            at: None,
+            until: None,
+            error: None,
+        }
+    }
+
+    /// A submission is its own only task.
+    pub(super) fn of_single(summary: &RunSummary) -> Self {
+        Self {
+            index: 0,
+            name: summary.name.clone().unwrap_or_default(),
+            after: Vec::new(),
+            state: summary.state,
+            reason: summary.reason,
+            attempts: summary.attempts,
+            started_at: summary.started_at,
+            at: summary.ended_at,
+            until: None,
+            error: summary.error.clone(),
+        }
+    }
 }
 
 /// A schedule as it stands.

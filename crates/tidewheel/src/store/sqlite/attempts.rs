@@ -7,18 +7,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 use tidewheel_core::row::TaskRow;
-use tidewheel_core::task::{Reason, TaskState};
 
 use crate::store::{AttemptRecord, LogFile, OutputValue, RecordedOutcome};
-
-/// Whether the row says that an attempt ended and the task did not.
-///
-/// Attempts that only found that it is not time yet leave no row, however many there are.
-pub(super) fn says_attempt_ended(row: &TaskRow) -> bool {
-    matches!(row.state, TaskState::Ready | TaskState::Delayed)
-        && row.attempts > 0
-        && !matches!(row.reason, Reason::Ordinary | Reason::Postponed)
-}
 
 /// Writes what the scheduler says of an attempt; what an executor knew before is not touched.
 pub(super) fn write_ended(

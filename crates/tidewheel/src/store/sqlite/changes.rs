@@ -20,6 +20,7 @@ use super::attempts;
 use super::definitions;
 use super::store::Fault;
 use crate::store::codec;
+use crate::store::records::says_attempt_ended;
 
 /// The most profiles whose numbers are remembered.
 const PROFILES_MAX: usize = 4_096;
@@ -176,7 +177,7 @@ impl<'a> Writing<'a> {
     fn change_task(&mut self, row: &'a TaskRow) -> Result<(), Fault> {
         let running = (row.state == TaskState::Running).then(|| row.at.as_micros());
         let Some(seq) = self.live_runs().get(&row.id.run).copied() else {
-            if attempts::says_attempt_ended(row) {
+            if says_attempt_ended(row) {
                 let started_at = match self.single(row.id.run).started_at {
                     Some(started_at) => Some(started_at),
                     None => self.stored_start_of_single(row.id.run)?,
@@ -195,7 +196,7 @@ impl<'a> Writing<'a> {
                 *entry.insert(self.tasks.len() - 1)
             }
         };
-        if attempts::says_attempt_ended(row) {
+        if says_attempt_ended(row) {
             let started_at = match self.tasks[place].started_at {
                 Some(started_at) => Some(started_at),
                 None => self.stored_start_of_task(seq, row.id.index)?,

@@ -12,7 +12,7 @@ use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::prune::in_transaction;
 use crate::store::{
-    CommandSource, Question, RunCommand, SentCommand, StoreError, TaskAnswer, codec,
+    CommandSource, Question, RunCommand, Sent, SentCommand, StoreError, TaskAnswer, codec,
 };
 
 /// The commands for one shard. Made by [`DataFolder::inbox`].
@@ -37,14 +37,22 @@ impl DataFolder {
     ///
     /// [`FolderError::UnknownRun`] and [`FolderError::AlreadyEnded`], or what went wrong.
     pub fn send(&self, run: RunId, command: RunCommand) -> Result<(), FolderError> {
-        let text = codec::write(&command).map_err(StoreError::from)?;
-        let connection = self.connect()?;
-        let sent = send(&connection, run, &text).map_err(|error| self.failed(error))?;
-        match sent {
+        match self.leave_command(run, command)? {
             Sent::Left => Ok(()),
             Sent::Ended => Err(FolderError::AlreadyEnded { run }),
             Sent::Unknown => Err(FolderError::UnknownRun { run }),
         }
+    }
+
+    /// As [`DataFolder::send`], which refuses where nobody has the run any more.
+    pub(super) fn leave_command(
+        &self,
+        run: RunId,
+        command: RunCommand,
+    ) -> Result<Sent, FolderError> {
+        let text = codec::write(&command).map_err(StoreError::from)?;
+        let connection = self.connect()?;
+        send(&connection, run, &text).map_err(|error| self.failed(error))
     }
 
     /// The commands for a shard.
@@ -162,12 +170,6 @@ impl CommandSource for Inbox {
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.store_answer(question, answer)?)
     }
-}
-
-pub(super) enum Sent {
-    Left,
-    Ended,
-    Unknown,
 }
 
 fn send(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {

@@ -22,6 +22,7 @@ mod reader;
 mod reader_definitions;
 mod reader_results;
 mod schema;
+mod seams;
 mod shards;
 mod snapshot;
 mod store;

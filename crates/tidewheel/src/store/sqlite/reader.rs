@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::spec::{RunSpec, TaskSpec};
-use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
 
 use super::changes::blob;
@@ -18,6 +18,8 @@ use super::error::{FolderError, Stage, store_error};
 use super::folder::DataFolder;
 use super::store::Fault;
 use crate::store::codec::{self, RunRecord};
+use crate::store::reader::range_of;
+use crate::store::records::complete;
 use crate::store::{
     AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunDetail, RunFilter,
     RunKind, RunSummary, StoreCounts, TaskSummary,
@@ -90,7 +92,7 @@ impl Reader {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement
-                .query_map(params![least, most, limit], |row| run_id(row, 0))?
+                .query_map(params![blob(least), blob(most), limit], |row| run_id(row, 0))?
                 .collect::<rusqlite::Result<_>>()?;
             Ok(rows)
         })
@@ -300,25 +302,9 @@ fn detail(connection: &Connection, id: RunId) -> Result<Option<RunDetail>, Fault
         (RunKind::Run, Some(spec)) => {
             tasks_of(connection, summary.place, &codec::read_record::<RunSpec>(&spec)?)?
         }
-        _ => vec![only_task(&summary)],
+        _ => vec![TaskSummary::of_single(&summary)],
     };
     Ok(Some(RunDetail { summary, tasks, payload, payload_kind }))
-}
-
-/// A submission is its own only task.
-fn only_task(summary: &RunSummary) -> TaskSummary {
-    TaskSummary {
-        index: 0,
-        name: summary.name.clone().unwrap_or_default(),
-        after: Vec::new(),
-        state: summary.state,
-        reason: summary.reason,
-        attempts: summary.attempts,
-        started_at: summary.started_at,
-        at: summary.ended_at,
-        until: None,
-        error: summary.error.clone(),
-    }
 }
 
 fn tasks_of(
@@ -326,22 +312,10 @@ fn tasks_of(
     seq: i64,
     record: &RunRecord,
 ) -> Result<Vec<TaskSummary>, Fault> {
-    let blocked = |index: u32, name: String, after: Vec<u32>| TaskSummary {
-        index,
-        name,
-        after,
-        state: TaskState::Blocked,
-        reason: Reason::Ordinary,
-        attempts: 0,
-        started_at: None,
-        at: None,
-        until: None,
-        error: None,
-    };
     let mut tasks: Vec<TaskSummary> = (0..record.graph.len())
         .map(|index| {
             let name = record.graph.name(index).map(Cow::into_owned).unwrap_or_default();
-            blocked(index, name, Vec::new())
+            TaskSummary::blocked(index, name, Vec::new())
         })
         .collect();
     for (before, after) in record.graph.edges() {
@@ -361,7 +335,7 @@ fn tasks_of(
                 task.after.push(index);
             }
         }
-        tasks.push(blocked(index, added.name.to_string(), added.after));
+        tasks.push(TaskSummary::blocked(index, added.name.to_string(), added.after));
     }
     let sql = "SELECT idx, state, reason, cause, attempts, started_at, at, until, error
         FROM tasks WHERE seq = ?1 ORDER BY idx";
@@ -413,40 +387,12 @@ fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>,
         })
     })?;
     let mut known = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    complete(connection, task, &mut known)?;
+    // The newest attempt has no row when nobody left a record of it.
+    let tasks = detail(connection, task.run)?.map(|detail| detail.tasks).unwrap_or_default();
+    if let Some(row) = tasks.into_iter().find(|row| row.index == task.index) {
+        complete(task, row, &mut known);
+    }
     Ok(known)
-}
-
-/// The newest attempt has no row when nobody left a record of it: then the task's own speaks.
-fn complete(
-    connection: &Connection,
-    task: TaskId,
-    known: &mut Vec<AttemptRecord>,
-) -> Result<(), Fault> {
-    let Some(detail) = detail(connection, task.run)? else { return Ok(()) };
-    let Some(row) = detail.tasks.into_iter().find(|row| row.index == task.index) else {
-        return Ok(());
-    };
-    let is_over = row.state.is_terminal();
-    if row.attempts == 0 || !(is_over || row.state.holds_slot()) {
-        return Ok(());
-    }
-    let newest = match known.iter_mut().find(|record| record.attempt == row.attempts) {
-        Some(newest) => newest,
-        None => {
-            let new = AttemptRecord { task, attempt: row.attempts, ..AttemptRecord::default() };
-            known.push(new);
-            let last = known.len() - 1;
-            &mut known[last]
-        }
-    };
-    newest.started_at = newest.started_at.or(row.started_at);
-    if is_over {
-        newest.ended_at = newest.ended_at.or(row.at);
-        newest.outcome = newest.outcome.or(RecordedOutcome::of_state(row.state));
-        newest.error = newest.error.take().or(row.error);
-    }
-    Ok(())
 }
 
 fn outputs(connection: &Connection, task: TaskId) -> rusqlite::Result<Vec<OutputRecord>> {
@@ -465,23 +411,6 @@ fn outputs(connection: &Connection, task: TaskId) -> rusqlite::Result<Vec<Output
         Ok(OutputRecord { name: row.get(0)?, value })
     })?;
     rows.collect()
-}
-
-/// The least and the greatest identity that begin with these digits.
-fn range_of(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
-    let digits: String = prefix.chars().filter(|letter| *letter != '-').collect();
-    if digits.is_empty() || digits.len() > 32 {
-        return None;
-    }
-    let bound = |fill: &str| {
-        let text = format!("{digits}{}", fill.repeat(32 - digits.len()));
-        text.bytes()
-            .all(|byte| byte.is_ascii_hexdigit())
-            .then(|| u128::from_str_radix(&text, 16).ok())
-            .flatten()
-            .map(u128::to_be_bytes)
-    };
-    bound("0").zip(bound("f"))
 }
 
 pub(super) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {

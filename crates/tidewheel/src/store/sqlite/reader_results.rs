@@ -3,25 +3,19 @@
 //!
 //! Everything about one run is read at once; runs have thousands of tasks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension as _, params};
 use tidewheel_core::id::{RunId, TaskId};
-use tidewheel_core::task::{Reason, TaskState};
 
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::reader::{Reader, instant, outcome};
 use crate::store::{
-    Answer, AttemptRecord, OutputRecord, OutputValue, RecordedOutcome, RunFilter, RunKind,
-    TaskResult,
+    Answer, AttemptRecord, OutputRecord, OutputValue, RecordedOutcome, TaskResult, durations,
 };
-
-/// How many runs are looked at for times, and how many tasks of them in all.
-const PAST_RUNS_MAX: u32 = 50;
-const PAST_TASKS_MAX: usize = 50_000;
 
 impl Reader {
     /// The newest attempt that is known of each task of a run, and what it left, by index.
@@ -72,9 +66,7 @@ impl Reader {
         })
     }
 
-    /// How long the tasks of runs of this name took the last few times they did their work and
-    /// succeeded, by name: the middle one of `samples` times. Runs are looked at from the newest on,
-    /// until enough is known or they become too many.
+    /// How long the tasks of runs of this name took: [`durations`].
     ///
     /// # Errors
     ///
@@ -84,52 +76,27 @@ impl Reader {
         name: &str,
         samples: usize,
     ) -> Result<BTreeMap<String, Duration>, FolderError> {
-        let filter = RunFilter {
-            name: Some(name.to_owned()),
-            kind: Some(RunKind::Run),
-            live: Some(false),
-            limit: PAST_RUNS_MAX,
-            ..RunFilter::default()
-        };
-        let mut taken: BTreeMap<String, Vec<Duration>> = BTreeMap::new();
-        let mut tasks_read = 0;
-        for summary in self.runs(&filter)? {
-            let Some(detail) = self.run(summary.id)? else { continue };
-            let without_work = self.without_work(summary.id)?;
-            tasks_read += detail.tasks.len();
-            let mut is_enough = summary.state == TaskState::Succeeded;
-            for task in detail.tasks {
-                let has_worked = task.state == TaskState::Succeeded
-                    && task.reason == Reason::Ordinary
-                    && !without_work.contains(&task.index);
-                let (true, Some(from), Some(to)) = (has_worked, task.started_at, task.at) else {
-                    continue;
-                };
-                let times = taken.entry(task.name).or_default();
-                if times.len() < samples {
-                    times.push(to.since(from));
-                }
-                is_enough &= times.len() >= samples;
-            }
-            if is_enough || tasks_read >= PAST_TASKS_MAX {
-                break;
-            }
-        }
-        let middle = |mut times: Vec<Duration>| {
-            times.sort_unstable();
-            times[times.len() / 2]
-        };
-        Ok(taken.into_iter().map(|(name, times)| (name, middle(times))).collect())
+        Ok(durations(self, name, samples)?)
     }
 
-    /// The tasks of a run that succeeded without doing anything: what they would have left was there.
-    fn without_work(&self, run: RunId) -> Result<BTreeSet<u32>, FolderError> {
+    /// How the newest attempt of each task ended of which that is known, by index.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn outcomes(&self, run: RunId) -> Result<BTreeMap<u32, RecordedOutcome>, FolderError> {
         self.read(|connection| {
-            let sql = "SELECT idx FROM attempts WHERE run_id = ?1 AND outcome = ?2";
+            let sql = "SELECT idx, outcome FROM attempts
+                WHERE run_id = ?1 AND outcome IS NOT NULL ORDER BY idx, number";
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement
-                .query_map(params![blob(run), RecordedOutcome::Cached.word()], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let mut rows = statement.query([blob(run)])?;
+            let mut outcomes = BTreeMap::new();
+            while let Some(row) = rows.next()? {
+                if let Some(known) = outcome(row, 1)? {
+                    outcomes.insert(row.get(0)?, known);
+                }
+            }
+            Ok(outcomes)
         })
     }
 

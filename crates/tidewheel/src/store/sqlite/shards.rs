@@ -308,7 +308,7 @@ fn remove_shard(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     in_transaction(connection, |connection| {
-        for table in ["queues", "limits", "names", "inbox", "claims"] {
+        for table in ["queues", "limits", "names", "inbox", "questions", "claims"] {
             connection.execute(&format!("DELETE FROM {table} WHERE shard = ?1"), [id])?;
         }
         connection.execute("DELETE FROM shards WHERE id = ?1", [id])?;

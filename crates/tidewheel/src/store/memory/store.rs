@@ -1,8 +1,8 @@
-//! [`Memory`]: a store that really keeps rows, for as long as the process lives.
+//! [`Memory`] as a [`Store`]: tenure, rows, and which of them are kept when their work has ended.
 //!
-//! It is what the other stores are compared with; nothing here survives the process.
+//! What is shown of them is in `read`, what others leave for it in `post`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
@@ -12,16 +12,22 @@ use tidewheel_core::row::{
     SubmissionRow, TaskRow,
 };
 use tidewheel_core::spec::{LimitSpec, OnceKey, QueueSpec, TaskSpec};
+use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
 
-use super::{AttemptRecord, Store, StoreError};
+use super::post::{Letters, Post};
+use crate::store::records::{merge, says_attempt_ended};
+use crate::store::{
+    Answer, AttemptRecord, CommandSource, OutputRecord, RecordedOutcome, Store, StoreError,
+};
 
-/// Of so many runs it is kept what their attempts left. Identities rise with time.
-const RECORDED_MAX: usize = 1_000;
+/// So many runs and submissions that have ended are kept, the newest, and as many schedules.
+pub(super) const HISTORY_MAX: usize = 1_000;
 
 /// Keeps rows in memory. Clones share them, so one clone can take over where another was stopped.
 ///
-/// Rows of runs and submissions are dropped when these have ended.
+/// What has ended is kept for readers, the newest thousand; [`Reader`](crate::store::Reader) and
+/// [`Records`](crate::store::Records) are the store itself.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -50,7 +56,7 @@ impl Clone for Memory {
 }
 
 #[derive(Debug, Default)]
-struct Rows {
+pub(super) struct Rows {
     paused: bool,
     tenure: Tenure,
     /// The clone that took the tenure last, if it still lives.
@@ -58,33 +64,73 @@ struct Rows {
     /// The number of the newest change set of this tenure.
     newest: Option<u64>,
     /// In order of definition, which is the order they are restored in.
-    queues: Vec<(Arc<str>, QueueSpec, bool)>,
-    limits: Vec<(Arc<str>, LimitSpec)>,
-    runs: BTreeMap<RunId, KeptRun>,
-    submissions: BTreeMap<RunId, KeptSubmission>,
-    schedules: BTreeMap<ScheduleId, ScheduleRow>,
-    firings: BTreeMap<(ScheduleId, Timestamp, u64), FiringRow>,
+    pub(super) queues: Vec<(Arc<str>, QueueSpec, bool)>,
+    pub(super) limits: Vec<(Arc<str>, LimitSpec)>,
+    pub(super) runs: BTreeMap<RunId, KeptRun>,
+    pub(super) submissions: BTreeMap<RunId, KeptSubmission>,
+    pub(super) schedules: BTreeMap<ScheduleId, KeptSchedule>,
+    /// Those that have ended, oldest first.
+    ended_schedules: VecDeque<ScheduleId>,
+    pub(super) firings: BTreeMap<(ScheduleId, Timestamp, u64), FiringRow>,
     names: Vec<NameRow>,
-    /// What attempts left, by number, of the newest runs of which anything is known.
-    records: BTreeMap<RunId, BTreeMap<(u32, u32), Arc<AttemptRecord>>>,
+    /// What has ended, oldest first.
+    pub(super) history: VecDeque<Past>,
+    /// What is known of each run and submission that is kept, beside its rows.
+    pub(super) known: BTreeMap<RunId, Known>,
+    pub(super) post: Post,
     /// Counts acceptances: restoring in this order keeps first come, first served.
     accepted: u64,
 }
 
 #[derive(Debug)]
-struct KeptRun {
-    order: u64,
-    row: RunRow,
-    change: Option<RunChange>,
-    added: BTreeMap<u32, Arc<TaskSpec>>,
-    tasks: BTreeMap<u32, TaskRow>,
+pub(super) struct KeptRun {
+    pub order: u64,
+    pub row: RunRow,
+    pub change: Option<RunChange>,
+    pub added: BTreeMap<u32, Arc<TaskSpec>>,
+    pub tasks: BTreeMap<u32, TaskRow>,
 }
 
 #[derive(Debug)]
-struct KeptSubmission {
-    order: u64,
-    row: SubmissionRow,
-    task: Option<TaskRow>,
+pub(super) struct KeptSubmission {
+    pub order: u64,
+    pub row: SubmissionRow,
+    pub task: Option<TaskRow>,
+}
+
+#[derive(Debug)]
+pub(super) struct KeptSchedule {
+    pub order: u64,
+    pub row: ScheduleRow,
+    pub is_ended: bool,
+}
+
+/// Work that has ended.
+#[derive(Debug)]
+pub(super) enum Past {
+    Run(Box<KeptRun>),
+    Single(Box<KeptSubmission>),
+}
+
+impl Past {
+    pub fn id(&self) -> RunId {
+        match self {
+            Self::Run(run) => run.row.id,
+            Self::Single(single) => single.row.id,
+        }
+    }
+}
+
+/// What is known of a run or submission beside its rows.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// When the newest attempt of each task began, by index.
+    pub started: BTreeMap<u32, Timestamp>,
+    /// By index and number.
+    pub attempts: BTreeMap<(u32, u32), AttemptRecord>,
+    /// By index, in the order in which they came.
+    pub outputs: BTreeMap<u32, Vec<OutputRecord>>,
+    pub answers: BTreeMap<u32, Answer>,
 }
 
 impl Memory {
@@ -101,7 +147,7 @@ impl Memory {
         rows.runs.len() + rows.submissions.len()
     }
 
-    /// What became of the instants of a schedule that is still live, earliest first.
+    /// What became of the instants of a schedule, earliest first.
     #[must_use]
     pub fn firings(&self, schedule: ScheduleId) -> Vec<FiringRow> {
         let least = Timestamp::from_micros(i64::MIN);
@@ -113,16 +159,7 @@ impl Memory {
             .collect()
     }
 
-    /// What the attempts of a task left, by number.
-    #[must_use]
-    pub fn attempts(&self, task: TaskId) -> Vec<AttemptRecord> {
-        let rows = self.rows();
-        let kept = rows.records.get(&task.run).into_iter();
-        let own = kept.flat_map(|kept| kept.range((task.index, 0)..=(task.index, u32::MAX)));
-        own.map(|(_, record)| AttemptRecord::clone(record)).collect()
-    }
-
-    fn rows(&self) -> MutexGuard<'_, Rows> {
+    pub(super) fn rows(&self) -> MutexGuard<'_, Rows> {
         // Nothing below panics halfway through a change.
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -172,6 +209,11 @@ impl Store for Memory {
         }
         Ok(changes.stored())
     }
+
+    fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
+        let letters = || Box::new(Letters::new(self)) as Box<dyn CommandSource>;
+        self.rows().post.is_used.then(letters)
+    }
 }
 
 impl Rows {
@@ -204,24 +246,83 @@ impl Rows {
             Change::SchedulerPaused(paused) => self.paused = *paused,
             Change::QueueStored { name, spec, paused } => self.store_queue(name, spec, *paused),
             Change::LimitStored { name, spec } => self.store_limit(name, spec),
-            Change::ScheduleStored(row) => {
-                self.schedules.insert(row.id, (**row).clone());
-            }
-            Change::ScheduleEnded(id) => {
-                self.schedules.remove(id);
-                self.firings.retain(|(schedule, ..), _| schedule != id);
-            }
+            Change::ScheduleStored(row) => self.store_schedule(row),
+            Change::ScheduleEnded(id) => self.end_schedule(*id),
             Change::FiringStored(row) => {
                 self.firings.insert(firing_key(row), row.clone());
             }
         }
     }
 
-    fn keep_record(&mut self, record: &Arc<AttemptRecord>) {
-        let of_run = self.records.entry(record.task.run).or_default();
-        of_run.insert((record.task.index, record.attempt), Arc::clone(record));
-        if self.records.len() > RECORDED_MAX {
-            self.records.pop_first();
+    fn keep_record(&mut self, record: &AttemptRecord) {
+        let known = self.known.entry(record.task.run).or_default();
+        let key = (record.task.index, record.attempt);
+        let kept = known.attempts.entry(key).or_default();
+        merge(kept, &AttemptRecord { outputs: Vec::new(), ..record.clone() });
+        let outputs = known.outputs.entry(record.task.index).or_default();
+        for output in &record.outputs {
+            match outputs.iter_mut().find(|known| known.name == output.name) {
+                Some(known) => known.value = output.value.clone(),
+                None => outputs.push(output.clone()),
+            }
+        }
+    }
+
+    /// Takes note of what the row of a task says of its attempts.
+    fn note_attempt(&mut self, row: &TaskRow) {
+        let is_running = row.state == TaskState::Running;
+        if !is_running && !says_attempt_ended(row) {
+            return;
+        }
+        let known = self.known.entry(row.id.run).or_default();
+        let started = known.started.get(&row.id.index).copied();
+        if is_running {
+            known.started.insert(row.id.index, row.at);
+        } else {
+            let said = AttemptRecord {
+                task: row.id,
+                attempt: row.attempts,
+                started_at: started,
+                ended_at: Some(row.at),
+                outcome: Some(RecordedOutcome::Again(row.reason)),
+                error: row.error.as_deref().map(str::to_owned),
+                ..AttemptRecord::default()
+            };
+            let kept = known.attempts.entry((row.id.index, row.attempts)).or_default();
+            // What its executor knew counts.
+            let left = std::mem::replace(kept, said);
+            merge(kept, &left);
+        }
+    }
+
+    fn end(&mut self, past: Past) {
+        self.history.push_back(past);
+        if self.history.len() > HISTORY_MAX
+            && let Some(oldest) = self.history.pop_front()
+        {
+            self.known.remove(&oldest.id());
+        }
+    }
+
+    fn store_schedule(&mut self, row: &ScheduleRow) {
+        if let Some(kept) = self.schedules.get_mut(&row.id) {
+            kept.row = row.clone();
+            return;
+        }
+        self.accepted += 1;
+        let kept = KeptSchedule { order: self.accepted, row: row.clone(), is_ended: false };
+        self.schedules.insert(row.id, kept);
+    }
+
+    fn end_schedule(&mut self, id: ScheduleId) {
+        let Some(kept) = self.schedules.get_mut(&id) else { return };
+        kept.is_ended = true;
+        self.ended_schedules.push_back(id);
+        if self.ended_schedules.len() > HISTORY_MAX
+            && let Some(oldest) = self.ended_schedules.pop_front()
+        {
+            self.schedules.remove(&oldest);
+            self.firings.retain(|(schedule, ..), _| *schedule != oldest);
         }
     }
 
@@ -245,10 +346,13 @@ impl Rows {
     }
 
     fn change_run(&mut self, change: &RunChange) {
-        if change.result.is_some() {
-            self.runs.remove(&change.id);
-        } else if let Some(run) = self.runs.get_mut(&change.id) {
+        if let Some(run) = self.runs.get_mut(&change.id) {
             run.change = Some(*change);
+        }
+        if change.result.is_some()
+            && let Some(run) = self.runs.remove(&change.id)
+        {
+            self.end(Past::Run(Box::new(run)));
         }
     }
 
@@ -267,12 +371,16 @@ impl Rows {
     }
 
     fn change_task(&mut self, row: &TaskRow) {
+        self.note_attempt(row);
         if let Some(run) = self.runs.get_mut(&row.id.run) {
             run.tasks.insert(row.id.index, row.clone());
-        } else if row.state.is_terminal() {
-            self.submissions.remove(&row.id.run);
-        } else if let Some(submission) = self.submissions.get_mut(&row.id.run) {
-            submission.task = Some(row.clone());
+        } else if let Some(mut single) = self.submissions.remove(&row.id.run) {
+            single.task = Some(row.clone());
+            if row.state.is_terminal() {
+                self.end(Past::Single(Box::new(single)));
+            } else {
+                self.submissions.insert(row.id.run, single);
+            }
         }
     }
 
@@ -296,6 +404,9 @@ impl Rows {
         runs.sort_by_key(|run| run.order);
         let mut submissions: Vec<&KeptSubmission> = self.submissions.values().collect();
         submissions.sort_by_key(|submission| submission.order);
+        let mut schedules: Vec<&KeptSchedule> =
+            self.schedules.values().filter(|kept| !kept.is_ended).collect();
+        schedules.sort_by_key(|kept| kept.order);
         Snapshot {
             paused: self.paused,
             queues: self.queues.clone(),
@@ -305,7 +416,7 @@ impl Rows {
                 .into_iter()
                 .map(|kept| (kept.row.clone(), kept.task.clone()))
                 .collect(),
-            schedules: self.schedules.values().cloned().collect(),
+            schedules: schedules.into_iter().map(|kept| kept.row.clone()).collect(),
             names: self.names.clone(),
         }
     }
