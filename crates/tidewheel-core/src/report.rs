@@ -85,6 +85,16 @@ impl fmt::Debug for Counts {
     }
 }
 
+/// How a run, or a group of tasks in it, stands while it has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whole {
+    /// How it would end if nothing more came of it.
+    pub result: RunResult,
+    /// The tasks in it whose failure nobody tolerated, by index: of a group that failed with some of its
+    /// own, those. What follows the whole is not among them.
+    pub failed: Vec<u32>,
+}
+
 /// A finished run.
 #[derive(Debug, Clone)]
 pub struct RunReport {

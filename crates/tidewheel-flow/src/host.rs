@@ -11,13 +11,14 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json};
 use tidewheel::run::RunGroup;
 use tidewheel::task::{BoxError, Failure};
-use tidewheel::{Attempt, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel};
+use tidewheel::{Attempt, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel, Timestamp};
 use tokio::sync::OnceCell;
 
 use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};
 use crate::compile::{Blueprint, CompileError, Estimates};
 use crate::definition::Flow;
-use crate::execute::{FlowRunner, Means, Outputs, SecretError, Secrets};
+use crate::execute::{FlowRunner, Means, Outputs, SecretError, Secrets, Trace};
+use crate::language::instant;
 
 /// Why a run of a flow was not started.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +44,19 @@ impl From<CompileError> for StartError {
     }
 }
 
-/// What tasks of a stored run left, by name.
-pub type Recalled = Vec<(String, Map<String, Json>)>;
+/// What is known of the tasks of a stored run that have ended.
+pub type Recalled = Vec<RecalledTask>;
+
+/// A task of a stored run that has ended.
+#[derive(Debug, Clone, Default)]
+pub struct RecalledTask {
+    /// Its name.
+    pub name: String,
+    /// What it left, if it succeeded.
+    pub outputs: Option<Map<String, Json>>,
+    /// When it was done, and with what code.
+    pub trace: Trace,
+}
 
 /// Asks for it. It may block, and it may fail.
 type Recall = dyn Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync;
@@ -109,13 +121,9 @@ impl FlowHost {
         for (task, values) in &order.reused {
             outputs.insert(task, values.clone());
         }
-        let runner = Arc::new(FlowRunner::new(
-            Arc::clone(flow),
-            order.params.clone(),
-            secrets,
-            outputs,
-            Arc::clone(&self.shared.means),
-        ));
+        let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
+        let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
+        let runner = Arc::new(runner.scheduled_at(scheduled_at(order)));
         let code = {
             let runner = Arc::clone(&runner);
             move |task: tidewheel::Task| {
@@ -236,11 +244,18 @@ impl FlowHost {
         let (recall, run) = (Arc::clone(&self.shared.recall), attempt.id().run);
         let recalled = tokio::task::spawn_blocking(move || recall(run)).await??;
         let outputs = Arc::new(Outputs::default());
-        for (task, values) in order.reused.into_iter().chain(recalled) {
-            outputs.insert(&task, values);
+        for (task, values) in &order.reused {
+            outputs.insert(task, values.clone());
         }
-        let means = Arc::clone(&self.shared.means);
-        Ok(Ok(Arc::new(FlowRunner::new(flow, order.params, secrets, outputs, means))))
+        let (instant, means) = (scheduled_at(&order), Arc::clone(&self.shared.means));
+        let runner = FlowRunner::new(flow, order.params, secrets, Arc::clone(&outputs), means);
+        for task in recalled {
+            runner.recall(&task.name, task.trace);
+            if let Some(values) = task.outputs {
+                outputs.insert(&task.name, values);
+            }
+        }
+        Ok(Ok(Arc::new(runner.scheduled_at(instant))))
     }
 
     async fn understand(
@@ -271,6 +286,11 @@ impl Shared {
     fn secrets(&self) -> MutexGuard<'_, HashMap<RunId, Secrets>> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The instant of a schedule that a run is made for.
+fn scheduled_at(order: &FlowOrder) -> Option<Timestamp> {
+    order.scheduled_at.as_deref().and_then(instant::parse)
 }
 
 /// The concurrency group of a run.

@@ -36,9 +36,9 @@ pub use definition::{
 };
 pub use execute::{
     Answers, FlowRunner, Means, Outputs, Pending, Progress, SecretError, Secrets, ThisMachine,
-    World,
+    Trace, World,
 };
-pub use host::{FlowHost, Recalled, StartError};
+pub use host::{FlowHost, Recalled, RecalledTask, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};
 pub use language::problem::{
     FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style,

@@ -15,7 +15,7 @@ use bench::{Deed, Stage, StagedWorld, Start};
 use serde_json::{Map, json};
 use tidewheel::store::{Memory, Store};
 use tidewheel::{Attempt, Tidewheel};
-use tidewheel_flow::{FLOW_KIND, FlowHost, FlowOrder, Means, load};
+use tidewheel_flow::{FLOW_KIND, FlowHost, FlowOrder, Means, RecalledTask, Trace, load};
 use tokio::runtime::Runtime;
 
 const ELEMENTS: usize = 8;
@@ -88,7 +88,8 @@ fn attempts_that_start_at_once_after_a_crash_share_one_runner() {
     let host = FlowHost::new(means, move |_| {
         count.fetch_add(1, Ordering::SeqCst);
         all.wait_for(ELEMENTS);
-        Ok(vec![("a".to_owned(), Map::from_iter([("n".to_owned(), json!(42))]))])
+        let outputs = Some(Map::from_iter([("n".to_owned(), json!(42))]));
+        Ok(vec![RecalledTask { name: "a".to_owned(), outputs, trace: Trace::default() }])
     });
     let after = threads();
     let second = wheel(&after, &host, &store, entered);

@@ -2,6 +2,7 @@
 //!
 //! How a flow is run is in `tidewheel-flow`.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidewheel::id::TaskId;
@@ -9,7 +10,7 @@ use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{Answer, AttemptRecord};
 use tidewheel::task::BoxError;
 use tidewheel::{RunId, TaskState};
-use tidewheel_flow::{Answers, Means, Progress, Recalled, World};
+use tidewheel_flow::{Answers, Means, Progress, Recalled, RecalledTask, Trace, World};
 
 use crate::desk::{DeskError, LocalDesk};
 use crate::progress::{Said, Sayings};
@@ -31,8 +32,15 @@ pub(super) fn means(
             }
             _ => {}
         })
+        .variable("TIDEWHEEL_DATA", whole_path(folder.path()))
+        .variable("TIDEWHEEL_BIN", std::env::current_exe().unwrap_or_default())
         .cache(folder.path().join("cache"))
         .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))
+}
+
+/// The path of a data folder for processes that run elsewhere.
+fn whole_path(folder: &Path) -> PathBuf {
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// What people said, as others left it in the data folder.
@@ -58,7 +66,16 @@ pub(super) fn recall(
         let Some(view) = LocalDesk::open(folder.clone())?.show_run(run)? else {
             return Ok(Vec::new());
         };
-        let done = view.detail.tasks.iter().filter(|task| task.state == TaskState::Succeeded);
-        Ok(done.map(|task| (task.name.clone(), view.outputs_of(task.index))).collect())
+        let ended = view.detail.tasks.iter().filter(|task| task.state.is_terminal());
+        let recalled = ended.map(|task| {
+            let is_done = task.state == TaskState::Succeeded;
+            let code = view.results.get(&task.index).and_then(|it| it.newest.as_ref()?.code);
+            RecalledTask {
+                name: task.name.clone(),
+                outputs: is_done.then(|| view.outputs_of(task.index)),
+                trace: Trace::of(task.started_at, task.at, code),
+            }
+        });
+        Ok(recalled.collect())
     }
 }

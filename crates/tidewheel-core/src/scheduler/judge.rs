@@ -58,6 +58,13 @@ impl Scheduler {
         }
     }
 
+    /// Whether a task failed, and nobody tolerated it.
+    pub(super) fn is_failure(&self, key: TaskKey) -> bool {
+        let state = self.member(key).map(|task| task.state);
+        matches!(state, Some(TaskState::Failed | TaskState::Unknown))
+            && self.verdict(key).is_some_and(|verdict| !verdict.is_tolerated)
+    }
+
     /// Nothing for an opener: its failure is that of its end.
     fn verdict(&self, key: TaskKey) -> Option<Verdict> {
         let run = self.run(key.run.0)?;

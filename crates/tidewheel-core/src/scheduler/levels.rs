@@ -6,11 +6,14 @@
 
 use std::sync::Arc;
 
+use super::propagate::is_asked_for;
 use super::state::Scheduler;
 use crate::condition::{Condition, Standing};
 use crate::decision::Decision;
 use crate::id::{RunKey, TaskKey};
 use crate::level::{Bond, Level, Levels, RUN};
+use crate::report::Whole;
+use crate::row::RunResult;
 use crate::task::{Reason, Task, TaskState};
 use crate::time::Now;
 
@@ -246,6 +249,28 @@ impl Scheduler {
         is_stopped || entry.is_cut || entry.failed.iter().any(|task| is_of_body(*task))
     }
 
+    /// How the run, or the innermost group that a task is in, stands so far.
+    #[must_use]
+    pub fn whole(&self, key: TaskKey) -> Option<Whole> {
+        let run = self.run(key.run.0)?;
+        let (has_failed, failed) = match &run.levels {
+            Some(levels) => {
+                let level = levels.of(key.index);
+                (self.has_failed(key.run, level), failed_in(levels, level))
+            }
+            None => {
+                let failed = self.task_keys(key.run.0).filter(|task| self.is_failure(*task));
+                (run.failed || run.stopped.is_some(), failed.map(|task| task.index).collect())
+            }
+        };
+        let result = match run.stopped {
+            Some(reason) if is_asked_for(reason) => RunResult::Cancelled,
+            _ if has_failed => RunResult::Failed,
+            _ => RunResult::Succeeded,
+        };
+        Some(Whole { result, failed })
+    }
+
     /// When all of a group has ended, its end fails with it or has its turn.
     fn close_level(&mut self, run: RunKey, level: u32, now: Now, decision: &mut Decision) {
         let Some(entry) = self.level(run, level) else { return };
@@ -319,6 +344,22 @@ impl Scheduler {
             None
         }
     }
+}
+
+/// The tasks of a level whose failure counts, those of groups in place of the groups themselves.
+fn failed_in(levels: &Levels, level: u32) -> Vec<u32> {
+    let mut failed = Vec::new();
+    let mut open: Vec<u32> = levels.all[level as usize].failed.iter().copied().collect();
+    open.retain(|task| !levels.follows(*task));
+    while let Some(task) = open.pop() {
+        let inside = levels.level_ended_by(task).map(|level| &levels.all[level as usize].failed);
+        match inside.filter(|inside| !inside.is_empty()) {
+            Some(inside) => open.extend(inside),
+            None => failed.push(task),
+        }
+    }
+    failed.sort_unstable();
+    failed
 }
 
 /// Whether a task ended because something, or somebody, cut its level short.

@@ -291,9 +291,7 @@ impl Scheduler {
             return;
         }
         let result = match run.stopped {
-            Some(Reason::Requested | Reason::ShutDown | Reason::Replaced | Reason::GroupTaken) => {
-                RunResult::Cancelled
-            }
+            Some(reason) if is_asked_for(reason) => RunResult::Cancelled,
             _ if run.failed => RunResult::Failed,
             _ => RunResult::Succeeded,
         };
@@ -345,4 +343,10 @@ impl Scheduler {
     pub(super) fn notify_added(&mut self, id: TaskId, now: Now, decision: &mut Decision) {
         self.notify(now, decision, || Fact::TaskAdded(id));
     }
+}
+
+/// Whether a run that was stopped for this reason counts as cancelled.
+pub(super) const fn is_asked_for(reason: Reason) -> bool {
+    use Reason::{GroupTaken, Replaced, Requested, ShutDown};
+    matches!(reason, Requested | ShutDown | Replaced | GroupTaken)
 }

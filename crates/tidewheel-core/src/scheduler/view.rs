@@ -61,6 +61,12 @@ impl Scheduler {
         self.run(run.0).map(|run| run.counts)
     }
 
+    /// When a run was accepted.
+    #[must_use]
+    pub fn accepted_at(&self, run: RunKey) -> Option<Timestamp> {
+        self.run(run.0).map(|run| run.accepted_at)
+    }
+
     /// The durable identity of a run or single submission.
     #[must_use]
     pub fn run_id(&self, run: RunKey) -> Option<RunId> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use tidewheel::Timestamp;
 use tidewheel::store::RunDetail;
 
 use crate::definition::Flow;
@@ -38,6 +39,9 @@ pub struct FlowOrder {
     /// What tasks that are not run again left before, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reused: BTreeMap<String, Map<String, Json>>,
+    /// The instant of a schedule that the run is made for, in RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_at: Option<String>,
     /// The only tasks that are run, if not all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
@@ -88,8 +92,16 @@ impl FlowOrder {
             max_workers,
             again: None,
             reused: BTreeMap::new(),
+            scheduled_at: None,
             only: None,
         }
+    }
+
+    /// Says which instant of a schedule the run is made for.
+    #[must_use]
+    pub fn scheduled_at(mut self, instant: Timestamp) -> Self {
+        self.scheduled_at = Some(instant.to_string());
+        self
     }
 
     /// Whether a task is one of those that are run: elements and called flows come with their step.

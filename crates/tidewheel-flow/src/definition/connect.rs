@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::definition::names::ABOUT_RUN;
+use crate::definition::names::{ABOUT_RUN, ABOUT_STEP, ABOUT_WHOLE};
 use crate::definition::{ChildFlow, Dependency, Flow, Gaps, Place, Step, Work};
 use crate::language::problem::{Problem, Problems, Span};
 use crate::language::template::Reference;
+use crate::language::tree::starts_with;
 
 /// How many tasks a run may come to.
 pub(crate) const TASKS_MAX: usize = 200_000;
@@ -133,9 +134,9 @@ impl<'a> Names<'a> {
     ) -> Option<&'a str> {
         let mut path = reference.path.iter().map(String::as_str);
         let root = path.next()?;
-        if root != "flows" {
+        if root != "flows" && root != "steps" {
             if let Some(name) = path.next().filter(|_| !reference.has_default) {
-                self.check_declared(root, name, at, problems);
+                self.check_declared(root, name, step, at, problems);
             }
             return None;
         }
@@ -152,22 +153,52 @@ impl<'a> Names<'a> {
             return None;
         };
         check_places(step, found, at, problems);
-        if !reference.has_default && !self.gaps.outputs.contains(wanted) {
+        if root == "steps" {
+            if let Some(name) = path.next() {
+                check_about("steps.NAME", name, &ABOUT_STEP, at, problems);
+            }
+        } else if !reference.has_default && !self.gaps.outputs.contains(wanted) {
             check_outputs(found, path, at, problems);
         }
         Some(&found.name)
     }
 
     /// Params, secrets and sources must be declared, and what is known of a run is always the same.
-    fn check_declared(&self, root: &str, name: &str, at: Span, problems: &mut Problems) {
+    fn check_declared(
+        &self,
+        root: &str,
+        name: &str,
+        step: &Step,
+        at: Span,
+        problems: &mut Problems,
+    ) {
         let (what, known) = match root {
-            "run" => return check_about_run(name, at, problems),
-            "params" => ("param", &self.params),
-            "secrets" => ("secret", &self.secrets),
-            "sources" => ("source", &self.sources),
-            _ => return,
+            "run" => return check_about_run(name, step, at, problems),
+            _ => self.declared(root),
         };
-        if known.contains(name) || self.gaps.has_section(root) {
+        self.check_name(root, (what, known), name, at, problems);
+    }
+
+    /// What must be declared to be named, and what is.
+    fn declared(&self, root: &str) -> (&'static str, Option<&BTreeSet<&'a str>>) {
+        match root {
+            "params" => ("param", Some(&self.params)),
+            "secrets" => ("secret", Some(&self.secrets)),
+            "sources" => ("source", Some(&self.sources)),
+            _ => ("", None),
+        }
+    }
+
+    fn check_name(
+        &self,
+        root: &str,
+        (what, known): (&str, Option<&BTreeSet<&'a str>>),
+        name: &str,
+        at: Span,
+        problems: &mut Problems,
+    ) {
+        let Some(known) = known.filter(|it| !it.contains(name)) else { return };
+        if self.gaps.has_section(root) {
             return;
         }
         let text = format!("the flow has no {what} `{name}`");
@@ -190,14 +221,31 @@ fn check_places(step: &Step, needed: &Step, at: Span, problems: &mut Problems) {
     }
 }
 
-fn check_about_run(name: &str, at: Span, problems: &mut Problems) {
-    if ABOUT_RUN.contains(&name) {
+fn check_about_run(name: &str, step: &Step, at: Span, problems: &mut Problems) {
+    if ABOUT_WHOLE.contains(&name) {
+        if !step.follows_run() {
+            let text = format!("`run.{name}` is known when all of the flow has ended");
+            let problem = Problem::error("wrong-place", text).at(at);
+            problems.push(problem.hint("use it in on_success, on_failure or finally"));
+        }
         return;
     }
-    let problem = Problem::error("unknown-name", format!("`run` has no `{name}`")).at(at);
-    problems.push(match problems.nearest(name, ABOUT_RUN) {
-        Some(near) => problem.hint(format!("did you mean `run.{near}`?")),
-        None => problem.hint(format!("it has {}", ABOUT_RUN.join(", "))),
+    let mut known = ABOUT_RUN.to_vec();
+    if step.follows_run() {
+        known.extend(ABOUT_WHOLE);
+    }
+    check_about("run", name, &known, at, problems);
+}
+
+/// What is known of the run and of steps is always the same.
+fn check_about(what: &str, name: &str, known: &[&'static str], at: Span, problems: &mut Problems) {
+    if known.contains(&name) {
+        return;
+    }
+    let problem = Problem::error("unknown-name", format!("`{what}` has no `{name}`")).at(at);
+    problems.push(match problems.nearest(name, known.iter().copied()) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint(format!("it has {}", known.join(", "))),
     });
 }
 
@@ -297,12 +345,8 @@ fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
 fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
     for (name, tree) in &flow.env {
         tree.visit(&mut |leaf| {
-            if leaf
-                .template
-                .references()
-                .iter()
-                .any(|it| crate::language::tree::starts_with(it, "flows"))
-            {
+            let needs_step = |it: &Reference| starts_with(it, "flows") || starts_with(it, "steps");
+            if leaf.template.references().iter().any(needs_step) {
                 let text =
                     format!("`env.{name}` is for all steps and cannot need an output of one");
                 let problem = Problem::error("wrong-place", text).at(leaf.span);
@@ -321,7 +365,7 @@ fn check_group(flow: &Flow, problems: &mut Problems) {
             && !reference.has_default
             && root == "params"
         {
-            names.check_declared(root, name, at, problems);
+            names.check_name(root, names.declared(root), name, at, problems);
         }
     }
 }

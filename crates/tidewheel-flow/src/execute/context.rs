@@ -1,5 +1,5 @@
-//! What templates of a task are given: `flows`, `params`, `sources`, `secrets`, `run`, and the
-//! element.
+//! What templates of a task are given: `flows`, `steps`, `params`, `sources`, `secrets`, `run`, and
+//! the element.
 //!
 //! What each place in a file may name was checked when the file was read.
 
@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
-use tidewheel::Attempt;
+use serde_json::{Map, Value as Json, json};
+use tidewheel::{Attempt, Timestamp};
 
 use super::end::Trouble;
 use super::outputs::FlowsLookup;
 use super::runner::{FlowRunner, folder_of_flow};
+use super::states::StepsLookup;
 use crate::compile::{Role, Scope, Segment, TaskName, elements_of};
 use crate::definition::names::ABOUT_RUN;
 use crate::definition::{Flow, SourceView, Step, Work};
@@ -41,28 +42,50 @@ impl FlowRunner {
         position: &Position,
         attempt: &Attempt,
     ) -> Result<Context, Trouble> {
-        let mut context = self.scope_context(&position.scope)?;
+        let mut context = self.scope_context(&position.scope, attempt)?;
         if let Role::Element(element) | Role::Open(Some(element)) = position.name.role {
-            context = self.with_element(context, &position.scope, &position.step, element)?;
+            let (scope, step) = (&position.scope, &position.step);
+            context = self.with_element(context, scope, step, element, attempt)?;
         }
-        Ok(context.with("run", self.about(attempt, position)))
+        Ok(context.with("run", self.about(attempt, position)?))
     }
 
-    fn about(&self, attempt: &Attempt, position: &Position) -> Json {
+    fn about(&self, attempt: &Attempt, position: &Position) -> Result<Json, Trouble> {
+        let instant = |at: Option<Timestamp>| at.map_or(Json::Null, |at| at.to_string().into());
+        let started_at = attempt.run().and_then(|run| run.accepted_at());
         let values = [
             attempt.id().run.to_string().into(),
             self.flow.name.clone().into(),
             position.name.to_string().into(),
             attempt.number().into(),
             folder_of_flow(&position.scope.flow).to_string_lossy().into(),
+            instant(started_at),
+            instant(self.scheduled_at.or(started_at)),
         ];
         let names = ABOUT_RUN.into_iter().map(str::to_owned);
-        Json::Object(names.zip(values).collect())
+        let mut about: Map<String, Json> = names.zip(values).collect();
+        if position.step.follows_run() {
+            about.append(&mut self.about_whole(attempt, position)?);
+        }
+        Ok(Json::Object(about))
     }
 
-    /// What the templates of every step of a flow are given. It is put together once for each place
-    /// of a flow: what it depends on does not change.
-    pub(super) fn scope_context(&self, scope: &Scope) -> Result<Context, Trouble> {
+    /// What the templates of every step of a flow are given.
+    pub(super) fn scope_context(
+        &self,
+        scope: &Scope,
+        attempt: &Attempt,
+    ) -> Result<Context, Trouble> {
+        let context = self.lasting_context(scope, attempt)?;
+        // It knows the run, and so must not be kept: the run keeps us.
+        let Some(run) = attempt.run() else { return Ok(context) };
+        let (traces, flow) = (Arc::clone(&self.traces), Arc::clone(&scope.flow));
+        let lookup = StepsLookup { run, traces, prefix: scope.prefix(), flow };
+        Ok(context.with_lookup("steps", Arc::new(lookup)))
+    }
+
+    /// What of it does not change. It is put together once for each place of a flow.
+    fn lasting_context(&self, scope: &Scope, attempt: &Attempt) -> Result<Context, Trouble> {
         let path = scope.path();
         if let Some(known) = self.known_context(&path) {
             return Ok(known);
@@ -74,7 +97,7 @@ impl FlowRunner {
         };
         let context = Context::new()
             .with_lookup("flows", Arc::new(lookup))
-            .with("params", Json::Object(self.params_of(scope)?.into_iter().collect()))
+            .with("params", Json::Object(self.params_of(scope, attempt)?.into_iter().collect()))
             .with("sources", self.sources(&scope.flow))
             .with("secrets", self.secrets.to_json(&scope.flow));
         self.remember_context(path, &context);
@@ -82,15 +105,19 @@ impl FlowRunner {
     }
 
     /// The params of a flow: those of the run, or what the call says.
-    fn params_of(&self, scope: &Scope) -> Result<BTreeMap<String, Json>, Trouble> {
+    fn params_of(
+        &self,
+        scope: &Scope,
+        attempt: &Attempt,
+    ) -> Result<BTreeMap<String, Json>, Trouble> {
         let Some((segment, step)) = scope.calls.last() else { return Ok(self.params.clone()) };
         let Work::Flow(child) = &step.work else { return Ok(BTreeMap::new()) };
         let around = scope
             .around(&self.flow)
             .ok_or_else(|| Trouble::permanent("the flow that calls this one cannot be found"))?;
-        let mut context = self.scope_context(&around)?;
+        let mut context = self.scope_context(&around, attempt)?;
         if let Some(element) = segment.element {
-            context = self.with_element(context, &around, step, element)?;
+            context = self.with_element(context, &around, step, element, attempt)?;
         }
         let mut said = BTreeMap::new();
         for (name, tree) in &child.params {
@@ -106,9 +133,10 @@ impl FlowRunner {
         scope: &Scope,
         step: &Arc<Step>,
         element: u32,
+        attempt: &Attempt,
     ) -> Result<Context, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(context) };
-        let elements = self.elements(scope, step)?;
+        let elements = self.elements(scope, step, attempt)?;
         let value = elements.get(element as usize).cloned().ok_or_else(|| {
             Trouble::permanent(format!("the list of `{}` has no element {element}", step.name))
         })?;
@@ -120,6 +148,7 @@ impl FlowRunner {
         &self,
         scope: &Scope,
         step: &Arc<Step>,
+        attempt: &Attempt,
     ) -> Result<Arc<Vec<Json>>, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(Arc::default()) };
         let mut path = scope.path();
@@ -127,7 +156,7 @@ impl FlowRunner {
         if let Some(known) = self.known_elements(&path) {
             return Ok(known);
         }
-        let context = self.scope_context(scope)?;
+        let context = self.scope_context(scope, attempt)?;
         let elements = Arc::new(elements_of(step, foreach, &context)?);
         self.remember_elements(path, &elements);
         Ok(elements)

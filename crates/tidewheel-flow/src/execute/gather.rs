@@ -23,7 +23,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Outcome, Trouble> {
         let run = run_of(attempt)?;
-        let elements = self.elements(&position.scope, &position.step)?;
+        let elements = self.elements(&position.scope, &position.step, attempt)?;
         let estimates = BTreeMap::new();
         let mut draft = Draft::new(&self.params, &estimates);
         let after = [position.name.to_string()];
@@ -47,12 +47,16 @@ impl FlowRunner {
     }
 
     /// What a step with elements, or one that calls a flow, leaves.
-    pub(super) fn gather(&self, position: &Position) -> Result<Map<String, Json>, Trouble> {
+    pub(super) fn gather(
+        &self,
+        position: &Position,
+        attempt: &Attempt,
+    ) -> Result<Map<String, Json>, Trouble> {
         let (prefix, step) = (position.scope.prefix(), &*position.step);
         let name = format!("{prefix}{}", step.name);
         Ok(match (position.name.role, &step.foreach) {
             (Role::Step, Some(_)) => {
-                let count = self.elements(&position.scope, &position.step)?.len();
+                let count = self.elements(&position.scope, &position.step, attempt)?.len();
                 let tasks: Vec<String> =
                     (0..count).map(|element| format!("{name}[{element}]")).collect();
                 self.gather_elements(step, &tasks)

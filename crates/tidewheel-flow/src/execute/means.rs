@@ -2,6 +2,7 @@
 //!
 //! What it does in the world, and how, is in `world`.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::world::World;
 pub struct Means {
     pub(crate) world: Arc<dyn World>,
     pub(super) told: Box<Told>,
+    pub(super) variables: Vec<(String, OsString)>,
     pub(super) cache: Option<PathBuf>,
     pub(super) answers: Option<Arc<dyn Answers>>,
 }
@@ -48,7 +50,8 @@ impl Means {
     /// Work is done there; nobody is told or asked.
     #[must_use]
     pub fn new(world: Arc<dyn World>) -> Self {
-        Self { world, told: Box::new(|_, _| ()), cache: None, answers: None }
+        let (told, variables) = (Box::new(|_, _: Progress<'_>| ()), Vec::new());
+        Self { world, told, variables, cache: None, answers: None }
     }
 
     /// Hands over what is to be stored with the outcome of an attempt, and tells of it.
@@ -68,6 +71,13 @@ impl Means {
     #[must_use]
     pub fn told(mut self, told: impl Fn(TaskId, Progress<'_>) + Send + Sync + 'static) -> Self {
         self.told = Box::new(told);
+        self
+    }
+
+    /// A variable that the process of every step gets.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.to_owned(), value.into()));
         self
     }
 

@@ -15,6 +15,7 @@ mod outputs;
 mod process;
 mod runner;
 mod secrets;
+mod states;
 mod wait;
 mod world;
 
@@ -22,4 +23,5 @@ pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;
 pub use runner::FlowRunner;
 pub use secrets::{SecretError, Secrets};
+pub use states::Trace;
 pub use world::{Pending, ThisMachine, World};

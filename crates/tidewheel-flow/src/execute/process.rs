@@ -134,6 +134,9 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<ProcessCommand, Trouble> {
         let step = &*position.step;
+        for (name, value) in &self.means.variables {
+            command = command.variable(name, value);
+        }
         for (name, tree) in position.scope.flow.env.iter().chain(&step.surroundings.env) {
             command = command.variable(name, tree.render_text(context)?);
         }

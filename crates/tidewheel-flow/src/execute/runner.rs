@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
-use tidewheel::{Attempt, Outcome};
+use tidewheel::{Attempt, Outcome, Timestamp};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
 use super::secrets::Secrets;
+use super::states::{Trace, Traces};
 use crate::compile::{Role, Segment, is_late};
 use crate::definition::{Flow, OutputRule, Step, Work};
 use crate::language::template::Context;
@@ -27,6 +28,9 @@ pub struct FlowRunner {
     pub(super) params: BTreeMap<String, Json>,
     pub(super) secrets: Secrets,
     pub(super) outputs: Arc<Outputs>,
+    pub(super) traces: Arc<Traces>,
+    /// The instant of a schedule that the run was made for.
+    pub(super) scheduled_at: Option<Timestamp>,
     pub(super) means: Arc<Means>,
     known: Mutex<Known>,
 }
@@ -56,7 +60,20 @@ impl FlowRunner {
         outputs: Arc<Outputs>,
         means: Arc<Means>,
     ) -> Self {
-        Self { flow, params, secrets, outputs, means, known: Mutex::default() }
+        let (traces, known) = (Arc::default(), Mutex::default());
+        Self { flow, params, secrets, outputs, traces, scheduled_at: None, means, known }
+    }
+
+    /// The instant of a schedule that the run was made for.
+    #[must_use]
+    pub fn scheduled_at(mut self, instant: Option<Timestamp>) -> Self {
+        self.scheduled_at = instant;
+        self
+    }
+
+    /// Notes what a store knows of a task that has ended.
+    pub fn recall(&self, task: &str, trace: Trace) {
+        self.traces.insert(task, trace);
     }
 
     /// The flow.
@@ -80,7 +97,16 @@ impl FlowRunner {
             self.keep(&attempt, AttemptRecord { outcome, outputs, ..AttemptRecord::default() });
             return Outcome::Succeeded;
         }
-        match self.carry_out(&task, &attempt).await {
+        let clock = attempt.wheel();
+        let began = clock.wall_clock();
+        let done = self.carry_out(&task, &attempt).await;
+        let code = match &done {
+            Ok(Done::Worked(record, _)) => record.code,
+            Ok(Done::Expanded(_)) => None,
+            Err(trouble) => trouble.record.code,
+        };
+        self.traces.note(&task, began, clock.wall_clock(), code);
+        match done {
             Ok(Done::Expanded(outcome)) => outcome,
             Ok(Done::Worked(record, outputs)) => {
                 let outputs_kept = to_records(&outputs);
@@ -138,7 +164,7 @@ impl FlowRunner {
         }
         if gathers(&position) {
             begin();
-            return Ok(Done::Worked(Box::default(), self.gather(&position)?));
+            return Ok(Done::Worked(Box::default(), self.gather(&position, attempt)?));
         }
         let work = self.prepare_cache(&position, &context).await?;
         if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {

@@ -17,7 +17,7 @@ use tidewheel::id::TaskId;
 use tidewheel::store::{Answer, AttemptRecord, OutputValue, RecordedOutcome};
 use tidewheel::task::BoxError;
 use tidewheel::{Attempt, RunId};
-use tidewheel_flow::{Answers, Pending, Recalled, World};
+use tidewheel_flow::{Answers, Pending, Recalled, RecalledTask, Trace, World};
 
 use super::deed::{Deed, End, Printed};
 
@@ -103,7 +103,14 @@ impl Staged {
             return Err("the disk is away".into());
         }
         let tasks = self.names.iter().filter(|(task, _)| task.run == run);
-        Ok(tasks.filter_map(|(task, name)| Some((name.clone(), self.left_by(*task)?))).collect())
+        Ok(tasks.filter_map(|(task, name)| self.recalled(*task, name)).collect())
+    }
+
+    fn recalled(&self, task: TaskId, name: &str) -> Option<RecalledTask> {
+        let outputs = self.left_by(task);
+        let record = self.records.iter().rev().find(|record| record.task == task)?;
+        let trace = Trace::of(record.started_at, record.ended_at, record.code);
+        Some(RecalledTask { name: name.to_owned(), outputs, trace })
     }
 
     /// What a task that succeeded has left.

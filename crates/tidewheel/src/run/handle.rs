@@ -11,8 +11,9 @@ use tidewheel_core::Scheduler;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, RunKey, TaskKey};
 use tidewheel_core::input::{CancelMode, Command, Dependents, Outcome, Rejection, Reply};
-use tidewheel_core::report::Counts;
+use tidewheel_core::report::{Counts, TaskReport, Whole};
 use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::time::Timestamp;
 
 use super::addition::addition;
 use super::cell::ExtraCode;
@@ -324,6 +325,26 @@ impl Run {
     #[must_use]
     pub fn task_reason(&self, index: u32) -> Option<Reason> {
         self.look(|scheduler, run| Some(scheduler.task(TaskKey { run, index })?.reason))
+    }
+
+    /// A task by its name as it stands, while the run has not ended.
+    #[must_use]
+    pub fn facts(&self, name: &str) -> Option<TaskReport> {
+        let index = self.cell.index_of(name)?;
+        self.look(|scheduler, run| scheduler.task(TaskKey { run, index }))
+    }
+
+    /// How the run stands, or the innermost group that the task with this index is in, while the run
+    /// has not ended: what tasks that follow it want to know.
+    #[must_use]
+    pub fn whole(&self, index: u32) -> Option<Whole> {
+        self.look(|scheduler, run| scheduler.whole(TaskKey { run, index }))
+    }
+
+    /// When it was accepted, while it has not ended.
+    #[must_use]
+    pub fn accepted_at(&self) -> Option<Timestamp> {
+        self.look(Scheduler::accepted_at)
     }
 
     /// A task of the run, to be explained: `wheel.explain(run.task("d"))`.

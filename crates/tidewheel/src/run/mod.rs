@@ -29,7 +29,7 @@ mod when;
 
 pub use tidewheel_core::condition::{Ends, Standing};
 pub use tidewheel_core::input::Dependents;
-pub use tidewheel_core::report::Counts;
+pub use tidewheel_core::report::{Counts, TaskReport, Whole};
 pub use tidewheel_core::row::RunResult;
 pub use tidewheel_core::spec::{Busy, RunGroup, RunOrder};
 

@@ -1,0 +1,184 @@
+//! What became of steps and of the run, as templates may ask for it: `steps`, and more of `run` in hooks.
+//!
+//! States, errors and attempts are the scheduler's; codes and times are noted here as attempts end.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::{Map, Value as Json, json};
+use tidewheel::run::TaskReport;
+use tidewheel::{Attempt, Run, TaskState, Timestamp};
+
+use super::context::Position;
+use super::end::Trouble;
+use super::runner::FlowRunner;
+use crate::compile::{Role, Scope, TaskName};
+use crate::definition::{Flow, Work};
+use crate::language::template::{Data, Lookup};
+
+/// What is noted of a task beside what the scheduler knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trace {
+    /// When its first attempt began.
+    pub started_at: Option<Timestamp>,
+    /// When its last attempt ended.
+    pub ended_at: Option<Timestamp>,
+    /// The exit code of its process, or the status of its answer.
+    pub code: Option<i32>,
+}
+
+impl Trace {
+    /// What a store knows of a task.
+    #[must_use]
+    pub fn of(
+        started_at: Option<Timestamp>,
+        ended_at: Option<Timestamp>,
+        code: Option<i32>,
+    ) -> Self {
+        Self { started_at, ended_at, code }
+    }
+}
+
+/// What is noted of the tasks of a run, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    by_task: RwLock<HashMap<String, Trace>>,
+}
+
+impl Traces {
+    pub fn insert(&self, task: &str, trace: Trace) {
+        self.by_task.write().unwrap_or_else(PoisonError::into_inner).insert(task.to_owned(), trace);
+    }
+
+    /// Notes that an attempt at a task ended, and when it began.
+    pub fn note(&self, task: &str, began: Timestamp, ended: Timestamp, code: Option<i32>) {
+        let mut traces = self.by_task.write().unwrap_or_else(PoisonError::into_inner);
+        let trace = traces.entry(task.to_owned()).or_default();
+        trace.started_at.get_or_insert(began);
+        trace.ended_at = Some(ended);
+        trace.code = code;
+    }
+
+    fn of(&self, task: &str) -> Trace {
+        let traces = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
+        traces.get(task).copied().unwrap_or_default()
+    }
+
+    /// From the beginning of the first to the end of the last task whose name starts so.
+    fn span(&self, starts: [String; 2]) -> Trace {
+        let traces = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
+        let is_inside = |task: &str| starts.iter().any(|start| task.starts_with(start));
+        let inside = || traces.iter().filter(|(task, _)| is_inside(task)).map(|(_, trace)| trace);
+        Trace {
+            started_at: inside().filter_map(|trace| trace.started_at).min(),
+            ended_at: inside().filter_map(|trace| trace.ended_at).max(),
+            code: None,
+        }
+    }
+}
+
+/// What became of the steps of one flow, as templates know it: `steps`.
+pub(super) struct StepsLookup {
+    pub run: Run,
+    pub traces: Arc<Traces>,
+    pub prefix: String,
+    pub flow: Arc<Flow>,
+}
+
+impl Lookup for StepsLookup {
+    fn value(&self, name: &str) -> Option<Data> {
+        let step = self.flow.step(name)?;
+        let task = format!("{}{name}", self.prefix);
+        // A step that is not part of this run, since only others were chosen, is not there.
+        let facts = self.run.facts(&task)?;
+        let is_wait = matches!(step.work, Work::Wait(_));
+        let stands_for_others = step.foreach.is_some() || matches!(step.work, Work::Flow(_));
+        let trace = match stands_for_others {
+            true => self.traces.span([format!("{task}["), format!("{task}/")]),
+            false => self.traces.of(&task),
+        };
+        Some(about_step(&facts, trace, is_wait).into())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let is_there = |name: &&String| self.run.facts(&format!("{}{name}", self.prefix)).is_some();
+        self.flow.names.iter().filter(is_there).cloned().collect()
+    }
+}
+
+fn about_step(facts: &TaskReport, trace: Trace, is_wait: bool) -> Json {
+    let state = match facts.state {
+        state if state.is_terminal() => state.word(),
+        TaskState::Running | TaskState::Cancelling => TaskState::Running.word(),
+        _ => "waiting",
+    };
+    let attempts = match facts.state {
+        // What it did was to see that there is nothing to do.
+        TaskState::Skipped => 0,
+        _ if is_wait => facts.attempts.min(1),
+        _ => facts.attempts,
+    };
+    let took = match (trace.started_at, trace.ended_at) {
+        (Some(from), Some(to)) if facts.state.is_terminal() => seconds(from, to),
+        _ => Json::Null,
+    };
+    let error = facts.error.as_deref().filter(|_| facts.state != TaskState::Succeeded);
+    json!({
+        "state": state,
+        "code": trace.code,
+        "error": error,
+        "attempts": attempts,
+        "took": took,
+    })
+}
+
+fn seconds(from: Timestamp, to: Timestamp) -> Json {
+    json!(to.since(from).as_millis() as f64 / 1000.0)
+}
+
+impl FlowRunner {
+    /// What templates of hooks know of the run beside what all do.
+    pub(super) fn about_whole(
+        &self,
+        attempt: &Attempt,
+        position: &Position,
+    ) -> Result<Map<String, Json>, Trouble> {
+        let run = attempt.run();
+        let whole = run.as_ref().and_then(|run| run.whole(attempt.id().index));
+        let (Some(run), Some(whole)) = (run, whole) else { return Ok(Map::new()) };
+        let mut failed = Vec::new();
+        for index in &whole.failed {
+            let Some(task) = run.task_name(*index) else { continue };
+            let error = run.facts(&task).and_then(|facts| facts.error);
+            failed.push(self.about_failed(&task, &position.scope, error.as_deref(), attempt)?);
+        }
+        let now = attempt.wheel().wall_clock();
+        let took = run.accepted_at().map_or(Json::Null, |at| seconds(at, now));
+        let values = [json!(whole.result.word()), Json::Array(failed), took];
+        Ok(["state", "failed", "took"].map(str::to_owned).into_iter().zip(values).collect())
+    }
+
+    /// A failed task as the hooks of a flow see it: by the step of that flow.
+    fn about_failed(
+        &self,
+        task: &str,
+        scope: &Scope,
+        error: Option<&str>,
+        attempt: &Attempt,
+    ) -> Result<Json, Trouble> {
+        let inside = task.strip_prefix(&scope.prefix()).unwrap_or(task);
+        let first = inside.split('/').next().unwrap_or(inside);
+        let name = TaskName::parse(first);
+        let step = name.as_ref().and_then(|name| scope.flow.step(&name.step));
+        let element = match (name.as_ref().map(|name| name.role), step) {
+            (Some(Role::Element(element) | Role::Open(Some(element))), Some(step)) => {
+                let elements = self.elements(scope, step, attempt)?;
+                elements.get(element as usize).cloned().unwrap_or_default()
+            }
+            _ => Json::Null,
+        };
+        let step = step.map_or(first, |step| &step.name);
+        Ok(json!({ "task": task, "step": step, "element": element, "error": error }))
+    }
+}
