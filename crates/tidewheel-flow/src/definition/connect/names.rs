@@ -1,66 +1,15 @@
-//! What steps say of each other: dependencies that are written down or found in templates, outputs
-//! that are used, limits that are named, circles.
+//! Names in templates and dependencies, and whether there is something behind each.
 //!
-//! What a step says of itself was checked when it was decoded.
+//! What templates may name in which place was checked when they were read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::definition::names::{ABOUT_RUN, ABOUT_STEP, ABOUT_WHOLE};
-use crate::definition::{ChildFlow, Dependency, Flow, Gaps, Place, Step, Work};
+use crate::definition::{Dependency, Flow, Gaps, Place, Step, Work};
 use crate::language::problem::{Problem, Problems, Span};
 use crate::language::template::Reference;
-use crate::language::tree::starts_with;
 
-/// How many tasks a run may come to.
-pub(crate) const TASKS_MAX: usize = 200_000;
-
-/// Adds what templates say to what each step waits for, and reports whatever does not fit.
-pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
-    take_over_capacity(flow, problems);
-    if flow.tasks > TASKS_MAX {
-        let text =
-            format!("with the flows it calls it has {} tasks, more than {TASKS_MAX}", flow.tasks);
-        problems.push(Problem::error("too-large", text));
-    }
-    let names = Names::new(flow);
-    let mut found = Vec::with_capacity(flow.steps.len());
-    for step in &flow.steps {
-        found.push(names.dependencies(step, problems));
-        check_capacity(flow, step, problems);
-    }
-    for (step, after) in flow.steps.iter_mut().zip(found) {
-        Arc::make_mut(step).after = after;
-    }
-    check_shared_variables(flow, problems);
-    check_group(flow, problems);
-    report_circles(flow, problems);
-}
-
-/// Limits and queues of called flows are those of the run: the same name is the same thing.
-fn take_over_capacity(flow: &mut Flow, problems: &mut Problems) {
-    for step in flow.steps.clone() {
-        let Work::Flow(child) = &step.work else { continue };
-        for (name, limit) in &child.flow.limits {
-            if flow.limits.entry(name.clone()).or_insert_with(|| limit.clone()) != limit {
-                differs("limit", name, child, &step, problems);
-            }
-        }
-        for (name, queue) in &child.flow.queues {
-            if flow.queues.entry(name.clone()).or_insert_with(|| queue.clone()) != queue {
-                differs("queue", name, child, &step, problems);
-            }
-        }
-    }
-}
-
-fn differs(what: &str, name: &str, child: &ChildFlow, step: &Step, problems: &mut Problems) {
-    let text = format!("flow `{}` defines the {what} `{name}` differently", child.flow.name);
-    let problem = Problem::error("contradiction", text).at(step.span);
-    problems.push(problem.hint("give one of them another name, or both the same value"));
-}
-
-struct Names<'a> {
+pub(super) struct Names<'a> {
     by_name: BTreeMap<&'a str, &'a Step>,
     gaps: &'a Gaps,
     params: BTreeSet<&'a str>,
@@ -69,7 +18,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(flow: &'a Flow) -> Self {
+    pub fn new(flow: &'a Flow) -> Self {
         Self {
             by_name: flow.steps.iter().map(|step| (step.name.as_str(), &**step)).collect(),
             gaps: &flow.gaps,
@@ -80,7 +29,7 @@ impl<'a> Names<'a> {
     }
 
     /// What a step waits for, written down or found in its templates.
-    fn dependencies(&self, step: &Step, problems: &mut Problems) -> Vec<Dependency> {
+    pub fn dependencies(&self, step: &Step, problems: &mut Problems) -> Vec<Dependency> {
         let mut after = Vec::new();
         let mut known = BTreeSet::new();
         for dependency in &step.after {
@@ -180,7 +129,7 @@ impl<'a> Names<'a> {
     }
 
     /// What must be declared to be named, and what is.
-    fn declared(&self, root: &str) -> (&'static str, Option<&BTreeSet<&'a str>>) {
+    pub fn declared(&self, root: &str) -> (&'static str, Option<&BTreeSet<&'a str>>) {
         match root {
             "params" => ("param", Some(&self.params)),
             "secrets" => ("secret", Some(&self.secrets)),
@@ -189,7 +138,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn check_name(
+    pub fn check_name(
         &self,
         root: &str,
         (what, known): (&str, Option<&BTreeSet<&'a str>>),
@@ -300,157 +249,4 @@ fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
         }
         None => problem.hint(format!("its outputs: {}", names.join(", "))),
     });
-}
-
-/// Limits, resources and queues must be defined, and large enough.
-fn check_capacity(flow: &Flow, step: &Step, problems: &mut Problems) {
-    use tidewheel::LimitSpec;
-    for (name, at) in &step.capacity.limits {
-        let units = step.treatment.limits.get(name).copied().unwrap_or_default();
-        match flow.limits.get(name) {
-            None if flow.gaps.has_section("limits") => {}
-            None => {
-                let text = format!("there is no limit `{name}`");
-                let problem = Problem::error("unknown-limit", text).at(*at);
-                problems.push(
-                    match problems.nearest(name, flow.limits.keys().map(String::as_str)) {
-                        Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                        None => problem.hint(format!("define it:  limits: {{ {name}: 4 }}")),
-                    },
-                );
-            }
-            Some(LimitSpec::Units(most) | LimitSpec::SharedUnits(most)) if units > *most => {
-                let text =
-                    format!("step `{}` takes {units} of `{name}`, there are {most}", step.name);
-                problems.push(Problem::error("never-fits", text).at(*at));
-            }
-            Some(_) => {}
-        }
-    }
-    if let (Some(queue), Some(at)) = (&step.treatment.queue, step.capacity.queue)
-        && queue != "default"
-        && !flow.queues.contains_key(queue)
-        && !flow.gaps.has_section("queues")
-    {
-        let text = format!("there is no queue `{queue}`");
-        let problem = Problem::error("unknown-queue", text).at(at);
-        problems.push(match problems.nearest(queue, flow.queues.keys().map(String::as_str)) {
-            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => problem.hint(format!("define it:  queues: {{ {queue}: {{ weight: 1 }} }}")),
-        });
-    }
-}
-
-/// Variables of all steps cannot need an output of one of them.
-fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
-    for (name, tree) in &flow.env {
-        tree.visit(&mut |leaf| {
-            let needs_step = |it: &Reference| starts_with(it, "flows") || starts_with(it, "steps");
-            if leaf.template.references().iter().any(needs_step) {
-                let text =
-                    format!("`env.{name}` is for all steps and cannot need an output of one");
-                let problem = Problem::error("wrong-place", text).at(leaf.span);
-                problems.push(problem.hint("put it into the `env` of the steps that need it"));
-            }
-        });
-    }
-}
-
-/// The group of a flow's runs can only use params that there are.
-fn check_group(flow: &Flow, problems: &mut Problems) {
-    let Some(concurrency) = &flow.concurrency else { return };
-    let names = Names::new(flow);
-    for (reference, at) in concurrency.group.references() {
-        if let [root, name, ..] = &reference.path[..]
-            && !reference.has_default
-            && root == "params"
-        {
-            names.check_name(root, names.declared(root), name, at, problems);
-        }
-    }
-}
-
-/// Reports steps that wait for each other, each circle once, as a path.
-fn report_circles(flow: &Flow, problems: &mut Problems) {
-    let index: BTreeMap<&str, usize> =
-        flow.steps.iter().enumerate().map(|(place, step)| (step.name.as_str(), place)).collect();
-    let after: Vec<Vec<usize>> = flow
-        .steps
-        .iter()
-        .map(|step| {
-            step.after.iter().filter_map(|it| index.get(it.step.as_str()).copied()).collect()
-        })
-        .collect();
-    for circle in circles(&after) {
-        let name = |place: &usize| format!("`{}`", flow.steps[*place].name);
-        let mut path: Vec<String> = circle.iter().map(name).collect();
-        path.extend(circle.first().map(name));
-        let text = match circle.len() {
-            1 => format!("step {} waits for itself", path[0]),
-            _ => format!("steps wait for each other: {}", path.join(" → ")),
-        };
-        let mut problem = Problem::error("cycle", text).at(flow.steps[circle[0]].span);
-        for place in circle.iter().skip(1).take(8) {
-            problem = problem.see(flow.steps[*place].span, "part of the circle");
-        }
-        problems.push(problem);
-    }
-}
-
-/// Circles of a graph given by what each vertex waits for: one for each vertex at which walking back
-/// meets the path again. Iterative, since files can be deep.
-fn circles(after: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
-        New,
-        OnPath,
-        Done,
-    }
-    let mut marks = vec![Mark::New; after.len()];
-    let mut found = Vec::new();
-    for start in 0..after.len() {
-        if marks[start] != Mark::New {
-            continue;
-        }
-        let mut path = vec![(start, 0)];
-        marks[start] = Mark::OnPath;
-        while let Some((vertex, next)) = path.last_mut() {
-            let vertex = *vertex;
-            let Some(needed) = after[vertex].get(*next).copied() else {
-                marks[vertex] = Mark::Done;
-                path.pop();
-                continue;
-            };
-            *next += 1;
-            match marks[needed] {
-                Mark::Done => {}
-                Mark::New => {
-                    marks[needed] = Mark::OnPath;
-                    path.push((needed, 0));
-                }
-                Mark::OnPath => {
-                    let from = path.iter().position(|(on, _)| *on == needed).unwrap_or_default();
-                    let mut circle: Vec<usize> = path[from..].iter().map(|(on, _)| *on).collect();
-                    // The path walks from a step to what it needs; people read the other way round.
-                    circle.reverse();
-                    found.push(circle);
-                }
-            }
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn circles_are_found_once_each() {
-        assert!(circles(&[vec![], vec![0], vec![0, 1]]).is_empty());
-        assert_eq!(circles(&[vec![0]]), [vec![0]]);
-        assert_eq!(circles(&[vec![1], vec![0], vec![1]]), [vec![1, 0]]);
-        let long: Vec<Vec<usize>> = (0..100_000).map(|it| vec![(it + 1) % 100_000]).collect();
-        assert_eq!(circles(&long).len(), 1);
-    }
 }

@@ -1,0 +1,68 @@
+//! What steps say of each other: dependencies that are written down or found in templates, outputs
+//! that are used, limits that are named, circles.
+//!
+//! What a step says of itself was checked when it was decoded.
+
+use std::sync::Arc;
+
+use super::capacity::{check_capacity, take_over_capacity};
+use super::circles::report_circles;
+use super::names::Names;
+use crate::definition::Flow;
+use crate::language::problem::{Problem, Problems};
+use crate::language::template::Reference;
+use crate::language::tree::starts_with;
+
+/// How many tasks a run may come to.
+pub(crate) const TASKS_MAX: usize = 200_000;
+
+/// Adds what templates say to what each step waits for, and reports whatever does not fit.
+pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
+    take_over_capacity(flow, problems);
+    if flow.tasks > TASKS_MAX {
+        let text =
+            format!("with the flows it calls it has {} tasks, more than {TASKS_MAX}", flow.tasks);
+        problems.push(Problem::error("too-large", text));
+    }
+    let names = Names::new(flow);
+    let mut found = Vec::with_capacity(flow.steps.len());
+    for step in &flow.steps {
+        found.push(names.dependencies(step, problems));
+        check_capacity(flow, step, problems);
+    }
+    for (step, after) in flow.steps.iter_mut().zip(found) {
+        Arc::make_mut(step).after = after;
+    }
+    check_shared_variables(flow, problems);
+    check_group(flow, problems);
+    report_circles(flow, problems);
+}
+
+/// Variables of all steps cannot need an output of one of them.
+fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
+    for (name, tree) in &flow.env {
+        tree.visit(&mut |leaf| {
+            let needs_step = |it: &Reference| starts_with(it, "flows") || starts_with(it, "steps");
+            if leaf.template.references().iter().any(needs_step) {
+                let text =
+                    format!("`env.{name}` is for all steps and cannot need an output of one");
+                let problem = Problem::error("wrong-place", text).at(leaf.span);
+                problems.push(problem.hint("put it into the `env` of the steps that need it"));
+            }
+        });
+    }
+}
+
+/// The group of a flow's runs can only use params that there are.
+fn check_group(flow: &Flow, problems: &mut Problems) {
+    let Some(concurrency) = &flow.concurrency else { return };
+    let names = Names::new(flow);
+    for (reference, at) in concurrency.group.references() {
+        if let [root, name, ..] = &reference.path[..]
+            && !reference.has_default
+            && root == "params"
+        {
+            names.check_name(root, names.declared(root), name, at, problems);
+        }
+    }
+}

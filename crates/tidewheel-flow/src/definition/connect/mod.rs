@@ -1,0 +1,11 @@
+//! What steps say of each other: dependencies that are written down or found in templates, outputs
+//! that are used, limits that are named, circles.
+//!
+//! What a step says of itself was checked when it was decoded.
+
+mod capacity;
+mod circles;
+mod connect;
+mod names;
+
+pub(crate) use connect::{TASKS_MAX, connect};

@@ -1,0 +1,216 @@
+//! The keys of a file, and of what it says for all of its steps.
+//!
+//! Those of steps are in `step`.
+
+use super::common::{COUNT, ON_ERROR, ON_SKIP, VARIABLES, key, required};
+use super::step::STEP;
+use super::work::SOURCE;
+use crate::definition::shape::{Kind, Shape};
+
+const STEPS: Kind = Kind::List(&Kind::Object(&STEP));
+
+/// The whole file.
+pub(crate) static FLOW: Shape = Shape {
+    name: "a flow",
+    about: "Steps, what they wait for, and how they are run.",
+    keys: &[
+        key("name", Kind::Text, "The name of the flow. The name of the file unless given."),
+        key("description", Kind::Text, "What the flow is for."),
+        key("tags", Kind::List(&Kind::Text), "Words to find it by."),
+        key(
+            "params",
+            Kind::Map(&Kind::Either(&[Kind::Object(&PARAM), Kind::Any])),
+            "What can be said when a run is started, as `--param name=value`; a bare value is the default.",
+        ),
+        key(
+            "secrets",
+            Kind::Map(&Kind::Object(&SECRET)),
+            "Values that are fetched when a run starts, never stored, and masked in all output.",
+        ),
+        key("env", VARIABLES, "Variables for the processes of all steps."),
+        key("sources", Kind::Map(&Kind::Object(&SOURCE)), "Work that several steps do, by name."),
+        key("flow", STEPS, "The steps. Their order in the file does not matter."),
+        key("runner", Kind::Object(&RUNNER), "How the flow as a whole is run."),
+        key(
+            "limits",
+            Kind::Map(&Kind::Either(&[COUNT, Kind::Rate, Kind::Object(&LIMIT)])),
+            "Named caps that steps share: a number of units, or a rate such as `10/1m`.",
+        ),
+        key(
+            "resources",
+            Kind::Map(&COUNT),
+            "How much there is of each resource that steps take a part of.",
+        ),
+        key(
+            "concurrency",
+            Kind::Either(&[Kind::Text, Kind::Object(&CONCURRENCY)]),
+            "The group of its runs of which only so many go on at once: a name, or more.",
+        ),
+        key("queues", Kind::Map(&Kind::Object(&QUEUE)), "Lanes that share the slots by weight."),
+        key(
+            "schedule",
+            Kind::Many(&Kind::Either(&[Kind::Text, Kind::Object(&SCHEDULE)])),
+            "When a server runs the flow by itself: a cron expression, or more.",
+        ),
+        key("on_success", STEPS, "Steps that follow a run in which everything went well."),
+        key("on_failure", STEPS, "Steps that follow a run that failed."),
+        key("finally", STEPS, "Steps that follow every run, however it ended."),
+    ],
+};
+
+pub(crate) static PARAM: Shape = Shape {
+    name: "a param",
+    about: "Something that can be said when a run is started.",
+    keys: &[
+        key(
+            "type",
+            Kind::Choice(&["text", "string", "int", "number", "bool", "list", "map", "any"]),
+            "What kind of value it is. Taken from the default unless given.",
+        ),
+        key("default", Kind::Any, "Its value when nothing is said. Without it, it must be said."),
+        key("choices", Kind::List(&Kind::Any), "The only values it may have."),
+        key("description", Kind::Text, "What it is for."),
+        key(
+            "min",
+            Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]),
+            "The least a number may be.",
+        ),
+        key(
+            "max",
+            Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]),
+            "The most a number may be.",
+        ),
+        key(
+            "pattern",
+            Kind::Text,
+            "A text must match this whole, with * and ? standing for anything.",
+        ),
+    ],
+};
+
+pub(crate) static SECRET: Shape = Shape {
+    name: "a secret",
+    about: "Where a secret comes from: exactly one of env, file and command.",
+    keys: &[
+        key("env", Kind::Text, "The variable of our own environment."),
+        key("file", Kind::Text, "The file; a line end at its end does not count."),
+        key("command", Kind::List(&Kind::Text), "The program that prints it."),
+        key(
+            "inherit",
+            Kind::List(&Kind::Text),
+            "Variables that program gets from ours, such as `VAULT_*`.",
+        ),
+        key("optional", Kind::Bool, "Whether it may be missing or empty; it is empty then."),
+    ],
+};
+
+pub(crate) static RUNNER: Shape = Shape {
+    name: "a runner",
+    about: "How a flow as a whole is run.",
+    keys: &[
+        key(
+            "max_workers",
+            Kind::Integer { min: 1, max: 100_000 },
+            "Steps at once. 4 unless given.",
+        ),
+        key(
+            "on_error",
+            ON_ERROR,
+            "What a failure means where no step has a word. `fail` unless given.",
+        ),
+        key(
+            "on_skip",
+            ON_SKIP,
+            "What becomes of steps that need one which its condition skips, where no step has a word. \
+             `skip` unless given.",
+        ),
+        key(
+            "on_stop",
+            Kind::Choice(&["finish", "cancel"]),
+            "What becomes of running steps when a failure stops the run. `finish` unless given.",
+        ),
+        key("timeout", Kind::Duration, "Time for the whole run."),
+        key(
+            "order",
+            Kind::Choice(&["critical-path", "deadline", "fifo"]),
+            "Which of the steps that could start goes first.",
+        ),
+    ],
+};
+
+pub(crate) static LIMIT: Shape = Shape {
+    name: "a limit",
+    about: "A cap that steps share: exactly one of units, rate and breaker.",
+    keys: &[
+        key("units", COUNT, "At most so many at once."),
+        key(
+            "shared",
+            Kind::Bool,
+            "Whether the units are those of all runs in the data folder, whatever process runs them.",
+        ),
+        key("rate", Kind::Rate, "At most so many starts per time."),
+        key("burst", COUNT, "How many may start at once under a rate."),
+        key("breaker", Kind::Object(&BREAKER), "Closed for a time after failures in a row."),
+    ],
+};
+
+pub(crate) static BREAKER: Shape = Shape {
+    name: "a breaker",
+    about: "When it opens, and for how long.",
+    keys: &[
+        required("failures", COUNT, "Failures in a row after which nothing starts."),
+        required("reset_after", Kind::Duration, "After this, one attempt is let through."),
+    ],
+};
+
+pub(crate) static CONCURRENCY: Shape = Shape {
+    name: "a concurrency group",
+    about: "Of all runs in the data folder that name it, only so many go on at once.",
+    keys: &[
+        required("group", Kind::Template, "Its name. It may use params."),
+        key("max", COUNT, "How many go on at once. 1 unless given."),
+        key(
+            "busy",
+            Kind::Choice(&["queue-all", "queue-one", "skip", "cancel"]),
+            "What a run does that finds so many going on. `queue-all` unless given.",
+        ),
+    ],
+};
+
+pub(crate) static QUEUE: Shape = Shape {
+    name: "a queue",
+    about: "A lane that shares the slots with others.",
+    keys: &[
+        key("weight", COUNT, "Its share against other queues."),
+        key("slots", COUNT, "Steps of it at once."),
+        key("rate", Kind::Rate, "Starts per time."),
+    ],
+};
+
+pub(crate) static SCHEDULE: Shape = Shape {
+    name: "a schedule",
+    about: "When the flow is run: exactly one of cron, every, after and at.",
+    keys: &[
+        key("cron", Kind::Text, "A cron expression."),
+        key(
+            "zone",
+            Kind::Text,
+            "Where its times of day are read, such as Europe/Zurich. UTC unless given.",
+        ),
+        key("every", Kind::Duration, "At a fixed rate."),
+        key("after", Kind::Duration, "So long after the end of the run before."),
+        key("at", Kind::Text, "Once, at this instant."),
+        key(
+            "overlap",
+            Kind::Choice(&["skip", "queue-one", "queue-all", "cancel", "allow"]),
+            "What happens while the run before still runs. `skip` unless given.",
+        ),
+        key(
+            "misfire",
+            Kind::Choice(&["skip", "latest", "all"]),
+            "What happens to instants that were missed. `latest` unless given.",
+        ),
+        key("jitter", Kind::Duration, "Spreads the start by up to this much."),
+        key("params", Kind::Map(&Kind::Any), "The params of these runs."),
+    ],
+};

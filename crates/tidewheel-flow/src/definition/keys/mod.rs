@@ -1,0 +1,19 @@
+//! Every key of a flow file: its kind, and what it is for.
+//!
+//! How a value is checked against its kind is in `shape`, what is made of it in `decode`.
+
+mod common;
+mod flow;
+mod step;
+mod work;
+
+pub(crate) use flow::FLOW;
+pub(crate) use step::STEP;
+pub(crate) use work::{ENV, FILE, HTTP, PROCESS};
+
+#[cfg(test)]
+pub(crate) use flow::{BREAKER, CONCURRENCY, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET};
+#[cfg(test)]
+pub(crate) use step::{CACHE, FOREACH, RETRY, RLIMITS, TIMEOUT};
+#[cfg(test)]
+pub(crate) use work::{OUTPUT, SOURCE, WAIT};
