@@ -17,7 +17,9 @@ use tokio::sync::OnceCell;
 use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};
 use crate::compile::{Blueprint, CompileError, Estimates};
 use crate::definition::Flow;
-use crate::execute::{FlowRunner, Means, Outputs, SecretError, Secrets, Trace};
+use crate::execute::{
+    EnvFileError, EnvFiles, FlowRunner, Means, Outputs, SecretError, Secrets, Trace,
+};
 use crate::language::instant;
 
 /// Why a run of a flow was not started.
@@ -30,6 +32,9 @@ pub enum StartError {
     /// A secret could not be fetched.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// A file with variables could not be read.
+    #[error(transparent)]
+    EnvFile(#[from] EnvFileError),
     /// It makes no graph.
     #[error("{0}")]
     Flow(String),
@@ -116,6 +121,7 @@ impl FlowHost {
     ) -> Result<Run, StartError> {
         let group = group_of(flow, order)?;
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
+        let env_files = EnvFiles::read(flow)?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
         let outputs = Arc::new(Outputs::default());
         for (task, values) in &order.reused {
@@ -123,7 +129,8 @@ impl FlowHost {
         }
         let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
         let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
-        let runner = Arc::new(runner.scheduled_at(scheduled_at(order)));
+        let runner = runner.env_files(env_files).scheduled_at(scheduled_at(order));
+        let runner = Arc::new(runner);
         let code = {
             let runner = Arc::clone(&runner);
             move |task: tidewheel::Task| {
@@ -237,7 +244,7 @@ impl FlowHost {
         attempt: &Attempt,
     ) -> Result<Result<Arc<FlowRunner>, Arc<str>>, BoxError> {
         let made = self.understand(attempt).await;
-        let (order, flow, secrets) = match made {
+        let (order, flow, secrets, env_files) = match made {
             Ok(made) => made,
             Err(error) => return Ok(Err(Arc::from(error.to_string()))),
         };
@@ -255,13 +262,13 @@ impl FlowHost {
                 outputs.insert(&task.name, values);
             }
         }
-        Ok(Ok(Arc::new(runner.scheduled_at(instant))))
+        Ok(Ok(Arc::new(runner.env_files(env_files).scheduled_at(instant))))
     }
 
     async fn understand(
         &self,
         attempt: &Attempt,
-    ) -> Result<(FlowOrder, Arc<Flow>, Secrets), StartError> {
+    ) -> Result<(FlowOrder, Arc<Flow>, Secrets, EnvFiles), StartError> {
         let (kind, payload) = (attempt.kind(), attempt.payload());
         let order = FlowOrder::from_payload(kind.as_deref(), payload.as_deref())?;
         let flow = order.flow()?;
@@ -270,7 +277,8 @@ impl FlowHost {
             Some(secrets) => secrets,
             None => Secrets::fetch(&flow, &*self.shared.means.world).await?,
         };
-        Ok((order, flow, secrets))
+        let env_files = EnvFiles::read(&flow)?;
+        Ok((order, flow, secrets, env_files))
     }
 
     fn places(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Place>>> {

@@ -137,7 +137,7 @@ pub(super) fn work_options(step: &Step) -> TaskOptions {
 }
 
 /// The same with what is said about failures and skips, and when it is its turn.
-fn with_words(mut options: TaskOptions, step: &Step) -> TaskOptions {
+fn with_words(mut options: TaskOptions, step: &Step, prefix: &str) -> TaskOptions {
     let said = &step.treatment;
     if let Some(word) = said.on_error {
         options = options.on_error(word);
@@ -151,6 +151,9 @@ fn with_words(mut options: TaskOptions, step: &Step) -> TaskOptions {
     if said.always {
         options = options.always();
     }
+    if let Some(when) = condition_of(step, prefix) {
+        options = options.when(when);
+    }
     match step.place {
         Place::Flow => options,
         Place::OnSuccess => options.when(When::whole(Standing::Succeeded)),
@@ -160,14 +163,26 @@ fn with_words(mut options: TaskOptions, step: &Step) -> TaskOptions {
 }
 
 /// How the task of a step that has no others is treated.
-pub(super) fn step_options(step: &Step) -> TaskOptions {
-    with_words(work_options(step), step)
+pub(super) fn step_options(step: &Step, prefix: &str) -> TaskOptions {
+    with_words(work_options(step), step, prefix)
+}
+
+/// What must have become of the steps it needs, which are those of the flow with this prefix.
+fn condition_of(step: &Step, prefix: &str) -> Option<When> {
+    let conditions = step.clauses.iter().map(|clause| {
+        let tasks = clause.steps.iter().map(|step| format!("{prefix}{step}"));
+        match clause.is_any {
+            true => When::any(tasks, clause.ends),
+            false => When::all(tasks, clause.ends),
+        }
+    });
+    conditions.reduce(When::and)
 }
 
 /// How the task of a step is treated that others do the work for: it stands for them, and gathers what
 /// they left without what the work itself needs.
-pub(super) fn end_options(step: &Step, group: GroupKind) -> TaskOptions {
-    with_words(element_end_options(group), step)
+pub(super) fn end_options(step: &Step, prefix: &str, group: GroupKind) -> TaskOptions {
+    with_words(element_end_options(group), step, prefix)
 }
 
 /// The same of one element. What is said of the step is said of all of them.

@@ -114,10 +114,10 @@ impl<'a> Draft<'a> {
         let Some(foreach) = &step.foreach else {
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some();
-                let options = end_options(step, call_of(&child.flow));
+                let options = end_options(step, prefix, call_of(&child.flow));
                 return self.add_call(scope, step, (name, None), after, has_opener, options);
             }
-            self.add(name, step, after, step_options(step), inside);
+            self.add(name, step, after, step_options(step, prefix), inside);
             return Ok(());
         };
         if let Some(parallel) = foreach.parallel {
@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
             Elements::Late => self.add_each(scope, step, (foreach, Vec::new()), &entry)?,
             Elements::Unsaid(params) => self.add_each(scope, step, (foreach, params), &entry)?,
         }
-        self.add(name, step, after, end_options(step, GroupKind::Parts), inside);
+        self.add(name, step, after, end_options(step, prefix, GroupKind::Parts), inside);
         Ok(())
     }
 
@@ -294,7 +294,6 @@ pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> 
     }
 }
 
-/// The limit that bounds the elements of a step.
 /// The limit that bounds the elements of a step. Its size is part of the name, so that a flow that was
 /// changed does not contradict a run of the old one.
 fn limit_of(scope: &Scope, step: &Step, parallel: u32) -> String {

@@ -129,7 +129,8 @@ impl FlowOrder {
         let (Some(whole), Some(file)) = (self.document(&self.paths), self.paths.first()) else {
             return BTreeMap::new();
         };
-        let common = ["env", "secrets", "sources"].map(|key| whole.get(key));
+        let common =
+            ["defaults", "env", "env_file", "secrets", "sources"].map(|key| whole.get(key));
         let steps = steps_of(&whole).filter_map(|step| {
             let name = match step.get("name")? {
                 Json::String(name) => name.clone(),

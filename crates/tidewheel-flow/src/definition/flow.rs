@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tidewheel::policy::{OnSkip, OnStop};
-use tidewheel::run::{Busy, RunGroup, RunOrder};
+use tidewheel::run::{Busy, Ends, RunGroup, RunOrder};
 use tidewheel::schedule::ScheduleSpec;
 use tidewheel::{LimitSpec, OnError, Priority, QueueSpec, Retry};
 
@@ -48,6 +48,8 @@ pub struct Flow {
     pub(crate) file: PathBuf,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) env: Vec<(String, Tree)>,
+    /// Files with more variables.
+    pub(crate) env_files: Vec<PathBuf>,
     /// What templates know as `sources`: for env sources the names of variables, for others the
     /// definition as it stands.
     pub(crate) sources: BTreeMap<String, SourceView>,
@@ -58,6 +60,8 @@ pub struct Flow {
     /// How many tasks it comes to, called flows included, without elements.
     pub(crate) tasks: usize,
     pub(crate) gaps: Gaps,
+    /// Steps that may be skipped although nothing fails.
+    pub(crate) may_decline: BTreeSet<String>,
 }
 
 /// The concurrency group of a flow's runs.
@@ -262,6 +266,10 @@ pub struct Step {
     pub(crate) input: Option<Tree>,
     pub(crate) outputs: Vec<StepOutput>,
     pub(crate) when: Option<Leaf>,
+    /// What must have become of steps it waits for.
+    pub(crate) clauses: Vec<StepClause>,
+    /// Exit codes by which it says that there is nothing to do.
+    pub(crate) skip_codes: Vec<i32>,
     pub(crate) foreach: Option<Foreach>,
     pub(crate) cache: Option<Cache>,
 }
@@ -275,6 +283,16 @@ pub struct Dependency {
     pub is_inferred: bool,
     /// Where it is written.
     pub(crate) span: Span,
+}
+
+/// How some of the steps that a step waits for must have ended.
+#[derive(Debug, Clone)]
+pub(crate) struct StepClause {
+    pub steps: Vec<String>,
+    /// Whether one of them is enough, and is not waited for more.
+    pub is_any: bool,
+    pub ends: Ends,
+    pub span: Span,
 }
 
 /// When a step has its turn.

@@ -17,7 +17,9 @@ pub(crate) mod shape;
 pub(crate) mod visit;
 mod work;
 
-pub(crate) use flow::{CapacityPlaces, Gaps, Secret, SecretOrigin, SourceView, places_of};
+pub(crate) use flow::{
+    CapacityPlaces, Gaps, Secret, SecretOrigin, SourceView, StepClause, places_of,
+};
 pub use flow::{Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment};
 pub(crate) use work::{
     Cache, ChildFlow, CommandLine, FileFormat, FileWork, Foreach, ForeachList, HttpBody, HttpWork,

@@ -30,14 +30,27 @@ fn object(shape: &Shape, definitions: &mut Map<String, Json>) -> Json {
         }
         (key.name.to_owned(), value)
     };
-    let properties: Map<String, Json> =
-        shape.keys.iter().map(|key| property(key, definitions)).collect();
+    let is_pattern = |key: &&Key| key.name.ends_with('*');
+    let properties: Map<String, Json> = shape
+        .keys
+        .iter()
+        .filter(|key| !is_pattern(key))
+        .map(|key| property(key, definitions))
+        .collect();
+    let patterns = shape.keys.iter().filter(is_pattern).map(|key| {
+        let (name, value) = property(key, definitions);
+        (format!("^{}", name.trim_end_matches('*')), value)
+    });
+    let patterns: Map<String, Json> = patterns.collect();
     let mut object = json!({
         "type": "object",
         "description": shape.about,
         "properties": properties,
         "additionalProperties": false,
     });
+    if !patterns.is_empty() {
+        object["patternProperties"] = Json::Object(patterns);
+    }
     if !required.is_empty() {
         object["required"] = json!(required);
     }

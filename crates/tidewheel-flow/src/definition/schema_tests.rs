@@ -9,7 +9,7 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 21] = [
+const SHAPES: [&Shape; 23] = [
     &keys::FLOW,
     &keys::CONCURRENCY,
     &keys::PARAM,
@@ -20,6 +20,8 @@ const SHAPES: [&Shape; 21] = [
     &keys::ENV,
     &keys::FILE,
     &keys::OUTPUT,
+    &keys::DEFAULTS,
+    &keys::DEPENDENCY,
     &keys::FOREACH,
     &keys::WAIT,
     &keys::RETRY,
@@ -52,7 +54,10 @@ const TOPICS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("What comes out", &["outputs", "output"]),
-    ("When it runs", &["depends_on", "when", "on_skip", "foreach", "matrix", "always"]),
+    (
+        "When it runs",
+        &["depends_on", "when", "skip_codes", "on_skip", "foreach", "matrix", "always"],
+    ),
     ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),
     (
         "What its failure means",

@@ -22,8 +22,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// A key, or the one with a star that stands for it.
     pub fn key(&self, name: &str) -> Option<&Key> {
-        self.keys.iter().find(|key| key.name == name)
+        self.keys.iter().find(|key| match key.name.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => key.name == name,
+        })
     }
 }
 

@@ -61,8 +61,8 @@ pub(crate) struct ProcessWork {
 
 #[derive(Debug, Clone)]
 pub(crate) enum CommandLine {
-    /// A text for a shell, and the shell with its arguments if not the usual one.
-    Shell { text: String, shell: Option<Vec<String>> },
+    /// A text for a shell, and the shell with its arguments.
+    Shell { text: String, shell: Vec<String> },
     /// A program with arguments.
     Argv(Vec<Tree>),
 }

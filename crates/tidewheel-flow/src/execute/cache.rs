@@ -82,10 +82,8 @@ impl FlowRunner {
             None => Ok(Json::Null),
         };
         let input = render(&step.input)?;
-        let mut env = Map::new();
-        for (name, tree) in position.scope.flow.env.iter().chain(&step.surroundings.env) {
-            env.insert(name.clone(), tree.render(context)?);
-        }
+        let env: BTreeMap<String, String> =
+            self.variables_of(position, context)?.into_iter().collect();
         Ok(json!({
             "flow": self.flow.name,
             "step": position.name.to_string(),

@@ -7,6 +7,7 @@
 mod cache;
 mod context;
 mod end;
+mod env_file;
 mod file;
 mod gather;
 mod http;
@@ -19,6 +20,7 @@ mod states;
 mod wait;
 mod world;
 
+pub use env_file::{EnvFileError, EnvFiles};
 pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;
 pub use runner::FlowRunner;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
+use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Attempt, Outcome};
 
 use super::context::Position;
@@ -22,6 +23,8 @@ use crate::language::tree::{Tree, text_of};
 
 /// How much of what a process writes can become outputs.
 const CAPTURE_MAX: u64 = 1 << 20;
+/// Where programs are looked for.
+const PATH: &str = "PATH";
 /// How much of the last line of output is told with an error.
 const LAST_LINE_MAX: usize = 200;
 
@@ -41,6 +44,10 @@ impl FlowRunner {
         let record = end.record(attempt);
         if end.was_stopped && !end.status.is_success() {
             return Err(Trouble::of(Outcome::Cancelled).with_record(record));
+        }
+        if record.code.is_some_and(|code| step.skip_codes.contains(&code)) {
+            let outcome = Some(RecordedOutcome::Skipped);
+            return Err(Trouble::skipped().with_record(AttemptRecord { outcome, ..record }));
         }
         if !end.status.is_success() {
             return Err(Trouble::passing(failure_text(&end)).with_record(record));
@@ -66,11 +73,7 @@ impl FlowRunner {
         let mut command = match &work.command {
             CommandLine::Shell { text, shell } => {
                 self.tell(attempt, text);
-                let command = ProcessCommand::shell(text.clone());
-                match shell {
-                    Some(words) => command.shell_argv(words.clone()),
-                    None => command,
-                }
+                ProcessCommand::shell(text.clone()).shell_argv(shell.clone())
             }
             CommandLine::Argv(trees) => {
                 let words = words_of(work, trees, input.as_ref(), context)?;
@@ -125,6 +128,33 @@ impl FlowRunner {
         (self.means.told)(attempt.id(), Progress::Command(command));
     }
 
+    /// The variables that a flow and its step say for a process, the last of a name counts.
+    pub(super) fn variables_of(
+        &self,
+        position: &Position,
+        context: &Context,
+    ) -> Result<Vec<(String, String)>, Trouble> {
+        let (flow, step) = (&position.scope.flow, &*position.step);
+        let mut variables = self.env_files.of(flow).to_vec();
+        for (name, tree) in flow.env.iter().chain(&step.surroundings.env) {
+            variables.push((name.clone(), tree.render_text(context)?));
+        }
+        for (_, value) in variables.iter_mut().filter(|(name, _)| name == PATH) {
+            *value = self.with_our_path(value);
+        }
+        Ok(variables)
+    }
+
+    /// A list of folders in which `$PATH` stands for ours.
+    fn with_our_path(&self, value: &str) -> String {
+        if !value.contains('$') {
+            return value.to_owned();
+        }
+        let ours = self.variables(&[PATH.to_owned()]);
+        let ours = ours[PATH].as_str().unwrap_or_default();
+        value.replace("${PATH}", ours).replace("$PATH", ours)
+    }
+
     /// Everything around the command itself.
     fn surround(
         &self,
@@ -137,8 +167,8 @@ impl FlowRunner {
         for (name, value) in &self.means.variables {
             command = command.variable(name, value);
         }
-        for (name, tree) in position.scope.flow.env.iter().chain(&step.surroundings.env) {
-            command = command.variable(name, tree.render_text(context)?);
+        for (name, value) in self.variables_of(position, context)? {
+            command = command.variable(name, value);
         }
         command = command
             .variable("TIDEWHEEL_RUN_ID", attempt.id().run.to_string())

@@ -13,6 +13,7 @@ use tidewheel::{Attempt, Outcome, Timestamp};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
+use super::env_file::EnvFiles;
 use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
 use super::secrets::Secrets;
@@ -27,6 +28,7 @@ pub struct FlowRunner {
     pub(super) flow: Arc<Flow>,
     pub(super) params: BTreeMap<String, Json>,
     pub(super) secrets: Secrets,
+    pub(super) env_files: EnvFiles,
     pub(super) outputs: Arc<Outputs>,
     pub(super) traces: Arc<Traces>,
     /// The instant of a schedule that the run was made for.
@@ -61,7 +63,15 @@ impl FlowRunner {
         means: Arc<Means>,
     ) -> Self {
         let (traces, known) = (Arc::default(), Mutex::default());
-        Self { flow, params, secrets, outputs, traces, scheduled_at: None, means, known }
+        let (env_files, scheduled_at) = (EnvFiles::default(), None);
+        Self { flow, params, secrets, env_files, outputs, traces, scheduled_at, means, known }
+    }
+
+    /// What the files with variables say.
+    #[must_use]
+    pub fn env_files(mut self, files: EnvFiles) -> Self {
+        self.env_files = files;
+        self
     }
 
     /// The instant of a schedule that the run was made for.

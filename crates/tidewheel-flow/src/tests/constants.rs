@@ -116,7 +116,7 @@ fn names_in_called_flows_and_of_the_run_are_known() {
         ("run.idd", "unknown-name: `run` has no `idd` | did you mean `run.id`?"),
         (
             "run.colour",
-            "unknown-name: `run` has no `colour` | it has id, flow, step, attempt, folder",
+            "unknown-name: `run` has no `colour` | it has id, flow, step, attempt, folder, started_at, scheduled_at",
         ),
     ] {
         assert_eq!(said(&use_of(template)), [words], "{template}");

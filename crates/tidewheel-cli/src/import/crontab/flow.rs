@@ -13,8 +13,15 @@ use crate::import::Warning;
 use crate::import::document::{Element, Mapping, Tree, write};
 use crate::import::text::{as_shell_text, as_template};
 
-/// The shell that both cron and flows use unless told otherwise.
+/// The shell of cron unless it is told otherwise. That of flows stops at the first command that fails.
 const SHELL_DEFAULT: &str = "/bin/sh";
+
+/// Whether a text may have commands of which one can fail and another still come. What `&&`, `||` and
+/// pipes connect is one.
+fn has_several_commands(text: &str) -> bool {
+    let rest = text.replace("&&", "").replace(">&", "");
+    rest.contains([';', '&', '\n'])
+}
 
 /// A flow file that is not written yet.
 #[derive(Debug)]
@@ -254,8 +261,13 @@ impl Draft {
         // A line may have only what its command should read; a shell does nothing then.
         let command = if self.command.trim().is_empty() { ":" } else { &self.command };
         step.add("run", as_shell_text(command).as_str());
-        if let Some(shell) = &self.shell {
-            step.add("shell", json!([shell, "-c"]));
+        match &self.shell {
+            Some(shell) => step.add("shell", json!([shell, "-c"])),
+            None if has_several_commands(command) => {
+                let why = "Goes on after a command that fails, as cron's shell does.";
+                step.add_with(vec![why.to_owned()], "shell", json!([SHELL_DEFAULT, "-c"]));
+            }
+            None => {}
         }
         if let Some(input) = self.input.as_ref().filter(|input| !input.is_empty()) {
             step.add("stdin", as_template(input).as_str());

@@ -75,13 +75,16 @@ flow:
 
 #[test]
 fn variables_hold_for_what_follows_them() {
-    let text = "A=1\n* * * * * a\nA=2\nB=' x '\n* * * * * b\nSHELL=/bin/bash\n* * * * * c\n";
+    let text = "A=1\n* * * * * a\nA=2\nB=' x '\n* * * * * b >x 2>&1 && c | d\nSHELL=/bin/bash\n* * * * * c\n\
+                SHELL=/bin/sh\n* * * * * a; b\n";
     let imported = import(text, &surroundings());
     let flows = flows(&imported);
     assert_eq!(flows[0]["env"], json!({ "A": "1" }));
     assert_eq!(flows[1]["env"], json!({ "A": "2", "B": " x " }));
     assert_eq!(flows[1]["flow"][0]["shell"], Json::Null);
     assert_eq!(flows[2]["flow"][0]["shell"], json!(["/bin/bash", "-c"]));
+    // One that goes on after a failure still does.
+    assert_eq!(flows[3]["flow"][0]["shell"], json!(["/bin/sh", "-c"]));
 }
 
 #[test]

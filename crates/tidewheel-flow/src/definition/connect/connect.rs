@@ -1,12 +1,12 @@
-//! What steps say of each other: dependencies that are written down or found in templates, outputs
-//! that are used, limits that are named, circles.
+//! [`connect`]: everything that steps say of each other, one after another.
 //!
-//! What a step says of itself was checked when it was decoded.
+//! Each kind of it has a file beside this one.
 
 use std::sync::Arc;
 
 use super::capacity::{check_capacity, take_over_capacity};
 use super::circles::report_circles;
+use super::missing::{check_missing, may_decline};
 use super::names::Names;
 use crate::definition::Flow;
 use crate::language::problem::{Problem, Problems};
@@ -33,6 +33,8 @@ pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
     for (step, after) in flow.steps.iter_mut().zip(found) {
         Arc::make_mut(step).after = after;
     }
+    flow.may_decline = may_decline(flow);
+    check_missing(flow, problems);
     check_shared_variables(flow, problems);
     check_group(flow, problems);
     report_circles(flow, problems);

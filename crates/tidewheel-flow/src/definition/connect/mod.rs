@@ -6,6 +6,7 @@
 mod capacity;
 mod circles;
 mod connect;
+mod missing;
 mod names;
 
 pub(crate) use connect::{TASKS_MAX, connect};

@@ -104,7 +104,7 @@ impl<'a> Names<'a> {
         check_places(step, found, at, problems);
         if root == "steps" {
             if let Some(name) = path.next() {
-                check_about("steps.NAME", name, &ABOUT_STEP, at, problems);
+                check_about(&format!("steps.{wanted}"), name, &ABOUT_STEP, at, problems);
             }
         } else if !reference.has_default && !self.gaps.outputs.contains(wanted) {
             check_outputs(found, path, at, problems);
@@ -193,7 +193,7 @@ fn check_about(what: &str, name: &str, known: &[&'static str], at: Span, problem
     }
     let problem = Problem::error("unknown-name", format!("`{what}` has no `{name}`")).at(at);
     problems.push(match problems.nearest(name, known.iter().copied()) {
-        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        Some(near) => problem.hint(format!("did you mean `{what}.{near}`?")),
         None => problem.hint(format!("it has {}", known.join(", "))),
     });
 }

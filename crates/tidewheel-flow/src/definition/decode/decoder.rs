@@ -13,7 +13,7 @@ use crate::definition::{Flow, Gaps};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::{Engine, Template, TemplateError, has_syntax};
 use crate::language::tree::{Leaf, Tree};
-use crate::language::yaml::{Node, Value};
+use crate::language::yaml::{Map, Node, Value};
 
 /// Finds the flow that a step calls.
 pub(crate) trait FindFlow {
@@ -35,6 +35,8 @@ pub(super) struct Decoder<'a> {
     pub used_sources: BTreeSet<String>,
     /// Templates that were read: many steps say the same.
     templates: HashMap<String, Template>,
+    /// What counts for steps that say nothing else.
+    pub defaults: Map,
     /// What could not be understood so far.
     pub gaps: Gaps,
 }
@@ -55,6 +57,7 @@ impl<'a> Decoder<'a> {
             is_lenient: false,
             used_sources: BTreeSet::new(),
             templates: HashMap::new(),
+            defaults: Map::default(),
             gaps: Gaps::default(),
         }
     }

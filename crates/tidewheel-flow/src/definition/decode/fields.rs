@@ -100,6 +100,14 @@ pub(super) fn texts(map: &Map, key: &str) -> Vec<String> {
     list(map, key).iter().filter_map(name).collect()
 }
 
+pub(super) fn codes(map: &Map, key: &str) -> Vec<i32> {
+    let code = |node: &Node| match node.value {
+        Value::Int(code) => i32::try_from(code).ok(),
+        _ => None,
+    };
+    many(map, key).iter().filter_map(code).collect()
+}
+
 pub(super) fn mapping<'a>(map: &'a Map, key: &str) -> Option<&'a Map> {
     as_mapping(map.get(key)?)
 }

@@ -2,7 +2,7 @@
 //!
 //! Its sections are decoded in the files beside this one; what steps say of each other is `connect`'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,7 @@ pub(crate) fn decode(
     let sources: BTreeMap<String, Node> = fields::mapping(map, "sources")
         .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect())
         .unwrap_or_default();
+    decoder.defaults = fields::mapping(map, "defaults").cloned().unwrap_or_default();
     let mut steps = Vec::new();
     for (key, place) in STEP_LISTS {
         let nodes = fields::list(map, key).iter();
@@ -64,6 +65,10 @@ pub(crate) fn decode(
         params: decoder.params(map),
         secrets: decoder.secrets(map),
         env: decoder.variables(map, "env"),
+        env_files: fields::many(map, "env_file")
+            .iter()
+            .filter_map(|node| Some(folder.join(fields::node_text(node)?)))
+            .collect(),
         places: places_of(&steps),
         tasks: steps.iter().map(|step| step.work.tasks()).fold(0, usize::saturating_add),
         names: steps.iter().map(|step| step.name.clone()).collect(),
@@ -77,6 +82,7 @@ pub(crate) fn decode(
         folder: folder.to_owned(),
         file: file.to_owned(),
         gaps: decoder.gaps,
+        may_decline: BTreeSet::new(),
     })
 }
 

@@ -6,6 +6,8 @@
 //! `crate::definition::connect`.
 
 mod decoder;
+mod defaults;
+mod dependency;
 mod fields;
 mod flow;
 mod foreach;

@@ -20,7 +20,7 @@ const VALUE_IN_SHELL: &str =
 
 impl Decoder<'_> {
     /// `run:`: a text for the shell, in which templates have no place.
-    pub(super) fn shell(&mut self, node: &Node, shell: Option<Vec<String>>) -> Option<Work> {
+    pub(super) fn shell(&mut self, node: &Node, shell: Vec<String>) -> Option<Work> {
         let Value::Text(text) = &node.value else { return None };
         let parsed = match ShellText::parse(text.as_str()) {
             Ok(parsed) => parsed,
@@ -254,8 +254,16 @@ impl Decoder<'_> {
             } else if matches!(&entry.value.value, Value::Text(text) if has_syntax(text))
                 && loads_code(&entry.key)
             {
-                let text = format!("`{}` decides what code runs; a value cannot set it", entry.key);
-                self.problems.push(Problem::error("bad-name", text).at(entry.key_span));
+                let name = &entry.key;
+                let text = format!("`{name}` decides what code runs; a value cannot set it");
+                let hint = match name.as_str() {
+                    "PATH" => "name folders as they stand: `PATH: ./bin:$PATH`".to_owned(),
+                    _ => format!(
+                        "write the value as it stands, take ours with `inherit: [{name}]`, or give it \
+                         another name and say what becomes of it:  run: {name}=\"$VALUE\" program"
+                    ),
+                };
+                self.problems.push(Problem::error("bad-name", text).at(entry.key_span).hint(hint));
             }
             let tree = self.tree(&entry.value, format_args!("{key}.{}", entry.key));
             variables.push((entry.key.clone(), tree));
@@ -275,7 +283,6 @@ fn loads_code(name: &str) -> bool {
     let starts = ["LD_", "DYLD_", "GIT_"];
     let whole = [
         "BASH_ENV",
-        "ENV",
         "HOME",
         "IFS",
         "NODE_OPTIONS",

@@ -13,8 +13,7 @@ use crate::definition::keys;
 use crate::definition::params::fits;
 use crate::definition::shape::meant_key;
 use crate::definition::{
-    Cache, ChildFlow, Dependency, Foreach, OutputRule, Place, Step, StepOutput, Surroundings,
-    Treatment, Work,
+    Cache, ChildFlow, Foreach, OutputRule, Place, Step, StepOutput, Surroundings, Treatment, Work,
 };
 use crate::language::problem::{Problem, Span};
 use crate::language::query::Query;
@@ -40,8 +39,17 @@ const OF_CALLS: [&str; 12] = [
 ];
 
 /// What can be said only of a step that starts a program.
-const OF_PROGRAMS: [&str; 8] =
-    ["shell", "allow_options", "env", "inherit", "stdin", "grace", "output_max", "rlimits"];
+const OF_PROGRAMS: [&str; 9] = [
+    "shell",
+    "allow_options",
+    "env",
+    "inherit",
+    "stdin",
+    "grace",
+    "output_max",
+    "rlimits",
+    "skip_codes",
+];
 /// What templates of outputs may name.
 const RESULT_NAMES: [&str; 8] =
     ["stdout", "stderr", "code", "returncode", "json", "data", "status", "headers"];
@@ -55,7 +63,8 @@ impl Decoder<'_> {
         place: Place,
         sources: &BTreeMap<String, Node>,
     ) -> Option<Step> {
-        let map = fields::as_mapping(node)?;
+        let said = fields::as_mapping(node)?;
+        let map = &self.with_defaults(said);
         let name_node = map.get("name").or_else(|| self.meant(map, "name"));
         // That there is none, or an empty one, was reported.
         let name = name_node.and_then(fields::name);
@@ -67,17 +76,20 @@ impl Decoder<'_> {
         self.with_names(element_names(map), |decoder| {
             let SourceWork { work, surroundings: from_source, timeout } =
                 decoder.work(node, map, &name, sources);
-            decoder.check_effects(map);
+            decoder.check_effects(said);
             decoder.check_parallel(map, foreach.as_ref(), &work);
             let own = decoder.surroundings(map);
             let surroundings = laid_over(own, from_source);
             let input = map.get("input").map(|node| decoder.tree(node, "input"));
             decoder.check_program_text(map, &work, surroundings.stdin.as_ref(), input.as_ref());
+            let (after, clauses) = decoder.depends_on(map, place);
             Some(Step {
                 description: fields::owned(map, "description"),
                 tags: fields::texts(map, "tags"),
                 place,
-                after: decoder.explicit(map),
+                after,
+                clauses,
+                skip_codes: fields::codes(map, "skip_codes"),
                 treatment: decoder.step_treatment(map, timeout),
                 span: name_node.unwrap_or(node).span,
                 capacity: capacity_places(map),
@@ -199,7 +211,7 @@ impl Decoder<'_> {
     ) -> Option<SourceWork> {
         let value = map.get(kind)?;
         Some(SourceWork::of(match kind {
-            "run" => self.shell(value, map.get("shell").map(|_| fields::texts(map, "shell")))?,
+            "run" => self.shell(value, shell_of(map))?,
             "argv" => {
                 let allows_options = fields::boolean(map, "allow_options").unwrap_or_default();
                 self.argv(value, allows_options)?
@@ -248,13 +260,6 @@ impl Decoder<'_> {
         let mut treatment = self.treatment(map);
         treatment.attempt_timeout = treatment.attempt_timeout.or(timeout);
         treatment
-    }
-
-    fn explicit(&mut self, map: &Map) -> Vec<Dependency> {
-        let nodes = fields::many(map, "depends_on");
-        let named = |node: &Node| Some((fields::name(node)?, node.span));
-        let names = nodes.iter().filter_map(named);
-        names.map(|(step, span)| Dependency { step, is_inferred: false, span }).collect()
     }
 
     fn outputs(&mut self, map: &Map, step: &str) -> Vec<StepOutput> {
@@ -342,6 +347,16 @@ impl Decoder<'_> {
 
 fn is_absent_or(map: &Map, key: &str, is_right: impl Fn(&Node) -> bool) -> bool {
     map.get(key).is_none_or(|node| node.is_null() || is_right(node))
+}
+
+/// The shell for `run:`. Its words stop at the first command that fails.
+fn shell_of(map: &Map) -> Vec<String> {
+    let words: &[&str] = match fields::word(map, "shell").as_deref() {
+        Some("bash") => &["bash", "-eo", "pipefail", "-c"],
+        _ if !fields::list(map, "shell").is_empty() => return fields::texts(map, "shell"),
+        _ => &["/bin/sh", "-ec"],
+    };
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// What the step says of its process wins over what its source says.

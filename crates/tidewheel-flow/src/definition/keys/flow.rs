@@ -3,7 +3,7 @@
 //! Those of steps are in `step`.
 
 use super::common::{COUNT, ON_ERROR, ON_SKIP, VARIABLES, key, required};
-use super::step::STEP;
+use super::step::{DEFAULTS, STEP};
 use super::work::SOURCE;
 use crate::definition::shape::{Kind, Shape};
 
@@ -28,6 +28,12 @@ pub(crate) static FLOW: Shape = Shape {
             "Values that are fetched when a run starts, never stored, and masked in all output.",
         ),
         key("env", VARIABLES, "Variables for the processes of all steps."),
+        key(
+            "env_file",
+            Kind::Many(&Kind::Text),
+            "Files with more of them, a `NAME=value` a line, read when a run starts.",
+        ),
+        key("defaults", Kind::Object(&DEFAULTS), "What counts for steps that say nothing else."),
         key("sources", Kind::Map(&Kind::Object(&SOURCE)), "Work that several steps do, by name."),
         key("flow", STEPS, "The steps. Their order in the file does not matter."),
         key("runner", Kind::Object(&RUNNER), "How the flow as a whole is run."),
@@ -55,6 +61,7 @@ pub(crate) static FLOW: Shape = Shape {
         key("on_success", STEPS, "Steps that follow a run in which everything went well."),
         key("on_failure", STEPS, "Steps that follow a run that failed."),
         key("finally", STEPS, "Steps that follow every run, however it ended."),
+        key("x-*", Kind::Any, "Not read: a home for anchors."),
     ],
 };
 

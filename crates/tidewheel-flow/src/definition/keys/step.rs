@@ -6,6 +6,13 @@ use super::common::{COUNT, ON_ERROR, ON_SKIP, VARIABLES, WORDS, key, required};
 use super::work::{HTTP, OUTPUT, SOURCE, WAIT};
 use crate::definition::shape::{Kind, Shape};
 
+const SHELL: Kind = Kind::Either(&[Kind::Choice(&["sh", "bash"]), Kind::List(&Kind::Text)]);
+const INHERIT: Kind = Kind::List(&Kind::Text);
+const RETRIES: Kind =
+    Kind::Either(&[Kind::Integer { min: 0, max: 1_000_000 }, Kind::Object(&RETRY)]);
+const TIMEOUTS: Kind = Kind::Either(&[Kind::Duration, Kind::Object(&TIMEOUT)]);
+const LIMITS: Kind = Kind::Either(&[Kind::Map(&COUNT), Kind::Many(&Kind::Text)]);
+
 /// A step.
 pub(crate) static STEP: Shape = Shape {
     name: "a step",
@@ -25,7 +32,7 @@ pub(crate) static STEP: Shape = Shape {
             Kind::Bool,
             "Lets values in `argv` begin with a dash, so that the program takes them for options.",
         ),
-        key("shell", Kind::List(&Kind::Text), "The shell for `run:`, such as [bash, -euc]."),
+        key("shell", SHELL, "The shell for `run:`: a word, or a program with its arguments."),
         key(
             "http",
             Kind::Either(&[Kind::Text, Kind::Object(&HTTP)]),
@@ -58,13 +65,18 @@ pub(crate) static STEP: Shape = Shape {
             Kind::Map(&Kind::Any),
             "The values the step leaves for others, as templates over stdout, stderr, code, json, data.",
         ),
-        key("depends_on", Kind::Many(&Kind::Name), "Steps that must have ended before."),
-        key("env", VARIABLES, "Variables for its process."),
         key(
-            "inherit",
-            Kind::List(&Kind::Text),
-            "Variables its process gets from ours, such as `AWS_*`.",
+            "depends_on",
+            Kind::Many(&Kind::Either(&[Kind::Name, Kind::Object(&DEPENDENCY)])),
+            "Steps that must have ended before, and how.",
         ),
+        key(
+            "skip_codes",
+            Kind::Many(&Kind::Integer { min: 1, max: 255 }),
+            "Exit codes by which its process says that there is nothing to do: the step is skipped.",
+        ),
+        key("env", VARIABLES, "Variables for its process."),
+        key("inherit", INHERIT, "Variables its process gets from ours, such as `AWS_*`."),
         key("cwd", Kind::Template, "The folder it runs in. That of the flow's file unless given."),
         key("stdin", Kind::Any, "What its process reads. Lists and mappings are given as JSON."),
         key(
@@ -82,16 +94,8 @@ pub(crate) static STEP: Shape = Shape {
             Kind::Map(&Kind::Either(&[Kind::List(&Kind::Any), Kind::Text])),
             "Runs once for each combination of these values, known as `matrix.name`.",
         ),
-        key(
-            "retry",
-            Kind::Either(&[Kind::Integer { min: 0, max: 1_000_000 }, Kind::Object(&RETRY)]),
-            "Attempts beyond the first, or more about them.",
-        ),
-        key(
-            "timeout",
-            Kind::Either(&[Kind::Duration, Kind::Object(&TIMEOUT)]),
-            "Time for one attempt, or more.",
-        ),
+        key("retry", RETRIES, "Attempts beyond the first, or more about them."),
+        key("timeout", TIMEOUTS, "Time for one attempt, or more."),
         key(
             "priority",
             Kind::Either(&[
@@ -101,11 +105,7 @@ pub(crate) static STEP: Shape = Shape {
             "0 to 100, higher goes first.",
         ),
         key("queue", Kind::Text, "The queue it waits in."),
-        key(
-            "limits",
-            Kind::Either(&[Kind::Map(&COUNT), Kind::Many(&Kind::Text)]),
-            "Named limits it counts against, with units if more than one.",
-        ),
+        key("limits", LIMITS, "Named limits it counts against, with units if more than one."),
         key("resources", Kind::Map(&COUNT), "How much it takes of each resource while it runs."),
         key(
             "deadline",
@@ -139,6 +139,40 @@ pub(crate) static STEP: Shape = Shape {
         key("grace", Kind::Duration, "Time to stop by itself before it is killed."),
         key("output_max", Kind::Size, "How much of what it writes is kept."),
         key("rlimits", Kind::Object(&RLIMITS), "What its process may use at most."),
+    ],
+};
+
+/// What counts for the steps of a file that say nothing else.
+pub(crate) static DEFAULTS: Shape = Shape {
+    name: "defaults",
+    about: "What counts for each step of the file that does not say it itself.",
+    keys: &[
+        key("shell", SHELL, "The shell for `run:`."),
+        key("cwd", Kind::Template, "The folder steps run in, from that of the flow's file."),
+        key("inherit", INHERIT, "Variables that processes get from ours."),
+        key("retry", RETRIES, "Attempts beyond the first, of processes and requests."),
+        key("timeout", TIMEOUTS, "Time for one attempt, of processes and requests."),
+        key("on_error", ON_ERROR, "The word of each step for its failure."),
+        key("limits", LIMITS, "Named limits that processes and requests count against."),
+    ],
+};
+
+pub(crate) static DEPENDENCY: Shape = Shape {
+    name: "a dependency",
+    about: "Steps that are waited for, and how they must have ended: exactly one of step, all and any.",
+    keys: &[
+        key("step", Kind::Name, "The step."),
+        key("all", Kind::List(&Kind::Name), "Several steps, of which all must have ended so."),
+        key(
+            "any",
+            Kind::List(&Kind::Name),
+            "Several steps, of which one is enough, and not waited for more.",
+        ),
+        key(
+            "when",
+            Kind::Many(&Kind::Choice(&["succeeded", "failed", "skipped", "cancelled", "ended"])),
+            "How it must have ended; else this step is skipped.",
+        ),
     ],
 };
 
