@@ -49,6 +49,7 @@ const ERRORS: &[Row] = &[
     ("cycle", "flow:\n  - { name: a, flow: bad.yaml }\n", (2, 22), "calls itself"),
     ("duplicate-output", "flow:\n  - { name: a, run: x, output: [{ name: o }], outputs: { o: '{{ stdout }}' } }\n", (2, 58), "two outputs called `o`"),
     ("duplicate-step", "flow:\n  - { name: a, run: x }\n  - { name: a, run: y }\n", (3, 13), "two steps called `a`"),
+    ("may-be-missing", "flow:\n  - { name: b, run: x, when: '1 > 2', outputs: { x: '{{ stdout }}' } }\nfinally:\n  - { name: c, argv: [echo, '{{ flows.b.x }}'] }\n", (4, 33), "flows.b.x | default('…')"),
     ("missing-key", "flow:\n  - { run: x }\n", (2, 5), "a step needs `name`"),
     ("missing-key", "flow:\n  - { name: a, argv: [] }\n", (2, 22), "must name a program"),
     ("missing-key", "flow:\n  - { name: a, run: x, output: [{ name: o, type: jmespath }] }\n", (2, 33), "needs a `value`"),
