@@ -5,8 +5,8 @@
 
 mod capacity;
 mod circles;
-mod connect;
 mod missing;
 mod names;
+mod whole;
 
-pub(crate) use connect::{TASKS_MAX, connect};
+pub(crate) use whole::{TASKS_MAX, connect};
