@@ -28,8 +28,7 @@ const LONG_ON_PURPOSE: [&str; 9] = [
 ];
 
 /// Files that are longer than they should be. They may become shorter, and never longer.
-const LONG_FILES: [(&str, usize); 2] =
-    [("tidewheel-flow/src/definition/keys.rs", 604), ("tidewheel/src/store/conformance.rs", 620)];
+const LONG_FILES: [(&str, usize); 1] = [("tidewheel/src/store/conformance.rs", 620)];
 
 /// Words that the glossary does without: each means five things to five people.
 const UNUSED_WORDS: [&str; 6] = ["helper", "item", "job", "manager", "node", "util"];
