@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply};
 use crate::row::{Change, RunResult};
-use crate::schedule::Origin;
+use crate::schedule::{Counters, Origin};
 use crate::spec::RunGroup;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Timestamp};
@@ -65,7 +65,14 @@ pub enum Action {
     /// [`crate::Event::RunNotMade`] that it cannot be made. Asked again after a restart.
     MakeRun(MakeRun),
     /// A schedule ended.
-    ScheduleEnded(ScheduleKey),
+    ScheduleEnded {
+        /// The schedule, which is gone.
+        schedule: ScheduleKey,
+        /// Its identity.
+        id: ScheduleId,
+        /// What it has done.
+        counters: Box<Counters>,
+    },
     /// Ask for units of a shared limit, in place of what was asked for before; zero: for none any
     /// more. Answered by [`crate::Event::UnitsGranted`] when they are there.
     AskUnits {
@@ -144,6 +151,8 @@ pub struct Notice {
     pub sequence: u64,
     /// When, on the wall clock.
     pub at: Timestamp,
+    /// What the task, run or schedule is called that it tells of, where it has a name.
+    pub name: Option<Arc<str>>,
     /// What.
     pub fact: Fact,
 }
@@ -207,8 +216,21 @@ pub enum Fact {
         schedule: ScheduleId,
         /// The nominal instant.
         nominal: Timestamp,
+        /// The identity of its run, or of its task, which has the index 0 in it; in the ledger too.
+        run: RunId,
         /// How late it was.
         lag: Duration,
+    },
+    /// The work of a firing ended.
+    FiringEnded {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// What [`Fact::ScheduleFired`] said.
+        run: RunId,
+        /// Whether it ended well.
+        success: bool,
+        /// The text of its error, of a run that of its first task that failed.
+        error: Option<Arc<str>>,
     },
     /// The run of a firing could not be made.
     RunNotMade {

@@ -121,9 +121,10 @@ pub enum Command {
     },
     /// Close a circuit breaker by hand.
     ResetBreaker(Arc<str>),
-    /// Bind a trigger to work.
+    /// Bind a trigger to work. If there is a live schedule of its name, that is the one: it is changed to
+    /// what is said now, if that is something else.
     AddSchedule {
-        /// A fresh id.
+        /// A fresh id, for a new one.
         id: ScheduleId,
         /// Trigger and policies.
         spec: Box<ScheduleSpec>,

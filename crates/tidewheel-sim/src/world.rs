@@ -503,7 +503,7 @@ impl World {
                 }
             }
             Action::MakeRun(wanted) => self.make_run(wanted),
-            Action::ScheduleEnded(_) => self.coverage.hit("schedule: ended"),
+            Action::ScheduleEnded { .. } => self.coverage.hit("schedule: ended"),
             Action::ShutDownCompleted => self.shut_down = true,
             // Whoever submitted looks at the rows; what is shared has a world of its own.
             Action::SubmissionEnded { .. }

@@ -5,7 +5,6 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Gate, Log, builder, seconds, settle};
@@ -133,8 +132,10 @@ async fn the_next_wheel_makes_what_was_asked_for_and_goes_on_with_what_was_made(
     let wheel = again(&store, &log, &gate).start();
     let hourly = wheel.find_schedule("hourly").unwrap();
     assert_eq!((hourly.id(), wheel.schedules().len()), (id, 1));
-    let twice = wheel.every(seconds(1)).name("hourly").run(|| async {});
-    assert_eq!(twice.unwrap_err(), Rejection::DuplicateSchedule(Arc::from("hourly")));
+    // Set again, it is the same one, and the runs are made by what is given now.
+    let again_set = wheel.every(seconds(3600)).name("hourly").kind("noting").payload(*b"hour");
+    let again_set = again_set.make_run(noting(&log, &gate)).unwrap();
+    assert_eq!((again_set.id(), wheel.schedules().len()), (id, 1));
     tokio::time::sleep(seconds(5)).await;
     assert_eq!(log.take(), ["a@0", "b@0"]);
     gate.close();

@@ -123,7 +123,11 @@ impl Stage {
     /// What is told of a fact, so many seconds after the start.
     fn fact(&mut self, at: u64, fact: Fact) -> Vec<Event> {
         let at = Timestamp::UNIX_EPOCH.after(seconds(at));
-        self.progress.notice(&self.scene, &Notice { sequence: 0, at, fact }, &mut self.told);
+        self.progress.notice(
+            &self.scene,
+            &Notice { sequence: 0, at, name: None, fact },
+            &mut self.told,
+        );
         self.told()
     }
 
@@ -314,7 +318,8 @@ fn other_runs_are_not_told_of() {
 fn the_end_of_a_run_is_told_last() {
     let mut stage = Stage::new();
     let at = Timestamp::UNIX_EPOCH.after(seconds(8));
-    let notice = Notice { sequence: 0, at, fact: Fact::RunEnded(RUN, RunResult::Cancelled) };
+    let notice =
+        Notice { sequence: 0, at, name: None, fact: Fact::RunEnded(RUN, RunResult::Cancelled) };
     let ended = stage.progress.notice(&stage.scene, &notice, &mut stage.told);
     assert_eq!(ended, Some((RunResult::Cancelled, seconds(8))));
     stage.progress.finish(&stage.scene, ended, None, seconds(9), &mut stage.told);

@@ -5,6 +5,7 @@
 
 mod backlog;
 mod by_hand;
+mod custom;
 mod line;
 mod ranges;
 #[allow(clippy::module_inception, reason = "the entity has the name of its folder")]

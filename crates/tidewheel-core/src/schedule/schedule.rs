@@ -25,7 +25,7 @@
 
 use crate::time::{Moment, Now, Timestamp};
 
-use super::line::{Cover, Skip};
+use super::line::Skip;
 use super::spec::ScheduleSpec;
 use super::state::{Counters, ScheduleState};
 use super::trigger::{Due, Trigger, micros};
@@ -51,9 +51,9 @@ pub struct Schedule {
     origin: (Moment, Timestamp),
     seen: Now,
     /// Whether the custom trigger was asked and has not answered.
-    asked: bool,
+    pub(super) asked: bool,
     /// Whether its last answer was one it had given before.
-    repeated: bool,
+    pub(super) repeated: bool,
     /// Whether whoever calls it is about to leave: nothing is decided in this life any more.
     is_still: bool,
 }
@@ -164,6 +164,7 @@ impl Schedule {
         self.state.outstanding -= 1;
         let was_displaced = self.state.cancelling;
         self.state.cancelling &= self.state.outstanding > 0;
+        self.state.failed += u64::from(!success && !was_displaced);
         if success {
             self.state.backoff_level = 0;
             self.state.not_before = None;
@@ -181,23 +182,6 @@ impl Schedule {
         }
         if self.state.pending.is_none() && self.state.end.is_none() {
             self.plan_delay(self.label_up());
-        }
-        self.settle(SkipReason::Misfire, &mut voice);
-    }
-
-    /// The custom trigger's answer: its next instant, or `None` to end. Unasked ones are ignored.
-    ///
-    /// An instant that was decided before is asked for once more and then ends the schedule.
-    pub fn answer(&mut self, now: Now, next: Option<Timestamp>, out: &mut Vec<Verdict>) {
-        self.observe(now);
-        if !self.asked || self.state.end.is_some() {
-            return;
-        }
-        self.asked = false;
-        let mut voice = Voice::new(out);
-        match next {
-            Some(instant) => self.accept(instant, &mut voice),
-            None => self.end(EndReason::Exhausted),
         }
         self.settle(SkipReason::Misfire, &mut voice);
     }
@@ -242,6 +226,12 @@ impl Schedule {
         was_alive
     }
 
+    /// Whether it is paused.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.state.paused
+    }
+
     /// Whether nothing will fire any more.
     #[must_use]
     pub fn is_ended(&self) -> bool {
@@ -276,6 +266,7 @@ impl Schedule {
         Counters {
             fired: self.state.fired,
             asked_for: self.state.asked_for,
+            failed: self.state.failed,
             skipped: self.state.skipped,
             last_due_lag: self.state.last_due_lag,
             backoff_level: self.state.backoff_level,
@@ -435,7 +426,7 @@ impl Schedule {
     }
 
     /// Decides, starts, asks and tells whatever is due now.
-    fn settle(&mut self, reason: SkipReason, voice: &mut Voice<'_>) {
+    pub(super) fn settle(&mut self, reason: SkipReason, voice: &mut Voice<'_>) {
         if self.is_still {
             return;
         }
@@ -483,34 +474,6 @@ impl Schedule {
         }
     }
 
-    /// Takes an instant that the custom trigger named.
-    fn accept(&mut self, instant: Timestamp, voice: &mut Voice<'_>) {
-        let at = instant.as_micros();
-        let line = self.line();
-        let (cover, _) = line.cover(at);
-        let (floor, ceiling) = (line.floor(), line.ceiling());
-        let was_decided = Some(instant) == self.state.last_decided || instant <= self.state.cursor;
-        if cover == Cover::Fired || was_decided {
-            if self.repeated {
-                self.end(EndReason::TriggerStuck);
-            }
-            self.repeated = true;
-            return;
-        }
-        self.repeated = false;
-        if at > ceiling {
-            self.end(EndReason::WindowClosed);
-        } else if at < floor || cover == Cover::Excluded {
-            let reason = if at < floor { SkipReason::Window } else { SkipReason::Excluded };
-            self.skip(instant, reason, voice);
-            self.state.cursor = instant.min(self.state.seen_label);
-            self.state.last_decided = Some(instant);
-        } else {
-            self.state.anchor = Some(instant);
-            self.state.pending = Some(self.with_jitter(at));
-        }
-    }
-
     pub(super) fn end(&mut self, reason: EndReason) {
         self.state.end.get_or_insert(reason);
         self.state.pending = None;
@@ -519,13 +482,6 @@ impl Schedule {
     /// Whether nothing fires, be it only for now.
     fn rests(&self) -> bool {
         self.state.paused || self.is_still
-    }
-
-    fn wants_answer(&self) -> bool {
-        self.spec.trigger == Trigger::Custom
-            && self.state.end.is_none()
-            && self.state.pending.is_none()
-            && !self.asked
     }
 
     fn wants_to_end(&self) -> bool {

@@ -41,6 +41,8 @@ pub struct ScheduleState {
     pub fired: u64,
     /// Firings that people asked for so far, skipped ones too: the number of the newest.
     pub asked_for: u64,
+    /// Firings whose work has failed or was cancelled.
+    pub failed: u64,
     /// Instants skipped so far.
     pub skipped: SkipCounts,
     /// How late the last firing was.
@@ -116,6 +118,8 @@ pub struct Counters {
     pub fired: u64,
     /// Firings that people asked for so far, skipped ones too.
     pub asked_for: u64,
+    /// Firings whose work has failed or was cancelled, retries and all.
+    pub failed: u64,
     /// Instants skipped so far, by cause.
     pub skipped: SkipCounts,
     /// How late the last firing was.

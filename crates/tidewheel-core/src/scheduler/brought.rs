@@ -34,6 +34,7 @@ impl Scheduler {
         spec: &LimitSpec,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
+        check_limit(&name, spec)?;
         let reply = self.define_limit(name.clone(), spec, decision)?;
         let index = self.find_limit(&name)?;
         self.limits[index as usize].is_brought = false;
@@ -49,6 +50,9 @@ impl Scheduler {
     ) -> Result<(), Rejection> {
         let mut missing = Vec::new();
         for definition in &run.defines {
+            if let Definition::Limit { name, spec } = definition {
+                check_limit(name, spec)?;
+            }
             if !self.is_there(definition, run)? {
                 missing.push(definition);
             }
@@ -119,4 +123,14 @@ impl Scheduler {
             }
         })
     }
+}
+
+/// A limit that nothing could ever pass is a mistake. What is stored is not looked at: it is there.
+fn check_limit(name: &Arc<str>, spec: &LimitSpec) -> Result<(), Rejection> {
+    let what = match spec {
+        LimitSpec::Units(0) | LimitSpec::SharedUnits(0) => "has no units: nothing could ever start",
+        LimitSpec::Breaker(spec) if spec.failures_max == 0 => "is a breaker that no failure opens",
+        _ => return Ok(()),
+    };
+    Err(Rejection::Invalid(format!("limit `{name}` {what}; give it at least one").into()))
 }

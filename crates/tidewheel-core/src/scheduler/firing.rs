@@ -28,6 +28,14 @@ use crate::spec::{Attachment, RunSpec};
 use crate::task::Reason;
 use crate::time::{Now, Timestamp};
 
+/// How the work of a firing ended.
+pub(super) struct FiringEnd {
+    pub run: RunId,
+    pub success: bool,
+    /// The text of its last error.
+    pub error: Option<Arc<str>>,
+}
+
 impl Scheduler {
     /// Carries out what a schedule decided: an instant fires.
     pub(super) fn fire(
@@ -54,7 +62,7 @@ impl Scheduler {
             }
         };
         record_fate(schedule, wanted, Fate::Fired(run), decision);
-        self.notify(now, decision, || Fact::ScheduleFired { schedule, nominal, lag });
+        self.notify(now, decision, || Fact::ScheduleFired { schedule, nominal, run, lag });
         if let Some(task) = task {
             self.become_ready(task, now, decision);
         }
@@ -192,11 +200,16 @@ impl Scheduler {
         now: Now,
         key: DefaultKey,
         run: DefaultKey,
-        success: bool,
+        end: FiringEnd,
         decision: &mut Decision,
     ) {
         let Some(entry) = self.schedules.get_mut(key) else { return };
         entry.running.retain(|other| *other != run);
+        let (schedule, success) = (entry.id, end.success);
+        self.notify(now, decision, || {
+            let FiringEnd { run, success, error } = end;
+            Fact::FiringEnded { schedule, run, success, error: error.filter(|_| !success) }
+        });
         self.end_firing(key, success, now, decision);
     }
 

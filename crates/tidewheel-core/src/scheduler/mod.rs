@@ -20,6 +20,7 @@ mod forecast;
 mod judge;
 mod levels;
 mod names;
+mod notice;
 mod place;
 mod preempt;
 mod profiles;

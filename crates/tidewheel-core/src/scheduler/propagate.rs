@@ -3,6 +3,7 @@
 //! What it means for a group is in `levels`, whether it stops something in `judge`. Tasks are worked
 //! off one by one from a list, never by recursion, however deep the graph.
 
+use super::firing::FiringEnd;
 use super::judge::words;
 use super::state::Scheduler;
 use crate::decision::{Action, Decision, Fact};
@@ -11,7 +12,7 @@ use crate::level::RUN;
 use crate::policy::{OnError, OnSkip, Priority};
 use crate::policy::{failure, skip};
 use crate::row::{Change, RunChange, RunResult};
-use crate::run::Work;
+use crate::run::{Run, Work};
 use crate::task::{Reason, Task, TaskState};
 use crate::time::Now;
 
@@ -301,14 +302,15 @@ impl Scheduler {
         if let Some(timer) = timer {
             self.timers.cancel(timer);
         }
-        self.run_keys.remove(&id);
         self.record_run(key, now, decision);
         self.leave_group(key.0, decision);
         decision.act(Action::RunEnded { run: key, result });
         self.notify(now, decision, || Fact::RunEnded(id, result));
+        self.run_keys.remove(&id);
         if let Some(schedule) = schedule {
-            let is_well = result == RunResult::Succeeded;
-            self.firing_ended(now, schedule, key.0, is_well, decision);
+            let error = self.run(key.0).and_then(Run::first_error);
+            let end = FiringEnd { run: id, success: result == RunResult::Succeeded, error };
+            self.firing_ended(now, schedule, key.0, end, decision);
         }
     }
 
@@ -333,9 +335,10 @@ impl Scheduler {
         let is_well = single.task.is_met();
         let error = single.extra.and_then(|extra| extra.error);
         let (run, id) = (key.run, single.id);
+        let end = FiringEnd { run: id, success: is_well, error: error.clone() };
         decision.act(Action::SubmissionEnded { run, id, state, reason, error });
         if let Some(schedule) = single.schedule {
-            self.firing_ended(now, schedule, key.run.0, is_well, decision);
+            self.firing_ended(now, schedule, key.run.0, end, decision);
         }
     }
 

@@ -9,7 +9,7 @@ use slotmap::{DefaultKey, SlotMap};
 
 use super::names::Names;
 use super::profiles::Profiles;
-use crate::decision::{Decision, Fact, Notice};
+use crate::decision::Decision;
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, TaskId, TaskKey};
 use crate::input::{Command, Event, Fires, Input, Rejection, Reply, ShutdownMode};
 use crate::limit::Limit;
@@ -279,19 +279,6 @@ impl Scheduler {
                 self.fire_now(now, schedule.0, overlap, decision)
             }
             Command::ShutDown { mode, grace } => self.shut_down(now, mode, grace, decision),
-        }
-    }
-
-    pub(super) fn notify(
-        &mut self,
-        now: Now,
-        decision: &mut Decision,
-        fact: impl FnOnce() -> Fact,
-    ) {
-        if self.config.notices {
-            self.notice_sequence += 1;
-            let notice = Notice { sequence: self.notice_sequence, at: now.wall, fact: fact() };
-            decision.notify(notice);
         }
     }
 

@@ -123,6 +123,10 @@ impl Scheduler {
         if self.shutdown.is_some() {
             return Err(Rejection::ShuttingDown);
         }
+        let named = spec.name.as_ref().and_then(|name| self.schedule_names.get(name));
+        if let Some(&known) = named {
+            return self.define_again(now, known, spec, fires, decision);
+        }
         self.check_schedule(&spec, None, now)?;
         let schedule = Schedule::start(id.0, self.config.seed, spec.clone(), now);
         let spec = Arc::new(spec);
@@ -132,6 +136,40 @@ impl Scheduler {
         self.notice_clock(now, decision);
         self.poll_schedule(key, now, decision);
         self.record_schedule(key, decision);
+        Ok(Reply::Scheduled(ScheduleKey(key)))
+    }
+
+    /// Somebody sets a schedule whose name is known: it is that one, and changes if it says something
+    /// else than before.
+    fn define_again(
+        &mut self,
+        now: Now,
+        key: DefaultKey,
+        spec: ScheduleSpec,
+        fires: Fires<ProfileId>,
+        decision: &mut Decision,
+    ) -> Result<Reply, Rejection> {
+        if *self.schedules[key].spec != spec {
+            self.update_schedule(now, key, spec, decision)?;
+        }
+        // What was due before may have been the last.
+        let Some(entry) = self.schedules.get_mut(key) else {
+            return Err(Rejection::Gone("schedule"));
+        };
+        let before = std::mem::replace(&mut entry.fires, fires.clone());
+        if before != fires {
+            if let Fires::Task { profile, .. } = fires {
+                self.profiles.take(profile);
+            }
+            if let Fires::Task { profile, .. } = before {
+                self.profiles.leave(profile);
+            }
+            self.record_schedule(key, decision);
+        }
+        // Whoever sets it brings the rule along that names its instants.
+        self.with_schedule(key, now, decision, |schedule, verdicts| {
+            schedule.ask_again(now, verdicts);
+        });
         Ok(Reply::Scheduled(ScheduleKey(key)))
     }
 
@@ -154,7 +192,8 @@ impl Scheduler {
         if let Fires::Task { profile, .. } = entry.fires {
             self.profiles.take(profile);
         }
-        let (id, name) = (entry.id, entry.spec.name.clone());
+        // The name of one that only waits for its last firing is free.
+        let (id, name) = (entry.id, entry.spec.name.clone().filter(|_| !entry.schedule.is_ended()));
         let key = self.schedules.insert(entry);
         self.schedule_keys.insert(id, key);
         self.schedule_names.extend(name.map(|name| (name, key)));
@@ -216,6 +255,7 @@ impl Scheduler {
             self.apply(key, verdict, now, decision);
         }
         if self.schedules.get(key).is_some_and(|entry| entry.schedule.is_ended()) {
+            self.free_schedule_name(key);
             self.drop_schedule_if_idle(key, now, decision);
         }
         // One that has ended but whose work runs must be stored too, or it would fire again.
@@ -280,6 +320,8 @@ impl Scheduler {
         self.with_schedule(key, now, decision, |schedule, verdicts| {
             schedule.answer(now, next, verdicts);
         });
+        // The rule may be gone at the next start, the instant it named should not.
+        self.record_schedule(key, decision);
     }
 
     pub(super) fn cancel_schedule(
@@ -293,6 +335,7 @@ impl Scheduler {
         if !entry.schedule.cancel() {
             return Ok(Reply::Unchanged);
         }
+        self.free_schedule_name(key);
         for pending in queued {
             let Pending { nominal, origin, .. } = pending;
             let fate = Fate::Skipped("cancelled");
@@ -356,17 +399,23 @@ impl Scheduler {
         let entry = &self.schedules[key];
         if entry.running.is_empty() && entry.wanted.is_empty() {
             let id = entry.id;
-            self.end_schedule(key, decision);
             self.notify(now, decision, || Fact::ScheduleEnded(id));
+            self.end_schedule(key, decision);
+        }
+    }
+
+    /// Gives a name back, unless another schedule has it by now.
+    fn free_schedule_name(&mut self, key: DefaultKey) {
+        let name = self.schedules.get(key).and_then(|entry| entry.spec.name.as_ref());
+        if let Some(name) = name.filter(|name| self.schedule_names.get(*name) == Some(&key)) {
+            self.schedule_names.remove(name);
         }
     }
 
     fn end_schedule(&mut self, key: DefaultKey, decision: &mut Decision) {
+        self.free_schedule_name(key);
         let Some(entry) = self.schedules.remove(key) else { return };
         self.schedule_keys.remove(&entry.id);
-        if let Some(name) = &entry.spec.name {
-            self.schedule_names.remove(name);
-        }
         if let Fires::Task { profile, .. } = entry.fires {
             self.profiles.leave(profile);
         }
@@ -374,7 +423,8 @@ impl Scheduler {
             self.timers.cancel(timer);
         }
         decision.change(|| Change::ScheduleEnded(entry.id));
-        decision.act(Action::ScheduleEnded(ScheduleKey(key)));
+        let (schedule, id, counters) = (ScheduleKey(key), entry.id, entry.schedule.counters());
+        decision.act(Action::ScheduleEnded { schedule, id, counters: Box::new(counters) });
     }
 
     pub(super) fn record_schedule(&self, key: DefaultKey, decision: &mut Decision) {

@@ -468,6 +468,13 @@ impl crate::run::Run {
         self.paused || self.awaits_place
     }
 
+    /// The error of the first task that failed.
+    pub(super) fn first_error(&self) -> Option<std::sync::Arc<str>> {
+        let has_failed = |index: u32| self.tasks[index as usize].state == TaskState::Failed;
+        let failed = self.extras.iter().filter(|(index, _)| has_failed(**index));
+        failed.filter_map(|(_, extra)| extra.error.clone()).next()
+    }
+
     /// Whether it waits for its place in its concurrency group and nothing of it was ever started.
     pub(super) fn is_before_its_start(&self) -> bool {
         self.awaits_place && self.tasks.iter().all(|task| task.attempts == 0)

@@ -189,6 +189,12 @@ impl Scheduler {
         entry.map_or_else(Vec::new, |entry| entry.schedule.instants(span).take(max).collect())
     }
 
+    /// Whether a schedule is paused.
+    #[must_use]
+    pub fn is_schedule_paused(&self, key: ScheduleKey) -> bool {
+        self.schedules.get(key.0).is_some_and(|entry| entry.schedule.is_paused())
+    }
+
     /// Figures of a schedule.
     #[must_use]
     pub fn schedule_counters(&self, key: ScheduleKey) -> Option<Counters> {

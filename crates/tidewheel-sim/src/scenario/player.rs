@@ -179,7 +179,7 @@ impl Player {
                 }
                 Action::AskTrigger { schedule, .. } => self.asked.push(schedule),
                 Action::MakeRun(wanted) => self.making.push(wanted),
-                Action::ScheduleEnded(_) => {}
+                Action::ScheduleEnded { .. } => {}
                 Action::AskUnits { limit, units } => {
                     self.units_asked.insert(limit.to_string(), units);
                 }

@@ -19,6 +19,7 @@ pub mod places;
 mod questions;
 mod recovery;
 mod report;
+mod schedules;
 mod seat;
 mod shared;
 pub mod shares;

@@ -19,8 +19,8 @@ use super::effect::{Effect, End, Launch, Single, SingleCode};
 use super::engine::{Engine, ScheduleRef};
 use super::entries::Entries;
 use super::ids::{Ids, KeyHasher};
-use super::making::Maker;
 use super::report::{Next, Wanted};
+use super::schedules::EndedSchedules;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
 use super::writing::{Reclaim, Writer};
@@ -48,6 +48,7 @@ pub(crate) struct State {
     /// What ended while memory was restored, until that is stored.
     pub(super) ending: BTreeMap<RunId, Entry>,
     pub(super) schedules: HashMap<ScheduleKey, Arc<ScheduleEntry>, BuildHasherDefault<KeyHasher>>,
+    pub ended_schedules: EndedSchedules,
     /// Attempts that have waited at least once.
     pub(super) attempts: HashMap<AttemptId, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
     /// Requests to stop attempts that are not among these yet.
@@ -108,6 +109,7 @@ impl State {
             entries: Entries::default(),
             ending: BTreeMap::new(),
             schedules: HashMap::default(),
+            ended_schedules: EndedSchedules::default(),
             attempts: HashMap::default(),
             early: HashMap::default(),
             adopt,
@@ -164,15 +166,6 @@ impl State {
             let code = move |task: Task| code(task.as_attempt());
             self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), code)));
         }
-    }
-
-    pub fn insert_schedule(&mut self, schedule: ScheduleKey, entry: ScheduleEntry) {
-        self.schedules.insert(schedule, Arc::new(entry));
-    }
-
-    /// Whether a schedule has a rule of its own that names its instants.
-    pub fn has_rule(&self, schedule: ScheduleKey) -> bool {
-        self.schedules.get(&schedule).is_some_and(|entry| entry.ask.is_some())
     }
 
     /// Asks something of the scheduler. What it leads to waits for [`State::settle`]; the ticket
@@ -255,7 +248,7 @@ impl State {
 
     /// Tells observers something that the scheduler does not know.
     pub(super) fn notify(&mut self, now: Now, fact: Fact) {
-        let notice = Notice { sequence: 0, at: now.wall, fact };
+        let notice = Notice { sequence: 0, at: now.wall, name: None, fact };
         tell_all(self.notices.as_ref(), &mut self.told, &mut vec![notice]);
     }
 
@@ -365,7 +358,8 @@ impl State {
             Action::MakeRun(wanted) => {
                 effects.push(Effect::MakeRun(self.maker(wanted.schedule), wanted));
             }
-            Action::ScheduleEnded(schedule) => {
+            Action::ScheduleEnded { schedule, id, counters } => {
+                self.ended_schedules.keep(id, *counters);
                 effects.extend(self.schedules.remove(&schedule).map(Effect::DropCode));
             }
             Action::AskUnits { .. }
@@ -384,18 +378,6 @@ impl State {
                 self.end = Some(End::ShutDown);
                 self.end_everything(effects);
                 effects.push(Effect::ShutDownCompleted);
-            }
-        }
-    }
-
-    /// What makes the runs of a schedule, set here or restored from the store.
-    fn maker(&self, schedule: ScheduleKey) -> Option<Arc<Maker>> {
-        match self.schedules.get(&schedule).map(|entry| &entry.code) {
-            Some(ScheduleCode::Run(maker)) => Some(Arc::clone(maker)),
-            Some(ScheduleCode::Task(_)) => None,
-            None => {
-                let spec = self.engine.scheduler().schedule_spec(schedule)?;
-                self.adopt.makers.get(&spec.kind).cloned()
             }
         }
     }

@@ -73,35 +73,45 @@ impl ScheduleBuilder {
         self
     }
 
-    /// What people call it, and [`crate::Tidewheel::find_schedule`] finds it by, also after a restart. No
-    /// two schedules of a wheel have the same name: who sets a second one is refused.
+    /// What people call it, and [`crate::Tidewheel::find_schedule`] finds it by, also after a restart.
+    ///
+    /// A name is one schedule. Whoever sets it again has the same one, with the code given now: so a
+    /// program sets its schedules at each start, and they go on where they were. If something else is
+    /// said than before, it changes ([`ScheduleHandle::update`]); a trigger that is the same keeps its
+    /// rhythm. What it was paused or counted for stays.
     pub fn name(mut self, name: &str) -> Self {
         self.spec.name = Some(Arc::from(name));
         self
     }
 
-    /// The first firing of a rate or delay comes only after this time, instead of now.
-    ///
-    /// Cron and rules of your own name their instants themselves: for these use
+    /// The first firing of a rate or delay comes only after this time, instead of now. Cron and rules of
+    /// your own name their instants themselves: of these none before it counts.
+    pub fn starting_after(self, delay: Duration) -> Self {
+        self.start(Anchor::After(delay))
+    }
+
+    /// The first firing of a rate or delay comes at this instant, instead of now. Cron and rules of your
+    /// own name their instants themselves: of these none before it counts, as by
     /// [`window`](Self::window).
-    pub fn starting_after(mut self, delay: Duration) -> Self {
-        self.set_start(Anchor::After(delay));
-        self
+    pub fn starting_at(self, instant: Timestamp) -> Self {
+        self.start(Anchor::At(instant))
     }
 
-    /// The first firing of a rate or delay comes at this instant, instead of now.
-    pub fn starting_at(mut self, instant: Timestamp) -> Self {
-        self.set_start(Anchor::At(instant));
-        self
-    }
-
-    fn set_start(&mut self, anchor: Anchor) {
+    fn start(mut self, anchor: Anchor) -> Self {
         match &mut self.spec.trigger {
             Trigger::FixedRate { start, .. }
             | Trigger::FixedDelay { start, .. }
             | Trigger::Once(start) => *start = anchor,
-            Trigger::Calendar { .. } | Trigger::Custom => {}
+            Trigger::Calendar { .. } | Trigger::Custom => {
+                let from = match anchor {
+                    Anchor::At(instant) => instant,
+                    Anchor::After(delay) => self.shared.clock.now().wall.after(delay),
+                };
+                let until = self.spec.window.map_or(Span::since(from).until, |span| span.until);
+                self.spec.window = Some(Span::new(from, until));
+            }
         }
+        self
     }
 
     /// What whoever runs the firings must know, even after a crash: code is not stored, this is.
@@ -169,8 +179,7 @@ impl ScheduleBuilder {
     ///
     /// # Errors
     ///
-    /// When the schedule makes no sense or would never fire, its name is taken, or the wheel is
-    /// shutting down.
+    /// When the schedule makes no sense or would never fire, or the wheel is shutting down.
     pub fn run<F, R>(self, code: F) -> Result<ScheduleHandle, Rejection>
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -243,7 +252,7 @@ impl ScheduleBuilder {
         let (shared, until, spec) = (self.shared, self.until, Box::new(self.spec));
         let fires_tasks = matches!(code, ScheduleCode::Task(_));
         let mut code = Some((code, self.ask));
-        let mut made = None;
+        let (mut made, mut replaced) = (None, None);
         let id = Cell::new(ScheduleId::default());
         let reply = shared.command_with(
             until,
@@ -260,13 +269,16 @@ impl ScheduleBuilder {
             },
             |state, reply, _| {
                 if let (Reply::Scheduled(key), Some((code, ask))) = (reply, code.take()) {
-                    let id = id.get();
-                    state.insert_schedule(*key, ScheduleEntry { id, code, ask });
+                    // One that was set before under this name keeps its identity.
+                    let known = state.engine.scheduler().schedule_id(*key);
+                    let id = known.unwrap_or_else(|| id.get());
+                    replaced = state.insert_schedule(*key, ScheduleEntry { id, code, ask });
                     made = Some(state.engine.schedule_ref(id, *key));
                 }
             },
         );
         let reply = reply?;
+        drop(replaced);
         match made {
             Some(schedule) => Ok(ScheduleHandle::new(shared, until, schedule)),
             None => unreachable!("a schedule was answered with {reply:?}"),

@@ -151,12 +151,32 @@ impl ScheduleHandle {
         self.command(Command::ResumeSchedule)
     }
 
-    /// What it has done and is doing, in numbers; `None` when it, or the wheel, has ended.
+    /// What it has done and is doing, in numbers, also when it has ended (of the last thousand that
+    /// have). `None` when the wheel has.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
         let state = self.shared.lock();
-        let key = state.engine.find_schedule(self.schedule)?;
-        state.engine.scheduler().schedule_counters(key).filter(|_| state.end.is_none())
+        let live = state.engine.find_schedule(self.schedule);
+        let live = live.and_then(|key| state.engine.scheduler().schedule_counters(key));
+        let ended = || state.ended_schedules.find(self.schedule.id);
+        live.filter(|_| state.end.is_none()).or_else(ended)
+    }
+
+    /// Why nothing of it fires by itself, if that is so.
+    #[must_use]
+    pub fn hold(&self) -> Option<ScheduleHold> {
+        let state = self.shared.lock();
+        let scheduler = state.engine.scheduler();
+        let key = state.engine.find_schedule(self.schedule).filter(|_| state.end.is_none());
+        let live = key.and_then(|key| Some((key, scheduler.schedule_spec(key)?)));
+        let Some((key, spec)) = live else { return Some(ScheduleHold::Ended) };
+        if scheduler.is_schedule_paused(key) {
+            Some(ScheduleHold::Paused)
+        } else if spec.trigger == Trigger::Custom && !state.has_rule(key) {
+            Some(ScheduleHold::NoRule)
+        } else {
+            None
+        }
     }
 
     /// The next instant; `None` when there is none, or it is not known yet.
@@ -171,7 +191,7 @@ impl ScheduleHandle {
     /// the wheel has ended. A stored schedule fires again in the next wheel unless it was cancelled.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        self.counters().is_none()
+        self.hold() == Some(ScheduleHold::Ended)
     }
 
     fn command(&self, command: impl FnOnce(ScheduleKey) -> Command) -> bool {
@@ -186,6 +206,32 @@ impl ScheduleHandle {
 
     fn find(&self, state: &State) -> Result<ScheduleKey, Rejection> {
         state.engine.find_schedule(self.schedule).ok_or(Rejection::Gone("schedule"))
+    }
+}
+
+/// Why nothing of a schedule fires by itself; made by [`ScheduleHandle::hold`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScheduleHold {
+    /// It, or the wheel, has ended.
+    Ended,
+    /// It was paused.
+    Paused,
+    /// It was restored from the store, where the rule that names its instants is not: what was named
+    /// before fires, and nothing after it until the schedule is set again.
+    NoRule,
+}
+
+impl fmt::Display for ScheduleHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "it has ended",
+            Self::Paused => "it is paused until it is resumed",
+            Self::NoRule => {
+                "its rule is code, which is not stored: it waits until a schedule of its name is set \
+                 with `Tidewheel::trigger`"
+            }
+        })
     }
 }
 

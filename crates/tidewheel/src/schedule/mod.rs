@@ -43,4 +43,4 @@ pub use tidewheel_core::schedule::{
 pub use builder::ScheduleBuilder;
 pub(crate) use firing::maker;
 pub use firing::{Backfill, Firing, MadeRun};
-pub use handle::ScheduleHandle;
+pub use handle::{ScheduleHandle, ScheduleHold};

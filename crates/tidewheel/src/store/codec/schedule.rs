@@ -247,6 +247,8 @@ pub(crate) struct StateRecord {
     fired: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     asked_for: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    failed: u64,
     skipped: SkippedRecord,
     last_due_lag: Duration,
     backoff_level: u32,
@@ -303,6 +305,7 @@ impl StateRecord {
             end_told: state.end_told,
             fired: state.fired,
             asked_for: state.asked_for,
+            failed: state.failed,
             skipped: SkippedRecord {
                 misfire: state.skipped.misfire,
                 overlap: state.skipped.overlap,
@@ -350,6 +353,7 @@ impl StateRecord {
             end_told: self.end_told,
             fired: self.fired,
             asked_for: self.asked_for,
+            failed: self.failed,
             skipped: SkipCounts {
                 misfire: self.skipped.misfire,
                 overlap: self.skipped.overlap,

@@ -323,6 +323,7 @@ fn states_of_schedules() {
             end_told: true,
             fired: u64::MAX,
             asked_for: u64::MAX,
+            failed: u64::MAX,
             skipped: SkipCounts {
                 misfire: 1,
                 overlap: 2,

@@ -1,0 +1,160 @@
+//! Schedules that are set again at each start, and what firings tell about themselves.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Log, builder, seconds, settle};
+use tidewheel::clock::Clock;
+use tidewheel::observe::{Fact, NoticeStream};
+use tidewheel::schedule::{Overlap, ScheduleHandle, ScheduleHold};
+use tidewheel::store::Memory;
+use tidewheel::{Builder, Shutdown, Tidewheel, Timestamp};
+
+/// A data store and the time, which outlive wheels.
+#[derive(Clone)]
+struct Ground(Memory, Clock);
+
+fn ground() -> Ground {
+    Ground(Memory::new(), Clock::virtual_at("2026-03-01T00:00:00Z".parse().unwrap()))
+}
+
+fn on(Ground(store, clock): &Ground) -> Builder {
+    builder().store(store.clone()).clock(clock.clone()).adopt(|_| async {})
+}
+
+fn hourly(wheel: &Tidewheel, log: &Log, start: u32) -> ScheduleHandle {
+    let log = log.clone();
+    let code = move || {
+        log.add(format!("start {start}"));
+        async {}
+    };
+    wheel.every(seconds(3600)).name("hourly").run(code).unwrap()
+}
+
+/// TP-14: a program that sets its schedules at each start has each of them once.
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_is_set_at_each_start_is_one() {
+    let (store, log) = (ground(), Log::default());
+    let mut ids = Vec::new();
+    for start in 0..3 {
+        let wheel = on(&store).start();
+        let schedule = hourly(&wheel, &log, start);
+        ids.push(schedule.id());
+        assert_eq!(wheel.schedules().len(), 1);
+        tokio::time::sleep(seconds(3000)).await;
+        if start == 1 {
+            schedule.pause();
+        }
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    // At 0 and 3,600 s; the next came when it was paused, which the next start left so.
+    assert_eq!(log.take(), ["start 0", "start 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_set_again_and_says_something_else_is_changed() {
+    let (wheel, log) = (builder().start(), Log::default());
+    let first = hourly(&wheel, &log, 1);
+    settle().await;
+    let second = hourly(&wheel, &log, 2);
+    tokio::time::sleep(seconds(3601)).await;
+    assert_eq!(log.take(), ["start 1", "start 2"]);
+    let told = log.clone();
+    let daily = wheel.cron("0 6 * * *", "UTC").unwrap().name("hourly").overlap(Overlap::Allow);
+    let daily = daily.run(move || {
+        told.add("daily");
+        async {}
+    });
+    assert_eq!((first.id(), daily.unwrap().id()), (second.id(), first.id()));
+    assert_eq!(first.next(), Some("2026-03-01T06:00:00Z".parse().unwrap()));
+    assert_eq!(first.spec().unwrap().overlap, Overlap::Allow);
+    tokio::time::sleep(seconds(6 * 3600)).await;
+    assert_eq!(log.take(), ["daily"]);
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_of_ones_own_is_waited_for_after_a_restart() {
+    let (store, log) = (ground(), Log::default());
+    let set = |wheel: &Tidewheel| {
+        let told = log.clone();
+        let start: Timestamp = "2026-03-01T00:10:00Z".parse().unwrap();
+        let rule = move |last: Option<Timestamp>| {
+            Some(last.map_or(start, |last| last.after(seconds(600))))
+        };
+        let code = move || {
+            told.add("fired");
+            async {}
+        };
+        wheel.trigger(rule).name("tide").run(code).unwrap()
+    };
+    let wheel = on(&store).start();
+    assert_eq!(set(&wheel).hold(), None);
+    tokio::time::sleep(seconds(700)).await;
+    assert_eq!(log.take(), ["fired"]);
+    wheel.shutdown(Shutdown::drain()).await;
+    drop(wheel);
+
+    let wheel = on(&store).start();
+    let tide = wheel.find_schedule("tide").unwrap();
+    assert_eq!(tide.hold(), Some(ScheduleHold::NoRule));
+    assert!(tide.hold().unwrap().to_string().contains("until a schedule of its name is set"));
+    // The instant that was named before fires, by what was given for restored work.
+    tokio::time::sleep(seconds(3600)).await;
+    assert_eq!((tide.counters().unwrap().fired, log.len()), (2, 0));
+    assert!(!tide.is_ended());
+    let again = set(&wheel);
+    assert_eq!((again.id(), again.hold()), (tide.id(), None));
+    tokio::time::sleep(seconds(600)).await;
+    assert!(log.len() >= 1, "it fires again");
+    wheel.check();
+}
+
+async fn next(
+    notices: &mut NoticeStream,
+    is_it: impl Fn(&Fact) -> bool,
+) -> (Option<Arc<str>>, Fact) {
+    loop {
+        let notice = notices.recv().await.unwrap().unwrap();
+        if is_it(&notice.fact) {
+            return (notice.name, notice.fact);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_firing_that_fails_tells_why_and_is_counted() {
+    let store = Memory::new();
+    let wheel = builder().store(store.clone()).start();
+    let mut notices = wheel.notices();
+    let once = wheel.every(seconds(1)).name("report");
+    let once = once.run(|| async { Err::<(), _>("disk full") }).unwrap();
+    let (name, fired) = next(&mut notices, |it| matches!(it, Fact::ScheduleFired { .. })).await;
+    let Fact::ScheduleFired { schedule, run, .. } = fired else { unreachable!() };
+    assert_eq!((name.as_deref(), schedule), (Some("report"), once.id()));
+    let ended = next(&mut notices, |it| matches!(it, Fact::FiringEnded { .. })).await.1;
+    let error = Some(Arc::from("disk full"));
+    assert_eq!(ended, Fact::FiringEnded { schedule, run, success: false, error });
+    let ledger = store.firings(once.id());
+    assert_eq!(ledger[0].fate, tidewheel_core::row::Fate::Fired(run));
+    once.cancel();
+    next(&mut notices, |it| matches!(it, Fact::ScheduleEnded(_))).await;
+    assert!(once.is_ended());
+    let counters = once.counters().expect("they are there after the end");
+    assert_eq!((counters.fired, counters.failed, counters.outstanding), (1, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calendars_begin_when_they_are_told_to() {
+    let wheel = builder().start();
+    let at = |text: &str| -> Option<Timestamp> { Some(text.parse().unwrap()) };
+    let hourly = || wheel.cron("0 * * * *", "UTC").unwrap();
+    let later = hourly().starting_after(seconds(5 * 3600 + 1)).run(|| async {}).unwrap();
+    assert_eq!(later.next(), at("2026-03-01T06:00:00Z"));
+    let march = "2026-03-03T00:00:00Z".parse().unwrap();
+    let from = hourly().starting_at(march).run(|| async {}).unwrap();
+    assert_eq!(from.next(), at("2026-03-03T00:00:00Z"));
+}
