@@ -4,6 +4,8 @@
 //! A store never chooses, orders or skips work; it keeps rows and gives them back.
 
 #[cfg(feature = "sqlite")]
+mod coalesce;
+#[cfg(feature = "sqlite")]
 pub(crate) mod codec;
 mod commons;
 pub mod conformance;

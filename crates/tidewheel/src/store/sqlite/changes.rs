@@ -1,11 +1,9 @@
-//! From the changes of one decision to rows: what is written, and what need not be.
+//! From the changes of one decision to rows.
 //!
-//! Within one change set only the newest row of a task is written, and a submission that is accepted
-//! and ends in it goes straight to history. Transactions and tenure are in `store`, queues, limits
-//! and schedules in `definitions`.
+//! What need not be written is left out in `store/coalesce`. Transactions and tenure are in `store`,
+//! queues, limits and schedules in `definitions`.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -19,8 +17,8 @@ use tidewheel_core::time::Timestamp;
 use super::attempts;
 use super::definitions;
 use super::store::Fault;
+use crate::store::coalesce::{Accepted, Coalesced, EndedAttempt, RunTask, Single};
 use crate::store::codec;
-use crate::store::records::says_attempt_ended;
 
 /// The most profiles whose numbers are remembered.
 const PROFILES_MAX: usize = 4_096;
@@ -43,26 +41,6 @@ pub(super) struct Writing<'a> {
     pub(super) known: &'a mut Known,
     /// The next place in the order of acceptance, once it was needed.
     next: Option<i64>,
-    singles: Vec<Single<'a>>,
-    single_places: HashMap<RunId, usize>,
-    tasks: Vec<RunTask<'a>>,
-    task_places: HashMap<TaskId, usize>,
-    runs: Vec<(i64, &'a RunChange)>,
-}
-
-/// What a change set says of a submission.
-#[derive(Default)]
-struct Single<'a> {
-    accepted: Option<(i64, &'a SubmissionRow)>,
-    newest: Option<&'a TaskRow>,
-    started_at: Option<i64>,
-}
-
-/// What a change set says of a task of a run.
-struct RunTask<'a> {
-    seq: i64,
-    newest: &'a TaskRow,
-    started_at: Option<i64>,
 }
 
 impl<'a> Writing<'a> {
@@ -74,40 +52,46 @@ impl<'a> Writing<'a> {
         if known.runs.is_none() {
             known.runs = Some(read_live_runs(connection, shard)?);
         }
-        Ok(Self {
-            connection,
-            shard,
-            known,
-            next: None,
-            singles: Vec::new(),
-            single_places: HashMap::new(),
-            tasks: Vec::new(),
-            task_places: HashMap::new(),
-            runs: Vec::new(),
-        })
+        Ok(Self { connection, shard, known, next: None })
     }
 
     /// Writes all of `changes`.
-    pub(super) fn write(mut self, changes: &'a [Change]) -> Result<(), Fault> {
-        for change in changes {
-            self.take(change)?;
+    pub(super) fn write(mut self, changes: &[Change]) -> Result<(), Fault> {
+        let live = self.live_runs();
+        let coalesced = Coalesced::new(changes, |run| live.contains_key(&run));
+        let mut places = HashMap::new();
+        for accepted in &coalesced.accepted {
+            match accepted {
+                Accepted::Run(row) => self.accept_run(row)?,
+                Accepted::Single(single) => {
+                    if let Some(row) = coalesced.singles[*single].accepted {
+                        places.insert(row.id, self.accept_single(row)?);
+                    }
+                }
+            }
         }
-        self.write_singles()?;
-        self.write_tasks()?;
-        self.write_runs()?;
+        for (id, spec) in &coalesced.added {
+            self.add_task(*id, spec)?;
+        }
+        for change in &coalesced.others {
+            self.define(change)?;
+        }
+        for ended in &coalesced.ended {
+            self.end_attempt(ended)?;
+        }
+        for single in &coalesced.singles {
+            self.write_single(single, places.get(&single.id).copied())?;
+        }
+        self.write_tasks(&coalesced.tasks)?;
+        self.write_runs(&coalesced.runs)?;
         if let Some(next) = self.next {
             self.connection.prepare_cached("UPDATE counter SET next = ?1")?.execute([next])?;
         }
         Ok(())
     }
 
-    fn take(&mut self, change: &'a Change) -> Result<(), Fault> {
+    fn define(&mut self, change: &Change) -> Result<(), Fault> {
         match change {
-            Change::RunAccepted(row) => self.accept_run(row),
-            Change::RunChanged(change) => self.change_run(change),
-            Change::SubmissionAccepted(row) => self.accept_single(row),
-            Change::TaskAdded { id, spec } => self.add_task(*id, spec),
-            Change::TaskChanged(row) => self.change_task(row),
             Change::SchedulerPaused(paused) => definitions::pause(self, *paused),
             Change::QueueStored { name, spec, paused } => {
                 definitions::store_queue(self, name, spec, *paused)
@@ -116,6 +100,12 @@ impl<'a> Writing<'a> {
             Change::ScheduleStored(row) => definitions::store_schedule(self, row),
             Change::ScheduleEnded(id) => definitions::end_schedule(self, *id),
             Change::FiringStored(row) => definitions::store_firing(self, row),
+            // Those are of runs and submissions, and coalesced.
+            Change::RunAccepted(_)
+            | Change::RunChanged(_)
+            | Change::SubmissionAccepted(_)
+            | Change::TaskAdded { .. }
+            | Change::TaskChanged(_) => Ok(()),
         }
     }
 
@@ -143,14 +133,8 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn change_run(&mut self, change: &'a RunChange) -> Result<(), Fault> {
-        if let Some(seq) = self.live_runs().get(&change.id).copied() {
-            self.runs.push((seq, change));
-        }
-        Ok(())
-    }
-
-    fn accept_single(&mut self, row: &'a SubmissionRow) -> Result<(), Fault> {
+    /// Gives a submission its place, and keeps what travels with it.
+    fn accept_single(&mut self, row: &SubmissionRow) -> Result<i64, Fault> {
         let seq = self.place()?;
         if let Some(attachment) = &row.attachment {
             self.keep_name(attachment.once.as_ref(), row.id, row.accepted_at, seq)?;
@@ -158,8 +142,7 @@ impl<'a> Writing<'a> {
                 self.keep_spec(seq, None, attachment)?;
             }
         }
-        self.single(row.id).accepted = Some((seq, row));
-        Ok(())
+        Ok(seq)
     }
 
     fn add_task(&mut self, id: TaskId, spec: &TaskSpec) -> Result<(), Fault> {
@@ -174,60 +157,30 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn change_task(&mut self, row: &'a TaskRow) -> Result<(), Fault> {
-        let running = (row.state == TaskState::Running).then(|| row.at.as_micros());
-        let Some(seq) = self.live_runs().get(&row.id.run).copied() else {
-            if says_attempt_ended(row) {
-                let started_at = match self.single(row.id.run).started_at {
-                    Some(started_at) => Some(started_at),
-                    None => self.stored_start_of_single(row.id.run)?,
-                };
-                attempts::write_ended(self.connection, row, started_at)?;
-            }
-            let single = self.single(row.id.run);
-            single.newest = Some(row);
-            single.started_at = running.or(single.started_at);
-            return Ok(());
+    fn end_attempt(&mut self, ended: &EndedAttempt<'_>) -> Result<(), Fault> {
+        let EndedAttempt { row, started_at, is_single } = ended;
+        let started_at = match started_at.map(Timestamp::as_micros) {
+            Some(started_at) => Some(started_at),
+            None if *is_single => self.stored_start_of_single(row.id.run)?,
+            None => match self.live_runs().get(&row.id.run).copied() {
+                Some(seq) => self.stored_start_of_task(seq, row.id.index)?,
+                None => None,
+            },
         };
-        let place = match self.task_places.entry(row.id) {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                self.tasks.push(RunTask { seq, newest: row, started_at: None });
-                *entry.insert(self.tasks.len() - 1)
-            }
-        };
-        if says_attempt_ended(row) {
-            let started_at = match self.tasks[place].started_at {
-                Some(started_at) => Some(started_at),
-                None => self.stored_start_of_task(seq, row.id.index)?,
-            };
-            attempts::write_ended(self.connection, row, started_at)?;
-        }
-        let task = &mut self.tasks[place];
-        task.newest = row;
-        task.started_at = running.or(task.started_at);
-        Ok(())
+        Ok(attempts::write_ended(self.connection, row, started_at)?)
     }
 
-    fn write_singles(&mut self) -> Result<(), Fault> {
-        for single in std::mem::take(&mut self.singles) {
-            let ended = single.newest.filter(|row| row.state.is_terminal());
-            match (single.accepted, ended) {
-                (Some((seq, row)), Some(ended)) => {
-                    self.write_history(seq, row, ended, single.started_at)?;
-                }
-                (Some((seq, row)), None) => {
-                    self.insert_single(seq, row, single.newest, single.started_at)?;
-                }
-                (None, Some(ended)) => self.end_single(ended, single.started_at)?,
-                (None, None) => {
-                    if let Some(row) = single.newest {
-                        self.update_single(row, single.started_at)?;
-                    }
-                }
-            }
+    fn write_single(&mut self, single: &Single<'_>, place: Option<i64>) -> Result<(), Fault> {
+        let started_at = single.started_at.map(Timestamp::as_micros);
+        match (single.accepted.zip(place), single.ended()) {
+            (Some((row, seq)), Some(ended)) => self.write_history(seq, row, ended, started_at),
+            (Some((row, seq)), None) => self.insert_single(seq, row, single.newest, started_at),
+            (None, Some(ended)) => self.end_single(ended, started_at),
+            (None, None) => match single.newest {
+                Some(row) => self.update_single(row, started_at),
+                None => Ok(()),
+            },
         }
-        Ok(())
     }
 
     /// A submission that was accepted and has ended since the last change set.
@@ -354,7 +307,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn write_tasks(&self) -> Result<(), Fault> {
+    fn write_tasks(&mut self, tasks: &[RunTask<'_>]) -> Result<(), Fault> {
         let sql =
             "INSERT INTO tasks (seq, idx, state, reason, cause, attempts, lost, uncounted, at,
                 until, expires, released, error, started_at)
@@ -365,7 +318,8 @@ impl<'a> Writing<'a> {
                 expires = excluded.expires, released = excluded.released, error = excluded.error,
                 started_at = COALESCE(excluded.started_at, started_at)";
         let mut statement = self.connection.prepare_cached(sql)?;
-        for RunTask { seq, newest: row, started_at } in &self.tasks {
+        for RunTask { newest: row, started_at } in tasks {
+            let Some(seq) = self.live_runs().get(&row.id.run).copied() else { continue };
             statement.execute(params![
                 seq,
                 row.id.index,
@@ -380,14 +334,15 @@ impl<'a> Writing<'a> {
                 row.expires.map(Timestamp::as_micros),
                 row.released,
                 row.error,
-                started_at,
+                started_at.map(Timestamp::as_micros),
             ])?;
         }
         Ok(())
     }
 
-    fn write_runs(&mut self) -> Result<(), Fault> {
-        for (seq, change) in std::mem::take(&mut self.runs) {
+    fn write_runs(&mut self, runs: &[&RunChange]) -> Result<(), Fault> {
+        for change in runs {
+            let Some(seq) = self.live_runs().get(&change.id).copied() else { continue };
             match change.result {
                 Some(result) => {
                     self.end_run(seq, change, result.word())?;
@@ -507,17 +462,6 @@ impl<'a> Writing<'a> {
 
     fn live_runs(&mut self) -> &mut HashMap<RunId, i64> {
         self.known.runs.get_or_insert_default()
-    }
-
-    fn single(&mut self, run: RunId) -> &mut Single<'a> {
-        let place = match self.single_places.entry(run) {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                self.singles.push(Single::default());
-                *entry.insert(self.singles.len() - 1)
-            }
-        };
-        &mut self.singles[place]
     }
 }
 
