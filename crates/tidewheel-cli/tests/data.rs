@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -93,6 +94,50 @@ fn what_ended_is_pruned_by_count() {
     assert_eq!(runs_in(&data), 10);
     assert_refused(&tidewheel(&["prune"], &data), 2, &["nothing is said", "--older-than"]);
     assert_refused(&tidewheel(&["prune", "--older-than", "soon"], &data), 2, &["soon"]);
+}
+
+/// As a process does that was started with a umask that takes everything away.
+#[cfg(unix)]
+#[test]
+fn a_folder_is_its_owners_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new("umask");
+    let flow = scratch.file("flow.yaml", "flow:\n  - name: a\n    run: echo\n");
+    for umask in ["277", "777"] {
+        let data = scratch.path(umask).join("above").join("data");
+        let words = [env!("CARGO_BIN_EXE_tidewheel"), "run", &flow, "--data"];
+        let text = format!("umask {umask}; exec \"$@\"");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &text, "sh"])
+            .args(words)
+            .arg(&data)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folders = [data.clone(), data.join("locks"), data.join("logs"), scratch.path(umask)];
+        assert_eq!(folders.map(mode), [0o700; 4]);
+        let files = [data.join("tidewheel.db"), data.join("locks").join(".open")];
+        assert_eq!(files.map(mode), [0o600; 2]);
+    }
+}
+
+#[test]
+fn what_cannot_be_pruned_is_told_and_the_rest_is_gone() {
+    let scratch = Scratch::new("stuck");
+    let data = used(&scratch);
+    let runs = runs_in(&data);
+    let folder = DataFolder::open(&data, Options::default()).unwrap();
+    let newest = folder.reader().unwrap().runs(&RunFilter::default()).unwrap()[0].id;
+    fs::create_dir_all(folder.logs_dir().join(newest.to_string()).join("strange")).unwrap();
+    drop(folder);
+    let output = tidewheel(&["prune", "--keep", "0"], &data);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("cannot remove") && error.contains("strange"), "{error}");
+    let removed = format!("removed {runs} runs");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with(&removed), "{output:?}");
+    assert_eq!(runs_in(&data), 0);
 }
 
 #[test]

@@ -349,3 +349,35 @@ fn a_shard_that_was_removed_does_not_answer_to_its_old_holder() {
     let refused = rig.engine.turn(now, [tidewheel_core::input::Input::Command(command)]);
     assert!(refused.is_err());
 }
+
+#[test]
+fn a_database_whose_schema_has_no_number_is_refused_and_left_as_it_is() {
+    for version in [-1, 0] {
+        let folder = TestFolder::new();
+        drop(folder.open());
+        let database = folder.path().join("tidewheel.db");
+        let connection = rusqlite::Connection::open(&database).unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+        drop(connection);
+        let error = DataFolder::open(folder.path(), Options::default()).unwrap_err();
+        assert!(matches!(error, FolderError::NotOurs { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("its schema is {version}")), "{text}");
+        assert!(!text.contains("CREATE"), "{text}");
+    }
+}
+
+#[test]
+fn a_path_that_is_too_long_is_refused_before_anything_is_made() {
+    let folder = TestFolder::new();
+    let long = folder.path().join("x".repeat(200)).join("y".repeat(200)).join("z".repeat(100));
+    let error = DataFolder::open(&long, Options::default()).unwrap_err();
+    let FolderError::LongPath { bytes, most, .. } = error else { panic!("{error:?}") };
+    assert_eq!((bytes, folder.path().exists()), (long.as_os_str().len(), false));
+    // The longest that is said to be possible is.
+    let rest = most - folder.path().as_os_str().len() - 2;
+    let longest = folder.path().join("x".repeat(rest / 2)).join("y".repeat(rest - rest / 2));
+    assert_eq!(longest.as_os_str().len(), most);
+    let data = DataFolder::open(&longest, Options::default()).unwrap();
+    Rig::open(data.shard("default").unwrap()).submit(1);
+}

@@ -545,6 +545,54 @@ fn pruning_removes_a_large_run_in_small_steps_and_no_file_elsewhere() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn pruning_follows_no_link_out_of_the_folder() {
+    use std::os::unix::fs::symlink;
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let runs = with_logs(&data, 3);
+    let outside = TestFolder::new();
+    fs::create_dir(outside.path()).unwrap();
+    let precious = outside.path().join("1.out");
+    fs::write(&precious, b"theirs").unwrap();
+    // One run's folder is a link, and in another one a file is.
+    let [first, second] = [0, 1].map(|index: usize| runs[index].1.parent().unwrap());
+    fs::remove_dir_all(first).unwrap();
+    symlink(outside.path(), first).unwrap();
+    symlink(&precious, second.join("2.out")).unwrap();
+    let retention = Retention { count_max: Some(1), ..Retention::default() };
+    let pruned = data.prune(retention).unwrap();
+    assert_eq!((pruned.runs, &*pruned.left), (2, &[][..]));
+    assert_eq!(fs::read(&precious).unwrap(), b"theirs");
+    assert!(fs::symlink_metadata(first).is_err(), "the link itself is gone");
+    assert!(!second.exists() && runs[2].1.exists());
+}
+
+#[test]
+fn something_that_cannot_be_removed_is_told_and_stops_nothing_else() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let runs = with_logs(&data, 4);
+    let strange = runs[0].1.parent().unwrap().join("folder");
+    fs::create_dir(&strange).unwrap();
+    let all = Retention { count_max: Some(0), ..Retention::default() };
+    let pruned = data.prune(all).unwrap();
+    assert_eq!((pruned.runs, pruned.files, pruned.left.len()), (4, 4, 1));
+    assert_eq!(pruned.left[0].path, strange);
+    assert!(runs[1..].iter().all(|(_, path)| !path.parent().unwrap().exists()));
+    // It is tried again each time, and told again.
+    assert_eq!(data.prune(all).unwrap().left.len(), 1);
+    fs::remove_dir(&strange).unwrap();
+    assert_eq!(data.prune(all).unwrap(), Pruned::default());
+    let connection = rusqlite::Connection::open(data.database()).unwrap();
+    for table in ["doomed", "attempts"] {
+        let sql = format!("SELECT COUNT(*) FROM {table}");
+        let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 0, "{table}");
+    }
+}
+
 #[test]
 fn names_are_forgotten_after_a_day() {
     let folder = TestFolder::new();
@@ -718,4 +766,28 @@ fn runs_stopped_by_somebody_say_so() {
     rig.end(&starts, || Outcome::Cancelled);
     let summary = data.reader().unwrap().run(run).unwrap().unwrap().summary;
     assert_eq!((summary.state, summary.reason), (TaskState::Cancelled, Reason::Requested));
+}
+
+#[test]
+fn the_next_backup_removes_what_one_that_died_left() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let place = TestFolder::new();
+    fs::create_dir(place.path()).unwrap();
+    let to = place.path().join("copy.db");
+    let path = |name: &str| place.path().join(name);
+    for name in ["copy.db.1-0.tmp", "copy.db.1-0.tmp-journal", "copy.db.mine.tmp", "other.2-0.tmp"]
+    {
+        fs::write(path(name), b"left").unwrap();
+    }
+    // Somebody is at this one.
+    let living = fs::File::create(path("copy.db.2-7.tmp")).unwrap();
+    living.lock().unwrap();
+    data.backup(&to).unwrap();
+    let mut names: Vec<String> = fs::read_dir(place.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["copy.db", "copy.db.2-7.tmp", "copy.db.mine.tmp", "other.2-0.tmp"]);
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::json;
-use tidewheel::store::sqlite::Retention;
+use tidewheel::store::sqlite::{LeftOver, Retention};
+use tidewheel_client::text::harmless;
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
 use crate::value;
 
@@ -23,7 +24,8 @@ Examples:
   tidewheel prune --older-than 30d
   tidewheel prune --keep 10000 --bytes 2G --data /srv/tidewheel
 
-With --format json it prints { \"runs\": N, \"files\": N, \"bytes\": N }.")]
+With --format json it prints { \"runs\": N, \"files\": N, \"bytes\": N }, and under \"left\" what could
+not be removed: then it exits with 1.")]
 pub(crate) struct PruneArgs {
     /// Remove what ended longer ago: 90s, 15m, 12h, 30d, 4w
     #[arg(long, value_name = "SPAN", value_parser = value::span)]
@@ -57,10 +59,24 @@ pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Result<(), CommandError> {
     let (runs, files, bytes) = (pruned.runs, pruned.files, pruned.bytes);
     match ui.format(Format::Human) {
         Format::Json => {
-            ui.print(&json!({ "runs": runs, "files": files, "bytes": bytes }).to_string())
+            let left: Vec<String> = pruned.left.iter().map(words).collect();
+            let answer = json!({ "runs": runs, "files": files, "bytes": bytes, "left": left });
+            ui.print(&answer.to_string())?;
         }
         Format::Human => {
-            ui.print(&format!("removed {runs} runs and {files} files with {bytes} bytes"))
+            ui.print(&format!("removed {runs} runs and {files} files with {bytes} bytes"))?;
         }
     }
+    let Some(first) = pruned.left.first() else { return Ok(()) };
+    let more = match pruned.left.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    let error = anyhow!("cannot remove {}{more}", words(first));
+    Err(CommandError::new(ErrorKind::Failed, error).hint("remove it by hand, then prune again"))
+}
+
+fn words(left: &LeftOver) -> String {
+    let LeftOver { path, why } = left;
+    format!("{}: {why}", harmless(&path.to_string_lossy()))
 }

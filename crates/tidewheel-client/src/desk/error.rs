@@ -270,6 +270,9 @@ impl DeskError {
             },
             Self::Problems(_) | Self::Unrunnable { .. } | Self::Plan(_) => RefusalKind::Input,
             Self::OfKind(refusal) => refusal.kind,
+            // It was not refused: the store could not, for want of room or of an answer.
+            Self::Start(StartError::Rejected(Rejection::Unavailable(_)))
+            | Self::Rejected(Rejection::Unavailable(_)) => RefusalKind::Failed,
             Self::Order(_)
             | Self::UnknownKind { .. }
             | Self::Changed { .. }
@@ -373,6 +376,7 @@ fn folder_kind(error: &FolderError) -> RefusalKind {
         | FolderError::NetworkFileSystem { .. }
         | FolderError::Newer { .. }
         | FolderError::OldSqlite { .. }
+        | FolderError::LongPath { .. }
         | FolderError::LogWithoutDatabase { .. } => RefusalKind::Refused,
         FolderError::UnknownRun { .. } => RefusalKind::NotFound,
         FolderError::AlreadyEnded { .. }

@@ -111,8 +111,8 @@ pub enum EngineError {
     #[error("an earlier decision was not stored")]
     NotRestored,
     /// The store cannot be opened.
-    #[error("the store cannot be opened")]
-    Open(#[source] StoreError),
+    #[error(transparent)]
+    Open(StoreError),
     /// There is unfinished work in the store, and nobody who knows how to do it.
     #[error(
         "the store holds {runs} unfinished runs and {schedules} schedules, and there is no code for \

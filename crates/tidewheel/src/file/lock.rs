@@ -193,7 +193,13 @@ fn open(path: &Path) -> Result<File, LockError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     only_owner(&mut options);
-    options.open(path).map_err(|source| LockError::new("open the lock", path, source))
+    let failed = |source| LockError::new("open the lock", path, source);
+    let is_new = !path.exists();
+    let file = options.open(path).map_err(failed)?;
+    if is_new {
+        give_owner(&file).map_err(failed)?;
+    }
+    Ok(file)
 }
 
 fn read_holder(file: &mut File) -> Holder {
@@ -214,6 +220,20 @@ pub(crate) fn only_owner(options: &mut OpenOptions) {
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     #[cfg(not(unix))]
     let _ = options;
+}
+
+/// Lets the owner of a file that was just made read and write it, whatever the umask took away.
+pub(crate) fn give_owner(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        if file.metadata()?.permissions().mode() & 0o600 != 0o600 {
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
 }
 
 /// Whether the open file is the one at `path`.

@@ -5,7 +5,7 @@
 mod lock;
 mod write;
 
-#[cfg(feature = "sqlite")]
-pub(crate) use lock::only_owner;
 pub use lock::{FileLock, Holder, LockError};
+#[cfg(feature = "sqlite")]
+pub(crate) use lock::{give_owner, only_owner};
 pub use write::{check_writable, write_atomically};

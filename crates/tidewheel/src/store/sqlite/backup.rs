@@ -4,6 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -122,22 +123,31 @@ fn take_all(folder: &Path, locks: &Path) -> Result<Vec<FileLock>, FolderError> {
     Ok(held)
 }
 
-/// A copy in the making, under another name; removed unless it is finished.
+/// What SQLite leaves beside a file that it writes.
+const BESIDE: [&str; 4] = ["", "-journal", "-wal", "-shm"];
+
+/// A copy in the making, under another name; removed unless it is finished, by the next one if its process
+/// died.
 struct Unfinished {
     path: PathBuf,
     is_finished: bool,
+    /// By this others see that somebody is at it.
+    _lock: File,
 }
 
 impl Unfinished {
     fn make(to: &Path) -> Result<Self, FolderError> {
-        let path = with_suffix(to, &format!(".{}.tmp", std::process::id()));
-        // From an earlier try that died.
-        let _ = std::fs::remove_file(&path);
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        remove_left(to);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = with_suffix(to, &format!(".{}-{number}.tmp", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         file::only_owner(&mut options);
-        options.open(&path).map_err(|source| FolderError::io("make", &path, source))?;
-        Ok(Self { path, is_finished: false })
+        let failed = |source| FolderError::io("make", &path, source);
+        let file = options.open(&path).map_err(failed)?;
+        file::give_owner(&file).and_then(|()| file.lock()).map_err(failed)?;
+        Ok(Self { path, is_finished: false, _lock: file })
     }
 
     fn finish(mut self, to: &Path) -> Result<(), FolderError> {
@@ -156,9 +166,36 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.is_finished {
-            for suffix in ["", "-journal", "-wal", "-shm"] {
-                let _ = std::fs::remove_file(with_suffix(&self.path, suffix));
-            }
+            remove_with_others(&self.path);
+        }
+    }
+}
+
+fn remove_with_others(path: &Path) {
+    for suffix in BESIDE {
+        let _ = std::fs::remove_file(with_suffix(path, suffix));
+    }
+}
+
+/// Removes what copies to the same place left whose processes died. Those of this process are left alone:
+/// to open them here would drop the locks that SQLite has on them.
+fn remove_left(to: &Path) {
+    let Some(name) = to.file_name().and_then(|name| name.to_str()) else { return };
+    let own = format!("{}-", std::process::id());
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(parent.unwrap_or(Path::new("."))) else { return };
+    for entry in entries.flatten() {
+        let found = entry.file_name();
+        let number = found.to_str().and_then(|found| found.strip_prefix(name)?.strip_prefix('.'));
+        let Some(number) = number.and_then(|number| number.strip_suffix(".tmp")) else { continue };
+        let is_ours = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        if !number.bytes().all(is_ours) || number.starts_with(&own) {
+            continue;
+        }
+        // Whoever is at it has locked it.
+        let path = entry.path();
+        if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+            remove_with_others(&path);
         }
     }
 }

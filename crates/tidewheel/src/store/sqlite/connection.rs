@@ -19,6 +19,9 @@ use crate::file;
 const SQLITE_MIN: (i32, &str) = (3_051_003, "3.51.3");
 /// What every SQLite database begins with is so long.
 const HEADER_BYTES: u64 = 100;
+/// The longest path that SQLite can open, and the longest name it is asked for.
+const PATH_BYTES_MAX: usize = 510;
+const LONGEST_NAME: &str = "/tidewheel.db.new-journal";
 /// Statements kept ready by each connection that writes; more than there are.
 const STATEMENTS_MAX: usize = 64;
 /// To what size the write-ahead log is cut when it starts over.
@@ -32,6 +35,19 @@ pub(super) fn check_version() -> Result<(), FolderError> {
     if rusqlite::version_number() < least {
         let found = rusqlite::version().to_owned();
         return Err(FolderError::OldSqlite { found, least: word });
+    }
+    Ok(())
+}
+
+/// Refuses a folder whose files SQLite could not open, before anything is made.
+pub(super) fn check_length(folder: &Path) -> Result<(), FolderError> {
+    let bytes = |path: &Path| path.as_os_str().len();
+    // SQLite follows links, and has no room for more.
+    let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let bytes = bytes(folder).max(bytes(&real));
+    let most = PATH_BYTES_MAX - LONGEST_NAME.len();
+    if bytes > most {
+        return Err(FolderError::LongPath { path: folder.to_owned(), bytes, most });
     }
     Ok(())
 }
@@ -117,8 +133,8 @@ fn create(path: &Path) -> Result<(), FolderError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     file::only_owner(&mut options);
-    let file = options.open(&new).map_err(|source| FolderError::io("make", &new, source))?;
-    drop(file);
+    let made = options.open(&new).and_then(|file| file::give_owner(&file));
+    made.map_err(|source| FolderError::io("make", &new, source))?;
     let database = |error| FolderError::Store(store_error(error, Stage::Before, &new));
     write_first(&new).map_err(database)?;
     let io = |source| FolderError::io("make", path, source);
@@ -156,6 +172,10 @@ pub(super) fn check_ours(path: &Path) -> Result<(), FolderError> {
     };
     match look().map_err(|error| not_ours(path, error))? {
         (schema::APPLICATION_ID, version) if version > schema::VERSION => Err(newer(path, version)),
+        // A database is in its place only with everything in it.
+        (schema::APPLICATION_ID, version) if version < 1 => {
+            Err(refused(&format!("it says that its schema is {version}, which is none")))
+        }
         (schema::APPLICATION_ID, _) => Ok(()),
         _ => Err(refused("it is the database of another program")),
     }

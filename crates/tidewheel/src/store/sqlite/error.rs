@@ -40,6 +40,16 @@ pub enum FolderError {
         /// The kind of file system.
         kind: &'static str,
     },
+    /// SQLite cannot open files with so long a path.
+    #[error("the path {} has {bytes} bytes, at most {most} are possible; choose a shorter one", path.display())]
+    LongPath {
+        /// The folder.
+        path: PathBuf,
+        /// Its length.
+        bytes: usize,
+        /// The greatest length.
+        most: usize,
+    },
     /// The file is not a database: something else, or cut off, or overwritten with zeros.
     #[error("{} is not a database of tidewheel: {what}; it was left as it is", path.display())]
     NotOurs {
@@ -142,13 +152,14 @@ impl From<FolderError> for StoreError {
     }
 }
 
-/// An error of SQLite with the file it is about.
+/// An error of SQLite with the file it is about. What it says is all there is to say: SQLite's own words for
+/// it are no source, or they would be said again.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {}", path.display())]
 struct DatabaseError {
     what: String,
     path: PathBuf,
-    source: rusqlite::Error,
+    cause: rusqlite::Error,
 }
 
 /// Where in a transaction an error came.
@@ -164,6 +175,7 @@ pub(super) enum Stage {
 fn plain(error: &rusqlite::Error) -> String {
     let words = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full",
+        _ if is_out_of_room(error) => "the disk is full",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "other processes have kept the database busy for a minute"
         }
@@ -179,12 +191,19 @@ fn plain(error: &rusqlite::Error) -> String {
     words.to_owned()
 }
 
+/// Whether the memory that processes share could not be made as large as it must be: for want of room.
+fn is_out_of_room(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
+
 /// Whether what is on the disk must be looked at before it is trusted again.
 pub(super) fn is_disk_fault(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt)
-    )
+    !is_out_of_room(error)
+        && matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt)
+        )
 }
 
 /// What an error of SQLite means to whoever uses the store.
@@ -209,9 +228,31 @@ pub(super) fn store_error(error: rusqlite::Error, stage: Stage, path: &Path) -> 
     ) {
         return StoreError::Corrupt { what: format!("{what}: {}", path.display()) };
     }
-    let source = Box::new(DatabaseError { what, path: path.to_owned(), source: error });
+    let source = Box::new(DatabaseError { what, path: path.to_owned(), cause: error });
     match stage {
         Stage::Before => StoreError::Unavailable { source },
         Stage::Commit => StoreError::Ambiguous { source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(code: i32) -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
+    }
+
+    #[test]
+    fn a_full_disk_is_called_so_and_what_is_said_is_said_once() {
+        let codes = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
+        for code in codes {
+            assert!(!is_disk_fault(&failure(code)), "there is nothing wrong with the disk");
+            let error = store_error(failure(code), Stage::Before, Path::new("/data/tidewheel.db"));
+            assert!(error.is_transient());
+            let said = crate::error::describe(&error);
+            assert_eq!(said, "the store is not available: the disk is full: /data/tidewheel.db");
+        }
+        assert!(is_disk_fault(&failure(rusqlite::ffi::SQLITE_IOERR_WRITE)));
     }
 }

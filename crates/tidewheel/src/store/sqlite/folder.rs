@@ -98,9 +98,10 @@ impl DataFolder {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, FolderError> {
         connection::check_version()?;
         let path = path.as_ref();
-        private::make_folder(path)?;
         let path =
             std::path::absolute(path).map_err(|source| FolderError::io("find", path, source))?;
+        connection::check_length(&path)?;
+        private::make_folder(&path)?;
         private::check_folder(&path)?;
         let network = private::network_file_system(&path)?;
         check_network(&path, network, options.allow_network_fs)?;

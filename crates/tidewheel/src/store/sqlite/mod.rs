@@ -21,6 +21,7 @@ mod questions;
 mod reader;
 mod reader_definitions;
 mod reader_results;
+mod remains;
 mod schema;
 mod seams;
 mod shards;
@@ -33,7 +34,7 @@ pub use error::FolderError;
 pub use folder::{DataFolder, Durability, Options};
 pub use inbox::Inbox;
 pub use places::RunPlace;
-pub use prune::{Pruned, Retention};
+pub use prune::{LeftOver, Pruned, Retention};
 pub use reader::Reader;
 pub use store::SqliteStore;
 

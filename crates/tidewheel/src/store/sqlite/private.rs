@@ -8,16 +8,34 @@ use std::path::Path;
 
 use super::error::FolderError;
 
-/// Makes the folder, for its owner alone, unless it is there.
+/// Makes the folder, for its owner alone, unless it is there; also those above it that are not there.
 pub(super) fn make_folder(path: &Path) -> Result<(), FolderError> {
-    if path.is_dir() {
-        return Ok(());
+    let is_there = |folder: &&Path| folder.as_os_str().is_empty() || folder.is_dir();
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !is_there(folder)).collect();
+    for folder in missing.into_iter().rev() {
+        make_one(folder).map_err(|source| FolderError::io("make the folder", folder, source))?;
     }
+    Ok(())
+}
+
+/// The umask may take away what the owner needs, so the mode is said again.
+fn make_one(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|source| FolderError::io("make the folder", path, source))
+    match builder.create(path) {
+        // Somebody else makes it at the same time.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
+            return Ok(());
+        }
+        made => made?,
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 /// Refuses a folder that others can write; takes reading away from them.

@@ -9,7 +9,8 @@
 //! `doomed` by the next call, so a crash at any point leaves nothing behind for good. Work that has
 //! not ended is never touched.
 
-use std::path::{Component, Path};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tidewheel_core::time::Timestamp;
 
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
+use super::remains::{self, Removed};
 use crate::store::log_folder;
 
 /// Ended runs looked at or removed at once; at this size no statement takes long.
@@ -29,6 +31,8 @@ const ROWS_AT_ONCE: i64 = 1_000;
 const STEP: i64 = 5_000;
 /// The pause between two steps, in which others get their turn.
 const PAUSE: Duration = Duration::from_millis(1);
+/// So many things that could not be removed are told of.
+const LEFT_MAX: usize = 100;
 /// How long the names of work are kept.
 pub(super) const NAMES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -43,8 +47,8 @@ pub struct Retention {
     pub bytes_max: Option<u64>,
 }
 
-/// What was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What was removed, and what could not be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Runs and submissions.
     pub runs: u64,
@@ -52,6 +56,17 @@ pub struct Pruned {
     pub files: u64,
     /// The bytes in those files.
     pub bytes: u64,
+    /// What could not be removed, of runs that are gone otherwise. The next call tries again.
+    pub left: Vec<LeftOver>,
+}
+
+/// Something that could not be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOver {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it is still there.
+    pub why: String,
 }
 
 impl DataFolder {
@@ -60,13 +75,14 @@ impl DataFolder {
     ///
     /// # Errors
     ///
-    /// When the database cannot be written or a file cannot be removed. What is not removed yet
-    /// will be by the next call.
+    /// When the database cannot be written. What is not removed yet will be by the next call. A file
+    /// that cannot be removed is [told](Pruned::left), and keeps nothing else from going.
     pub fn prune(&self, retention: Retention) -> Result<Pruned, FolderError> {
         let connection = self.connect()?;
         // Losing the newest steps in a power failure only means to repeat them, but for the first.
         hurry(&connection).map_err(|error| self.failed(error))?;
-        let mut pruner = Pruner { folder: self, connection, pruned: Pruned::default() };
+        let mut pruner =
+            Pruner { folder: self, connection, pruned: Pruned::default(), tried: i64::MIN };
         pruner.bury()?;
         let rows = |error| self.failed(error);
         let connection = &pruner.connection;
@@ -96,6 +112,8 @@ struct Pruner<'a> {
     folder: &'a DataFolder,
     connection: Connection,
     pruned: Pruned,
+    /// The newest doomed run whose files were tried: those before it are gone, or cannot be removed now.
+    tried: i64,
 }
 
 impl Pruner<'_> {
@@ -150,82 +168,99 @@ impl Pruner<'_> {
             if doomed.is_empty() {
                 return Ok(());
             }
+            self.tried = doomed.iter().copied().max().unwrap_or(self.tried);
             // By name: what others doom meanwhile still has its files.
             let list = list_of(&doomed);
-            self.remove_files(&list)?;
-            self.remove_rows(&list).map_err(|error| self.folder.failed(error))?;
+            let stuck = self.remove_files(&list)?;
+            // As long as something of a run is there, its rows say so.
+            let gone: Vec<i64> = doomed.into_iter().filter(|seq| !stuck.contains(seq)).collect();
+            let rows = self.remove_rows(&list_of(&gone));
+            rows.map_err(|error| self.folder.failed(error))?;
             thread::sleep(PAUSE);
         }
     }
 
     fn doomed(&self) -> rusqlite::Result<Vec<i64>> {
-        let sql = "SELECT seq FROM doomed ORDER BY seq LIMIT ?1";
+        let sql = "SELECT seq FROM doomed WHERE seq > ?1 ORDER BY seq LIMIT ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
-        statement.query_map([RUNS_AT_ONCE], |row| row.get(0))?.collect()
+        statement.query_map([self.tried, RUNS_AT_ONCE], |row| row.get(0))?.collect()
     }
 
-    fn remove_files(&mut self, list: &str) -> Result<(), FolderError> {
+    /// Removes files of doomed runs. Says of which runs something is left.
+    fn remove_files(&mut self, list: &str) -> Result<BTreeSet<i64>, FolderError> {
         let sql = "WITH gone AS MATERIALIZED
-                (SELECT run_id FROM doomed WHERE seq IN (SELECT value FROM json_each(?1)))
-            SELECT stdout_path FROM gone JOIN attempts USING (run_id)
+                (SELECT seq, run_id FROM doomed WHERE seq IN (SELECT value FROM json_each(?1)))
+            SELECT seq, stdout_path FROM gone JOIN attempts USING (run_id)
                 WHERE stdout_path IS NOT NULL
-            UNION ALL SELECT stderr_path FROM gone JOIN attempts USING (run_id)
+            UNION ALL SELECT seq, stderr_path FROM gone JOIN attempts USING (run_id)
                 WHERE stderr_path IS NOT NULL
-            UNION ALL SELECT path FROM gone JOIN outputs USING (run_id) WHERE path IS NOT NULL";
+            UNION ALL SELECT seq, path FROM gone JOIN outputs USING (run_id)
+                WHERE path IS NOT NULL";
         let paths = self.connection.prepare_cached(sql).and_then(|mut statement| {
-            statement.query_map([list], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
+            let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            statement.query_map([list], pair)?.collect::<Result<Vec<(i64, String)>, _>>()
         });
-        for path in paths.map_err(|error| self.folder.failed(error))? {
-            self.remove_file(Path::new(&path))?;
+        let mut stuck = BTreeSet::new();
+        for (seq, path) in paths.map_err(|error| self.folder.failed(error))? {
+            if !self.remove_file(Path::new(&path)) {
+                stuck.insert(seq);
+            }
         }
-        for run in self.doomed_runs(list).map_err(|error| self.folder.failed(error))? {
-            self.remove_logs(run)?;
+        for (seq, run) in self.doomed_runs(list).map_err(|error| self.folder.failed(error))? {
+            if !self.remove_logs(run) {
+                stuck.insert(seq);
+            }
         }
-        Ok(())
+        Ok(stuck)
     }
 
-    fn doomed_runs(&self, list: &str) -> rusqlite::Result<Vec<RunId>> {
-        let sql = "SELECT run_id FROM doomed WHERE seq IN (SELECT value FROM json_each(?1))";
+    fn doomed_runs(&self, list: &str) -> rusqlite::Result<Vec<(i64, RunId)>> {
+        let sql = "SELECT seq, run_id FROM doomed WHERE seq IN (SELECT value FROM json_each(?1))";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let run = |row: &Row<'_>| Ok(RunId(u128::from_be_bytes(row.get(0)?)));
+        let run = |row: &Row<'_>| Ok((row.get(0)?, RunId(u128::from_be_bytes(row.get(1)?))));
         statement.query_map([list], run)?.collect()
     }
 
-    /// Removes logs of a run that no record tells of: those of attempts that a crash cut short.
-    fn remove_logs(&mut self, run: RunId) -> Result<(), FolderError> {
-        let folder = self.folder.logs_dir().join(log_folder(run));
-        let Ok(files) = std::fs::read_dir(&folder) else { return Ok(()) };
-        for file in files.flatten() {
-            let stored = Path::new("logs").join(log_folder(run)).join(file.file_name());
-            self.remove_file(&stored)?;
+    /// Removes logs of a run that no record tells of: those of attempts that a crash cut short. Whether
+    /// none is left.
+    fn remove_logs(&mut self, run: RunId) -> bool {
+        let logs = Path::new("logs").join(log_folder(run));
+        let names = match remains::list(self.folder.path(), &logs) {
+            Ok(names) => names,
+            Err(error) => {
+                self.leave(&logs, &error);
+                return false;
+            }
+        };
+        let mut is_clear = true;
+        for name in names {
+            is_clear &= self.remove_file(&logs.join(name));
         }
-        Ok(())
+        is_clear
     }
 
-    /// Removes a file of the folder, and folders that are empty then.
-    fn remove_file(&mut self, stored: &Path) -> Result<(), FolderError> {
-        // Only what is in the folder for certain is ours to remove.
-        if !stored.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Ok(());
-        }
-        let path = self.folder.path().join(stored);
-        let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        match std::fs::remove_file(&path) {
-            Ok(()) => {
+    /// Removes a file of the folder. Whether it is not there any more.
+    fn remove_file(&mut self, stored: &Path) -> bool {
+        match remains::remove(self.folder.path(), stored) {
+            Ok(Removed::Gone(bytes)) => {
                 self.pruned.files += 1;
                 self.pruned.bytes += bytes;
+                true
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(FolderError::io("remove", &path, source)),
-        }
-        let logs = self.folder.logs_dir();
-        let above = path.ancestors().skip(1);
-        for folder in above.take_while(|folder| *folder != logs && folder.starts_with(&logs)) {
-            if std::fs::remove_dir(folder).is_err() {
-                break;
+            Ok(Removed::Nothing) => true,
+            Err(error) => {
+                self.leave(stored, &error);
+                false
             }
         }
-        Ok(())
+    }
+
+    fn leave(&mut self, stored: &Path, error: &std::io::Error) {
+        let (path, why) = (self.folder.path().join(stored), error.to_string());
+        let left = LeftOver { path, why };
+        if self.pruned.left.len() < LEFT_MAX && !self.pruned.left.contains(&left) {
+            self.pruned.left.push(left);
+        }
     }
 
     fn remove_rows(&self, list: &str) -> rusqlite::Result<()> {
