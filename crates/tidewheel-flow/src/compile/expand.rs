@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tidewheel::TaskOptions;
 use tidewheel::graph::GroupKind;
+use tidewheel::run::{Ends, When};
 
 use super::blueprint::{
     CompileError, Estimates, call_of, element_end_options, end_options, opener_options,
@@ -120,7 +121,7 @@ impl<'a> Draft<'a> {
             self.add(name, step, after, step_options(step, prefix), inside);
             return Ok(());
         };
-        if let Some(parallel) = foreach.parallel {
+        if let (Some(parallel), false) = (foreach.parallel, matches!(step.work, Work::Flow(_))) {
             self.limits.insert(limit_of(scope, step, parallel), parallel);
         }
         let elements = self.elements(scope, step, foreach)?;
@@ -172,10 +173,18 @@ impl<'a> Draft<'a> {
         let parallel = step.foreach.as_ref().and_then(|it| it.parallel);
         let limit = parallel.map(|parallel| limit_of(scope, step, parallel));
         for element in elements {
-            let (name, after) = (element_name(&end, element), after.to_vec());
+            let (name, mut after) = (element_name(&end, element), after.to_vec());
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some() && step.asks_element();
-                let options = element_end_options(call_of(&child.flow)).inside(&end);
+                let mut options = element_end_options(call_of(&child.flow)).inside(&end);
+                // Groups are dealt out to so many lines, in each of which one follows the other.
+                if let Some(before) = parallel.and_then(|lines| element.checked_sub(lines))
+                    && element != EACH
+                {
+                    let before = element_name(&end, before);
+                    options = options.when(When::all([&before], Ends::ANY));
+                    after.push(before);
+                }
                 self.add_call(scope, step, (name, Some(element)), after, has_opener, options)?;
             } else {
                 let mut options = work_options(step);
@@ -272,10 +281,11 @@ impl<'a> Draft<'a> {
 
 /// Whether the elements of a step are found out while the run goes on.
 pub(crate) fn is_late(scope: &Scope, foreach: &Foreach) -> bool {
-    let mut is_late = !scope.calls.is_empty();
+    let knows_params = scope.has_params_of_run();
+    let mut is_late = false;
     foreach.list.visit(&mut |leaf| {
         let mut references = leaf.template.references().iter();
-        is_late |= references.any(|reference| !starts_with(reference, "params"));
+        is_late |= references.any(|it| !knows_params || !starts_with(it, "params"));
     });
     is_late
 }

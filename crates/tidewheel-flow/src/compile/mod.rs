@@ -19,6 +19,6 @@ mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
 pub use expand::UnknownElements;
-pub(crate) use expand::{Draft, elements_of, estimate_of, is_late};
+pub(crate) use expand::{Draft, DraftTask, NewTasks, elements_of, estimate_of, is_late};
 pub(crate) use name::{EACH, Role, Segment, TaskName};
 pub(crate) use scope::Scope;

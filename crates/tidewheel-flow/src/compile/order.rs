@@ -144,6 +144,9 @@ impl FlowOrder {
 
     /// The flows that a step calls, and those that these call.
     fn called(&self, step: &Json, file: &Path, depth: usize) -> Vec<Json> {
+        if let (Some(Json::Array(steps)), 1..) = (step.get("steps"), depth) {
+            return steps.iter().flat_map(|step| self.called(step, file, depth - 1)).collect();
+        }
         let (Some(Json::String(path)), 1..) = (step.get("flow"), depth) else { return Vec::new() };
         let path = file.parent().unwrap_or(Path::new("")).join(path);
         let Some(whole) = self.document(std::slice::from_ref(&path)) else { return Vec::new() };

@@ -45,6 +45,16 @@ impl Scope {
         Self::find(outermost, path.split_last()?.1)
     }
 
+    /// Whether it is a group, whose templates know what is around it.
+    pub fn is_group(&self) -> bool {
+        self.calls.last().is_some_and(|(_, step)| is_group(step))
+    }
+
+    /// Whether its params are those of the run: there are only groups around it.
+    pub fn has_params_of_run(&self) -> bool {
+        self.calls.iter().all(|(_, step)| is_group(step))
+    }
+
     pub fn path(&self) -> Vec<Segment> {
         self.calls.iter().map(|(segment, _)| segment.clone()).collect()
     }
@@ -58,4 +68,8 @@ impl Scope {
     pub fn prefix(&self) -> String {
         self.calls.iter().map(|(segment, _)| format!("{segment}/")).collect()
     }
+}
+
+fn is_group(step: &Step) -> bool {
+    matches!(&step.work, Work::Flow(child) if child.is_group)
 }

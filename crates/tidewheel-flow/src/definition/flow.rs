@@ -102,6 +102,50 @@ impl Gaps {
 }
 
 impl Flow {
+    /// The steps of a group, as a flow. What the flow around it has is not known yet.
+    pub(crate) fn of_group(steps: Vec<Arc<Step>>) -> Self {
+        Self {
+            name: String::new(),
+            description: None,
+            tags: Vec::new(),
+            params: Vec::new(),
+            runner: Runner::default(),
+            limits: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            concurrency: None,
+            schedules: Vec::new(),
+            folder: PathBuf::new(),
+            file: PathBuf::new(),
+            secrets: Vec::new(),
+            env: Vec::new(),
+            env_files: Vec::new(),
+            sources: BTreeMap::new(),
+            places: places_of(&steps),
+            names: steps.iter().map(|step| step.name.clone()).collect(),
+            tasks: steps.iter().map(|step| step.work.tasks()).fold(0, usize::saturating_add),
+            steps,
+            gaps: Gaps::default(),
+            may_decline: BTreeSet::new(),
+        }
+    }
+
+    /// Takes over what a group shares with the flow around it.
+    pub(crate) fn join(&mut self, around: &Self) {
+        *self = Self {
+            steps: std::mem::take(&mut self.steps),
+            places: std::mem::take(&mut self.places),
+            names: Arc::clone(&self.names),
+            tasks: self.tasks,
+            concurrency: None,
+            schedules: Vec::new(),
+            ..around.without_steps()
+        };
+    }
+
+    fn without_steps(&self) -> Self {
+        Self { steps: Vec::new(), ..self.clone() }
+    }
+
     /// The step called `name`.
     #[must_use]
     pub fn step(&self, name: &str) -> Option<&Arc<Step>> {

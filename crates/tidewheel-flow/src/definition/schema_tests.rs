@@ -51,12 +51,13 @@ const TOPICS: [(&str, &[&str]); 7] = [
             "wait",
             "flow",
             "with",
+            "steps",
         ],
     ),
     ("What comes out", &["outputs", "output"]),
     (
         "When it runs",
-        &["depends_on", "when", "skip_codes", "on_skip", "foreach", "matrix", "always"],
+        &["depends_on", "when", "skip_codes", "on_skip", "foreach", "matrix", "parallel", "always"],
     ),
     ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),
     (

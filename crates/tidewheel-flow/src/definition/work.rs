@@ -44,6 +44,7 @@ impl Work {
             Self::Env(_) => "env",
             Self::File(_) => "file",
             Self::Wait(_) => "wait",
+            Self::Flow(child) if child.is_group => "group",
             Self::Flow(_) => "flow",
         }
     }
@@ -178,6 +179,8 @@ pub(crate) enum WaitFor {
 pub(crate) struct ChildFlow {
     pub flow: Arc<Flow>,
     pub params: Vec<(String, Tree)>,
+    /// Whether it is a group of the same file: its templates know what those around it do.
+    pub is_group: bool,
 }
 
 /// A value that a step leaves for others.

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use tidewheel::{Attempt, Timestamp};
+use tidewheel::{Attempt, Run, Timestamp};
 
 use super::end::Trouble;
 use super::outputs::FlowsLookup;
@@ -79,9 +79,30 @@ impl FlowRunner {
         let context = self.lasting_context(scope, attempt)?;
         // It knows the run, and so must not be kept: the run keeps us.
         let Some(run) = attempt.run() else { return Ok(context) };
-        let (traces, flow) = (Arc::clone(&self.traces), Arc::clone(&scope.flow));
-        let lookup = StepsLookup { run, traces, prefix: scope.prefix(), flow };
-        Ok(context.with_lookup("steps", Arc::new(lookup)))
+        Ok(context.with_lookup("steps", Arc::new(self.steps_lookup(scope, &run))))
+    }
+
+    /// What became of the steps of a flow; for a group, of those around it too.
+    fn steps_lookup(&self, scope: &Scope, run: &Run) -> StepsLookup {
+        let around = scope.around(&self.flow).filter(|_| scope.is_group());
+        StepsLookup {
+            run: run.clone(),
+            traces: Arc::clone(&self.traces),
+            prefix: scope.prefix(),
+            flow: Arc::clone(&scope.flow),
+            around: around.map(|around| Box::new(self.steps_lookup(&around, run))),
+        }
+    }
+
+    /// What the steps of a flow left; for a group, those around it too.
+    fn flows_lookup(&self, scope: &Scope) -> FlowsLookup {
+        let around = scope.around(&self.flow).filter(|_| scope.is_group());
+        FlowsLookup {
+            outputs: Arc::clone(&self.outputs),
+            prefix: scope.prefix(),
+            flow: Arc::clone(&scope.flow),
+            around: around.map(|around| Arc::new(self.flows_lookup(&around))),
+        }
     }
 
     /// What of it does not change. It is put together once for each place of a flow.
@@ -90,18 +111,28 @@ impl FlowRunner {
         if let Some(known) = self.known_context(&path) {
             return Ok(known);
         }
-        let lookup = FlowsLookup {
-            outputs: Arc::clone(&self.outputs),
-            prefix: scope.prefix(),
-            steps: Arc::clone(&scope.flow.names),
+        let context = match scope.is_group() {
+            true => self.context_around(scope, attempt)?,
+            false => Context::new()
+                .with("params", Json::Object(self.params_of(scope, attempt)?.into_iter().collect()))
+                .with("sources", self.sources(&scope.flow))
+                .with("secrets", self.secrets.to_json(&scope.flow)),
         };
-        let context = Context::new()
-            .with_lookup("flows", Arc::new(lookup))
-            .with("params", Json::Object(self.params_of(scope, attempt)?.into_iter().collect()))
-            .with("sources", self.sources(&scope.flow))
-            .with("secrets", self.secrets.to_json(&scope.flow));
+        let context = context.with_lookup("flows", Arc::new(self.flows_lookup(scope)));
         self.remember_context(path, &context);
         Ok(context)
+    }
+
+    /// What templates of a group know from around it: all that is known there, and the element.
+    fn context_around(&self, scope: &Scope, attempt: &Attempt) -> Result<Context, Trouble> {
+        let lost = || Trouble::permanent("what is around the group cannot be found");
+        let (segment, step) = scope.calls.last().ok_or_else(lost)?;
+        let around = scope.around(&self.flow).ok_or_else(lost)?;
+        let context = self.lasting_context(&around, attempt)?;
+        match segment.element {
+            Some(element) => self.with_element(context, &around, step, element, attempt),
+            None => Ok(context),
+        }
     }
 
     /// The params of a flow: those of the run, or what the call says.

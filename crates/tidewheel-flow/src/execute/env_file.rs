@@ -54,14 +54,13 @@ impl EnvFiles {
     }
 
     fn add(&mut self, flow: &Flow) -> Result<(), EnvFileError> {
-        if self.by_flow.contains_key(&flow.file) {
-            return Ok(());
+        if !self.by_flow.contains_key(&flow.file) {
+            let mut variables = Vec::new();
+            for path in &flow.env_files {
+                variables.extend(read(path)?);
+            }
+            self.by_flow.insert(flow.file.clone(), variables);
         }
-        let mut variables = Vec::new();
-        for path in &flow.env_files {
-            variables.extend(read(path)?);
-        }
-        self.by_flow.insert(flow.file.clone(), variables);
         for step in &flow.steps {
             if let Work::Flow(child) = &step.work {
                 self.add(&child.flow)?;

@@ -3,7 +3,7 @@
 //!
 //! Whether there is something to gather, or something failed, was decided by the scheduler before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -12,7 +12,7 @@ use tidewheel::{Attempt, LimitSpec, NewTask, Outcome, Rejection, Run};
 use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
-use crate::compile::{Draft, Role};
+use crate::compile::{Draft, DraftTask, NewTasks, Role};
 use crate::definition::{Step, Work};
 
 impl FlowRunner {
@@ -33,9 +33,7 @@ impl FlowRunner {
             let wheel = attempt.wheel().without_waiting();
             wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
         }
-        // A group is joined by way of its end, and by its opener before all others.
-        let mut tasks = draft.tasks;
-        tasks.sort_by_key(|task| (task.name.matches('/').count(), task.name.ends_with("[]")));
+        let tasks = ends_first(draft.tasks);
         let tasks = tasks.into_iter().map(|task| {
             let mut new = NewTask::new(task.name).after(task.after).options(task.options);
             if let Some(estimate) = task.estimate {
@@ -92,6 +90,18 @@ impl FlowRunner {
         });
         left.collect()
     }
+}
+
+/// A group is joined by way of its end, and by its opener before all others.
+fn ends_first(mut tasks: NewTasks) -> NewTasks {
+    let ends: HashMap<String, Option<String>> =
+        tasks.iter().map(|task| (task.name.clone(), task.inside.clone())).collect();
+    let depth = |task: &DraftTask| {
+        let around = |end: &String| ends.get(end).cloned().flatten();
+        std::iter::successors(task.inside.clone(), around).count()
+    };
+    tasks.sort_by_cached_key(|task| (depth(task), !task.name.ends_with("[]")));
+    tasks
 }
 
 fn run_of(attempt: &Attempt) -> Result<Run, Trouble> {

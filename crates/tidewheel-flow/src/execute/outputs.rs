@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use serde_json::{Map, Value as Json};
 use tidewheel::store::{OutputRecord, OutputValue};
 
+use crate::definition::Flow;
 use crate::language::template::{Data, Lookup};
 
 /// What tasks of a run have left, by the name of the task.
@@ -59,17 +60,24 @@ impl Kept {
 pub(super) struct FlowsLookup {
     pub outputs: Arc<Outputs>,
     pub prefix: String,
-    pub steps: Arc<[String]>,
+    pub flow: Arc<Flow>,
+    /// Of a group, those of what is around it.
+    pub around: Option<Arc<FlowsLookup>>,
 }
 
 impl Lookup for FlowsLookup {
     fn value(&self, name: &str) -> Option<Data> {
-        self.outputs.data(&format!("{}{name}", self.prefix))
+        match (self.flow.step(name), &self.around) {
+            (None, Some(around)) => around.value(name),
+            _ => self.outputs.data(&format!("{}{name}", self.prefix)),
+        }
     }
 
     fn names(&self) -> Vec<String> {
         let is_there = |name: &&String| self.value(name).is_some();
-        self.steps.iter().filter(is_there).cloned().collect()
+        let mut names: Vec<String> = self.flow.names.iter().filter(is_there).cloned().collect();
+        names.extend(self.around.iter().flat_map(|around| around.names()));
+        names
     }
 }
 

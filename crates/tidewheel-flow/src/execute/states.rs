@@ -84,11 +84,15 @@ pub(super) struct StepsLookup {
     pub traces: Arc<Traces>,
     pub prefix: String,
     pub flow: Arc<Flow>,
+    /// Of a group, those of what is around it.
+    pub around: Option<Box<StepsLookup>>,
 }
 
 impl Lookup for StepsLookup {
     fn value(&self, name: &str) -> Option<Data> {
-        let step = self.flow.step(name)?;
+        let Some(step) = self.flow.step(name) else {
+            return self.around.as_ref().and_then(|around| around.value(name));
+        };
         let task = format!("{}{name}", self.prefix);
         // A step that is not part of this run, since only others were chosen, is not there.
         let facts = self.run.facts(&task)?;
@@ -103,7 +107,9 @@ impl Lookup for StepsLookup {
 
     fn names(&self) -> Vec<String> {
         let is_there = |name: &&String| self.run.facts(&format!("{}{name}", self.prefix)).is_some();
-        self.flow.names.iter().filter(is_there).cloned().collect()
+        let mut names: Vec<String> = self.flow.names.iter().filter(is_there).cloned().collect();
+        names.extend(self.around.iter().flat_map(|around| around.names()));
+        names
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! What they mean is the scheduler's business.
 
+use std::sync::Arc;
+
 use crate::definition::{ChildFlow, Flow, Step, Work};
 use crate::language::problem::{Problem, Problems};
 
 /// Limits and queues of called flows are those of the run: the same name is the same thing.
 pub(super) fn take_over_capacity(flow: &mut Flow, problems: &mut Problems) {
-    for step in flow.steps.clone() {
+    for step in calls_in(flow) {
         let Work::Flow(child) = &step.work else { continue };
         for (name, limit) in &child.flow.limits {
             if flow.limits.entry(name.clone()).or_insert_with(|| limit.clone()) != limit {
@@ -20,6 +22,20 @@ pub(super) fn take_over_capacity(flow: &mut Flow, problems: &mut Problems) {
             }
         }
     }
+}
+
+/// The steps of a flow, and of groups in it, that call flows.
+fn calls_in(flow: &Flow) -> Vec<Arc<Step>> {
+    let mut calls = Vec::new();
+    let mut open: Vec<&Arc<Step>> = flow.steps.iter().rev().collect();
+    while let Some(step) = open.pop() {
+        match &step.work {
+            Work::Flow(child) if child.is_group => open.extend(child.flow.steps.iter().rev()),
+            Work::Flow(_) => calls.push(Arc::clone(step)),
+            _ => {}
+        }
+    }
+    calls
 }
 
 fn differs(what: &str, name: &str, child: &ChildFlow, step: &Step, problems: &mut Problems) {

@@ -10,6 +10,8 @@ use crate::language::problem::{Problem, Problems, Span};
 use crate::language::template::Reference;
 
 pub(super) struct Names<'a> {
+    /// Of a group, those of what is around it.
+    around: Option<&'a Names<'a>>,
     by_name: BTreeMap<&'a str, &'a Step>,
     gaps: &'a Gaps,
     params: BTreeSet<&'a str>,
@@ -18,8 +20,9 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub fn new(flow: &'a Flow) -> Self {
+    pub fn new(flow: &'a Flow, around: Option<&'a Names<'a>>) -> Self {
         Self {
+            around,
             by_name: flow.steps.iter().map(|step| (step.name.as_str(), &**step)).collect(),
             gaps: &flow.gaps,
             params: flow.params.iter().map(|param| param.name.as_str()).collect(),
@@ -28,48 +31,104 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a step waits for, written down or found in its templates.
-    pub fn dependencies(&self, step: &Step, problems: &mut Problems) -> Vec<Dependency> {
-        let mut after = Vec::new();
-        let mut known = BTreeSet::new();
+    /// A step of the flow, or of what is around it.
+    fn find(&self, name: &str) -> Option<&'a Step> {
+        let own = self.by_name.get(name).copied();
+        own.or_else(|| self.around.and_then(|around| around.find(name)))
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Steps of a group have other names than those around it, so that a name means one step.
+    pub fn check_shadows(&self, step: &Step, problems: &mut Problems) {
+        if let Some(other) = self.around.and_then(|around| around.find(&step.name)) {
+            let text = format!("a step outside of the group is called `{}` too", step.name);
+            let problem = Problem::error("duplicate-step", text).at(step.span);
+            problems.push(problem.see(other.span, "this one"));
+        }
+    }
+
+    /// What a step waits for, written down or found in its templates, and for a group in those inside.
+    /// What is not of this flow goes to `outside`.
+    pub fn dependencies(
+        &self,
+        step: &Step,
+        inside: Vec<Dependency>,
+        outside: &mut Vec<Dependency>,
+        problems: &mut Problems,
+    ) -> Vec<Dependency> {
+        let (mut after, mut known) = (Vec::new(), BTreeSet::new());
+        let mut add = |dependency: Dependency| match self.is_own(&dependency.step) {
+            true if known.insert(dependency.step.clone()) => after.push(dependency),
+            true => {}
+            false => outside.push(dependency),
+        };
         for dependency in &step.after {
             self.check_dependency(step, dependency, problems);
-            if self.by_name.contains_key(dependency.step.as_str())
-                && known.insert(dependency.step.as_str())
-            {
-                after.push(dependency.clone());
+            if self.find(&dependency.step).is_some() {
+                add(dependency.clone());
             }
         }
+        for dependency in inside {
+            if let Some(needed) = self.by_name.get(dependency.step.as_str()) {
+                check_places(step, needed, dependency.span, problems);
+            }
+            add(dependency);
+        }
+        self.check_clauses(step, problems);
         step.visit(&mut |leaf| {
             for (reference, at) in leaf.references() {
                 let needed = self.check_reference(step, reference, at, problems);
-                if let Some(needed) = needed.filter(|needed| known.insert(needed)) {
-                    let step = needed.to_owned();
-                    after.push(Dependency { step, is_inferred: true, span: at });
+                if let Some(needed) = needed {
+                    add(Dependency { step: needed.to_owned(), is_inferred: true, span: at });
                 }
             }
         });
         after
     }
 
-    fn check_dependency(&self, step: &Step, dependency: &Dependency, problems: &mut Problems) {
-        let (wanted, at) = (dependency.step.as_str(), dependency.span);
-        match self.by_name.get(wanted) {
-            Some(found) => check_places(step, found, at, problems),
-            None => {
-                let text =
-                    format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
-                self.missing_step(&text, wanted, at, problems);
+    /// A step of a group cannot choose by how one outside has ended: the group waits as a whole.
+    fn check_clauses(&self, step: &Step, problems: &mut Problems) {
+        for clause in &step.clauses {
+            let outside = clause.steps.iter().filter(|name| !self.is_own(name));
+            for name in outside.filter(|name| self.find(name).is_some()) {
+                let text = format!("`{name}` is outside of the group that `{}` is in", step.name);
+                let problem = Problem::error("wrong-place", text).at(clause.span);
+                problems.push(problem.hint("say it in the `depends_on` of the group"));
             }
         }
     }
 
-    fn missing_step(&self, text: &str, wanted: &str, at: Span, problems: &mut Problems) {
+    fn check_dependency(&self, step: &Step, dependency: &Dependency, problems: &mut Problems) {
+        let (wanted, at) = (dependency.step.as_str(), dependency.span);
+        match self.find(wanted) {
+            Some(found) if self.is_own(wanted) => check_places(step, found, at, problems),
+            Some(_) => {}
+            None => {
+                let text =
+                    format!("step `{}` waits for `{wanted}`, which does not exist", step.name);
+                self.missing_step(&text, wanted, Some(&step.name), at, problems);
+            }
+        }
+    }
+
+    /// Reports a step that is not there. Nobody means the one that it is said in.
+    fn missing_step(
+        &self,
+        text: &str,
+        wanted: &str,
+        said_in: Option<&str>,
+        at: Span,
+        problems: &mut Problems,
+    ) {
         if self.gaps.has_section("flow") {
             return;
         }
         let problem = Problem::error("missing-step", text).at(at);
-        let near = problems.nearest(wanted, self.by_name.keys().copied());
+        let others = self.by_name.keys().copied().filter(|name| Some(*name) != said_in);
+        let near = problems.nearest(wanted, others);
         problems.push(problem.did_you_mean(near));
     }
 
@@ -97,11 +156,14 @@ impl<'a> Names<'a> {
             }
             return None;
         };
-        let Some(found) = self.by_name.get(wanted) else {
-            self.missing_step(&format!("there is no step `{wanted}`"), wanted, at, problems);
+        let Some(found) = self.find(wanted) else {
+            let text = format!("there is no step `{wanted}`");
+            self.missing_step(&text, wanted, Some(&step.name), at, problems);
             return None;
         };
-        check_places(step, found, at, problems);
+        if self.is_own(wanted) {
+            check_places(step, found, at, problems);
+        }
         if root == "steps" {
             if let Some(name) = path.next() {
                 check_about(&format!("steps.{wanted}"), name, &ABOUT_STEP, at, problems);

@@ -8,7 +8,7 @@ use super::capacity::{check_capacity, take_over_capacity};
 use super::circles::report_circles;
 use super::missing::{check_missing, may_decline};
 use super::names::Names;
-use crate::definition::Flow;
+use crate::definition::{Dependency, Flow, Work};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::Reference;
 use crate::language::tree::starts_with;
@@ -24,20 +24,46 @@ pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
             format!("with the flows it calls it has {} tasks, more than {TASKS_MAX}", flow.tasks);
         problems.push(Problem::error("too-large", text));
     }
-    let names = Names::new(flow);
-    let mut found = Vec::with_capacity(flow.steps.len());
-    for step in &flow.steps {
-        found.push(names.dependencies(step, problems));
+    connect_steps(flow, None, problems);
+    check_shared_variables(flow, problems);
+    check_group(flow, problems);
+}
+
+/// The same for the steps of a flow, or of a group in what is around it. Gives what they wait for outside:
+/// the group as a whole does.
+fn connect_steps(
+    flow: &mut Flow,
+    around: Option<&Names<'_>>,
+    problems: &mut Problems,
+) -> Vec<Dependency> {
+    let names = Names::new(flow, around);
+    let (mut found, mut groups, mut outside) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, step) in flow.steps.iter().enumerate() {
+        names.check_shadows(step, problems);
+        let mut inside = Vec::new();
+        if let Work::Flow(child) = &step.work
+            && child.is_group
+        {
+            let mut group = (*child.flow).clone();
+            group.join(flow);
+            inside = connect_steps(&mut group, Some(&names), problems);
+            groups.push((place, group));
+        }
+        found.push(names.dependencies(step, inside, &mut outside, problems));
         check_capacity(flow, step, problems);
     }
     for (step, after) in flow.steps.iter_mut().zip(found) {
         Arc::make_mut(step).after = after;
     }
+    for (place, group) in groups {
+        if let Work::Flow(child) = &mut Arc::make_mut(&mut flow.steps[place]).work {
+            child.flow = Arc::new(group);
+        }
+    }
     flow.may_decline = may_decline(flow);
     check_missing(flow, problems);
-    check_shared_variables(flow, problems);
-    check_group(flow, problems);
     report_circles(flow, problems);
+    outside
 }
 
 /// Variables of all steps cannot need an output of one of them.
@@ -58,7 +84,7 @@ fn check_shared_variables(flow: &Flow, problems: &mut Problems) {
 /// The group of a flow's runs can only use params that there are.
 fn check_group(flow: &Flow, problems: &mut Problems) {
     let Some(concurrency) = &flow.concurrency else { return };
-    let names = Names::new(flow);
+    let names = Names::new(flow, None);
     for (reference, at) in concurrency.group.references() {
         if let [root, name, ..] = &reference.path[..]
             && !reference.has_default

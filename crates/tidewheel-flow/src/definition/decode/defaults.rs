@@ -2,11 +2,14 @@
 //!
 //! What the keys mean is decoded as if each step had said them.
 
-use super::Decoder;
-use crate::language::yaml::Map;
+use super::group::laid_under;
+use super::{Decoder, fields};
+use crate::language::yaml::{Map, Node, Value};
 
 /// What each key of the defaults counts for.
-const REACH: [(&str, &[&str]); 7] = [
+const REACH: [(&str, &[&str]); 8] = [
+    // Only groups say it for their steps; a file has a key of its own.
+    ("env", &["run", "argv", "source", "steps"]),
     ("shell", &["run"]),
     ("cwd", &["run", "argv", "source", "wait"]),
     ("inherit", &["run", "argv", "source"]),
@@ -23,8 +26,18 @@ impl Decoder<'_> {
         let mut map = said.clone();
         for (key, works) in REACH {
             let Some(entry) = self.defaults.entry(key) else { continue };
-            if map.get(key).is_none() && works.iter().any(|work| map.get(work).is_some()) {
-                map.insert(key.to_owned(), entry.key_span, entry.value.clone());
+            if !works.iter().any(|work| map.get(work).is_some()) {
+                continue;
+            }
+            let own = fields::mapping(said, key);
+            match (map.get(key), own.zip(fields::as_mapping(&entry.value))) {
+                (None, _) => map.insert(key.to_owned(), entry.key_span, entry.value.clone()),
+                // Variables are added to each other.
+                (Some(node), Some((own, under))) if key == "env" => {
+                    let (value, span) = (Value::Map(laid_under(own, under)), node.span);
+                    map.insert(key.to_owned(), entry.key_span, Node { value, span });
+                }
+                _ => {}
             }
         }
         map

@@ -92,7 +92,7 @@ fn name_of_file(file: &Path) -> String {
 }
 
 impl Decoder<'_> {
-    fn check_duplicates(&mut self, steps: &[Arc<Step>]) {
+    pub(super) fn check_duplicates(&mut self, steps: &[Arc<Step>]) {
         let mut seen: BTreeMap<&str, &Step> = BTreeMap::new();
         for step in steps.iter().filter(|step| !step.name.is_empty()) {
             if let Some(first) = seen.insert(&step.name, step) {

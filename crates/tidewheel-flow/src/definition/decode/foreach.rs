@@ -26,7 +26,24 @@ impl Decoder<'_> {
         }
         let elements = elements.and_then(|node| self.elements(node));
         let matrix = matrix.and_then(|node| self.matrix(node));
-        elements.or(matrix)
+        let mut foreach = elements.or(matrix);
+        self.bound(map, foreach.as_mut());
+        foreach
+    }
+
+    /// How many elements at once, where the step says it beside them.
+    fn bound(&mut self, map: &Map, foreach: Option<&mut Foreach>) {
+        let Some(node) = said(map, "parallel") else { return };
+        let text = match foreach {
+            Some(foreach) if foreach.parallel.is_none() => {
+                foreach.parallel = fields::count(map, "parallel");
+                return;
+            }
+            Some(_) => "`parallel` is said twice",
+            None => "`parallel` has no effect on a step without elements",
+        };
+        let problem = Problem::error("contradiction", text).at(node.span);
+        self.problems.push(problem.hint("it belongs to `foreach` and `matrix`"));
     }
 
     fn matrix(&mut self, node: &Node) -> Option<Foreach> {

@@ -11,6 +11,7 @@ mod dependency;
 mod fields;
 mod flow;
 mod foreach;
+mod group;
 mod http;
 mod params;
 mod process;

@@ -13,21 +13,21 @@ use crate::definition::keys;
 use crate::definition::params::fits;
 use crate::definition::shape::meant_key;
 use crate::definition::{
-    Cache, ChildFlow, Foreach, OutputRule, Place, Step, StepOutput, Surroundings, Treatment, Work,
+    Cache, ChildFlow, OutputRule, Place, Step, StepOutput, Surroundings, Treatment, Work,
 };
 use crate::language::problem::{Problem, Span};
 use crate::language::query::Query;
 use crate::language::yaml::{Map, Node, Value};
 
 /// What a step can do; exactly one of them.
-const WORKS: [&str; 6] = ["run", "argv", "http", "source", "wait", "flow"];
+const WORKS: [&str; 7] = ["run", "argv", "http", "source", "wait", "flow", "steps"];
 
-/// What can be said of a step that calls a flow.
-const OF_CALLS: [&str; 12] = [
+/// What can be said of a group and of a step that calls a flow.
+const OF_GROUPS: [&str; 12] = [
     "name",
     "description",
     "tags",
-    "with",
+    "parallel",
     "depends_on",
     "when",
     "foreach",
@@ -37,6 +37,9 @@ const OF_CALLS: [&str; 12] = [
     "on_skip",
     "always",
 ];
+
+/// What a group says for its steps.
+const FOR_STEPS: [&str; 4] = ["env", "cwd", "inherit", "shell"];
 
 /// What can be said only of a step that starts a program.
 const OF_PROGRAMS: [&str; 9] = [
@@ -77,8 +80,11 @@ impl Decoder<'_> {
             let SourceWork { work, surroundings: from_source, timeout } =
                 decoder.work(node, map, &name, sources);
             decoder.check_effects(said);
-            decoder.check_parallel(map, foreach.as_ref(), &work);
-            let own = decoder.surroundings(map);
+            // What a group says is said for its steps, which have it already.
+            let own = match map.get("steps") {
+                Some(_) => Surroundings::default(),
+                None => decoder.surroundings(map),
+            };
             let surroundings = laid_over(own, from_source);
             let input = map.get("input").map(|node| decoder.tree(node, "input"));
             decoder.check_program_text(map, &work, surroundings.stdin.as_ref(), input.as_ref());
@@ -112,12 +118,14 @@ impl Decoder<'_> {
         let (work, None) = (works.next(), works.next()) else { return };
         let (what, hint) = match work {
             Some("flow") => ("calls a flow", "say it in the steps of the called flow"),
+            Some("steps") => ("is a group", "say it in the steps of the group"),
             Some("http") => ("sends a request", "only programs take it"),
             Some("wait") => ("waits", "only programs take it"),
             _ => return,
         };
         let has_effect = |key: &&str| match work {
-            Some("flow") => OF_CALLS.contains(key),
+            Some("flow") => OF_GROUPS.contains(key) || *key == "with",
+            Some("steps") => OF_GROUPS.contains(key) || FOR_STEPS.contains(key),
             _ => !OF_PROGRAMS.contains(key),
         };
         let keys = keys::STEP.keys.iter().map(|key| key.name);
@@ -128,16 +136,6 @@ impl Decoder<'_> {
                 Some(node) => problem.at(node.span),
                 None => problem,
             });
-        }
-    }
-
-    /// The tasks of called flows cannot be counted together yet.
-    fn check_parallel(&mut self, map: &Map, foreach: Option<&Foreach>, work: &Work) {
-        let is_bounded = foreach.is_some_and(|foreach| foreach.parallel.is_some());
-        if let (true, Work::Flow(_), Some(node)) = (is_bounded, work, map.get("foreach")) {
-            let text = "`parallel` cannot bound how many flows are called at once";
-            let problem = Problem::error("contradiction", text).at(node.span);
-            self.problems.push(problem.hint("name a limit in the steps of the called flow"));
         }
     }
 
@@ -219,6 +217,7 @@ impl Decoder<'_> {
             "http" => Work::Http(Box::new(self.http(value)?)),
             "source" => return self.source_work(value, sources),
             "wait" => Work::Wait(self.wait(value)?),
+            "steps" => Work::Flow(self.group(value, map, sources)?),
             _ => Work::Flow(self.child(value, map)?),
         }))
     }
@@ -232,7 +231,7 @@ impl Decoder<'_> {
         }
         let flow = self.finder.find(fields::node_text(node)?, node, self.problems)?;
         if flow.gaps.has_section("params") {
-            return Some(ChildFlow { flow, params });
+            return Some(ChildFlow { flow, params, is_group: false });
         }
         for (entry, (_, tree)) in with.zip(&params) {
             let Some(param) = flow.params.iter().find(|param| param.name == entry.key) else {
@@ -252,7 +251,7 @@ impl Decoder<'_> {
                 self.problems.push(Problem::error("missing-param", text).at(node.span).hint(hint));
             }
         }
-        Some(ChildFlow { flow, params })
+        Some(ChildFlow { flow, params, is_group: false })
     }
 
     /// How the step is treated; a source's own timeout counts where the step has none.

@@ -16,7 +16,7 @@ const LIMITS: Kind = Kind::Either(&[Kind::Map(&COUNT), Kind::Many(&Kind::Text)])
 /// A step.
 pub(crate) static STEP: Shape = Shape {
     name: "a step",
-    about: "One thing to be done. It says what with exactly one of run, argv, http, source, wait and flow.",
+    about: "One thing to be done. It says what with exactly one of run, argv, http, source, wait, flow and steps.",
     keys: &[
         required("name", Kind::Name, "The name of the step; unique in the flow."),
         key("description", Kind::Text, "What the step is for."),
@@ -54,6 +54,11 @@ pub(crate) static STEP: Shape = Shape {
             "The file of another flow, whose steps are run as part of this one.",
         ),
         key("with", Kind::Map(&Kind::Any), "The params of the flow that is called."),
+        key(
+            "steps",
+            Kind::List(&Kind::Object(&STEP)),
+            "Steps of its own: a group, which is treated as one.",
+        ),
         key("input", Kind::Any, "What the source is given. Templates are rendered at any depth."),
         key(
             "output",
@@ -93,6 +98,11 @@ pub(crate) static STEP: Shape = Shape {
             "matrix",
             Kind::Map(&Kind::Either(&[Kind::List(&Kind::Any), Kind::Text])),
             "Runs once for each combination of these values, known as `matrix.name`.",
+        ),
+        key(
+            "parallel",
+            COUNT,
+            "How many elements at once, of `foreach` and `matrix`. As many as the run allows unless given.",
         ),
         key("retry", RETRIES, "Attempts beyond the first, or more about them."),
         key("timeout", TIMEOUTS, "Time for one attempt, or more."),
