@@ -1,6 +1,6 @@
 //! Makes the tasks of steps: those known at the start, and those that are found out later.
 //!
-//! Which elements a list has is rendered here; what their tasks do is not known.
+//! Which elements there are is found out in `elements`; what their tasks do is not known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,14 +15,12 @@ use super::blueprint::{
     CompileError, Estimates, call_of, element_end_options, end_options, opener_options,
     step_options, work_options,
 };
-use super::name::{EACH, element_name};
+use super::elements::{elements_of, is_late};
+use super::name::{Element, element_name};
 use super::scope::Scope;
 use crate::definition::connect::TASKS_MAX;
-use crate::definition::{
-    ChildFlow, Flow, Foreach, ForeachList, Param, Place, Step, Wait, WaitFor, Work,
-};
+use crate::definition::{ChildFlow, Flow, Foreach, Param, Place, Step, Wait, WaitFor, Work};
 use crate::language::template::{Context, Reference};
-use crate::language::tree::{RenderError, starts_with};
 
 /// Tasks to be added to a run.
 pub(crate) type NewTasks = Vec<DraftTask>;
@@ -61,8 +59,8 @@ pub struct UnknownElements {
 }
 
 /// What is known of the elements of a step.
-enum Elements {
-    Known(usize),
+enum Outlook {
+    Known(Vec<Element>),
     /// They are found out while the run goes on.
     Late,
     /// Params that were not said decide about them. Only in a plan.
@@ -126,13 +124,13 @@ impl<'a> Draft<'a> {
         }
         let elements = self.elements(scope, step, foreach)?;
         let mut entry = after.clone();
-        if matches!(elements, Elements::Late) || step.when.is_some() && !step.asks_element() {
+        if matches!(elements, Outlook::Late) || step.when.is_some() && !step.asks_element() {
             entry = vec![self.add_opener(&name, after.clone())];
         }
         match elements {
-            Elements::Known(count) => self.add_elements(scope, step, 0..count as u32, &entry)?,
-            Elements::Late => self.add_each(scope, step, (foreach, Vec::new()), &entry)?,
-            Elements::Unsaid(params) => self.add_each(scope, step, (foreach, params), &entry)?,
+            Outlook::Known(all) => self.add_elements(scope, step, &all, &entry)?,
+            Outlook::Late => self.add_each(scope, step, (foreach, Vec::new()), &entry)?,
+            Outlook::Unsaid(params) => self.add_each(scope, step, (foreach, params), &entry)?,
         }
         self.add(name, step, after, end_options(step, prefix, GroupKind::Parts), inside);
         Ok(())
@@ -158,7 +156,7 @@ impl<'a> Draft<'a> {
         let Some(unknown) = &mut self.unknown else { return Ok(()) };
         let step_name = format!("{}{}", scope.prefix(), step.name);
         unknown.push(UnknownElements { step: step_name, list: foreach.list.to_string(), params });
-        self.add_elements(scope, step, std::iter::once(EACH), after)
+        self.add_elements(scope, step, &[Element::Each], after)
     }
 
     /// Adds tasks for elements, parts of the step.
@@ -166,26 +164,32 @@ impl<'a> Draft<'a> {
         &mut self,
         scope: &Scope,
         step: &Arc<Step>,
-        elements: impl Iterator<Item = u32>,
+        elements: &[Element],
         after: &[String],
     ) -> Result<(), CompileError> {
         let end = format!("{}{}", scope.prefix(), step.name);
         let parallel = step.foreach.as_ref().and_then(|it| it.parallel);
         let limit = parallel.map(|parallel| limit_of(scope, step, parallel));
-        for element in elements {
+        for (place, element) in elements.iter().enumerate() {
             let (name, mut after) = (element_name(&end, element), after.to_vec());
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some() && step.asks_element();
                 let mut options = element_end_options(call_of(&child.flow)).inside(&end);
                 // Groups are dealt out to so many lines, in each of which one follows the other.
-                if let Some(before) = parallel.and_then(|lines| element.checked_sub(lines))
-                    && element != EACH
-                {
+                let before = parallel.and_then(|lines| place.checked_sub(lines as usize));
+                if let Some(before) = before.map(|before| &elements[before]) {
                     let before = element_name(&end, before);
                     options = options.when(When::all([&before], Ends::ANY));
                     after.push(before);
                 }
-                self.add_call(scope, step, (name, Some(element)), after, has_opener, options)?;
+                self.add_call(
+                    scope,
+                    step,
+                    (name, Some(element.clone())),
+                    after,
+                    has_opener,
+                    options,
+                )?;
             } else {
                 let mut options = work_options(step);
                 if let Some(limit) = &limit {
@@ -206,12 +210,12 @@ impl<'a> Draft<'a> {
         &mut self,
         scope: &Scope,
         step: &Arc<Step>,
-        (name, element): (String, Option<u32>),
+        (name, element): (String, Option<Element>),
         after: Vec<String>,
         has_opener: bool,
         options: TaskOptions,
     ) -> Result<(), CompileError> {
-        let Some(called) = scope.inside(step, element) else { return Ok(()) };
+        let Some(called) = scope.inside(step, element.clone()) else { return Ok(()) };
         let mut entry = after.clone();
         if has_opener {
             entry = vec![self.add_opener(&name, after.clone())];
@@ -231,9 +235,9 @@ impl<'a> Draft<'a> {
         scope: &Scope,
         step: &Step,
         foreach: &Foreach,
-    ) -> Result<Elements, CompileError> {
+    ) -> Result<Outlook, CompileError> {
         if is_late(scope, foreach) {
-            return Ok(Elements::Late);
+            return Ok(Outlook::Late);
         }
         let mut unsaid = BTreeSet::new();
         foreach.list.visit(&mut |leaf| {
@@ -242,11 +246,11 @@ impl<'a> Draft<'a> {
             }
         });
         if self.unknown.is_some() && !unsaid.is_empty() {
-            return Ok(Elements::Unsaid(unsaid.into_iter().map(str::to_owned).collect()));
+            return Ok(Outlook::Unsaid(unsaid.into_iter().map(str::to_owned).collect()));
         }
         let params = Json::Object(self.params.clone().into_iter().collect());
         let context = Context::new().with("params", params);
-        elements_of(step, foreach, &context).map(|elements| Elements::Known(elements.len()))
+        elements_of(step, foreach, &context).map(|elements| Outlook::Known(elements.names))
     }
 
     /// Params without a value that a template may need.
@@ -279,17 +283,6 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether the elements of a step are found out while the run goes on.
-pub(crate) fn is_late(scope: &Scope, foreach: &Foreach) -> bool {
-    let knows_params = scope.has_params_of_run();
-    let mut is_late = false;
-    foreach.list.visit(&mut |leaf| {
-        let mut references = leaf.template.references().iter();
-        is_late |= references.any(|it| !knows_params || !starts_with(it, "params"));
-    });
-    is_late
-}
-
 /// How long a task of a step is expected to take.
 pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> Option<Duration> {
     let declared = step.treatment.estimate;
@@ -308,60 +301,4 @@ pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> 
 /// changed does not contradict a run of the old one.
 fn limit_of(scope: &Scope, step: &Step, parallel: u32) -> String {
     format!("foreach {}/{}{} {parallel}", scope.flow.name, scope.prefix(), step.name)
-}
-
-/// What a step is done for.
-pub(crate) fn elements_of(
-    step: &Step,
-    foreach: &Foreach,
-    context: &Context,
-) -> Result<Vec<Json>, CompileError> {
-    let render = |error: RenderError| CompileError::Render { step: step.name.clone(), error };
-    let wrong = |why: String| CompileError::Elements { step: step.name.clone(), why };
-    let list = |value: Json, what: &str| match value {
-        Json::Array(elements) => Ok(elements),
-        other => Err(wrong(format!("{what} must be a list, this is {}", kind(&other)))),
-    };
-    let elements = match &foreach.list {
-        ForeachList::Elements(tree) => list(tree.render(context).map_err(render)?, "`foreach`")?,
-        ForeachList::Product(axes) => {
-            let mut combinations = vec![serde_json::Map::new()];
-            for (name, tree) in axes {
-                let values =
-                    list(tree.render(context).map_err(render)?, &format!("`matrix.{name}`"))?;
-                if combinations.len().saturating_mul(values.len()) > foreach.count_max {
-                    return Err(wrong(format!("more than {} combinations", foreach.count_max)));
-                }
-                let with = |known: &serde_json::Map<String, Json>, value: &Json| {
-                    let mut known = known.clone();
-                    known.insert(name.clone(), value.clone());
-                    known
-                };
-                combinations = combinations
-                    .iter()
-                    .flat_map(|known| values.iter().map(move |value| with(known, value)))
-                    .collect();
-            }
-            combinations.into_iter().map(Json::Object).collect()
-        }
-    };
-    match elements.len() > foreach.count_max {
-        true => Err(wrong(format!(
-            "the list has {} elements, at most {} are taken",
-            elements.len(),
-            foreach.count_max
-        ))),
-        false => Ok(elements),
-    }
-}
-
-fn kind(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "nothing",
-        Json::Bool(_) => "a truth value",
-        Json::Number(_) => "a number",
-        Json::String(_) => "a text",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "a mapping",
-    }
 }

@@ -11,6 +11,7 @@
 //! what tasks say is the business of `execute`.
 
 mod blueprint;
+mod elements;
 mod expand;
 mod name;
 pub(crate) mod order;
@@ -18,7 +19,8 @@ pub(crate) mod plan;
 mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
+pub(crate) use elements::{Elements, elements_of, is_late};
 pub use expand::UnknownElements;
-pub(crate) use expand::{Draft, DraftTask, NewTasks, elements_of, estimate_of, is_late};
-pub(crate) use name::{EACH, Role, Segment, TaskName};
+pub(crate) use expand::{Draft, DraftTask, NewTasks, estimate_of};
+pub(crate) use name::{Element, Role, Segment, TaskName};
 pub(crate) use scope::Scope;

@@ -1,12 +1,43 @@
 //! Names of tasks: where in the flow, and in flows inside it, a task belongs.
 //!
-//! `fetch`, `fetch[3]`, `fetch[]`, `fetch[3][]`, `deploy/check`, `deploy[2]/check`. Names of steps have no
+//! `fetch`, `fetch[3]`, `fetch[linux]`, `fetch[]`, `fetch[3][]`, `deploy/check`, `deploy[2]/check`. Names of steps have no
 //! brackets, slashes and stars, so a name says it all. `fetch[*]` is in plans only.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// In a plan: every element of a step, where nobody knows yet which there are.
-pub(crate) const EACH: u32 = u32::MAX;
+/// One of the elements of a step, as names of tasks say it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Element {
+    /// By its number, from 0.
+    Number(u32),
+    /// By what the step calls it.
+    Label(Arc<str>),
+    /// In a plan: every one of them, where nobody knows yet which there are.
+    Each,
+}
+
+impl Element {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "" => return None,
+            "*" => Self::Each,
+            text if text.bytes().all(|it| it.is_ascii_digit()) => Self::Number(text.parse().ok()?),
+            text if text.contains(['[', ']', '/']) => return None,
+            text => Self::Label(text.into()),
+        })
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Label(label) => f.write_str(label),
+            Self::Each => f.write_str("*"),
+        }
+    }
+}
 
 /// A name taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,19 +54,19 @@ pub(crate) struct TaskName {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Segment {
     pub step: String,
-    pub element: Option<u32>,
+    pub element: Option<Element>,
 }
 
 /// What a task does for its step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// The step itself; if it has elements or calls a flow: gathers what those leave.
     Step,
     /// One element.
-    Element(u32),
+    Element(Element),
     /// Opens the step, or one element of it: looks whether it is to be done at all, and finds out which
     /// elements there are.
-    Open(Option<u32>),
+    Open(Option<Element>),
 }
 
 impl TaskName {
@@ -50,7 +81,7 @@ impl TaskName {
             .map(|part| match bracketed(part)? {
                 (step, None) => Some(Segment { step, element: None }),
                 (step, Some(element)) => {
-                    Some(Segment { step, element: Some(parse_element(element)?) })
+                    Some(Segment { step, element: Some(Element::parse(element)?) })
                 }
             })
             .collect::<Option<Vec<_>>>()?;
@@ -59,7 +90,7 @@ impl TaskName {
             None => (last, false),
         };
         let (step, element) = bracketed(opened)?;
-        let role = match (element.map(parse_element), opens) {
+        let role = match (element.map(Element::parse), opens) {
             (Some(None), _) => return None,
             (Some(Some(element)), false) => Role::Element(element),
             (None, false) => Role::Step,
@@ -70,25 +101,15 @@ impl TaskName {
 
     /// Whether it stands for as many tasks as there are elements, perhaps for none.
     pub fn is_of_each(&self) -> bool {
-        let is_each = |segment: &Segment| segment.element == Some(EACH);
-        matches!(self.role, Role::Element(EACH) | Role::Open(Some(EACH)))
+        let is_each = |segment: &Segment| segment.element == Some(Element::Each);
+        matches!(self.role, Role::Element(Element::Each) | Role::Open(Some(Element::Each)))
             || self.scope.iter().any(is_each)
     }
 }
 
 /// The name of the task for one element.
-pub(crate) fn element_name(step: &str, element: u32) -> String {
-    match element {
-        EACH => format!("{step}[*]"),
-        element => format!("{step}[{element}]"),
-    }
-}
-
-fn parse_element(text: &str) -> Option<u32> {
-    match text {
-        "*" => Some(EACH),
-        text => text.parse().ok().filter(|element| *element != EACH),
-    }
+pub(crate) fn element_name(step: &str, element: &Element) -> String {
+    format!("{step}[{element}]")
 }
 
 /// `step[3]` in its two parts.
@@ -101,7 +122,7 @@ fn bracketed(part: &str) -> Option<(String, Option<&str>)> {
 
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.element {
+        match &self.element {
             Some(element) => f.write_str(&element_name(&self.step, element)),
             None => f.write_str(&self.step),
         }
@@ -113,7 +134,7 @@ impl fmt::Display for TaskName {
         for segment in &self.scope {
             write!(f, "{segment}/")?;
         }
-        match self.role {
+        match &self.role {
             Role::Step => f.write_str(&self.step),
             Role::Element(element) => f.write_str(&element_name(&self.step, element)),
             Role::Open(None) => write!(f, "{}[]", self.step),
@@ -139,16 +160,21 @@ mod tests {
             "a/b[]",
             "a[*]/b",
             "a[3][]",
+            "a[stable-x.y]",
+            "a[b c]/d[e][]",
         ] {
             assert_eq!(TaskName::parse(name).unwrap().to_string(), name);
         }
         for (name, is_of_each) in [("a[*]", true), ("a[*]/b[2]", true), ("a[1]/b", false)] {
             assert_eq!(TaskName::parse(name).unwrap().is_of_each(), is_of_each, "{name}");
         }
-        for name in ["a[x]", "a[1", "a[]/b", "a[][]", "a[][1]"] {
+        for name in ["a[1", "a[]/b", "a[][]", "a[][1]"] {
             assert_eq!(TaskName::parse(name), None, "{name}");
         }
-        assert_eq!(TaskName::parse("a[1]/b[2]").unwrap().role, Role::Element(2));
-        assert_eq!(TaskName::parse("a[1]/b[2][]").unwrap().role, Role::Open(Some(2)));
+        assert_eq!(TaskName::parse("a[1]/b[2]").unwrap().role, Role::Element(Element::Number(2)));
+        assert_eq!(
+            TaskName::parse("a[1]/b[2][]").unwrap().role,
+            Role::Open(Some(Element::Number(2)))
+        );
     }
 }

@@ -10,7 +10,7 @@ use tidewheel::Graph;
 use tidewheel_picture::{Edge, Picture, Shape, Vertex};
 
 use crate::compile::order::FlowOrder;
-use crate::compile::{Blueprint, EACH, Role, Scope, TaskName, UnknownElements, estimate_of};
+use crate::compile::{Blueprint, Element, Role, Scope, TaskName, UnknownElements, estimate_of};
 use crate::definition::{Flow, Place, Step, Work};
 
 /// What a step counts as when nothing is known about it.
@@ -247,7 +247,7 @@ fn find(flow: &Arc<Flow>, name: &str) -> Option<(Arc<Step>, TaskName)> {
 
 /// What a task does for its step, in one word.
 pub(crate) fn kind(step: &Step, name: &TaskName) -> &'static str {
-    match name.role {
+    match &name.role {
         Role::Open(None) if step.foreach.is_some() => "foreach",
         Role::Open(_) => "when",
         Role::Step if step.foreach.is_some() => "gather",
@@ -256,7 +256,7 @@ pub(crate) fn kind(step: &Step, name: &TaskName) -> &'static str {
 }
 
 fn shape(step: &Step, name: &TaskName) -> Shape {
-    match (name.role, &step.work) {
+    match (&name.role, &step.work) {
         (Role::Open(None), _) if step.foreach.is_some() => Shape::FanOut,
         (Role::Open(_), _) => Shape::Step,
         (Role::Step, _) if step.foreach.is_some() => Shape::FanOut,
@@ -270,7 +270,7 @@ fn shape(step: &Step, name: &TaskName) -> Shape {
 
 fn detail(step: &Step, name: &TaskName, expected: Option<Duration>) -> String {
     let mut parts = vec![kind(step, name).to_owned()];
-    if let (Role::Element(EACH), Some(foreach)) = (name.role, &step.foreach) {
+    if let (Role::Element(Element::Each), Some(foreach)) = (&name.role, &step.foreach) {
         parts.push(format!("one for each of {}", foreach.list));
     }
     if let Some(retry) = step.treatment.retry {
@@ -292,7 +292,7 @@ fn detail(step: &Step, name: &TaskName, expected: Option<Duration>) -> String {
 fn limits(steps: &[Option<(Arc<Step>, TaskName)>]) -> BTreeMap<String, Vec<String>> {
     let mut limits: BTreeMap<String, Vec<String>> = BTreeMap::new();
     // What finds out elements, gathers or collects takes nothing.
-    let takes = |(step, name): &&(Arc<Step>, TaskName)| match name.role {
+    let takes = |(step, name): &&(Arc<Step>, TaskName)| match &name.role {
         _ if matches!(step.work, Work::Flow(_)) => false,
         Role::Step => step.foreach.is_none(),
         Role::Element(_) => true,

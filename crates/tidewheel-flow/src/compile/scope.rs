@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::name::Segment;
+use super::name::{Element, Segment};
 use crate::definition::{ChildFlow, Flow, Step, Work};
 
 /// A flow at its place in a run.
@@ -26,13 +26,13 @@ impl Scope {
         let mut scope = Self::outermost(Arc::clone(flow));
         for segment in path {
             let step = Arc::clone(scope.flow.step(&segment.step)?);
-            scope = scope.inside(&step, segment.element)?;
+            scope = scope.inside(&step, segment.element.clone())?;
         }
         Some(scope)
     }
 
     /// The scope inside a step that calls a flow.
-    pub fn inside(&self, step: &Arc<Step>, element: Option<u32>) -> Option<Self> {
+    pub fn inside(&self, step: &Arc<Step>, element: Option<Element>) -> Option<Self> {
         let Work::Flow(ChildFlow { flow, .. }) = &step.work else { return None };
         let mut calls = self.calls.clone();
         calls.push((Segment { step: step.name.clone(), element }, Arc::clone(step)));

@@ -23,6 +23,6 @@ pub(crate) use flow::{
 pub use flow::{Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment};
 pub(crate) use work::{
     Cache, ChildFlow, CommandLine, FileFormat, FileWork, Foreach, ForeachList, HttpBody, HttpWork,
-    Idempotency, InputMode, OutputRule, PassTo, ProcessWork, ResourceLimits, Shown, StepOutput,
-    Surroundings, Wait, WaitFor, Work,
+    Idempotency, InputMode, Matrix, OutputRule, PassTo, ProcessWork, ResourceLimits, Shown,
+    StepOutput, Surroundings, Wait, WaitFor, Work,
 };

@@ -57,7 +57,17 @@ const TOPICS: [(&str, &[&str]); 7] = [
     ("What comes out", &["outputs", "output"]),
     (
         "When it runs",
-        &["depends_on", "when", "skip_codes", "on_skip", "foreach", "matrix", "parallel", "always"],
+        &[
+            "depends_on",
+            "when",
+            "skip_codes",
+            "on_skip",
+            "foreach",
+            "matrix",
+            "label",
+            "parallel",
+            "always",
+        ],
     ),
     ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),
     (

@@ -23,6 +23,9 @@ impl Step {
         }
         if let Some(foreach) = &self.foreach {
             foreach.list.visit(visit);
+            if let Some(label) = &foreach.label {
+                visit(label);
+            }
         }
         if let Some(cache) = &self.cache {
             visit_all(cache.inputs.iter().chain(&cache.outputs).chain(&cache.key), visit);

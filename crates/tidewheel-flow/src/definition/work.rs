@@ -208,6 +208,8 @@ pub(crate) struct Foreach {
     pub variable: String,
     pub parallel: Option<u32>,
     pub count_max: usize,
+    /// What each element is called.
+    pub label: Option<Leaf>,
 }
 
 #[derive(Debug, Clone)]
@@ -215,14 +217,28 @@ pub(crate) enum ForeachList {
     /// The elements of one list.
     Elements(Tree),
     /// All combinations of several.
-    Product(Vec<(String, Tree)>),
+    Product(Matrix),
+}
+
+/// Which combinations there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Matrix {
+    pub axes: Vec<(String, Tree)>,
+    /// What is added: to combinations that it does not contradict, or as one of its own.
+    pub include: Option<Tree>,
+    /// What is left out: combinations that have all of one of these values.
+    pub exclude: Option<Tree>,
 }
 
 impl ForeachList {
     pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         match self {
             Self::Elements(tree) => tree.visit(visit),
-            Self::Product(axes) => axes.iter().for_each(|(_, tree)| tree.visit(visit)),
+            Self::Product(matrix) => {
+                let axes = matrix.axes.iter().map(|(_, tree)| tree);
+                let changes = matrix.include.iter().chain(&matrix.exclude);
+                axes.chain(changes).for_each(|tree| tree.visit(visit));
+            }
         }
     }
 }

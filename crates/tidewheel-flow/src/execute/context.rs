@@ -14,7 +14,7 @@ use super::end::Trouble;
 use super::outputs::FlowsLookup;
 use super::runner::{FlowRunner, folder_of_flow};
 use super::states::StepsLookup;
-use crate::compile::{Role, Scope, Segment, TaskName, elements_of};
+use crate::compile::{Element, Elements, Role, Scope, Segment, TaskName, elements_of};
 use crate::definition::names::ABOUT_RUN;
 use crate::definition::{Flow, SourceView, Step, Work};
 use crate::language::template::Context;
@@ -43,7 +43,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Context, Trouble> {
         let mut context = self.scope_context(&position.scope, attempt)?;
-        if let Role::Element(element) | Role::Open(Some(element)) = position.name.role {
+        if let Role::Element(element) | Role::Open(Some(element)) = &position.name.role {
             let (scope, step) = (&position.scope, &position.step);
             context = self.with_element(context, scope, step, element, attempt)?;
         }
@@ -129,7 +129,7 @@ impl FlowRunner {
         let (segment, step) = scope.calls.last().ok_or_else(lost)?;
         let around = scope.around(&self.flow).ok_or_else(lost)?;
         let context = self.lasting_context(&around, attempt)?;
-        match segment.element {
+        match &segment.element {
             Some(element) => self.with_element(context, &around, step, element, attempt),
             None => Ok(context),
         }
@@ -147,7 +147,7 @@ impl FlowRunner {
             .around(&self.flow)
             .ok_or_else(|| Trouble::permanent("the flow that calls this one cannot be found"))?;
         let mut context = self.scope_context(&around, attempt)?;
-        if let Some(element) = segment.element {
+        if let Some(element) = &segment.element {
             context = self.with_element(context, &around, step, element, attempt)?;
         }
         let mut said = BTreeMap::new();
@@ -163,15 +163,15 @@ impl FlowRunner {
         context: Context,
         scope: &Scope,
         step: &Arc<Step>,
-        element: u32,
+        element: &Element,
         attempt: &Attempt,
     ) -> Result<Context, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(context) };
         let elements = self.elements(scope, step, attempt)?;
-        let value = elements.get(element as usize).cloned().ok_or_else(|| {
+        let (index, value) = elements.find(element).ok_or_else(|| {
             Trouble::permanent(format!("the list of `{}` has no element {element}", step.name))
         })?;
-        Ok(context.with(&foreach.variable, value).with("index", json!(element)))
+        Ok(context.with(&foreach.variable, value.clone()).with("index", json!(index)))
     }
 
     /// The elements of a step. They are rendered once: what they depend on does not change.
@@ -180,7 +180,7 @@ impl FlowRunner {
         scope: &Scope,
         step: &Arc<Step>,
         attempt: &Attempt,
-    ) -> Result<Arc<Vec<Json>>, Trouble> {
+    ) -> Result<Arc<Elements>, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(Arc::default()) };
         let mut path = scope.path();
         path.push(Segment { step: step.name.clone(), element: None });

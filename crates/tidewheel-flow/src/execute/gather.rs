@@ -27,8 +27,7 @@ impl FlowRunner {
         let estimates = BTreeMap::new();
         let mut draft = Draft::new(&self.params, &estimates);
         let after = [position.name.to_string()];
-        let count = elements.len() as u32;
-        draft.add_elements(&position.scope, &position.step, 0..count, &after)?;
+        draft.add_elements(&position.scope, &position.step, &elements.names, &after)?;
         for (limit, units) in &draft.limits {
             let wheel = attempt.wheel().without_waiting();
             wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
@@ -52,11 +51,12 @@ impl FlowRunner {
     ) -> Result<Map<String, Json>, Trouble> {
         let (prefix, step) = (position.scope.prefix(), &*position.step);
         let name = format!("{prefix}{}", step.name);
-        Ok(match (position.name.role, &step.foreach) {
+        Ok(match (&position.name.role, &step.foreach) {
             (Role::Step, Some(_)) => {
-                let count = self.elements(&position.scope, &position.step, attempt)?.len();
+                let elements = self.elements(&position.scope, &position.step, attempt)?;
+                let names = elements.names.iter();
                 let tasks: Vec<String> =
-                    (0..count).map(|element| format!("{name}[{element}]")).collect();
+                    names.map(|element| format!("{name}[{element}]")).collect();
                 self.gather_elements(step, &tasks)
             }
             (Role::Element(element), _) => self.collect(step, &format!("{name}[{element}]")),

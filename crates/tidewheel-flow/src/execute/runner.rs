@@ -18,7 +18,7 @@ use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
 use super::secrets::Secrets;
 use super::states::{Trace, Traces};
-use crate::compile::{Role, Segment, is_late};
+use crate::compile::{Elements, Role, Segment, is_late};
 use crate::definition::{Flow, OutputRule, Step, Work};
 use crate::language::template::Context;
 
@@ -41,7 +41,7 @@ pub struct FlowRunner {
 #[derive(Debug, Default)]
 struct Known {
     contexts: HashMap<Vec<Segment>, Context>,
-    elements: HashMap<Vec<Segment>, Arc<Vec<Json>>>,
+    elements: HashMap<Vec<Segment>, Arc<Elements>>,
 }
 
 /// What an attempt that went well leaves.
@@ -164,7 +164,7 @@ impl FlowRunner {
             let progress = Progress::Began { attempt: attempt.number() };
             (self.means.told)(attempt.id(), progress);
         };
-        if let Role::Open(element) = position.name.role {
+        if let Role::Open(element) = &position.name.role {
             begin();
             let foreach = position.step.foreach.as_ref().filter(|_| element.is_none());
             return match foreach.is_some_and(|foreach| is_late(&position.scope, foreach)) {
@@ -263,11 +263,11 @@ impl FlowRunner {
         self.known().contexts.insert(path, context.clone());
     }
 
-    pub(super) fn known_elements(&self, path: &[Segment]) -> Option<Arc<Vec<Json>>> {
+    pub(super) fn known_elements(&self, path: &[Segment]) -> Option<Arc<Elements>> {
         self.known().elements.get(path).cloned()
     }
 
-    pub(super) fn remember_elements(&self, path: Vec<Segment>, elements: &Arc<Vec<Json>>) {
+    pub(super) fn remember_elements(&self, path: Vec<Segment>, elements: &Arc<Elements>) {
         self.known().elements.insert(path, Arc::clone(elements));
     }
 
@@ -321,7 +321,7 @@ impl Success {
 /// Whether a task only gathers what others left.
 fn gathers(position: &Position) -> bool {
     let calls_flow = matches!(position.step.work, Work::Flow(_));
-    match position.name.role {
+    match &position.name.role {
         Role::Step => calls_flow || position.step.foreach.is_some(),
         Role::Element(_) => calls_flow,
         Role::Open(_) => false,
@@ -331,7 +331,7 @@ fn gathers(position: &Position) -> bool {
 /// Whether it is this task of a step that looks at the step's condition: the one that opens it, or each
 /// element for itself where the condition is about the element.
 fn looks(position: &Position) -> bool {
-    let (step, role) = (&*position.step, position.name.role);
+    let (step, role) = (&*position.step, &position.name.role);
     match role {
         Role::Step | Role::Element(_) if gathers(position) => false,
         Role::Step | Role::Open(Some(_)) => true,

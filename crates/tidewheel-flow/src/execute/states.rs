@@ -177,10 +177,10 @@ impl FlowRunner {
         let first = inside.split('/').next().unwrap_or(inside);
         let name = TaskName::parse(first);
         let step = name.as_ref().and_then(|name| scope.flow.step(&name.step));
-        let element = match (name.as_ref().map(|name| name.role), step) {
+        let element = match (name.as_ref().map(|name| &name.role), step) {
             (Some(Role::Element(element) | Role::Open(Some(element))), Some(step)) => {
                 let elements = self.elements(scope, step, attempt)?;
-                elements.get(element as usize).cloned().unwrap_or_default()
+                elements.find(element).map(|(_, value)| value.clone()).unwrap_or_default()
             }
             _ => Json::Null,
         };

@@ -25,9 +25,16 @@ pub fn listed(tasks: &[TaskSummary]) -> Vec<&TaskSummary> {
     let mut found: HashMap<usize, Vec<(u32, &TaskSummary)>> = HashMap::new();
     let mut listed = Vec::with_capacity(tasks.len());
     let mut open = Vec::new();
+    // Elements that have a name instead of a number come as they were added.
+    let mut named: HashMap<(usize, &str), u32> = HashMap::new();
     for task in tasks {
         match finder_of(&task.name, &finders) {
-            Some((finder, element)) => found.entry(finder).or_default().push((element, task)),
+            Some((finder, element)) => {
+                let next = named.len() as u32;
+                let mut by_name = || *named.entry((finder, element)).or_insert(next);
+                let place = element.parse().unwrap_or_else(|_| by_name());
+                found.entry(finder).or_default().push((place, task));
+            }
             None => open.push(task),
         }
     }
@@ -44,10 +51,10 @@ pub fn listed(tasks: &[TaskSummary]) -> Vec<&TaskSummary> {
 }
 
 /// The innermost task that found out that there is such a task, and for which of its elements.
-fn finder_of(task: &str, finders: &HashMap<&str, usize>) -> Option<(usize, u32)> {
+fn finder_of<'a>(task: &'a str, finders: &HashMap<&str, usize>) -> Option<(usize, &'a str)> {
     let mut brackets = task.rmatch_indices('[').map(|(at, _)| at);
     brackets.find_map(|at| {
-        let element = task[at + 1..].split(']').next()?.parse().ok()?;
+        let element = task[at + 1..].split(']').next().filter(|it| !it.is_empty())?;
         Some((*finders.get(&task[..at])?, element))
     })
 }

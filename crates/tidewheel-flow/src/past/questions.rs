@@ -120,7 +120,7 @@ impl Flow {
     /// The same of a task that does what its step says.
     fn worker(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {
         let (name, step) = self.place_of_task(task)?;
-        match name.role {
+        match &name.role {
             Role::Step => step.foreach.is_none().then_some((name, step)),
             Role::Element(_) => Some((name, step)),
             Role::Open(_) => None,

@@ -20,6 +20,20 @@ flow:
   - { name: call, foreach: '{{ flows.list.files }}', flow: child.yaml }
 limits: { disk: 1 }
 ";
+/// Lists without templates are known wherever they stand.
+#[test]
+fn elements_of_called_flows_and_groups_are_known_where_they_are_written() {
+    let whole = "flow:\n  - { name: c, flow: in.yaml }\n  - { name: g, steps: [{ name: x, foreach: [1], run: x }] }\n";
+    let called = "flow: [{ name: leaf, foreach: [1, 2], label: 'n{{ item }}', run: x }]";
+    let loaded = load_texts(&[("f.yaml", whole), ("in.yaml", called)]);
+    let flow = loaded.runnable().unwrap_or_else(|| panic!("{:?}", loaded.problems));
+    let order = FlowOrder::new(&loaded, vec!["f.yaml".into()], BTreeMap::new(), 4);
+    let plan = FlowPlan::new(flow, &order, &BTreeMap::new()).unwrap();
+    assert_eq!(plan.unknown, []);
+    let expected = ["c", "c/leaf", "c/leaf[n1]", "c/leaf[n2]", "g", "g/x", "g/x[0]"];
+    assert_eq!(names(&plan), expected);
+}
+
 const CHILD: &str = "flow: [{ name: inner, run: x }]";
 
 fn plan(params: serde_json::Value) -> FlowPlan {

@@ -6,9 +6,10 @@ use serde_json::Value as Json;
 
 use super::{Decoder, fields};
 use crate::definition::names::ROOTS;
-use crate::definition::{Foreach, ForeachList};
+use crate::definition::{Foreach, ForeachList, Matrix};
 use crate::language::problem::Problem;
-use crate::language::tree::Tree;
+use crate::language::template::has_syntax;
+use crate::language::tree::{Leaf, Tree};
 use crate::language::yaml::{Map, Node, Value};
 
 const COUNT_MAX_DEFAULT: usize = 10_000;
@@ -28,6 +29,7 @@ impl Decoder<'_> {
         let matrix = matrix.and_then(|node| self.matrix(node));
         let mut foreach = elements.or(matrix);
         self.bound(map, foreach.as_mut());
+        self.label(map, foreach.as_mut());
         foreach
     }
 
@@ -47,16 +49,61 @@ impl Decoder<'_> {
     }
 
     fn matrix(&mut self, node: &Node) -> Option<Foreach> {
-        let axes = fields::as_mapping(node)?.iter().map(|entry| {
-            let place = format!("matrix.{}", entry.key);
-            (entry.key.clone(), self.list(&entry.value, &place))
-        });
-        Some(Foreach {
-            list: ForeachList::Product(axes.collect()),
-            variable: MATRIX.to_owned(),
-            parallel: None,
-            count_max: COUNT_MAX_DEFAULT,
-        })
+        let mut matrix = Matrix { axes: Vec::new(), include: None, exclude: None };
+        for entry in fields::as_mapping(node)?.iter() {
+            let tree = self.list(&entry.value, &format!("matrix.{}", entry.key));
+            match entry.key.as_str() {
+                "include" => matrix.include = Some(tree),
+                "exclude" => matrix.exclude = Some(tree),
+                _ => matrix.axes.push((entry.key.clone(), tree)),
+            }
+        }
+        self.check_changes(fields::as_mapping(node)?, &matrix);
+        Some(Foreach { variable: MATRIX.to_owned(), ..plain(ForeachList::Product(matrix)) })
+    }
+
+    /// What is included or left out are mappings, and only what is there can be left out.
+    fn check_changes(&mut self, map: &Map, matrix: &Matrix) {
+        let is_axis = |name: &str| matrix.axes.iter().any(|(axis, _)| axis == name);
+        for key in ["include", "exclude"] {
+            for node in fields::list(map, key) {
+                let Some(entry) = fields::as_mapping(node) else {
+                    if !node.as_str().is_some_and(has_syntax) {
+                        let text = format!("each of `{key}` must be a mapping of names to values");
+                        let problem = Problem::error("wrong-type", text).at(node.span);
+                        self.problems.push(problem.label(format!("this is {}", node.kind())));
+                    }
+                    continue;
+                };
+                for wrong in entry.iter().filter(|it| key == "exclude" && !is_axis(&it.key)) {
+                    let text = format!("the matrix has no `{}` that could be left out", wrong.key);
+                    let problem = Problem::error("unknown-name", text).at(wrong.key_span);
+                    let axes = matrix.axes.iter().map(|(axis, _)| axis.as_str());
+                    let near = self.problems.nearest(&wrong.key, axes);
+                    self.problems.push(problem.did_you_mean(near));
+                }
+            }
+        }
+    }
+
+    /// What elements are called: only they themselves decide about it.
+    fn label(&mut self, map: &Map, foreach: Option<&mut Foreach>) {
+        let Some(node) = said(map, "label") else { return };
+        let Some(foreach) = foreach else {
+            let text = "`label` has no effect on a step without elements";
+            let problem = Problem::error("contradiction", text).at(node.span);
+            self.problems.push(problem.hint("it belongs to `foreach` and `matrix`"));
+            return;
+        };
+        foreach.label = self.with_names(element_names(map), |it| it.leaf(node, "label", false));
+        let known = [foreach.variable.as_str(), "index", "params"];
+        for (reference, at) in foreach.label.iter().flat_map(Leaf::references) {
+            if reference.path.first().is_some_and(|root| !known.contains(&root.as_str())) {
+                let text = "what an element is called depends on the element only";
+                let problem = Problem::error("wrong-place", text).at(at);
+                self.problems.push(problem.hint(format!("known here: {}", known.join(", "))));
+            }
+        }
     }
 
     /// A list, or a template that gives one.
@@ -73,12 +120,7 @@ impl Decoder<'_> {
 
     fn elements(&mut self, node: &Node) -> Option<Foreach> {
         let Value::Map(map) = &node.value else {
-            return Some(Foreach {
-                list: ForeachList::Elements(self.list(node, "foreach")),
-                variable: ITEM.to_owned(),
-                parallel: None,
-                count_max: COUNT_MAX_DEFAULT,
-            });
+            return Some(plain(ForeachList::Elements(self.list(node, "foreach"))));
         };
         let variable = variable_of(node);
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -94,8 +136,15 @@ impl Decoder<'_> {
             variable,
             parallel: fields::count(map, "parallel"),
             count_max: count_max.unwrap_or(COUNT_MAX_DEFAULT),
+            label: None,
         })
     }
+}
+
+/// Elements about which nothing else is said.
+fn plain(list: ForeachList) -> Foreach {
+    let variable = ITEM.to_owned();
+    Foreach { list, variable, parallel: None, count_max: COUNT_MAX_DEFAULT, label: None }
 }
 
 /// What templates of a step can name because it is done for many elements, be they understood or

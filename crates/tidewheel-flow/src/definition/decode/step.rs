@@ -23,7 +23,8 @@ use crate::language::yaml::{Map, Node, Value};
 const WORKS: [&str; 7] = ["run", "argv", "http", "source", "wait", "flow", "steps"];
 
 /// What can be said of a group and of a step that calls a flow.
-const OF_GROUPS: [&str; 12] = [
+const OF_GROUPS: [&str; 13] = [
+    "label",
     "name",
     "description",
     "tags",

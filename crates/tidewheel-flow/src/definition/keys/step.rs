@@ -97,7 +97,12 @@ pub(crate) static STEP: Shape = Shape {
         key(
             "matrix",
             Kind::Map(&Kind::Either(&[Kind::List(&Kind::Any), Kind::Text])),
-            "Runs once for each combination of these values, known as `matrix.name`.",
+            "Runs once for each combination of these values, known as `matrix.name`; `include` and `exclude` change which there are.",
+        ),
+        key(
+            "label",
+            Kind::Template,
+            "What each element is called, with templates over it: `test[stable-linux]`. Its number unless given.",
         ),
         key(
             "parallel",

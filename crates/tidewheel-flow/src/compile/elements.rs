@@ -1,0 +1,206 @@
+//! What a step is done for: the elements of a list, or the combinations of a matrix, and what each is called.
+//!
+//! Which tasks come of them is in `expand`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::blueprint::CompileError;
+use super::name::Element;
+use super::scope::Scope;
+use crate::definition::{Foreach, ForeachList, Matrix, Step};
+use crate::language::template::{Context, Reference};
+use crate::language::tree::{RenderError, Tree, starts_with};
+
+/// The longest label.
+const LABEL_MAX: usize = 80;
+
+/// What a step is done for.
+#[derive(Debug, Default)]
+pub(crate) struct Elements {
+    pub values: Vec<Json>,
+    /// How tasks name each of them.
+    pub names: Vec<Element>,
+}
+
+impl Elements {
+    /// The number and the value of an element by its name.
+    pub fn find(&self, element: &Element) -> Option<(usize, &Json)> {
+        let place = match element {
+            Element::Number(number) => *number as usize,
+            other => self.names.iter().position(|name| name == other)?,
+        };
+        Some((place, self.values.get(place)?))
+    }
+}
+
+/// Whether the elements of a step are found out while the run goes on.
+pub(crate) fn is_late(scope: &Scope, foreach: &Foreach) -> bool {
+    let knows_params = scope.has_params_of_run();
+    let is_known = |it: &Reference| knows_params && starts_with(it, "params");
+    let mut is_late = false;
+    foreach.list.visit(&mut |leaf| {
+        is_late |= leaf.template.references().iter().any(|it| !is_known(it));
+    });
+    let of_label = foreach.label.iter().flat_map(|leaf| leaf.template.references());
+    is_late || of_label.into_iter().any(|it| starts_with(it, "params") && !knows_params)
+}
+
+/// What a step is done for, with what its templates are given.
+pub(crate) fn elements_of(
+    step: &Step,
+    foreach: &Foreach,
+    context: &Context,
+) -> Result<Elements, CompileError> {
+    let of = Of { step, foreach, context };
+    let values = match &foreach.list {
+        ForeachList::Elements(tree) => of.list(tree, "`foreach`")?,
+        ForeachList::Product(matrix) => {
+            let combinations = of.combinations(matrix)?;
+            combinations.into_iter().map(Json::Object).collect()
+        }
+    };
+    if values.len() > foreach.count_max {
+        let (count, most) = (values.len(), foreach.count_max);
+        return Err(of.wrong(format!("the list has {count} elements, at most {most} are taken")));
+    }
+    let names = of.names(&values)?;
+    Ok(Elements { values, names })
+}
+
+/// A step whose elements are wanted.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    step: &'a Step,
+    foreach: &'a Foreach,
+    context: &'a Context,
+}
+
+type Combination = Map<String, Json>;
+
+impl Of<'_> {
+    fn wrong(self, why: String) -> CompileError {
+        CompileError::Elements { step: self.step.name.clone(), why }
+    }
+
+    fn unrendered(self, error: RenderError) -> CompileError {
+        CompileError::Render { step: self.step.name.clone(), error }
+    }
+
+    fn list(self, tree: &Tree, what: &str) -> Result<Vec<Json>, CompileError> {
+        match tree.render(self.context).map_err(|error| self.unrendered(error))? {
+            Json::Array(elements) => Ok(elements),
+            other => Err(self.wrong(format!("{what} must be a list, this is {}", kind(&other)))),
+        }
+    }
+
+    /// The entries of `include` or `exclude`.
+    fn changes(self, tree: Option<&Tree>, key: &str) -> Result<Vec<Combination>, CompileError> {
+        let Some(tree) = tree else { return Ok(Vec::new()) };
+        let entries = self.list(tree, &format!("`matrix.{key}`"))?.into_iter();
+        let entry = |value: Json| match value {
+            Json::Object(entry) => Ok(entry),
+            other => Err(self.wrong(format!(
+                "each of `matrix.{key}` must be a mapping, this is {}",
+                kind(&other)
+            ))),
+        };
+        entries.map(entry).collect()
+    }
+
+    fn combinations(self, matrix: &Matrix) -> Result<Vec<Combination>, CompileError> {
+        let mut combinations = self.product(matrix)?;
+        let excluded = self.changes(matrix.exclude.as_ref(), "exclude")?;
+        combinations.retain(|combination| !excluded.iter().any(|it| is_part(it, combination)));
+        let axes: BTreeSet<&str> = matrix.axes.iter().map(|(name, _)| name.as_str()).collect();
+        let originals = combinations.len();
+        for entry in self.changes(matrix.include.as_ref(), "include")? {
+            let on_axes: Combination =
+                entry.clone().into_iter().filter(|(name, _)| axes.contains(&**name)).collect();
+            let fitting = combinations[..originals].iter_mut();
+            let mut fitting = fitting.filter(|it| is_part(&on_axes, it)).peekable();
+            match fitting.peek() {
+                Some(_) => fitting.for_each(|it| it.extend(entry.clone())),
+                None => {
+                    drop(fitting);
+                    combinations.push(entry);
+                }
+            }
+        }
+        Ok(combinations)
+    }
+
+    /// All combinations of the axes, the last changing fastest. Of no axes there is none.
+    fn product(self, matrix: &Matrix) -> Result<Vec<Combination>, CompileError> {
+        if matrix.axes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut combinations = vec![Combination::new()];
+        for (name, tree) in &matrix.axes {
+            let values = self.list(tree, &format!("`matrix.{name}`"))?;
+            let most = self.foreach.count_max;
+            if combinations.len().saturating_mul(values.len()) > most {
+                return Err(self.wrong(format!("more than {most} combinations")));
+            }
+            let with = |known: &Combination, value: &Json| {
+                let mut known = known.clone();
+                known.insert(name.clone(), value.clone());
+                known
+            };
+            combinations = combinations
+                .iter()
+                .flat_map(|known| values.iter().map(move |value| with(known, value)))
+                .collect();
+        }
+        Ok(combinations)
+    }
+
+    /// What each element is called in the names of tasks.
+    fn names(self, values: &[Json]) -> Result<Vec<Element>, CompileError> {
+        let Some(label) = &self.foreach.label else {
+            return Ok((0..values.len() as u32).map(Element::Number).collect());
+        };
+        let (mut names, mut seen) = (Vec::with_capacity(values.len()), BTreeSet::new());
+        for (place, value) in values.iter().enumerate() {
+            let context = self.context.clone().with(&self.foreach.variable, value.clone());
+            let context = context.with("index", json!(place));
+            let text = label.render_text(&context).map_err(|error| self.unrendered(error))?;
+            let text = clean(&text);
+            if text.is_empty() || text.bytes().all(|it| it.is_ascii_digit()) {
+                let why = format!("element {place} is called `{text}`: a label needs a letter");
+                return Err(self.wrong(why));
+            }
+            if !seen.insert(text.clone()) {
+                return Err(self.wrong(format!("two elements are called `{text}`")));
+            }
+            names.push(Element::Label(text.into()));
+        }
+        Ok(names)
+    }
+}
+
+/// Whether a combination has all that an entry says.
+fn is_part(entry: &Combination, of: &Combination) -> bool {
+    entry.iter().all(|(name, value)| of.get(name) == Some(value))
+}
+
+/// A label with a dash in the place of letters that names of tasks cannot have.
+fn clean(text: &str) -> String {
+    const FORBIDDEN: [char; 10] = ['/', '[', ']', '{', '}', '"', '\'', '\\', '`', '*'];
+    let is_bad = |letter: char| letter.is_control() || FORBIDDEN.contains(&letter);
+    let letters = text.trim().chars().take(LABEL_MAX);
+    let clean: String = letters.map(|it| if is_bad(it) { '-' } else { it }).collect();
+    clean.trim().to_owned()
+}
+
+fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "nothing",
+        Json::Bool(_) => "a truth value",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "a mapping",
+    }
+}
