@@ -365,6 +365,14 @@ pub enum Rejection {
         /// Tasks that may wait.
         max: u64,
     },
+    /// A circuit breaker lets nothing through, and work that could wait for it is not wanted.
+    #[error("breaker `{limit}` is open{}", again(*.left))]
+    BreakerOpen {
+        /// The breaker.
+        limit: Arc<str>,
+        /// When it lets somebody through; `None`: when the probe that is under way succeeds.
+        left: Option<Duration>,
+    },
     /// The scheduler accepts nothing more.
     #[error("the scheduler is shutting down")]
     ShuttingDown,
@@ -450,6 +458,13 @@ pub enum Rejection {
     /// A setting makes no sense.
     #[error("{0}")]
     Invalid(Arc<str>),
+}
+
+fn again(left: Option<Duration>) -> String {
+    match left {
+        Some(left) => format!(": try again in {:.1} s", left.as_secs_f64()),
+        None => ": it waits for its probe".to_owned(),
+    }
 }
 
 /// The answer to a command, valid once the decision is committed.

@@ -167,6 +167,7 @@ pub const REQUIRED: &[&str] = &[
     "task: cancelling -> cancelled",
     "task: cancelling -> unknown",
     "refused: queue full",
+    "refused: breaker open",
     "refused: shutting down",
     "refused: gone",
     "refused: too late",

@@ -73,10 +73,8 @@ pub fn limits(random: &mut Random) -> Vec<(Arc<str>, LimitSpec)> {
     let mut limits: Vec<(Arc<str>, LimitSpec)> =
         UNIT_LIMITS.iter().map(|name| (Arc::from(*name), LimitSpec::Units(UNITS))).collect();
     limits.push((RATE_LIMIT.into(), LimitSpec::Rate(rate(random))));
-    let breaker = BreakerSpec {
-        failures_max: random.between(1, 3) as u32,
-        reset_after: random.millis(500, 8_000),
-    };
+    let spec = BreakerSpec::new(random.between(1, 3) as u32, random.millis(500, 8_000));
+    let breaker = if spec.failures_max == 3 { spec.fail_fast() } else { spec };
     limits.push((BREAKER.into(), LimitSpec::Breaker(breaker)));
     limits
 }

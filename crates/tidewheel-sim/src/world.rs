@@ -455,6 +455,7 @@ impl World {
     fn note_reply(&mut self, reply: &Result<Reply, Rejection>) {
         match reply {
             Err(Rejection::QueueFull { .. }) => self.coverage.hit("refused: queue full"),
+            Err(Rejection::BreakerOpen { .. }) => self.coverage.hit("refused: breaker open"),
             Err(Rejection::ShuttingDown) => self.coverage.hit("refused: shutting down"),
             Err(Rejection::AlreadyAccepted(run)) => {
                 self.coverage.hit("refused: accepted before");

@@ -20,6 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     limits().await?;
     keys().await?;
     breaker().await?;
+    fail_fast().await?;
     preemption().await?;
     bounded().await?;
     shutdown().await?;
@@ -136,7 +137,7 @@ async fn keys() -> Result<(), Box<dyn Error>> {
 async fn breaker() -> Result<(), Box<dyn Error>> {
     let builder = builder()?;
     // [snippet: breaker]
-    let spec = BreakerSpec { failures_max: 3, reset_after: Duration::from_secs(30) };
+    let spec = BreakerSpec::new(3, Duration::from_secs(30));
     let wheel = builder.breaker("payments", spec).start();
     let pay = || wheel.task(|| async { Err::<(), _>("502") }).limit("payments").submit();
     for _ in 0..3 {
@@ -151,6 +152,24 @@ async fn breaker() -> Result<(), Box<dyn Error>> {
     // [end]
     wheel.reset_breaker("payments")?;
     assert!(probe.await.is_err());
+    Ok(())
+}
+
+async fn fail_fast() -> Result<(), Box<dyn Error>> {
+    let builder = builder()?;
+    // [snippet: fail_fast]
+    let spec = BreakerSpec::new(1, Duration::from_secs(30)).fail_fast();
+    let wheel = builder.breaker("payments", spec).start();
+    let pay = || wheel.task(|| async { Err::<(), _>("502") }).limit("payments").submit();
+    assert!(pay().await.is_err());
+    // Now it is open: whoever asks is told at once, and how long it lasts.
+    match pay().await {
+        Err(TaskError::Rejected(Rejection::BreakerOpen { left, .. })) => {
+            assert_eq!(left, Some(Duration::from_secs(30)));
+        }
+        other => panic!("{other:?}"),
+    }
+    // [end]
     Ok(())
 }
 

@@ -14,7 +14,7 @@
 //!
 //! let wheel = Tidewheel::builder()
 //!     .rate("api", Rate::new(100, Duration::from_secs(60))?.with_burst(10)?)
-//!     .breaker("mirror", BreakerSpec { failures_max: 5, reset_after: Duration::from_secs(30) })
+//!     .breaker("mirror", BreakerSpec::new(5, Duration::from_secs(30)))
 //!     .start();
 //! let fetch = wheel
 //!     .task(|| async { Ok::<_, std::io::Error>(7) })

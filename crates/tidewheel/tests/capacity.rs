@@ -80,7 +80,7 @@ async fn a_rate_spreads_starts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_breaker_opens_after_failures_and_closes_after_a_good_probe() {
-    let spec = BreakerSpec { failures_max: 2, reset_after: seconds(30) };
+    let spec = BreakerSpec::new(2, seconds(30));
     let wheel = builder().breaker("registry", spec).start();
     let (broken, log) = (Arc::new(AtomicBool::new(true)), Log::default());
     let call = || {

@@ -22,12 +22,29 @@ pub struct BreakerSpec {
     pub failures_max: u32,
     /// How long it stays open, counted from the end of the attempt that opened it.
     pub reset_after: Duration,
+    /// Whether a single submission is refused while it is open, instead of waiting for the probe.
+    pub fail_fast: bool,
 }
 
 /// 5 failures, 30 s.
 impl Default for BreakerSpec {
     fn default() -> Self {
-        Self { failures_max: 5, reset_after: Duration::from_secs(30) }
+        Self::new(5, Duration::from_secs(30))
+    }
+}
+
+impl BreakerSpec {
+    /// Open for `reset_after` once `failures_max` attempts in a row have failed.
+    #[must_use]
+    pub const fn new(failures_max: u32, reset_after: Duration) -> Self {
+        Self { failures_max, reset_after, fail_fast: false }
+    }
+
+    /// Refuses single submissions at once while nothing may pass. What was accepted before it opened,
+    /// tasks of runs and firings wait for the probe as ever: they have nobody who could turn elsewhere.
+    #[must_use]
+    pub const fn fail_fast(self) -> Self {
+        Self { fail_fast: true, ..self }
     }
 }
 
@@ -195,7 +212,7 @@ mod tests {
     }
 
     fn breaker(failures_max: u32, reset_millis: u64) -> Breaker {
-        Breaker::new(BreakerSpec { failures_max, reset_after: Duration::from_millis(reset_millis) })
+        Breaker::new(BreakerSpec::new(failures_max, Duration::from_millis(reset_millis)))
     }
 
     /// An attempt that starts and ends at once.

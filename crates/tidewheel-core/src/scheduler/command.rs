@@ -12,6 +12,8 @@ use super::state::{Alarm, DEFAULT_QUEUE_INDEX, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply, Submission};
+use crate::limit::LimitKind;
+use crate::policy::Admission;
 use crate::ready::ReadySet;
 use crate::row::{Change, RunRow, SubmissionRow, Wanted};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
@@ -94,9 +96,14 @@ impl Scheduler {
         position.map(|index| index as u32).ok_or_else(|| Rejection::UnknownLimit(name.clone()))
     }
 
-    /// Accepts so many tasks for each queue, if all of these queues take more.
-    fn admit(&mut self, counts: &[(u32, u64)]) -> Result<(), Rejection> {
-        let refusal = counts.iter().find_map(|&(queue, _)| self.refusal(queue));
+    /// Accepts so many tasks for each queue, if all of these queues take more and nothing else is
+    /// against it.
+    fn admit(
+        &mut self,
+        counts: &[(u32, u64)],
+        refusal: Option<Rejection>,
+    ) -> Result<(), Rejection> {
+        let refusal = counts.iter().find_map(|&(queue, _)| self.refusal(queue)).or(refusal);
         for &(queue, count) in counts {
             let statistics = &mut self.queues[queue as usize].statistics;
             match refusal {
@@ -117,6 +124,21 @@ impl Scheduler {
             queue: entry.name.clone(),
             current: entry.waiting,
             max,
+        })
+    }
+
+    /// The breaker that whoever submits a task of this class should not wait for.
+    fn open_breaker(&self, class: u32, now: Moment) -> Option<Rejection> {
+        self.classes[class as usize].needs.iter().find_map(|&(index, _)| {
+            let limit = &self.limits[index as usize];
+            let LimitKind::Breaker(breaker) = &limit.kind else { return None };
+            let left = match breaker.admits(now) {
+                Admission::Admit => return None,
+                Admission::WaitUntil(until) => Some(until.since(now)),
+                Admission::WaitForProbe => None,
+            };
+            let refusal = Rejection::BreakerOpen { limit: limit.name.clone(), left };
+            breaker.spec().fail_fast.then_some(refusal)
         })
     }
 
@@ -141,8 +163,9 @@ impl Scheduler {
     ) -> Result<Reply, Rejection> {
         let once = submission.attachment.as_ref().and_then(|attachment| attachment.once.as_ref());
         self.refuse_known(once, now.wall)?;
-        let profile = submission.profile.0 as usize;
-        self.admit(&[(self.profiles[profile].queue, 1)])?;
+        let profile = &self.profiles[submission.profile.0 as usize];
+        let (queue, class) = (profile.queue, profile.class);
+        self.admit(&[(queue, 1)], self.open_breaker(class, now.monotonic))?;
         self.remember_once(once, submission.id, now.wall);
         let is_special = submission.deadline.is_some()
             || submission.key.is_some()
@@ -215,7 +238,7 @@ impl Scheduler {
         self.bring(&spec, decision)?;
         let queue = self.find_queue(&spec.options.queue)?;
         let profiles = self.resolve_run(&spec, queue)?;
-        self.admit(&self.tasks_by_queue(&spec, &profiles))?;
+        self.admit(&self.tasks_by_queue(&spec, &profiles), None)?;
         self.remember_once(spec.attachment.once.as_ref(), id, now.wall);
         let run = Run::new(id, spec.clone(), now.monotonic, now.wall);
         let key = self.insert_run(run, profiles, now);

@@ -361,7 +361,8 @@ pub fn limit(words: &mut Words) -> Result<LimitSpec> {
             words.expect("failures")?;
             let failures_max = words.number()?;
             words.expect("reset")?;
-            LimitSpec::Breaker(BreakerSpec { failures_max, reset_after: words.duration()? })
+            let spec = BreakerSpec::new(failures_max, words.duration()?);
+            LimitSpec::Breaker(if words.accept("fail-fast") { spec.fail_fast() } else { spec })
         }
         other => bail!("`{other}` is not a kind of limit"),
     };

@@ -167,10 +167,9 @@ impl Decoder<'_> {
             }
             ["breaker"] => {
                 let map = fields::mapping(map, "breaker")?;
-                Some(LimitSpec::Breaker(BreakerSpec {
-                    failures_max: fields::count(map, "failures")?,
-                    reset_after: fields::duration(map, "reset_after")?,
-                }))
+                let failures_max = fields::count(map, "failures")?;
+                let reset_after = fields::duration(map, "reset_after")?;
+                Some(LimitSpec::Breaker(BreakerSpec::new(failures_max, reset_after)))
             }
             _ => {
                 let text = "a limit needs exactly one of units, rate, breaker";

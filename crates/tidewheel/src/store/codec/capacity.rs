@@ -54,7 +54,12 @@ pub(crate) enum LimitRecord {
     Units(u32),
     SharedUnits(u32),
     Rate(RateRecord),
-    Breaker { failures_max: u32, reset_after: Duration },
+    Breaker {
+        failures_max: u32,
+        reset_after: Duration,
+        #[serde(default, skip_serializing_if = "is_false")]
+        fail_fast: bool,
+    },
 }
 
 impl LimitRecord {
@@ -66,6 +71,7 @@ impl LimitRecord {
             LimitSpec::Breaker(breaker) => Self::Breaker {
                 failures_max: breaker.failures_max,
                 reset_after: breaker.reset_after,
+                fail_fast: breaker.fail_fast,
             },
         }
     }
@@ -75,8 +81,8 @@ impl LimitRecord {
             Self::Units(units) => LimitSpec::Units(units),
             Self::SharedUnits(units) => LimitSpec::SharedUnits(units),
             Self::Rate(rate) => LimitSpec::Rate(rate.into_value()?),
-            Self::Breaker { failures_max, reset_after } => {
-                LimitSpec::Breaker(BreakerSpec { failures_max, reset_after })
+            Self::Breaker { failures_max, reset_after, fail_fast } => {
+                LimitSpec::Breaker(BreakerSpec { failures_max, reset_after, fail_fast })
             }
         })
     }

@@ -109,7 +109,8 @@ fn queues_and_limits() {
     same(&LimitSpec::Units(u32::MAX));
     same(&LimitSpec::SharedUnits(2));
     same(&LimitSpec::Rate(rate));
-    same(&LimitSpec::Breaker(BreakerSpec { failures_max: 9, reset_after: Duration::MAX }));
+    same(&LimitSpec::Breaker(BreakerSpec::new(9, Duration::MAX)));
+    same(&LimitSpec::Breaker(BreakerSpec::new(9, Duration::MAX).fail_fast()));
 }
 
 fn same_run(spec: &RunSpec) {
