@@ -39,6 +39,8 @@ pub mod row;
 mod run;
 pub mod schedule;
 mod scheduler;
+#[cfg(feature = "serde")]
+mod serialised;
 pub mod spec;
 pub mod statistics;
 pub mod task;

@@ -15,6 +15,8 @@ use tokio::runtime::Handle;
 
 use crate::attempt::Attempt;
 use crate::clock::Clock;
+#[cfg(feature = "serde")]
+use crate::driver::Reader;
 use crate::driver::engine::{Engine, EngineError};
 use crate::driver::{Adopt, Keeping, Reclaim, Settings, Shared, State, Until, plain_conclude};
 use crate::error::BoxError;
@@ -224,6 +226,12 @@ impl Builder {
         R::Output: TaskOutput,
     {
         self.adopt.kinds.insert(kind.into().map(Arc::from), plain_conclude(code));
+        self
+    }
+
+    #[cfg(feature = "serde")]
+    pub(crate) fn read_by(mut self, kind: Option<&str>, reader: Arc<Reader>) -> Self {
+        self.adopt.readers.insert(kind.map(Arc::from), reader);
         self
     }
 

@@ -62,9 +62,13 @@ pub mod explain;
 pub mod file;
 pub mod graph;
 pub mod id;
+#[cfg(feature = "metrics")]
+mod metrics;
 pub mod observe;
 mod options;
 mod output;
+#[cfg(feature = "serde")]
+mod payload;
 pub mod policy;
 pub mod run;
 pub mod schedule;

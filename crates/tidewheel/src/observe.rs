@@ -28,6 +28,9 @@ pub use tidewheel_core::decision::Fact;
 pub use tidewheel_core::histogram::Histogram;
 pub use tidewheel_core::statistics::{Overview, Statistics};
 
+#[cfg(feature = "metrics")]
+pub use crate::metrics::Metrics;
+
 use crate::driver::{Shared, panic_text};
 
 /// Where notices go out to whoever listens.

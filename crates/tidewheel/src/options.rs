@@ -112,6 +112,21 @@ macro_rules! durable_option_methods {
             self
         }
 
+        /// What whoever runs the work must know, as a value of a type, written as JSON
+        /// ([`Attempt::payload_as`](crate::Attempt::payload_as),
+        /// [`Builder::adopt_payload`](crate::Builder::adopt_payload)).
+        ///
+        /// # Errors
+        ///
+        /// When the value cannot be written as JSON, such as a map whose keys are not text.
+        #[cfg(feature = "serde")]
+        pub fn payload_of<T: serde::Serialize>(
+            self,
+            value: &T,
+        ) -> Result<Self, crate::task::PayloadError> {
+            Ok(self.payload(crate::payload::write(value)?))
+        }
+
         /// Who understands the payload, in a short word such as `flow`: the next wheel gives the work to
         /// the code for it ([`crate::Builder::adopt_kind`]), and leaves it alone if it has none.
         pub fn kind(mut self, kind: &str) -> Self {

@@ -17,6 +17,7 @@ use tidewheel_core::task::{Reason, TaskState};
 use crate::attempt::Attempt;
 use crate::driver::books::{Ticket, Wish};
 use crate::driver::engine::RunRef;
+use crate::driver::span::WorkSpan;
 use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Until, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
 use crate::options::{Said, durable_option_methods, option_methods, single_option_methods};
@@ -283,6 +284,7 @@ fn submit<T: Send + 'static>(
     let fresh = Cell::new(RunId::default());
     let mut accepted = None;
     let mut code = Some(code);
+    let span = WorkSpan::of_task();
     let reply = shared.command_with(
         Until::Later,
         |state, now| {
@@ -300,7 +302,8 @@ fn submit<T: Send + 'static>(
         |state, reply, ticket| {
             if let (Reply::Accepted(run), Some(code)) = (reply, code.take()) {
                 let id = fresh.get();
-                state.insert_single(*run, SingleEntry { id, code, waiter: slot.clone() });
+                let (span, waiter) = (span.clone(), slot.clone());
+                state.insert_single(*run, SingleEntry { id, code, span, waiter });
                 accepted = Some((state.engine.run_ref(id, *run), ticket));
             }
         },
@@ -309,6 +312,7 @@ fn submit<T: Send + 'static>(
     drop(code);
     let stage = match (reply, accepted) {
         (Ok(_), Some((run, ticket))) => {
+            span.accepted(run.id);
             Stage::Accepted { shared: Arc::clone(shared), slot, run, ticket }
         }
         (Ok(other), None) => unreachable!("a submission was answered with {other:?}"),

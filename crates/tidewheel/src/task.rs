@@ -31,4 +31,6 @@ pub use tidewheel_core::task::Reason;
 pub use crate::attempt::StopRequest;
 pub use crate::error::{BoxError, MayRetry};
 pub use crate::output::TaskOutput;
+#[cfg(feature = "serde")]
+pub use crate::payload::PayloadError;
 pub use crate::submission::TaskRequest;

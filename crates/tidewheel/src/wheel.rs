@@ -71,7 +71,7 @@ impl Tidewheel {
         Builder::new()
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "metrics"))]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

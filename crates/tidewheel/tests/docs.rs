@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 mod durable;
 #[path = "../examples/explain_and_observe.rs"]
 mod explain_and_observe;
+#[cfg(all(feature = "serde", feature = "tracing", feature = "metrics"))]
+#[path = "../examples/fitting_in.rs"]
+mod fitting_in;
 #[path = "../examples/getting_started.rs"]
 mod getting_started;
 #[path = "../examples/graphs.rs"]
@@ -67,6 +70,12 @@ fn the_guide_to_surviving_a_crash_runs() {
 #[test]
 fn the_requests_of_the_reference_run() {
     requests::run().unwrap();
+}
+
+#[cfg(all(feature = "serde", feature = "tracing", feature = "metrics"))]
+#[test]
+fn the_guide_to_fitting_in_runs() {
+    fitting_in::run().unwrap();
 }
 
 /// The folder of the whole workspace.

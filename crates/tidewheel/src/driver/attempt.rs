@@ -14,6 +14,7 @@ use tidewheel_core::task::Reason;
 use tokio::time::Sleep;
 
 use super::seat::{Seat, Stopped};
+use super::span::AttemptSpan;
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -46,27 +47,29 @@ pub(super) fn guard<T>(call: impl FnOnce() -> T) -> Result<T, String> {
 /// It is polled once before anything is armed: most tasks of a fast graph end there.
 pub(super) async fn drive<F: Future>(
     seat: &Arc<Seat>,
+    span: &AttemptSpan,
     timeout: Option<Duration>,
     mut slot: Pin<&mut Option<F>>,
 ) -> Ended<F::Output> {
-    let first = std::future::poll_fn(|cx| Poll::Ready(poll_slot(slot.as_mut(), cx))).await;
+    let first = std::future::poll_fn(|cx| Poll::Ready(poll_slot(span, slot.as_mut(), cx))).await;
     let ended = match first {
         Poll::Ready(ended) => ended,
         Poll::Pending => {
             // Whoever waits for something is not back soon.
             seat.shared.note_waiting(seat, true);
-            let ended = drive_pending(seat, timeout, slot.as_mut()).await;
+            let ended = drive_pending(seat, span, timeout, slot.as_mut()).await;
             seat.shared.note_waiting(seat, false);
             ended
         }
     };
     // A future that panics when dropped has had its say already.
-    let _ = guard(|| slot.set(None));
+    let _ = span.within(|| guard(|| slot.set(None)));
     ended
 }
 
 async fn drive_pending<F: Future>(
     seat: &Arc<Seat>,
+    span: &AttemptSpan,
     timeout: Option<Duration>,
     mut slot: Pin<&mut Option<F>>,
 ) -> Ended<F::Output> {
@@ -95,7 +98,7 @@ async fn drive_pending<F: Future>(
             }
         }
         if !std::mem::take(&mut is_polled)
-            && let Poll::Ready(ended) = poll_slot(slot.as_mut(), cx)
+            && let Poll::Ready(ended) = poll_slot(span, slot.as_mut(), cx)
         {
             return Poll::Ready(if is_late { Ended::TimedOut } else { ended });
         }
@@ -120,9 +123,13 @@ fn is_over(sleep: Pin<&mut Option<Sleep>>, cx: &mut Context<'_>) -> bool {
     sleep.as_pin_mut().is_some_and(|sleep| sleep.poll(cx).is_ready())
 }
 
-fn poll_slot<F: Future>(slot: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<Ended<F::Output>> {
+fn poll_slot<F: Future>(
+    span: &AttemptSpan,
+    slot: Pin<&mut Option<F>>,
+    cx: &mut Context<'_>,
+) -> Poll<Ended<F::Output>> {
     let future = slot.as_pin_mut().expect("the future is dropped only after its end");
-    match guard(|| future.poll(cx)) {
+    match span.within(|| guard(|| future.poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ended::Returned(value)),
         Err(text) => Poll::Ready(Ended::Panicked(text)),

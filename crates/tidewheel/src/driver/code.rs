@@ -2,7 +2,7 @@
 //!
 //! When it is called, and who is told afterwards, is in `state` and `effect`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tidewheel_core::id::{RunId, ScheduleId};
@@ -11,8 +11,9 @@ use tidewheel_core::time::Timestamp;
 
 use super::attempt::BoxFuture;
 use super::effect::{Effect, End, Launch, SingleCode, Waiter};
-use super::held::Kinds;
+use super::held::{Kinds, Reader};
 use super::making::Maker;
+use super::span::WorkSpan;
 use crate::attempt::Attempt;
 
 /// Code that can be run again and again.
@@ -27,6 +28,8 @@ pub(crate) struct Adopt {
     pub rest: Option<Arc<Repeat>>,
     /// What makes the runs of schedules, by their kind.
     pub makers: HashMap<Option<Arc<str>>, Arc<Maker>>,
+    /// Who can tell whether a payload of a kind is one.
+    pub readers: BTreeMap<Option<Arc<str>>, Arc<Reader>>,
 }
 
 impl Adopt {
@@ -36,7 +39,7 @@ impl Adopt {
             Some(_) => Kinds::all(),
             None => Kinds::only(self.kinds.keys().cloned().collect()),
         };
-        known.making(self.makers.keys().cloned().collect())
+        known.making(self.makers.keys().cloned().collect()).reading(self.readers.clone())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -77,6 +80,7 @@ impl Entry {
 pub(crate) struct SingleEntry {
     pub id: RunId,
     pub code: Code,
+    pub span: WorkSpan,
     pub waiter: Arc<dyn Waiter>,
 }
 

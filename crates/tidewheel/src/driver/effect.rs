@@ -16,6 +16,7 @@ use super::code::{Ask, Repeat, ScheduleEntry, SingleEntry};
 use super::engine::ScheduleRef;
 use super::making::Maker;
 use super::seat::{Seat, Stopped};
+use super::span::WorkSpan;
 use crate::run::{ExtraCode, RunCell};
 
 /// A graph's code: starts workers for its tasks and is told how the run ended.
@@ -68,6 +69,7 @@ pub(super) enum Effect {
 pub(super) struct Single {
     pub start: Start,
     pub code: SingleCode,
+    pub span: WorkSpan,
 }
 
 pub(super) enum SingleCode {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is decided about it, not even that its time is over: whoever understands it decides that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,27 +10,40 @@ use tidewheel_core::id::{RunId, ScheduleId};
 use tidewheel_core::input::Fires;
 use tidewheel_core::row::{ScheduleRow, Snapshot};
 
+use super::attempt::guard;
+
+/// Says what is wrong with a payload, if anything is.
+pub(crate) type Reader = dyn Fn(Option<&[u8]>) -> Result<(), Arc<str>> + Send + Sync;
+
 /// Which kinds of work somebody here understands.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Kinds {
     /// Whatever it is.
     all: bool,
     known: BTreeSet<Option<Arc<str>>>,
     /// Of schedules whose firings are runs; `None`: all kinds.
     made: Option<BTreeSet<Option<Arc<str>>>>,
+    /// Who can tell whether a payload of a kind is one.
+    readers: BTreeMap<Option<Arc<str>>, Arc<Reader>>,
+}
+
+/// Why work is held.
+enum Why {
+    Kind,
+    Payload(Arc<str>),
 }
 
 impl Kinds {
     /// All kinds.
     #[must_use]
     pub fn all() -> Self {
-        Self { all: true, known: BTreeSet::new(), made: None }
+        Self { all: true, ..Self::default() }
     }
 
     /// These, `None` standing for work that says no kind.
     #[must_use]
     pub fn only(known: BTreeSet<Option<Arc<str>>>) -> Self {
-        Self { all: false, known, made: None }
+        Self { known, ..Self::default() }
     }
 
     /// Of schedules whose firings are runs only those of these kinds: who understands a payload need
@@ -41,66 +54,93 @@ impl Kinds {
         self
     }
 
-    fn knows(&self, kind: &Option<Arc<str>>) -> bool {
-        self.all || self.known.contains(kind)
+    /// Holds work of these kinds whose payload its reader finds wrong.
+    pub(super) fn reading(mut self, readers: BTreeMap<Option<Arc<str>>, Arc<Reader>>) -> Self {
+        self.readers = readers;
+        self
     }
 
-    fn knows_schedule(&self, row: &ScheduleRow) -> bool {
+    /// Why nobody here understands such work.
+    fn refusal(&self, kind: &Option<Arc<str>>, payload: Option<&[u8]>) -> Option<Why> {
+        if !self.all && !self.known.contains(kind) {
+            return Some(Why::Kind);
+        }
+        let reader = self.readers.get(kind)?;
+        match guard(|| reader(payload)) {
+            Ok(read) => read.err().map(Why::Payload),
+            Err(panic) => Some(Why::Payload(panic.into())),
+        }
+    }
+
+    fn schedule_refusal(&self, row: &ScheduleRow) -> Option<Why> {
         match (&row.fires, &self.made) {
-            (Fires::Run, Some(made)) => made.contains(&row.spec.kind),
-            (Fires::Run, None) => true,
-            (Fires::Task { .. }, _) => self.knows(&row.spec.kind),
+            (Fires::Run, Some(made)) => (!made.contains(&row.spec.kind)).then_some(Why::Kind),
+            (Fires::Run, None) => None,
+            (Fires::Task { .. }, _) => self.refusal(&row.spec.kind, row.spec.payload.as_deref()),
         }
     }
 
     /// Takes work of unknown kinds out of what is restored, except ours.
     pub(super) fn hold(&self, snapshot: &mut Snapshot, ours: &Ours) -> Vec<HeldWork> {
-        if self.all && self.made.is_none() {
+        if self.all && self.made.is_none() && self.readers.is_empty() {
             return Vec::new();
         }
         let mut held = Vec::new();
-        let mut is_held = |id: RunId, kind: &Option<Arc<str>>| {
-            let is_held = !self.knows(kind) && !ours.runs.contains(&id);
-            if is_held {
-                held.push(HeldWork { work: HeldId::Run(id), kind: kind.clone() });
-            }
-            is_held
+        let mut is_held = |id: RunId, kind: &Option<Arc<str>>, payload: Option<&[u8]>| {
+            let ours = ours.runs.contains(&id);
+            let Some(why) = self.refusal(kind, payload).filter(|_| !ours) else { return false };
+            held.push(HeldWork::new(HeldId::Run(id), kind.clone(), why));
+            true
         };
         let mut waiting = BTreeSet::new();
         snapshot.runs.retain(|run| {
-            let is_held = is_held(run.row.id, &run.row.spec.attachment.kind);
+            let attachment = &run.row.spec.attachment;
+            let is_held = is_held(run.row.id, &attachment.kind, attachment.payload.as_deref());
             waiting.extend(run.row.firing.filter(|_| is_held).map(|(schedule, _)| schedule));
             !is_held
         });
         snapshot.submissions.retain(|(row, _)| {
-            let kind = row.attachment.as_ref().and_then(|attachment| attachment.kind.clone());
+            let attachment = row.attachment.as_ref();
+            let kind = attachment.and_then(|attachment| attachment.kind.clone());
+            let payload = attachment.and_then(|attachment| attachment.payload.as_deref());
             let is_ours = row.firing.is_some_and(|(id, _)| ours.schedules.contains(&id));
-            let is_held = !is_ours && is_held(row.id, &kind);
+            let is_held = !is_ours && is_held(row.id, &kind, payload);
             waiting.extend(row.firing.filter(|_| is_held).map(|(schedule, _)| schedule));
             !is_held
         });
         let mut held_schedules = BTreeSet::new();
         snapshot.schedules.retain(|row| {
             // Without its firing that is held, a schedule would take itself for idle and fire again.
-            let is_known = self.knows_schedule(row) || ours.schedules.contains(&row.id);
-            let is_held = !is_known || waiting.contains(&row.id);
-            if is_held {
-                held_schedules.insert(row.id);
-                let (work, kind) = (HeldId::Schedule(row.id), row.spec.kind.clone());
-                held.push(HeldWork { work, kind });
-            }
-            !is_held
+            let is_ours = ours.schedules.contains(&row.id);
+            let waits = || waiting.contains(&row.id).then_some(Why::Kind);
+            let refusal = self.schedule_refusal(row).filter(|_| !is_ours).or_else(waits);
+            let Some(why) = refusal else { return true };
+            held_schedules.insert(row.id);
+            held.push(HeldWork::new(HeldId::Schedule(row.id), row.spec.kind.clone(), why));
+            false
         });
         // The end of a run must reach its schedule, so what is of a held one is held with it.
         snapshot.runs.retain(|run| {
             let is_held = run.row.firing.is_some_and(|(id, _)| held_schedules.contains(&id));
             if is_held {
                 let kind = run.row.spec.attachment.kind.clone();
-                held.push(HeldWork { work: HeldId::Run(run.row.id), kind });
+                held.push(HeldWork::new(HeldId::Run(run.row.id), kind, Why::Kind));
             }
             !is_held
         });
         held
+    }
+}
+
+impl fmt::Debug for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { all, known, made, readers } = self;
+        f.debug_struct("Kinds")
+            .field("all", all)
+            .field("known", known)
+            .field("made", made)
+            .field("read", &readers.keys())
+            .finish()
     }
 }
 
@@ -122,6 +162,19 @@ pub struct HeldWork {
     pub work: HeldId,
     /// Its kind, if it says one.
     pub kind: Option<Arc<str>>,
+    /// What is wrong with its payload, if there is code for its kind
+    /// (`Builder::adopt_payload`).
+    pub payload: Option<Arc<str>>,
+}
+
+impl HeldWork {
+    fn new(work: HeldId, kind: Option<Arc<str>>, why: Why) -> Self {
+        let payload = match why {
+            Why::Kind => None,
+            Why::Payload(why) => Some(why),
+        };
+        Self { work, kind, payload }
+    }
 }
 
 /// What is held.
@@ -139,9 +192,15 @@ impl fmt::Display for HeldWork {
             HeldId::Run(id) => write!(f, "run {id}")?,
             HeldId::Schedule(id) => write!(f, "schedule {id}")?,
         }
-        match &self.kind {
-            Some(kind) => write!(f, " is of the kind `{kind}`, for which there is no code here")?,
-            None => f.write_str(" says no kind, and there is no code for such work here")?,
+        let kind = self.kind.as_deref().unwrap_or("(none)");
+        match (&self.kind, &self.payload) {
+            (_, Some(why)) => write!(f, " of the kind `{kind}` cannot be read: {why}")?,
+            (Some(kind), None) => {
+                write!(f, " is of the kind `{kind}`, for which there is no code here")?
+            }
+            (None, None) => {
+                f.write_str(" says no kind, and there is no code for such work here")?
+            }
         }
         f.write_str(": it stays as it is, and goes on with a wheel that has it")
     }

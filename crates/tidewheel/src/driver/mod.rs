@@ -23,6 +23,7 @@ mod schedules;
 mod seat;
 mod shared;
 pub mod shares;
+pub(crate) mod span;
 mod state;
 mod sync;
 mod timer;
@@ -33,6 +34,8 @@ mod writing;
 pub(crate) use attempt::{BoxFuture, panic_text};
 pub(crate) use code::{Adopt, Ask, Code, ScheduleCode, ScheduleEntry, SingleEntry};
 pub(crate) use effect::{End, Launch, Waiter};
+#[cfg(feature = "serde")]
+pub(crate) use held::Reader;
 pub use held::{HeldId, HeldWork, Kinds};
 pub(crate) use making::Maker;
 pub(crate) use seat::Seat;

@@ -23,6 +23,7 @@ use super::report::{Next, Wanted};
 use super::schedules::EndedSchedules;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
+use super::span::WorkSpan;
 use super::writing::{Reclaim, Writer};
 use crate::error::describe;
 use crate::run::{RunCell, RunCode, Task};
@@ -164,7 +165,7 @@ impl State {
             let kind = self.engine.scheduler().kind(key);
             let Some(code) = self.adopt.code(kind).cloned() else { continue };
             let code = move |task: Task| code(task.as_attempt());
-            self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), code)));
+            self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), WorkSpan::default(), code)));
         }
     }
 
@@ -287,8 +288,10 @@ impl State {
                 effects.push(Effect::Launch(Arc::clone(launch), start));
                 return;
             }
-            Some(Entry::Single(entry)) => Single { start, code: entry.code.attempt() },
-            None => Single { start, code: self.adopted(start) },
+            Some(Entry::Single(entry)) => {
+                Single { start, code: entry.code.attempt(), span: entry.span.clone() }
+            }
+            None => Single { start, code: self.adopted(start), span: WorkSpan::default() },
         };
         if matches!(wanted, Wanted::Single) && next.is_none() {
             *next = Some(Next::Single(single));

@@ -147,23 +147,28 @@ where
         loop {
             let start = worker.seat.start;
             let task = Task::new(Arc::clone(&worker.seat));
+            let span = code.span.attempt(&start, || Some(task.name().to_owned()));
             let outcome = match cell.extra_code(start.task.index) {
-                None => match guard(|| code.call(task)) {
+                None => match span.within(|| guard(|| code.call(task))) {
                     Ok(future) => {
                         let slot = pin!(Some(future));
-                        let ended = drive(&worker.seat, start.timeout, slot).await;
+                        let ended = drive(&worker.seat, &span, start.timeout, slot).await;
                         ended.outcome(|output| conclude(&worker.seat, output))
                     }
                     Err(text) => failure_of_panic(&text),
                 },
-                Some(extra) => match guard(|| extra(task)) {
+                Some(extra) => match span.within(|| guard(|| extra(task))) {
                     Ok(future) => {
                         let slot = pin!(Some(future));
-                        drive(&worker.seat, start.timeout, slot).await.outcome(|outcome| outcome)
+                        drive(&worker.seat, &span, start.timeout, slot)
+                            .await
+                            .outcome(|outcome| outcome)
                     }
                     Err(text) => failure_of_panic(&text),
                 },
             };
+            span.ended(&outcome);
+            drop(span);
             match worker.finish(outcome, Wanted::Run(start.task.run)) {
                 Some(Next::Run(next)) => worker.take_seat(next),
                 Some(Next::Single(_)) => unreachable!("only attempts of this run were wanted"),
@@ -209,22 +214,25 @@ pub(super) fn single_worker(
 ) -> impl Future<Output = ()> + Send + 'static {
     shared.turnstile.add_regular();
     let mut worker = Worker::new(Seat::new(shared, None, first.start));
-    let mut code = first.code;
+    let (mut code, mut work) = (first.code, first.span);
     // As above: the worker exists before its first poll.
     async move {
         loop {
-            let outcome = match future_of(&worker, code) {
+            let span = work.attempt(&worker.seat.start, || None);
+            let outcome = match span.within(|| future_of(&worker, code)) {
                 Ok(future) => {
                     let slot = pin!(Some(future));
                     let timeout = worker.seat.start.timeout;
-                    drive(&worker.seat, timeout, slot).await.outcome(|outcome| outcome)
+                    drive(&worker.seat, &span, timeout, slot).await.outcome(|outcome| outcome)
                 }
                 Err(outcome) => outcome,
             };
+            span.ended(&outcome);
+            drop(span);
             match worker.finish(outcome, Wanted::Single) {
                 Some(Next::Single(next)) => {
                     worker.take_seat(next.start);
-                    code = next.code;
+                    (code, work) = (next.code, next.span);
                 }
                 Some(Next::Run(_)) => unreachable!("only single attempts were wanted"),
                 None => return,

@@ -23,6 +23,7 @@ use tidewheel_core::time::Now;
 
 use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
+use crate::driver::span::WorkSpan;
 use crate::driver::{End, Launch, Shared, State, Until, run_worker};
 use crate::error::RunError;
 use crate::options::{Grouping, Said, TaskOptions, durable_option_methods, option_methods};
@@ -298,6 +299,7 @@ where
         }
         let (shared, spec) = (self.shared, Arc::new(spec));
         let id = Cell::new(RunId::default());
+        let span = WorkSpan::of_run(&about.name);
         let mut parts = Some((self.code, about));
         let mut cell = None;
         let reply = shared.command_with(
@@ -314,10 +316,11 @@ where
                 let work = state.engine.run_ref(id.get(), *key);
                 let made = Arc::new(RunCell::new(Arc::clone(&shared), work, about));
                 cell = Some(Arc::clone(&made));
-                state.insert_run(*key, Arc::new(RunCode::new(made, code)));
+                state.insert_run(*key, Arc::new(RunCode::new(made, span.clone(), code)));
             },
         );
         reply?;
+        span.accepted(id.get());
         let cell = cell.expect("an accepted run was bound to its code");
         Ok(Run::new(cell, self.until))
     }
@@ -434,6 +437,7 @@ fn invalid(text: &str) -> Rejection {
 /// The code of a run, with what its tasks share.
 pub(crate) struct RunCode<F> {
     cell: Arc<RunCell>,
+    pub span: WorkSpan,
     code: F,
 }
 
@@ -442,8 +446,8 @@ impl<F> RunCode<F> {
         &self.cell
     }
 
-    pub fn new(cell: Arc<RunCell>, code: F) -> Self {
-        Self { cell, code }
+    pub fn new(cell: Arc<RunCell>, span: WorkSpan, code: F) -> Self {
+        Self { cell, span, code }
     }
 
     pub fn call<R>(&self, task: Task) -> R

@@ -25,6 +25,8 @@ pub(crate) mod context;
 pub(crate) mod handle;
 pub(crate) mod plan;
 pub(crate) mod report;
+#[cfg(feature = "serde")]
+mod serialised;
 mod when;
 
 pub use tidewheel_core::condition::{Ends, Standing};
