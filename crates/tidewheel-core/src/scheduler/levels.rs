@@ -244,7 +244,9 @@ impl Scheduler {
         let is_stopped = match (level, run.stopped) {
             (RUN, Some(Reason::RunStopped(stopper))) => is_of_body(stopper),
             (RUN, stopped) => stopped.is_some(),
-            _ => entry.stopped.is_some_and(is_of_body),
+            // What another task of the run stops is no failure of this group; what somebody ends is.
+            (_, None | Some(Reason::RunStopped(_))) => entry.stopped.is_some_and(is_of_body),
+            (_, Some(_)) => true,
         };
         is_stopped || entry.is_cut || entry.failed.iter().any(|task| is_of_body(*task))
     }
