@@ -3,10 +3,12 @@
 //! A connection carries one request and has a deadline, so that readers who stall, on purpose or
 //! not, are gone soon. What a request gets is in [`super::site`].
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::Request;
@@ -17,18 +19,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::site::Site;
 use super::source::StatusSource;
 
-/// More wait to be accepted.
+/// More wait to be accepted, unless one of these has not asked for anything yet.
 pub(super) const CONNECTIONS_MAX: usize = 32;
 /// From accepting a connection to its end.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// From accepting it to the end of the headers of its request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Cookies count, and those of every server on this machine's name arrive here.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 64;
@@ -105,14 +107,23 @@ fn refused(address: SocketAddr, error: Error) -> Error {
 async fn serve(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Receiver<Duration>) {
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
+    let mut waiting: VecDeque<Waiting> = VecDeque::new();
     let grace = loop {
         tokio::select! {
             // Dropped instead of stopped: no grace.
             grace = &mut stopped => break grace.unwrap_or_default(),
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
+            Some(_) = connections.join_next() => waiting.retain(Waiting::is_open),
+            accepted = listener.accept(), if may_accept(connections.len(), &waiting) => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(attend(stream, Arc::clone(&site), graceful.watcher()));
+                    if connections.len() >= CONNECTIONS_MAX {
+                        make_room(&mut waiting);
+                    }
+                    let has_asked = Arc::<AtomicBool>::default();
+                    let site = Arc::clone(&site);
+                    let attended =
+                        attend(stream, site, graceful.watcher(), Arc::clone(&has_asked));
+                    let connection = connections.spawn(attended);
+                    waiting.push_back(Waiting { connection, has_asked });
                 }
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             }
@@ -123,9 +134,40 @@ async fn serve(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Rec
     let _ = timeout(grace, graceful.shutdown()).await;
 }
 
+/// A connection, and whether its request has come.
+struct Waiting {
+    connection: AbortHandle,
+    has_asked: Arc<AtomicBool>,
+}
+
+impl Waiting {
+    fn is_open(&self) -> bool {
+        !self.connection.is_finished()
+    }
+
+    fn is_silent(&self) -> bool {
+        self.is_open() && !self.has_asked.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether one more connection finds a place: a free one, or that of one that has not asked for anything.
+fn may_accept(connections: usize, waiting: &VecDeque<Waiting>) -> bool {
+    connections < CONNECTIONS_MAX || waiting.iter().any(Waiting::is_silent)
+}
+
+/// Ends the connection that has been silent for longest: readers on this machine ask at once.
+fn make_room(waiting: &mut VecDeque<Waiting>) {
+    if let Some(place) = waiting.iter().position(Waiting::is_silent)
+        && let Some(oldest) = waiting.remove(place)
+    {
+        oldest.connection.abort();
+    }
+}
+
 /// Answers the one request of a connection.
-async fn attend(stream: TcpStream, site: Arc<Site>, watcher: Watcher) {
+async fn attend(stream: TcpStream, site: Arc<Site>, watcher: Watcher, has_asked: Arc<AtomicBool>) {
     let service = service_fn(|request: Request<Incoming>| {
+        has_asked.store(true, Ordering::Relaxed);
         let site = Arc::clone(&site);
         async move { Ok::<_, Infallible>(site.answer(&request.into_parts().0).await) }
     });

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
-use super::server::CONNECTIONS_MAX;
+use super::server::{CONNECTIONS_MAX, HEAD_TIMEOUT};
 use super::site::is_loopback_host;
 use super::{RunStatus, StatusPort, StatusServer, StatusSource, StepStatus};
 
@@ -346,6 +346,24 @@ fn more_readers_than_connections_wait_for_their_turn() {
     });
     drop(silent);
     assert_eq!(reader.join().unwrap(), 200);
+}
+
+#[test]
+fn connections_that_ask_nothing_keep_nobody_waiting() {
+    let stage = Stage::new(fixed(Vec::new(), json!({})));
+    let address = stage.server.address();
+    let half = |_| {
+        let mut stream = connect(address);
+        write!(stream, "GET /status HTTP/1.1\r\nHost: ").unwrap();
+        stream
+    };
+    let silent: Vec<_> = (0..2 * CONNECTIONS_MAX).map(half).collect();
+    let request = format!("GET /status HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    let began = Instant::now();
+    assert_eq!(exchange(address, &request).status, 200);
+    // Long before the time of the others is over.
+    assert!(began.elapsed() < HEAD_TIMEOUT / 2, "{:?}", began.elapsed());
+    drop(silent);
 }
 
 #[test]
