@@ -9,6 +9,7 @@ use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
 use tidewheel_client::desk::{Desk, DeskError, LocalDesk};
 
 use crate::error::{CommandError, ErrorKind};
+use crate::runtime::on_this_thread;
 use crate::ui::Ui;
 
 /// The flag of every command that uses a data folder.
@@ -53,9 +54,7 @@ impl DataArgs {
         ask: impl AsyncFnOnce(Desk) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
         let desk = LocalDesk::open(self.open_existing(ui)?)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(CommandError::system)?;
-        runtime.block_on(ask(desk.into()))
+        on_this_thread(ask(desk.into()))
     }
 
     /// Opens a folder that must be there, to write to it.

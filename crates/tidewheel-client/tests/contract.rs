@@ -244,7 +244,7 @@ fn events() -> Vec<Event> {
 
 fn asked() -> Asked {
     let (run_id, asked) = (RUN.to_owned(), "cancelled".to_owned());
-    Asked { version: None, run_id, asked, clean_up_left: true }
+    Asked { version: None, run_id, asked, heard: true, clean_up_left: true }
 }
 
 fn plan() -> Plan {
@@ -308,7 +308,7 @@ fn wishes() -> [String; 6] {
         by: "me".to_owned(),
         note: Some("not on a Friday".to_owned()),
     };
-    let grace = Duration::from_secs(5);
+    let grace = Some(Duration::from_secs(5));
     [
         check(list, ""),
         check(LogWish { version: None, step, attempt: Some(2), follow: true }, ""),

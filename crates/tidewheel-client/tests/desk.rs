@@ -44,7 +44,7 @@ fn refused<T>(result: Result<T, DeskError>) -> DeskError {
 
 /// At once.
 fn now(everything: bool) -> CancelWish {
-    CancelWish { version: None, grace: Duration::ZERO, everything }
+    CancelWish { version: None, grace: Some(Duration::ZERO), everything }
 }
 
 fn said(approved: bool) -> AnswerWish {

@@ -12,14 +12,14 @@ use tidewheel_client::text::task_list;
 
 use crate::cli::Format;
 use crate::command::run::{
-    RunArgs, Watched, check_output, finish, level, on_runtime, session_options, start, status_port,
-    watch,
+    RunArgs, Watched, check_output, finish, level, session_options, start, status_port, watch,
 };
 use crate::command::runs;
 use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::files::report_problems;
 use crate::live::Level;
+use crate::runtime::on_runtime;
 use crate::ui::Ui;
 use crate::watch::Ending;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde_json::json;
 use tidewheel::store::sqlite::{LeftOver, Retention};
-use tidewheel_client::text::harmless;
+use tidewheel_client::text::{count, harmless};
 
 use crate::cli::Format;
 use crate::data::{DataArgs, folder_error};
@@ -64,7 +64,9 @@ pub(crate) fn run(ui: &Ui, args: &PruneArgs) -> Result<(), CommandError> {
             ui.print(&answer.to_string())?;
         }
         Format::Human => {
-            ui.print(&format!("removed {runs} runs and {files} files with {bytes} bytes"))?;
+            let (runs, files) = (count(runs as usize, "run"), count(files as usize, "file"));
+            let bytes = count(bytes as usize, "byte");
+            ui.print(&format!("removed {runs} and {files} with {bytes}"))?;
         }
     }
     let Some(first) = pruned.left.first() else { return Ok(()) };

@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel::RunId;
@@ -24,6 +23,7 @@ use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
 use crate::live::Level;
 use crate::output::{check_writable, write_atomically};
+use crate::runtime::{on_runtime, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
 use crate::ui::Ui;
 use crate::watch::{Ending, StoredStatus, Watch};
@@ -225,22 +225,6 @@ pub(crate) async fn start(
     finish(ui, desk, id, ending, how).await
 }
 
-/// Does something on what runs are carried out on, and waits a little for what it has left behind. One
-/// thread is enough to start processes and to hear of their ends.
-pub(crate) fn on_runtime<T>(
-    work: impl Future<Output = Result<T, CommandError>>,
-) -> Result<T, CommandError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .max_blocking_threads(16)
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(CommandError::system)?;
-    let done = runtime.block_on(work);
-    runtime.shutdown_timeout(Duration::from_secs(5));
-    done
-}
-
 /// How a session is set up for so many steps at once, as far as the configuration allows.
 pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
     let config = ui.config();
@@ -252,6 +236,7 @@ pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
     options.starvation_timeout = config.scheduler_starvation_timeout().filter(|_| is_enabled);
     options.grace = config.process_grace();
     options.output_max = config.process_output_max();
+    options.descriptors = raise_descriptors();
     if config.http_allow_private() {
         options.policy = AddressPolicy::open();
     }
@@ -324,6 +309,14 @@ pub(crate) async fn finish(
         })?;
     } else if how.outputs {
         unless_left(ui.print(&pretty(&result, how)?))?;
+    }
+    if ui.format(Format::Human) == Format::Human {
+        // Nothing of it was shown before, so it is said even to whoever wants to hear nothing but the result.
+        if result.made_room
+            && let Some(reason) = &result.reason
+        {
+            ui.warn(&format!("run {} was not carried out: {}", short_id(id), harmless(reason)));
+        }
     }
     if ui.format(Format::Human) == Format::Human && !how.quiet {
         for hint in &result.hints {

@@ -8,7 +8,7 @@ use tidewheel_client::api::{AnswerWish, Asked, CancelWish};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
 use crate::value;
 
@@ -17,7 +17,9 @@ use crate::value;
 #[command(after_help = "\
 Examples:
   tidewheel pause last
-  tidewheel resume last")]
+  tidewheel resume last
+
+Exit code 5 if whoever runs it does not answer within five seconds; it will follow when it can.")]
 pub(crate) struct PauseArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -34,20 +36,23 @@ pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
 ///
 /// Running steps are told to end, nothing new starts, and then clean-up is run: `finally`,
 /// `on_failure`, and steps with `always`. It is what a second Ctrl-C does where the run is watched. A
-/// run whose process died is ended as it is, without clean-up.
+/// run whose process died is ended as it is, without clean-up. It waits until whoever runs the run has
+/// heard of it: from then on nothing more of it starts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   tidewheel cancel last
   tidewheel cancel 3f9a --grace 30s
-  tidewheel cancel 3f9a --everything")]
+  tidewheel cancel 3f9a --everything
+
+Exit code 5 if whoever runs it does not answer within five seconds; it will follow when it can.")]
 pub(crate) struct CancelArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
 
-    /// Time for running steps to end by themselves
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::span)]
-    grace: Duration,
+    /// Time for running steps to end by themselves [default: the step's `grace`, or 10s]
+    #[arg(long, value_name = "TIME", value_parser = value::span)]
+    grace: Option<Duration>,
 
     /// End its clean-up too, also while it runs: what a third Ctrl-C does where the run is watched
     #[arg(long)]
@@ -67,11 +72,15 @@ pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
 }
 
 fn said(ui: &Ui, asked: &Asked) -> Result<u8, CommandError> {
+    let Asked { run_id, asked: what, heard, .. } = asked;
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(asked)?,
-        Format::Human => ui.print(&format!("{}: {}", asked.run_id, asked.asked))?,
+        Format::Human if *heard => ui.print(&format!("{run_id}: {what}"))?,
+        Format::Human => ui.print(&format!(
+            "{run_id}: asked to be {what}; the process that runs it has not answered yet"
+        ))?,
     }
-    Ok(0)
+    Ok(if *heard { 0 } else { ErrorKind::Conflict.exit_code() })
 }
 
 /// Answer a step that waits for approval

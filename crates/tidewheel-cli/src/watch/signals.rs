@@ -17,9 +17,10 @@ pub(super) enum Wish {
 }
 
 pub(super) struct Signals {
-    interrupt: Signal,
+    /// None where it is ignored: whoever started us wants us to go on.
+    interrupt: Option<Signal>,
     terminate: Signal,
-    hang_up: Signal,
+    hang_up: Option<Signal>,
     pause: Signal,
     resume: Signal,
 }
@@ -27,10 +28,15 @@ pub(super) struct Signals {
 impl Signals {
     pub fn new() -> Result<Self, CommandError> {
         let listen = |kind| signal(kind).map_err(|error| CommandError::internal(anyhow!(error)));
+        let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let unless_ignored = |kind: SignalKind| match ignored & mask_of(kind.as_raw_value()) {
+            0 => listen(kind).map(Some),
+            _ => Ok(None),
+        };
         Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
+            interrupt: unless_ignored(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
+            hang_up: unless_ignored(SignalKind::hangup())?,
             pause: listen(SignalKind::user_defined1())?,
             resume: listen(SignalKind::user_defined2())?,
         })
@@ -38,11 +44,40 @@ impl Signals {
 
     pub async fn next(&mut self) -> Wish {
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::End(2),
+            () = heard(&mut self.interrupt) => Wish::End(2),
             _ = self.terminate.recv() => Wish::End(15),
-            _ = self.hang_up.recv() => Wish::End(1),
+            () = heard(&mut self.hang_up) => Wish::End(1),
             _ = self.pause.recv() => Wish::Pause,
             _ = self.resume.recv() => Wish::Resume,
         }
+    }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that a process ignores, a bit for each, from what the system says of it.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+fn mask_of(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_known() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001003\n";
+        assert_eq!(ignored(status), mask_of(1) | mask_of(2) | mask_of(13));
+        assert_eq!(ignored(""), 0);
     }
 }

@@ -16,6 +16,9 @@ pub struct Asked {
     pub run_id: String,
     /// What was asked for: `paused`, `cancelled`.
     pub asked: String,
+    /// Whether whoever runs the run has followed it: from then on nothing of the run starts. Else it will when
+    /// it can.
+    pub heard: bool,
     /// Whether its clean-up was not run, because nobody ran the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clean_up_left: bool,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::document::documents;
-use super::times::millis;
+use super::times::millis_if_any;
 
 /// Which runs to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,9 +69,9 @@ pub struct CancelWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// Time for running steps to end by themselves, unless a step says its own.
-    #[serde(with = "millis", rename = "grace_ms")]
-    pub grace: Duration,
+    /// Time for running steps to end by themselves, if it is to be other than each of them says.
+    #[serde(default, with = "millis_if_any", rename = "grace_ms")]
+    pub grace: Option<Duration>,
     /// Whether its clean-up is ended too.
     #[serde(default)]
     pub everything: bool,

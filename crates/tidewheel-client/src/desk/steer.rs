@@ -2,8 +2,10 @@
 //!
 //! What a wish does to a run is decided by the scheduler that has it.
 
+use std::time::Duration;
 use tidewheel::RunId;
 use tidewheel::id::TaskId;
+
 use tidewheel::store::{Answer, RunCommand, RunDetail, TaskSummary};
 
 use super::error::DeskError;
@@ -11,6 +13,12 @@ use super::find::task_of;
 use super::local::LocalDesk;
 use crate::api::{AnswerWish, Answered, Asked, CancelWish};
 use crate::session::end_left;
+
+/// Each step has the time to end by itself that it asks for.
+const AS_EACH_SAYS: Duration = Duration::MAX;
+
+/// How long whoever runs a run is waited for. It looks every 50 ms; one that is frozen never does.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longer lists of steps help nobody.
 const HINTS_MAX: usize = 5;
@@ -23,8 +31,8 @@ impl LocalDesk {
     /// When there is no such run, it has ended, or nobody runs it.
     pub fn pause(&self, word: &str) -> Result<Asked, DeskError> {
         let detail = self.find(word)?;
-        self.send(&detail, RunCommand::Pause)?;
-        Ok(asked(detail.summary.id, "paused"))
+        let heard = self.send(&detail, RunCommand::Pause)?;
+        Ok(asked(detail.summary.id, "paused", heard))
     }
 
     /// Ends a run. One that nobody runs is ended on the spot, without its clean-up.
@@ -35,23 +43,22 @@ impl LocalDesk {
     pub fn cancel(&self, word: &str, wish: &CancelWish) -> Result<Asked, DeskError> {
         let detail = self.find(word)?;
         let id = detail.summary.id;
-        let asked = asked(id, "cancelled");
         if let Some(shard) = &detail.summary.shard
             && self.is_abandoned(&detail.summary)?
         {
             end_left(&self.folder, shard, id)?;
             let clean_up_left = self.kinds.definition_of(&detail).has_clean_up();
-            return Ok(Asked { clean_up_left, ..asked });
+            return Ok(Asked { clean_up_left, ..asked(id, "cancelled", true) });
         }
-        let grace = wish.grace;
-        self.send(
+        let grace = wish.grace.unwrap_or(AS_EACH_SAYS);
+        let heard = self.send(
             &detail,
             match wish.everything {
                 true => RunCommand::End { grace },
                 false => RunCommand::Cancel { grace },
             },
         )?;
-        Ok(asked)
+        Ok(asked(id, "cancelled", heard))
     }
 
     /// Answers a step that waits for approval. The first answer counts.
@@ -93,17 +100,19 @@ impl LocalDesk {
         }
     }
 
-    /// Leaves a command for whoever runs the run.
-    fn send(&self, detail: &RunDetail, command: RunCommand) -> Result<(), DeskError> {
+    /// Leaves a command for whoever runs the run, and waits a little until it was followed; false if it was
+    /// not.
+    fn send(&self, detail: &RunDetail, command: RunCommand) -> Result<bool, DeskError> {
         let summary = &detail.summary;
         if summary.is_live && self.is_abandoned(summary)? {
             return Err(DeskError::Abandoned { run: summary.id });
         }
-        self.folder.send(summary.id, command).map_err(|error| self.failed(error))
+        let heard = self.folder.send_and_wait(summary.id, command, PATIENCE);
+        heard.map_err(|error| self.failed(error))
     }
 }
 
-fn asked(run: RunId, what: &str) -> Asked {
+fn asked(run: RunId, what: &str, heard: bool) -> Asked {
     let (run_id, asked) = (run.to_string(), what.to_owned());
-    Asked { version: None, run_id, asked, clean_up_left: false }
+    Asked { version: None, run_id, asked, heard, clean_up_left: false }
 }

@@ -27,6 +27,8 @@ pub struct SessionOptions {
     pub grace: Duration,
     /// Bytes that are kept of what one attempt writes.
     pub output_max: u64,
+    /// Descriptors that processes may have, if not as many as this one.
+    pub descriptors: Option<u64>,
     /// Where requests may go.
     pub policy: AddressPolicy,
     pub(super) adopted: Vec<(String, Code)>,
@@ -43,6 +45,7 @@ impl SessionOptions {
             starvation_timeout: None,
             grace: Duration::from_secs(10),
             output_max: 64 << 20,
+            descriptors: None,
             policy: AddressPolicy::public_only(),
             adopted: Vec::new(),
             secrets: Vec::new(),

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidewheel::executor::process::Processes;
+use tidewheel::executor::process::{Processes, Spawner};
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{Attempt, Shutdown, Tidewheel};
 use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
@@ -59,7 +59,12 @@ impl Session {
     ) -> Result<Self, DeskError> {
         let store = take_shard(&folder, takeover)?;
         let sayings = Arc::<Sayings>::default();
-        let processes = Processes::builder().grace(options.grace).output_max(options.output_max);
+        let spawner = match options.descriptors {
+            Some(soft) => Spawner::this_program().descriptors(soft),
+            None => Spawner::this_program(),
+        };
+        let processes = Processes::builder().spawner(spawner);
+        let processes = processes.grace(options.grace).output_max(options.output_max);
         let processes = processes.of_shard(store.share().map_err(DeskError::System)?);
         let reclaim = processes.reclaim();
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));

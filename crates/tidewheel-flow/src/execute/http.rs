@@ -3,9 +3,9 @@
 //! Whether a failed one is sent again is decided by the scheduler.
 
 use serde_json::{Map, Value as Json, json};
-use tidewheel::Attempt;
 use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
 use tidewheel::store::AttemptRecord;
+use tidewheel::{Attempt, Outcome};
 
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
@@ -22,7 +22,12 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let request = request(work, input, context)?;
-        match self.means.world.send(attempt, &request).await {
+        let sent = tokio::select! {
+            sent = self.means.world.send(attempt, &request) => sent,
+            // Nothing would be gained by waiting for the answer.
+            () = attempt.cancelled() => return Err(Trouble::of(Outcome::Cancelled)),
+        };
+        match sent {
             Ok(end) => Ok(success(end, attempt)),
             Err(failure) => Err(self.trouble(failure)),
         }

@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, Stdin};
+use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, ProcessError, Stdin};
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Attempt, Outcome};
 
@@ -25,6 +26,8 @@ use crate::language::tree::{Tree, text_of};
 const CAPTURE_MAX: u64 = 1 << 20;
 /// Where programs are looked for.
 const PATH: &str = "PATH";
+/// How soon it is looked again whether there are descriptors for a process.
+const DESCRIPTORS_AGAIN: Duration = Duration::from_millis(500);
 /// How much of the last line of output is told with an error.
 const LAST_LINE_MAX: usize = 200;
 
@@ -40,7 +43,14 @@ impl FlowRunner {
         let step = &*position.step;
         let command = self.command(position, work, input, context, attempt)?;
         let end = self.means.world.run(attempt, &command).await;
-        let end = end.map_err(|error| Trouble::of(error.into_outcome()))?;
+        let end = match end {
+            // Others will end and leave theirs: no fault of the step, and nothing was started.
+            Err(error @ ProcessError::Descriptors { .. }) => {
+                self.means.tell_why(attempt, format!("waits: {error}"));
+                return Err(Trouble::postponed(DESCRIPTORS_AGAIN));
+            }
+            end => end.map_err(|error| Trouble::of(error.into_outcome()))?,
+        };
         let record = end.record(attempt);
         if end.was_stopped && !end.status.is_success() {
             return Err(Trouble::of(Outcome::Cancelled).with_record(record));

@@ -100,6 +100,10 @@ impl FlowRunner {
 
     /// Makes one attempt at a task.
     pub async fn attempt(&self, attempt: Attempt) -> Outcome {
+        // Whoever was told that the run has ended was told that nothing of it starts.
+        if attempt.stop_reason().is_some() {
+            return Outcome::Cancelled;
+        }
         let task = attempt.task_name().unwrap_or_default();
         // What another run left is used as it is.
         if let Some(outputs) = self.outputs.of(&task) {

@@ -16,6 +16,9 @@ use tokio::time::Sleep;
 use super::seat::{Seat, Stopped};
 use super::span::AttemptSpan;
 
+/// Time to stop for an attempt that is to take as long as it finds right, and does not end itself.
+const GRACE: Duration = Duration::from_secs(10);
+
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How a future came to its end.
@@ -91,7 +94,9 @@ async fn drive_pending<F: Future>(
             }
             grace_granted = Some(stopped.grace);
             // Told later, even less grace may end later; what was granted first is not made longer.
-            let ending = tokio::time::sleep(stopped.grace);
+            // Who says nothing of itself has no more than that.
+            let given = if stopped.grace == Duration::MAX { GRACE } else { stopped.grace };
+            let ending = tokio::time::sleep(given);
             let before = grace.as_ref().as_pin_ref().map(|ending| ending.deadline());
             if before.is_none_or(|before| ending.deadline() < before) {
                 grace.set(Some(ending));

@@ -23,8 +23,8 @@ use crate::language::template::Engine;
 use crate::language::tree::starts_with;
 use crate::language::yaml::{Map, Node, Value};
 
-/// Time for running steps to stop by themselves when a failure ends the run.
-const GRACE: Duration = Duration::from_secs(10);
+/// Time for running steps to stop by themselves when a failure ends the run: the `grace` of each.
+const AS_EACH_SAYS: Duration = Duration::MAX;
 
 /// The lists of steps in a file, and when their steps have their turn.
 const STEP_LISTS: [(&str, Place); 4] = [
@@ -221,7 +221,7 @@ fn runner(map: &Map) -> Runner {
         on_error: fields::parsed(map, "on_error").unwrap_or(default.on_error),
         on_skip: fields::parsed(map, "on_skip").unwrap_or(default.on_skip),
         on_stop: match fields::word(map, "on_stop").as_deref() {
-            Some("cancel") => OnStop::Cancel { grace: GRACE },
+            Some("cancel") => OnStop::Cancel { grace: AS_EACH_SAYS },
             _ => OnStop::Finish,
         },
         timeout: fields::duration(map, "timeout"),

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{limited, serve};
 
@@ -35,20 +36,30 @@ const GUARD: &str = "TIDEWHEEL_SPAWNER";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spawner {
     program: Option<PathBuf>,
+    /// Descriptors that children may have, if not as many as this process.
+    descriptors: Option<u64>,
 }
 
 impl Spawner {
     /// The program that is running now. Its `main` must call [`serve_if_spawner`] first.
     #[must_use]
     pub fn this_program() -> Self {
-        Self { program: None }
+        Self { program: None, descriptors: None }
     }
 
     /// Another program whose `main` calls [`serve_if_spawner`] first, such as `tidewheel`. It must
     /// be of the same version.
     #[must_use]
     pub fn program(path: impl Into<PathBuf>) -> Self {
-        Self { program: Some(path.into()) }
+        Self { program: Some(path.into()), descriptors: None }
+    }
+
+    /// How many descriptors children may have before they ask for more, the soft limit. As many as this
+    /// process unless set: for programs that have raised their own.
+    #[must_use]
+    pub fn descriptors(mut self, soft: u64) -> Self {
+        self.descriptors = Some(soft);
+        self
     }
 
     pub(super) fn path(&self) -> io::Result<PathBuf> {
@@ -71,6 +82,7 @@ impl Spawner {
         let (reports, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let child = Command::new(self.path()?)
             .arg(SPAWNER)
+            .args(self.descriptors.map(|soft| soft.to_string()))
             .env(GUARD, "1")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(tell))
@@ -98,10 +110,21 @@ pub fn serve_if_spawner() {
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next() {
         Some(first) if first == SPAWNER => {
+            if let Some(soft) = arguments.next() {
+                limit_descriptors(&soft);
+            }
             let code = i32::from(serve::serve().is_err());
             std::process::exit(code);
         }
         Some(first) if first.as_bytes() == LIMITED.to_bytes() => limited::become_limited(arguments),
         _ => {}
     }
+}
+
+/// The limit of this process is that of its children. What it has open already stays open.
+fn limit_descriptors(soft: &OsStr) {
+    let Some(soft) = soft.to_str().and_then(|soft| soft.parse().ok()) else { return };
+    let limit = getrlimit(Resource::Nofile);
+    // Lower is always allowed.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit });
 }

@@ -3,6 +3,8 @@
 //! Following them is the owner's business.
 
 use std::error::Error;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tidewheel_core::id::RunId;
@@ -14,6 +16,9 @@ use super::prune::in_transaction;
 use crate::store::{
     CommandSource, Question, RunCommand, Sent, SentCommand, StoreError, TaskAnswer, codec,
 };
+
+/// How often it is looked whether a command was followed.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The commands for one shard. Made by [`DataFolder::inbox`].
 #[derive(Debug)]
@@ -37,10 +42,37 @@ impl DataFolder {
     ///
     /// [`FolderError::UnknownRun`] and [`FolderError::AlreadyEnded`], or what went wrong.
     pub fn send(&self, run: RunId, command: RunCommand) -> Result<(), FolderError> {
-        match self.leave_command(run, command)? {
-            Sent::Left => Ok(()),
-            Sent::Ended => Err(FolderError::AlreadyEnded { run }),
-            Sent::Unknown => Err(FolderError::UnknownRun { run }),
+        left(self.leave_command(run, command)?, run)
+    }
+
+    /// The same, and waits until whoever has the run or submission has followed the command and what came of
+    /// it is stored, for `patience` at the most. False: nobody has yet; it is there for whoever does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DataFolder::send`].
+    pub fn send_and_wait(
+        &self,
+        run: RunId,
+        command: RunCommand,
+        patience: Duration,
+    ) -> Result<bool, FolderError> {
+        let text = codec::write(&command).map_err(StoreError::from)?;
+        let connection = self.connect()?;
+        let failed = |error| self.failed(error);
+        left(send(&connection, run, &text).map_err(failed)?, run)?;
+        let id = connection.last_insert_rowid();
+        let deadline = Instant::now() + patience;
+        loop {
+            let sql = "SELECT EXISTS (SELECT 1 FROM inbox WHERE id = ?1)";
+            let is_there = connection.query_row(sql, [id], |row| row.get::<_, bool>(0));
+            if !is_there.map_err(failed)? {
+                return Ok(true);
+            }
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            thread::sleep(LOOK);
         }
     }
 
@@ -169,6 +201,15 @@ impl CommandSource for Inbox {
         answer: &Vec<TaskAnswer>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.store_answer(question, answer)?)
+    }
+}
+
+/// Whether a command is there for the owner, or why not.
+fn left(sent: Sent, run: RunId) -> Result<(), FolderError> {
+    match sent {
+        Sent::Left => Ok(()),
+        Sent::Ended => Err(FolderError::AlreadyEnded { run }),
+        Sent::Unknown => Err(FolderError::UnknownRun { run }),
     }
 }
 

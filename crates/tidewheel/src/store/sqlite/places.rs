@@ -19,8 +19,9 @@ use crate::store::{Placement, RunCommand, codec};
 
 /// How the pools of groups are called. Limits have other names.
 const GROUP: &str = "group:";
-/// Time for the attempts of a run that is replaced to stop by themselves.
-const GRACE: Duration = Duration::from_secs(10);
+/// Time for the attempts of a run that is replaced to stop by themselves: as much as each of them finds
+/// right.
+const GRACE: Duration = Duration::MAX;
 
 /// How a run stands in its concurrency group.
 #[derive(Debug, Clone, PartialEq, Eq)]

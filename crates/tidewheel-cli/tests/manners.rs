@@ -1,0 +1,149 @@
+//! The command among others: signals that were ignored, owners that do not answer, limits of the system.
+//!
+//! What steps do is tried in the other files.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Scratch, stderr, stdout, wait_until};
+
+/// A step that runs until a file is there.
+const HELD: &str = "
+flow:
+  - { name: a, run: 'touch started; while [ ! -e go ]; do sleep 0.02; done' }
+  - { name: b, depends_on: [a], run: touch b }
+";
+
+/// The command by a shell that does something first.
+fn after(scratch: &Scratch, first: &str, arguments: &[&str]) -> Command {
+    let own = scratch.command(arguments);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{first}; exec \"$@\""), "sh"]);
+    command.arg(own.get_program()).args(own.get_args()).current_dir(scratch.path(""));
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn an_ignored_hang_up_stays_ignored() {
+    let scratch = Scratch::new("manners-nohup");
+    let file = scratch.file("flow.yaml", HELD);
+    let child = after(&scratch, "trap '' HUP INT", &["run", &file]).spawn().unwrap();
+    scratch.wait_for("started");
+    for signal in ["-HUP", "-INT"] {
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    }
+    scratch.file("go", "");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(scratch.path("b").exists());
+}
+
+#[test]
+fn what_nobody_has_heard_is_said_to_be_asked() {
+    let scratch = Scratch::new("manners-frozen");
+    let file = scratch.file("flow.yaml", HELD);
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    running.signal("STOP");
+    let paused = scratch.run(&["pause", "last"]);
+    assert_eq!(paused.status.code(), Some(5), "{}", stderr(&paused));
+    assert!(stdout(&paused).contains("asked to be paused"), "{}", stdout(&paused));
+    let explained = scratch.json(&["explain", "last"]);
+    let why = explained["why"].as_str().unwrap();
+    assert!(why.contains("does not answer"), "{explained}");
+    running.signal("CONT");
+    wait_until("the run is paused", || scratch.json(&["show", "last"])["state"] == "paused");
+    // Awake, it is heard.
+    let cancelled = scratch.json(&["cancel", "last"]);
+    assert_eq!((&cancelled["asked"], &cancelled["heard"]), (&"cancelled".into(), &true.into()));
+    drop(running.output());
+    assert!(!scratch.path("b").exists());
+}
+
+#[test]
+fn a_cancel_gives_each_step_the_time_it_asks_for() {
+    let scratch = Scratch::new("manners-grace");
+    // Without it, it would be killed at once when the grace of 10 s is over; with less it is sooner.
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - name: a
+    grace: 200ms
+    run: trap '' TERM; touch started; while true; do sleep 0.02; done
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    let began = Instant::now();
+    scratch.json(&["cancel", "last"]);
+    assert_ne!(running.output().status.code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_request_ends_as_soon_as_it_is_told_to() {
+    let scratch = Scratch::new("manners-request");
+    // It takes the request, and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let file = scratch.file(
+        "flow.yaml",
+        &format!("flow: [{{ name: ask, http: {{ url: 'http://{address}/' }}, retry: 0 }}]"),
+    );
+    let mut command = scratch.command(&["run", &file]);
+    command.env("TIDEWHEEL_HTTP_ALLOW_PRIVATE", "true");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let _ = stream.read(&mut [0; 1024]).unwrap();
+    let began = Instant::now();
+    scratch.json(&["cancel", "last"]);
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+}
+
+#[test]
+fn steps_that_find_no_descriptors_wait_for_them() {
+    let scratch = Scratch::new("manners-descriptors");
+    let elements: Vec<String> = (0..60).map(|number| number.to_string()).collect();
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "flow: [{{ name: each, foreach: [{}], run: 'ulimit -n >> limits; sleep 0.3' }}]",
+            elements.join(", ")
+        ),
+    );
+    let arguments = ["run", &file, "--max-workers", "60"];
+    // The soft limit is raised, and children have it as it was.
+    let output = after(&scratch, "ulimit -S -n 64", &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(scratch.read("limits").lines().all(|limit| limit == "64"));
+    // The hard one cannot be.
+    let output = after(&scratch, "ulimit -n 64", &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn a_system_that_gives_nothing_is_told_of() {
+    let scratch = Scratch::new("manners-poor");
+    let file = scratch.file("flow.yaml", HELD);
+    let output = after(&scratch, "ulimit -n 9", &["run", &file]).output().unwrap();
+    let text = stderr(&output);
+    assert!(!text.contains("panicked") && output.status.code() != Some(70), "{text}");
+    assert!(text.contains("error: "), "{text}");
+}
