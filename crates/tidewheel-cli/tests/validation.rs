@@ -111,6 +111,7 @@ const ERRORS: &[Row] = &[
 
 #[rustfmt::skip]
 const WARNINGS: &[Row] = &[
+    ("stored-secret", "flow:\n  - { name: a, source: { type: env, configuration: { vars: [API_TOKEN] } }, output: [{ name: o }] }\n", (2, 85), "secrets: { token: { env: API_TOKEN } }"),
     ("deprecated", "flow:\n  - { name: a, run: x, output: [{ name: o, type: json }] }\n", (2, 50), "the old word for `type: raw`"),
     ("dynamic-reference", "params: { s: a }\nflow:\n  - { name: a, run: x }\n  - { name: b, argv: [echo, '{{ flows[params.s] }}'] }\n", (4, 33), "name the steps in `depends_on`"),
     ("no-steps", "name: x\n", (1, 1), "a step needs a name"),

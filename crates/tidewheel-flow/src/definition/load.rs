@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -240,13 +240,30 @@ impl Loader<'_> {
     }
 }
 
+/// A path without steps back and forth, to tell whether two are the same. Links are not looked at: what is
+/// called by another name through one is found out by its depth.
+fn shortened(path: &Path) -> PathBuf {
+    let mut short = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if short.file_name().is_some_and(|it| it != "..") => {
+                short.pop();
+            }
+            part => short.push(part),
+        }
+    }
+    short
+}
+
 impl FindFlow for Loader<'_> {
     fn find(&mut self, path: &str, node: &Node, problems: &mut Problems) -> Option<Arc<Flow>> {
         let folder = self.path.last().and_then(|file| file.parent()).map(Path::to_owned);
         let path = folder.unwrap_or_default().join(path);
-        if self.path.contains(&path) || self.path.len() >= DEPTH_MAX {
-            let text = if self.path.contains(&path) {
-                format!("flow `{}` calls itself", path.display())
+        let calls_itself = self.path.iter().any(|it| shortened(it) == shortened(&path));
+        if calls_itself || self.path.len() >= DEPTH_MAX {
+            let text = if calls_itself {
+                format!("flow `{}` calls itself", shortened(&path).display())
             } else {
                 format!("flows are more than {DEPTH_MAX} deep inside each other")
             };

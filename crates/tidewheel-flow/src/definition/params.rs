@@ -35,6 +35,19 @@ pub enum ParamError {
         /// Why.
         why: String,
     },
+    /// Several of these, all that there are.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Several(Vec<Self>),
+}
+
+impl ParamError {
+    /// All of these as one; none if there are none.
+    fn of(mut all: Vec<Self>) -> Option<Self> {
+        match all.len() {
+            0 | 1 => all.pop(),
+            _ => Some(Self::Several(all)),
+        }
+    }
 }
 
 /// Reads a value from a command line, where everything is text, as the kind the param has.
@@ -82,11 +95,22 @@ pub fn resolve_params(
     flow: &Flow,
     said: BTreeMap<String, Json>,
 ) -> Result<BTreeMap<String, Json>, ParamError> {
-    let values = known_params(flow, said)?;
-    match flow.params.iter().find(|param| !values.contains_key(&param.name)) {
-        Some(param) => Err(ParamError::Missing { name: param.name.clone() }),
-        None => Ok(values),
-    }
+    let (values, mut wrong) = checked(flow, said);
+    let named = |param: &Param, error: &ParamError| match error {
+        ParamError::Unfit { name, .. } => *name == param.name,
+        _ => false,
+    };
+    let is_missing = |param: &&Param, wrong: &[ParamError]| {
+        !values.contains_key(&param.name) && !wrong.iter().any(|error| named(param, error))
+    };
+    let missing: Vec<String> = flow
+        .params
+        .iter()
+        .filter(|param| is_missing(param, &wrong))
+        .map(|param| param.name.clone())
+        .collect();
+    wrong.extend(missing.into_iter().map(|name| ParamError::Missing { name }));
+    ParamError::of(wrong).map_or(Ok(values), Err)
 }
 
 /// The params of which a value is known: what was said, over the defaults. Enough for a plan.
@@ -96,24 +120,35 @@ pub fn resolve_params(
 /// When something unknown was said, or a value does not fit.
 pub fn known_params(
     flow: &Flow,
-    mut said: BTreeMap<String, Json>,
+    said: BTreeMap<String, Json>,
 ) -> Result<BTreeMap<String, Json>, ParamError> {
-    let mut values = BTreeMap::new();
+    let (values, wrong) = checked(flow, said);
+    ParamError::of(wrong).map_or(Ok(values), Err)
+}
+
+/// The values that fit, and everything that is wrong with what was said.
+fn checked(
+    flow: &Flow,
+    mut said: BTreeMap<String, Json>,
+) -> (BTreeMap<String, Json>, Vec<ParamError>) {
+    let (mut values, mut wrong) = (BTreeMap::new(), Vec::new());
     for param in &flow.params {
         let Some(value) = said.remove(&param.name).or_else(|| param.default.clone()) else {
             continue;
         };
-        fits(param, &value).map_err(|why| ParamError::Unfit { name: param.name.clone(), why })?;
-        values.insert(param.name.clone(), value);
-    }
-    match said.into_keys().next() {
-        Some(name) => {
-            let names = flow.params.iter().map(|param| param.name.as_str());
-            let near = nearest(&name, names).map(str::to_owned);
-            Err(ParamError::Unknown { name, near })
+        match fits(param, &value) {
+            Ok(()) => {
+                values.insert(param.name.clone(), value);
+            }
+            Err(why) => wrong.push(ParamError::Unfit { name: param.name.clone(), why }),
         }
-        None => Ok(values),
     }
+    for name in said.into_keys() {
+        let names = flow.params.iter().map(|param| param.name.as_str());
+        let near = nearest(&name, names).map(str::to_owned);
+        wrong.push(ParamError::Unknown { name, near });
+    }
+    (values, wrong)
 }
 
 pub(crate) fn kind_of(value: &Json) -> ParamKind {

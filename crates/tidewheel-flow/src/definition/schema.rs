@@ -4,8 +4,13 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::definition::keys::FLOW;
+use crate::definition::keys::{EXACTLY_ONE, FLOW};
 use crate::definition::shape::{Key, Kind, Shape};
+
+/// Numbers with units, one behind another; a number alone is seconds.
+const DURATION: &str = r"^\s*\d+(?:\.\d+)?\s*(?:[A-Za-z]+\s*(?:\d+(?:\.\d+)?\s*[A-Za-z]+\s*)*)?$";
+/// A word with an @, or five or six fields.
+const CRON: &str = r"^\s*(?:@\S+(?:\s+\S+)?|\S+(?:\s+\S+){4,6})\s*$";
 
 /// The JSON Schema (2020-12) of flow files.
 #[must_use]
@@ -48,6 +53,10 @@ fn object(shape: &Shape, definitions: &mut Map<String, Json>) -> Json {
         "properties": properties,
         "additionalProperties": false,
     });
+    if let Some((_, keys)) = EXACTLY_ONE.iter().find(|(name, _)| *name == shape.name) {
+        let one = keys.iter().map(|key| json!({ "required": [key] }));
+        object["oneOf"] = one.collect();
+    }
     if !patterns.is_empty() {
         object["patternProperties"] = Json::Object(patterns);
     }
@@ -67,10 +76,23 @@ fn of(kind: &Kind, definitions: &mut Map<String, Json>) -> Json {
         Kind::Bool => json!({ "type": "boolean" }),
         Kind::Integer { min: i64::MIN, max: i64::MAX } => json!({ "type": "integer" }),
         Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
-        Kind::Duration => json!({ "type": ["string", "number"], "examples": ["30s", "1h 30m"] }),
-        Kind::Size => json!({ "type": ["string", "integer"], "examples": ["64MiB"] }),
-        Kind::Rate => json!({ "type": "string", "examples": ["10/1m"] }),
-        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Duration => json!({
+            "type": ["string", "number"],
+            "pattern": DURATION,
+            "examples": ["30s", "1h 30m"],
+        }),
+        Kind::Size => json!({
+            "type": ["string", "integer"],
+            "pattern": r"^\s*\d+\s*[A-Za-z]*\s*$",
+            "examples": ["64MiB"],
+        }),
+        Kind::Rate => json!({ "type": "string", "pattern": r"^\s*\d+\s*/", "examples": ["10/1m"] }),
+        Kind::Cron => json!({ "type": "string", "pattern": CRON, "examples": ["0 3 * * *"] }),
+        Kind::Choice(words) => {
+            let any_case: Vec<String> = words.iter().map(|word| in_any_case(word)).collect();
+            let pattern = format!("^(?:{})$", any_case.join("|"));
+            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": pattern }] })
+        }
         Kind::List(kind) => json!({ "type": "array", "items": of(kind, definitions) }),
         Kind::Many(kind) => {
             let one = of(kind, definitions);
@@ -88,6 +110,15 @@ fn of(kind: &Kind, definitions: &mut Map<String, Json>) -> Json {
             }
         }
     }
+}
+
+/// A pattern for a word, since words may be in any case.
+fn in_any_case(word: &str) -> String {
+    let letter = |letter: char| match letter.is_ascii_alphabetic() {
+        true => format!("[{}{}]", letter.to_ascii_uppercase(), letter.to_ascii_lowercase()),
+        false => letter.to_string(),
+    };
+    word.chars().map(letter).collect()
 }
 
 /// Mappings are defined once, since steps have steps in them.

@@ -9,7 +9,8 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 23] = [
+const SHAPES: [&Shape; 24] = [
+    &keys::OVERRIDE,
     &keys::FLOW,
     &keys::CONCURRENCY,
     &keys::PARAM,
@@ -208,6 +209,7 @@ fn in_cell(kind: &Kind) -> String {
     match kind {
         Kind::Any => "any value".to_owned(),
         Kind::Text | Kind::Name => "text".to_owned(),
+        Kind::Cron => "[cron expression](cron.md)".to_owned(),
         Kind::Template => "text, with templates".to_owned(),
         Kind::Expression => "[condition](#values)".to_owned(),
         Kind::Bool => "true or false".to_owned(),

@@ -65,6 +65,8 @@ pub(crate) enum Kind {
     Size,
     /// So many per time, such as `10/1m`.
     Rate,
+    /// Such as `0 3 * * *`. Whether it can be read is seen to where it is.
+    Cron,
     /// One of a few words.
     Choice(&'static [&'static str]),
     List(&'static Kind),
@@ -85,7 +87,7 @@ impl Kind {
         let is_number = matches!(value, Value::Int(_) | Value::Float(_));
         match self {
             Self::Any => true,
-            Self::Text | Self::Rate => is_text,
+            Self::Text | Self::Cron | Self::Rate => is_text,
             Self::Choice(words) => is_text || words.contains(&scalar_word(value)),
             // That there is no name is said apart.
             Self::Name | Self::Template => is_scalar,
@@ -105,6 +107,7 @@ impl Kind {
         match self {
             Self::Any => "any value".to_owned(),
             Self::Text | Self::Name => "a text".to_owned(),
+            Self::Cron => "a cron expression such as `0 3 * * *`".to_owned(),
             Self::Template => "a text (templates are rendered)".to_owned(),
             Self::Expression => "a condition such as `flows.check.ok`".to_owned(),
             Self::Bool => "true or false".to_owned(),

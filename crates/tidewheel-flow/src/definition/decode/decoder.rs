@@ -31,6 +31,8 @@ pub(super) struct Decoder<'a> {
     names: Vec<Cow<'static, str>>,
     /// Whether names that are not there are nothing here.
     pub is_lenient: bool,
+    /// Whether a line end at the end of a text does not count, as in flowtoy's files.
+    pub drops_line_end: bool,
     /// Sources that some step uses.
     pub used_sources: BTreeSet<String>,
     /// Templates that were read: many steps say the same.
@@ -55,6 +57,7 @@ impl<'a> Decoder<'a> {
             folder,
             names: Vec::new(),
             is_lenient: false,
+            drops_line_end: false,
             used_sources: BTreeSet::new(),
             templates: HashMap::new(),
             defaults: Map::default(),
@@ -118,9 +121,21 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Says that templates in a text for people stay as they are.
+    pub fn check_description(&mut self, map: &Map) {
+        if let Some(node) = map.get("description").filter(|it| it.as_str().is_some_and(has_syntax))
+        {
+            let text = "`description` is taken as it stands: templates are not rendered in it";
+            self.problems.push(Problem::warning("no-effect", text).at(node.span));
+        }
+    }
+
     pub fn text_tree(&mut self, node: &Node, place: impl Display) -> Tree {
         if !node.as_str().is_some_and(has_syntax) {
-            return Tree::Value(node.to_json());
+            return match node.as_str() {
+                Some(text) => Tree::Value(self.taken(text).into()),
+                None => Tree::Value(node.to_json()),
+            };
         }
         match self.leaf(node, place, false) {
             Some(leaf) => match leaf.template.constant() {
@@ -131,6 +146,22 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// What counts of a text.
+    fn taken<'t>(&self, text: &'t str) -> &'t str {
+        match self.drops_line_end {
+            true => text.strip_suffix('\n').unwrap_or(text),
+            false => text,
+        }
+    }
+
+    /// Does something with texts whose last line end does not count.
+    pub fn without_line_end<T>(&mut self, action: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.drops_line_end, true);
+        let result = action(self);
+        self.drops_line_end = before;
+        result
+    }
+
     /// A condition.
     pub fn expression(&mut self, node: &Node, place: impl Display) -> Option<Leaf> {
         self.leaf(node, place, true)
@@ -139,7 +170,7 @@ impl<'a> Decoder<'a> {
     pub fn leaf(&mut self, node: &Node, place: impl Display, is_expression: bool) -> Option<Leaf> {
         let boolean;
         let (text, scalar) = match &node.value {
-            Value::Text(text) => (text.as_str(), Some(text)),
+            Value::Text(text) => (self.taken(text.as_str()), Some(text)),
             Value::Bool(value) => {
                 boolean = value.to_string();
                 (boolean.as_str(), None)

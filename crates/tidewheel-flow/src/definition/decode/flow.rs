@@ -57,6 +57,7 @@ pub(crate) fn decode(
     }
     decoder.check_duplicates(&steps);
     decoder.check_unused(&sources);
+    decoder.check_description(map);
     decoder.find_gaps(map);
     Some(Flow {
         name: fields::owned(map, "name").unwrap_or_else(|| name_of_file(file)),

@@ -155,7 +155,8 @@ impl Decoder<'_> {
         let is_strict = fields::boolean(map, "template_strict").unwrap_or(true);
         self.is_lenient = pass_to == PassTo::Template && !is_strict;
         let words = self.with_names(names.iter().copied(), |decoder| {
-            node.map_or_else(Vec::new, |node| decoder.command_words(node))
+            let words = |decoder: &mut Self, node: &Node| decoder.command_words(node);
+            node.map_or_else(Vec::new, |node| decoder.without_line_end(|it| words(it, node)))
         });
         self.is_lenient = false;
         if let (Some(true), Some(node)) = (fields::boolean(map, "shell"), map.get("shell")) {

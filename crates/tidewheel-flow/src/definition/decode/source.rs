@@ -113,14 +113,43 @@ impl Decoder<'_> {
                 }
             },
             Value::Map(map) => {
-                let Some(base) = map.get("base") else { return Some(node.clone()) };
+                let Some(base) = map.get("base") else {
+                    self.check_override(map);
+                    return Some(node.clone());
+                };
+                self.check_based(map);
+                if base.is_null() {
+                    let text = "`base` must name a source";
+                    self.problems.push(Problem::error("wrong-type", text).at(base.span));
+                    return None;
+                }
                 let base = self.resolve(base, sources, depth + 1)?;
-                Some(match map.get("override") {
-                    Some(over) => merge(base, over.clone()),
+                Some(match map.get("override").filter(|it| !it.is_null()) {
+                    Some(over) => overridden(base, over),
                     None => base,
                 })
             }
             _ => None,
+        }
+    }
+
+    /// An `override` changes something.
+    fn check_override(&mut self, map: &Map) {
+        if let Some(node) = map.get("override") {
+            let text = "`override` needs a `base` that it changes";
+            let problem = Problem::error("contradiction", text).at(node.span);
+            self.problems.push(problem.hint("write its keys beside `type`, or say `base: NAME`"));
+        }
+    }
+
+    /// What stands beside `base` would have no effect.
+    fn check_based(&mut self, map: &Map) {
+        for key in ["type", "configuration"] {
+            if let Some(entry) = map.entry(key).filter(|entry| !entry.value.is_null()) {
+                let text = format!("`{key}` has no effect beside `base`");
+                let problem = Problem::error("contradiction", text).at(entry.key_span);
+                self.problems.push(problem.hint(format!("put it under override: {{ {key}: … }}")));
+            }
         }
     }
 
@@ -149,6 +178,15 @@ impl Decoder<'_> {
             bytes_max: fields::size(map, "max_bytes").unwrap_or(FILE_BYTES_MAX),
             is_optional: fields::boolean(map, "optional").unwrap_or_default(),
         }
+    }
+}
+
+/// A source with what differs from it. Work of another type has nothing of its configuration.
+fn overridden(base: Node, over: &Node) -> Node {
+    let kind = |node: &Node| fields::as_mapping(node).and_then(|map| fields::word(map, "type"));
+    match kind(over) {
+        Some(other) if Some(&other) != kind(&base).as_ref() => over.clone(),
+        _ => merge(base, over.clone()),
     }
 }
 

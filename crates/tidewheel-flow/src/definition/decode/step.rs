@@ -20,7 +20,7 @@ use crate::language::query::Query;
 use crate::language::yaml::{Map, Node, Value};
 
 /// What a step can do; exactly one of them.
-const WORKS: [&str; 7] = ["run", "argv", "http", "source", "wait", "flow", "steps"];
+const WORKS: &[&str] = keys::EXACTLY_ONE[0].1;
 
 /// What can be said of a group and of a step that calls a flow.
 const OF_GROUPS: [&str; 13] = [
@@ -57,6 +57,9 @@ const OF_PROGRAMS: [&str; 9] = [
 /// What templates of outputs may name.
 const RESULT_NAMES: [&str; 8] =
     ["stdout", "stderr", "code", "returncode", "json", "data", "status", "headers"];
+/// What names of variables that hold secrets have in them.
+const SECRET_WORDS: [&str; 6] =
+    ["TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "PRIVATE_KEY"];
 const NAME_LENGTH_MAX: usize = 100;
 
 impl Decoder<'_> {
@@ -87,9 +90,14 @@ impl Decoder<'_> {
                 None => decoder.surroundings(map),
             };
             let surroundings = laid_over(own, from_source);
-            let input = map.get("input").map(|node| decoder.tree(node, "input"));
+            let input = map.get("input").map(|node| match map.get("source") {
+                Some(_) => decoder.without_line_end(|decoder| decoder.tree(node, "input")),
+                None => decoder.tree(node, "input"),
+            });
             decoder.check_program_text(map, &work, surroundings.stdin.as_ref(), input.as_ref());
             let (after, clauses) = decoder.depends_on(map, place);
+            decoder.check_description(map);
+            decoder.check_stored(map, &work);
             Some(Step {
                 description: fields::owned(map, "description"),
                 tags: fields::texts(map, "tags"),
@@ -115,7 +123,7 @@ impl Decoder<'_> {
     /// Refuses what would have no effect.
     fn check_effects(&mut self, map: &Map) {
         let is_said = |key: &str| map.get(key).is_some_and(|node| !node.is_null());
-        let mut works = WORKS.into_iter().filter(|work| is_said(work));
+        let mut works = WORKS.iter().copied().filter(|work| is_said(work));
         let (work, None) = (works.next(), works.next()) else { return };
         let (what, hint) = match work {
             Some("flow") => ("calls a flow", "say it in the steps of the called flow"),
@@ -157,6 +165,22 @@ impl Decoder<'_> {
         self.problems.push(Problem::error("bad-name", text).at(node.span));
     }
 
+    /// Outputs are stored; what is taken from variables may be a secret.
+    fn check_stored(&mut self, map: &Map, work: &Work) {
+        let Work::Env(names) = work else { return };
+        let is_secret = |name: &&String| {
+            let name = name.to_ascii_uppercase();
+            SECRET_WORDS.iter().any(|word| name.contains(word))
+        };
+        let output = map.get("output").or_else(|| map.get("outputs"));
+        if let (Some(name), Some(node)) = (names.iter().find(is_secret), output) {
+            let text = format!("what is left of `{name}` is stored with the run, and not masked");
+            let problem = Problem::warning("stored-secret", text).at(node.span);
+            let hint = "declare it:  secrets: { token: { env: NAME } }  and use `secrets.token`";
+            self.problems.push(problem.hint(hint.replace("NAME", name)));
+        }
+    }
+
     /// The value of a key that is misspelt.
     fn meant<'m>(&self, map: &'m Map, key: &str) -> Option<&'m Node> {
         let is_meant = |word: &str| meant_key(word, &keys::STEP, self.problems) == Some(key);
@@ -173,7 +197,7 @@ impl Decoder<'_> {
         sources: &BTreeMap<String, Node>,
     ) -> SourceWork {
         let is_said = |word: &&str| map.get(word).is_some_and(|node| !node.is_null());
-        let said: Vec<&str> = WORKS.into_iter().filter(is_said).collect();
+        let said: Vec<&str> = WORKS.iter().copied().filter(is_said).collect();
         let mut works: Vec<Option<SourceWork>> =
             said.iter().map(|kind| self.work_of(kind, map, sources)).collect();
         match said[..] {

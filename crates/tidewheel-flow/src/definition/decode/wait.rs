@@ -27,6 +27,7 @@ impl Decoder<'_> {
         };
         let kinds = ["duration", "until", "file", "http", "approval"];
         let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
+        let said = said.filter(|(_, node)| !node.is_null());
         let mut whats: Vec<_> = said.map(|(kind, node)| self.wait_for(kind, node)).collect();
         if whats.len() != 1 {
             let text = "`wait` needs exactly one of duration, until, file, http, approval";

@@ -55,7 +55,7 @@ pub(crate) static FLOW: Shape = Shape {
         key("queues", Kind::Map(&Kind::Object(&QUEUE)), "Lanes that share the slots by weight."),
         key(
             "schedule",
-            Kind::Many(&Kind::Either(&[Kind::Text, Kind::Object(&SCHEDULE)])),
+            Kind::Many(&Kind::Either(&[Kind::Cron, Kind::Object(&SCHEDULE)])),
             "When a server runs the flow by itself: a cron expression, or more.",
         ),
         key("on_success", STEPS, "Steps that follow a run in which everything went well."),
@@ -198,7 +198,7 @@ pub(crate) static SCHEDULE: Shape = Shape {
     name: "a schedule",
     about: "When the flow is run: exactly one of cron, every, after and at.",
     keys: &[
-        key("cron", Kind::Text, "A cron expression."),
+        key("cron", Kind::Cron, "When, by the calendar."),
         key(
             "zone",
             Kind::Text,

@@ -7,6 +7,7 @@ mod flow;
 mod step;
 mod work;
 
+pub(crate) use common::EXACTLY_ONE;
 pub(crate) use flow::FLOW;
 pub(crate) use step::STEP;
 pub(crate) use work::{ENV, FILE, HTTP, PROCESS};
@@ -16,4 +17,4 @@ pub(crate) use flow::{BREAKER, CONCURRENCY, LIMIT, PARAM, QUEUE, RUNNER, SCHEDUL
 #[cfg(test)]
 pub(crate) use step::{CACHE, DEFAULTS, DEPENDENCY, FOREACH, RETRY, RLIMITS, TIMEOUT};
 #[cfg(test)]
-pub(crate) use work::{OUTPUT, SOURCE, WAIT};
+pub(crate) use work::{OUTPUT, OVERRIDE, SOURCE, WAIT};

@@ -5,18 +5,33 @@
 use super::common::{VARIABLES, WORDS, key, required};
 use crate::definition::shape::{Kind, Shape};
 
+const SOURCE_TYPE: Kind = Kind::Choice(&["process", "rest", "http", "env", "file"]);
+
 pub(crate) static SOURCE: Shape = Shape {
     name: "a source",
     about: "Work to be done: a type with its configuration, or another source with changes.",
     keys: &[
-        key(
-            "type",
-            Kind::Choice(&["process", "rest", "http", "env", "file"]),
-            "What kind of work it is.",
-        ),
+        key("type", SOURCE_TYPE, "What kind of work it is."),
         key("configuration", Kind::Map(&Kind::Any), "What the type wants to know."),
         key("base", Kind::Text, "The source to start from."),
-        key("override", Kind::Map(&Kind::Any), "What differs from it; merged key by key."),
+        key(
+            "override",
+            Kind::Object(&OVERRIDE),
+            "What differs from it; merged key by key, unless the type is another.",
+        ),
+    ],
+};
+
+pub(crate) static OVERRIDE: Shape = Shape {
+    name: "an override",
+    about: "What differs from the source that another is based on.",
+    keys: &[
+        key(
+            "type",
+            SOURCE_TYPE,
+            "Another kind of work; nothing of the other's configuration counts then.",
+        ),
+        key("configuration", Kind::Map(&Kind::Any), "What the type wants to know."),
     ],
 };
 
@@ -99,7 +114,7 @@ pub(crate) static HTTP: Shape = Shape {
 pub(crate) static ENV: Shape = Shape {
     name: "an env source",
     about: "Variables of our own environment.",
-    keys: &[required("vars", Kind::List(&Kind::Text), "Their names. One that is not set is null.")],
+    keys: &[key("vars", Kind::List(&Kind::Text), "Their names. One that is not set is null.")],
 };
 
 /// The configuration of `type: file`.

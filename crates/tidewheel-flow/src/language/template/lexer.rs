@@ -49,14 +49,7 @@ fn sign_at(text: &str) -> Option<&'static str> {
 
 /// Whether a text has anything to fill in.
 pub fn has_syntax(text: &str) -> bool {
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| *byte == b'{') {
-        if matches!(rest.get(at + 1), Some(b'{' | b'%' | b'#')) {
-            return true;
-        }
-        rest = &rest[at + 1..];
-    }
-    false
+    opening(text, 0).is_some()
 }
 
 /// The tokens of a whole template.
@@ -345,11 +338,14 @@ fn closing_of(sign: &str) -> &'static str {
     }
 }
 
-/// Where the next opening brace is.
+/// Where the next opening brace is. `${#` is how shells ask for a length.
 fn opening(source: &str, from: usize) -> Option<usize> {
     let bytes = source.as_bytes();
-    (from..bytes.len().saturating_sub(1))
-        .find(|at| bytes[*at] == b'{' && matches!(bytes[at + 1], b'{' | b'%' | b'#'))
+    let is_length = |at: usize| at > 0 && bytes[at - 1] == b'$' && bytes[at + 1] == b'#';
+    (from..bytes.len().saturating_sub(1)).find(|at| {
+        let opens = bytes[*at] == b'{' && matches!(bytes[at + 1], b'{' | b'%' | b'#');
+        opens && !is_length(*at)
+    })
 }
 
 /// How long `name %}` is, if that stands here, and whether it takes away white space behind it.
