@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use serde_json::json;
+use tidewheel_client::files::schema;
 
 use crate::cli::Format;
 use crate::error::{CommandError, ErrorKind};
@@ -15,10 +16,13 @@ use crate::ui::Ui;
 
 /// What is written.
 const STARTER: &str = include_str!("starter.yaml");
+/// The file that the first line of the starter tells editors to read.
+const SCHEMA: &str = "flow.schema.json";
 
 /// Write a flow file to start from
 ///
-/// It runs as it is, needs nothing but a shell, and explains itself in comments.
+/// It runs as it is, needs nothing but a shell, and explains itself in comments. Beside it the schema of
+/// flow files is written, if it is not there: editors that know YAML complete and check by it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,6 +49,8 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         return Err(CommandError::new(ErrorKind::Conflict, error)
             .hint("name another file, or say --force to replace it"));
     }
+    // Somebody may have written one before, for other flows.
+    write_new(&args.file.with_file_name(SCHEMA), &format!("{:#}\n", schema()))?;
     match ui.format(Format::Human) {
         Format::Json => ui.print(&json!({ "file": shown.to_string() }).to_string())?,
         Format::Human => {
@@ -68,6 +74,8 @@ mod tests {
         let path = PathBuf::from("flow.yaml");
         let texts = BTreeMap::from([(path.clone(), Arc::from(STARTER))]);
         let loaded = FlowFiles::of_texts(&[path], &texts);
+        let modeline = format!("# yaml-language-server: $schema={SCHEMA}\n");
+        assert!(STARTER.starts_with(&modeline), "editors find the schema");
         assert!(!loaded.has_problems(), "{}", loaded.problems(false, 100));
         assert!(STARTER.lines().all(|line| line.chars().count() <= 100));
     }
