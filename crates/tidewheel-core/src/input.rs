@@ -355,12 +355,14 @@ pub struct Failure {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The queue holds as much as it may.
-    #[error("queue `{queue}` is full ({current}/{max})")]
+    /// The queue has no room for all that is asked for, so nothing of it is accepted.
+    #[error("queue `{queue}` {} ({current}/{max})", no_room(*wanted))]
     QueueFull {
         /// The queue.
         queue: Arc<str>,
-        /// Tasks waiting.
+        /// Tasks that were to be accepted.
+        wanted: u64,
+        /// Tasks accepted and not started, whatever they wait for.
         current: u64,
         /// Tasks that may wait.
         max: u64,
@@ -485,4 +487,8 @@ pub enum Reply {
     Scheduled(ScheduleKey),
     /// Nothing had to be done: it was so already, or had ended.
     Unchanged,
+}
+
+fn no_room(wanted: u64) -> String {
+    if wanted == 1 { "is full".into() } else { format!("has no room for {wanted} tasks") }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::id::TaskKey;
+use crate::input::Rejection;
 use crate::policy::{Ageing, Bucket, Priority};
 use crate::ready::Lanes;
 use crate::spec::QueueSpec;
@@ -106,6 +107,30 @@ impl Queue {
 }
 
 impl Queue {
+    /// Tasks that were accepted and are neither running nor over: what the bound on waiting counts.
+    /// Those that wait for other tasks or for time are among them.
+    pub fn unstarted(&self) -> u64 {
+        let books = &self.statistics;
+        let unended = (books.submitted + books.restored).saturating_sub(books.ended());
+        unended.saturating_sub(u64::from(self.active))
+    }
+
+    /// How many more tasks it takes.
+    pub fn room(&self) -> u64 {
+        let bound = self.spec.waiting_max.map_or(u64::MAX, u64::from);
+        bound.saturating_sub(self.unstarted())
+    }
+
+    /// Refuses more tasks than there is room for.
+    pub fn check_room(&self, wanted: u64) -> Result<(), Rejection> {
+        let max = self.spec.waiting_max.map_or(u64::MAX, u64::from);
+        if wanted <= self.room() {
+            return Ok(());
+        }
+        let (queue, current) = (self.name.clone(), self.unstarted());
+        Err(Rejection::QueueFull { queue, wanted, current, max })
+    }
+
     /// Counts a start. The rate was looked at before.
     #[inline]
     pub fn attempt_started(&mut self, task: &Task, now: Moment, ageing: Ageing) {

@@ -343,7 +343,9 @@ pub struct QueueSpec {
     pub slots: Option<u32>,
     /// Starts per time.
     pub rate: Option<Rate>,
-    /// Tasks that may wait; a submission over it is refused.
+    /// Tasks that may be accepted and not started, whatever they wait for: a slot, time, other tasks. A
+    /// submission, a run or an addition over it is refused as a whole, the task of a firing skipped
+    /// (*queue full*). What tasks that succeed add to their run always has room.
     pub waiting_max: Option<u32>,
     /// Whether a more important task may end a less important attempt.
     pub preempt: bool,

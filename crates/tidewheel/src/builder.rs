@@ -105,7 +105,11 @@ impl Builder {
         self
     }
 
-    /// Tasks that may wait in the queue `default`; one more is refused. 0: no bound.
+    /// Tasks of the queue `default` that may be accepted and not started, so that what waits cannot take
+    /// all memory; 0: no bound. It counts tasks that wait for a slot, for time and for other tasks. What
+    /// would be over it is refused as a whole, be it a submission, a run or tasks added to one
+    /// ([`Rejection::QueueFull`](crate::Rejection::QueueFull)); an instant of a schedule is skipped, for
+    /// the reason *queue full*, as its ledger and counters tell.
     pub fn queue_capacity(mut self, waiting_max: u32) -> Self {
         self.default_queue.waiting_max = Some(waiting_max).filter(|max| *max > 0);
         self

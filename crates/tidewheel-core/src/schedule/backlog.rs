@@ -233,6 +233,13 @@ impl Schedule {
     }
 
     pub(super) fn launch(&mut self, instant: Pending, voice: &mut Voice<'_>) {
+        if self.room == 0 {
+            return match instant.origin {
+                Origin::Trigger => self.skip(instant.nominal, SkipReason::QueueFull, voice),
+                _ => self.skip_asked_for(instant, SkipReason::QueueFull, voice),
+            };
+        }
+        self.room -= 1;
         let state = &mut self.state;
         if instant.origin == Origin::Trigger {
             state.fired += 1;

@@ -56,6 +56,8 @@ pub struct Schedule {
     pub(super) repeated: bool,
     /// Whether whoever calls it is about to leave: nothing is decided in this life any more.
     is_still: bool,
+    /// How many firings there is room for where they wait.
+    pub(super) room: u64,
 }
 
 impl Schedule {
@@ -226,6 +228,12 @@ impl Schedule {
         was_alive
     }
 
+    /// Says how many firings there is room for where they wait; what comes on top is skipped. Without a
+    /// word there is no bound.
+    pub fn set_room(&mut self, firings: u64) {
+        self.room = firings;
+    }
+
     /// Whether it is paused.
     #[must_use]
     pub fn is_paused(&self) -> bool {
@@ -295,6 +303,7 @@ impl Schedule {
             asked: false,
             repeated: false,
             is_still: false,
+            room: u64::MAX,
         }
     }
 

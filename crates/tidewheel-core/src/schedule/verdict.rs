@@ -112,7 +112,7 @@ pub enum SkipReason {
     Excluded,
     /// It lies before the window.
     Window,
-    /// The firing before still runs and the queue is full.
+    /// The firing before still runs and as many wait as may, or the queue that firings wait in is full.
     QueueFull,
     /// It came too soon after a failure.
     Backoff,

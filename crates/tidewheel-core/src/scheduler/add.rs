@@ -31,15 +31,17 @@ impl Scheduler {
         if self.live_run(run)?.stopped.is_some() {
             return Err(Rejection::Gone("run"));
         }
-        self.insert_addition(now, run, addition, decision)
+        self.insert_addition(now, run, addition, true, decision)
     }
 
-    /// Adds tasks to a run that starts tasks.
+    /// Adds tasks to a run that starts tasks. What an attempt adds that has succeeded is not `bounded` by
+    /// the room in queues: it is part of what was accepted.
     pub(super) fn insert_addition(
         &mut self,
         now: Now,
         run_key: RunKey,
         addition: Addition,
+        bounded: bool,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
         let run = &*self.live_run(run_key)?;
@@ -51,6 +53,9 @@ impl Scheduler {
         for task in &tasks {
             let queue = self.find_queue(task.profile.queue.as_ref().unwrap_or(&default_queue))?;
             profiles.push(self.resolve(&task.profile, queue)?);
+        }
+        if bounded {
+            self.check_rooms(&profiles)?;
         }
         let tasks: Vec<Arc<TaskSpec>> = tasks.into_iter().map(Arc::new).collect();
         self.insert_tasks(run_key, &tasks, &profiles, now)?;
@@ -71,6 +76,22 @@ impl Scheduler {
         }
         let first = TaskKey { run: run_key, index: first };
         Ok(Reply::Added { first, count: tasks.len() as u32 })
+    }
+
+    /// Whether the queues of all these tasks have room for them.
+    fn check_rooms(&mut self, profiles: &[ProfileId]) -> Result<(), Rejection> {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for profile in profiles {
+            *counts.entry(self.profiles[profile.0 as usize].queue).or_default() += 1;
+        }
+        let check = |(queue, count): (&u32, &u64)| self.queues[*queue as usize].check_room(*count);
+        let answer = counts.iter().try_for_each(check);
+        if answer.is_err() {
+            for (queue, count) in counts {
+                self.queues[queue as usize].statistics.rejected += count;
+            }
+        }
+        answer
     }
 
     /// Puts added tasks into memory, one after the other; none if one does not fit into its group.

@@ -71,7 +71,7 @@ impl Scheduler {
             None => Some("only a task of a run can add tasks".into()),
             Some(run) if run.stopped.is_some() => None,
             Some(_) => {
-                let added = self.insert_addition(now, key.run, addition, decision);
+                let added = self.insert_addition(now, key.run, addition, false, decision);
                 added.err().map(|refusal| refusal.to_string().into())
             }
         };

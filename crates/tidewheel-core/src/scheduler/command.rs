@@ -103,28 +103,21 @@ impl Scheduler {
         counts: &[(u32, u64)],
         refusal: Option<Rejection>,
     ) -> Result<(), Rejection> {
-        let refusal = counts.iter().find_map(|&(queue, _)| self.refusal(queue)).or(refusal);
+        let answer = if self.shutdown.is_some() {
+            Err(Rejection::ShuttingDown)
+        } else {
+            let check =
+                |&(queue, count): &(u32, u64)| self.queues[queue as usize].check_room(count);
+            counts.iter().try_for_each(check).and(refusal.map_or(Ok(()), Err))
+        };
         for &(queue, count) in counts {
             let statistics = &mut self.queues[queue as usize].statistics;
-            match refusal {
-                Some(_) => statistics.rejected += count,
-                None => statistics.submitted += count,
+            match answer {
+                Ok(()) => statistics.submitted += count,
+                Err(_) => statistics.rejected += count,
             }
         }
-        refusal.map_or(Ok(()), Err)
-    }
-
-    fn refusal(&self, queue: u32) -> Option<Rejection> {
-        if self.shutdown.is_some() {
-            return Some(Rejection::ShuttingDown);
-        }
-        let entry = &self.queues[queue as usize];
-        let max = u64::from(entry.spec.waiting_max?);
-        (entry.waiting >= max).then(|| Rejection::QueueFull {
-            queue: entry.name.clone(),
-            current: entry.waiting,
-            max,
-        })
+        answer
     }
 
     /// The breaker that whoever submits a task of this class should not wait for.

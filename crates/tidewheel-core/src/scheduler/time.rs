@@ -247,8 +247,10 @@ impl Scheduler {
         decision: &mut Decision,
         decide: impl FnOnce(&mut Schedule, &mut Vec<Verdict>),
     ) {
+        let room = self.room_for_firings(key);
         let Some(entry) = self.schedules.get_mut(key) else { return };
         let mut verdicts = Vec::new();
+        entry.schedule.set_room(room);
         decide(&mut entry.schedule, &mut verdicts);
         let changed = !verdicts.is_empty();
         for verdict in verdicts {
@@ -263,6 +265,16 @@ impl Scheduler {
             self.record_schedule(key, decision);
         }
         self.arm_schedule(key, now);
+    }
+
+    /// How many firings the queue takes that they wait in. Runs are asked when they are made.
+    fn room_for_firings(&self, key: DefaultKey) -> u64 {
+        match self.schedules.get(key).map(|entry| &entry.fires) {
+            Some(Fires::Task { profile, .. }) => {
+                self.queues[self.profiles[profile.0 as usize].queue as usize].room()
+            }
+            _ => u64::MAX,
+        }
     }
 
     fn arm_schedule(&mut self, key: DefaultKey, now: Now) {
