@@ -4,13 +4,14 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::clock::Clock;
 use tidewheel::policy::{Jitter, OnStop};
 use tidewheel::{
-    Cancel, Graph, NewTask, OnError, Outcome, Permanent, Plan, Retry, RetryAfter, TaskOptions,
-    TaskState, Tidewheel,
+    Cancel, Graph, NewTask, OnError, Outcome, Permanent, Plan, Retry, RetryAfter, Task,
+    TaskOptions, TaskState, Tidewheel,
 };
 
 type AnyError = Box<dyn Error + Send + Sync>;
@@ -23,6 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     running(&wheel).await?;
     per_task_code(&wheel).await?;
     values(&wheel).await?;
+    again(&wheel).await?;
     subset(&wheel).await?;
     options(&wheel).await?;
     failure(&wheel).await?;
@@ -80,7 +82,7 @@ async fn per_task_code(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
     let mut plan = Plan::new();
     plan.task("fetch", |_| async { Ok::<_, AnyError>(String::from("3 4 5")) });
     plan.task("sum", |task| async move {
-        let text = task.input::<String>("fetch").ok_or("nothing was fetched")?;
+        let text = task.input::<String>("fetch")?;
         let numbers: Result<Vec<u32>, _> = text.split(' ').map(str::parse).collect();
         Ok::<u32, AnyError>(numbers?.iter().sum())
     })
@@ -98,7 +100,7 @@ async fn values(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
     let graph = Graph::from_edges([("width", "area"), ("height", "area")])?;
     let report = wheel
         .run(graph, |task| async move {
-            let side = |name| task.input::<u32>(name).ok_or("no such side");
+            let side = |name| task.input::<u32>(name);
             Ok::<u32, AnyError>(match task.name() {
                 "width" => 6,
                 "height" => 7,
@@ -108,6 +110,21 @@ async fn values(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
         .await?;
     assert_eq!(report.value::<u32>("area").as_deref(), Some(&42));
     // [end]
+    Ok(())
+}
+
+async fn again(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
+    let graph = Arc::new(Graph::from_edges([("fetch", "parse"), ("parse", "print")])?);
+    let code = |is_well: bool| {
+        move |task: Task| async move {
+            if task.name() == "parse" && !is_well { Err("no such field") } else { Ok(()) }
+        }
+    };
+    // [snippet: again]
+    let first = wheel.run(Arc::clone(&graph), code(false)).await?;
+    let second = wheel.run(graph, code(true)).retry_of(&first).await?.into_result()?;
+    // [end]
+    assert_eq!(second.task("fetch").map(|line| line.attempts()), Some(0));
     Ok(())
 }
 

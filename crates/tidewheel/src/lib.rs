@@ -61,6 +61,7 @@ pub mod executor;
 pub mod explain;
 pub mod file;
 pub mod graph;
+mod handle;
 pub mod id;
 #[cfg(feature = "metrics")]
 mod metrics;

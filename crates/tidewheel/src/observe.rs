@@ -146,6 +146,22 @@ impl fmt::Debug for NoticeStream {
     }
 }
 
+/// Somebody who observes a wheel; made by [`Tidewheel::observe`](crate::Tidewheel::observe). Dropping it
+/// changes nothing.
+#[derive(Debug, Clone)]
+pub struct Observer(tokio::task::AbortHandle);
+
+impl Observer {
+    pub(crate) fn new(task: tokio::task::AbortHandle) -> Self {
+        Self(task)
+    }
+
+    /// Ends it: the callback is called no more, but for notices it was given already.
+    pub fn end(&self) {
+        self.0.abort();
+    }
+}
+
 /// So many notices were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} notices were lost because nobody read them in time")]

@@ -19,6 +19,12 @@ pub(crate) type Value = Arc<dyn Any + Send + Sync>;
 ///
 /// A task that has seen that it should stop, and then returns nothing or an error, counts as
 /// cancelled; if it returns a value, it has succeeded all the same.
+#[diagnostic::on_unimplemented(
+    message = "a task cannot return `{Self}`",
+    label = "the future of this task returns `{Self}`",
+    note = "a task returns `()`, a `Result<T, E>` whose error becomes a `Box<dyn Error + Send + Sync>`, or an \
+            `Outcome`; for a plain value write `Ok::<_, std::io::Error>(value)`"
+)]
 pub trait TaskOutput: Send + sealed::Sealed {
     #[doc(hidden)]
     fn conclude(self, has_seen_stop: bool) -> Concluded;

@@ -20,13 +20,15 @@ use crate::driver::engine::RunRef;
 use crate::driver::span::WorkSpan;
 use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Until, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
+use crate::handle::TaskHandle;
 use crate::options::{Said, durable_option_methods, option_methods, single_option_methods};
 
 /// A task that was submitted, and a future of its value.
 ///
-/// The task does not wait to be awaited: it is submitted already. Dropping the submission abandons
-/// the task: if it waits, it leaves its queue and frees its place; if it runs, it is stopped.
-/// [`Submission::detach`] lets it go on without anybody waiting.
+/// The task does not wait to be awaited: it is submitted already. A future owns its work, here as where
+/// a run is awaited: dropping the submission abandons the task. If it waits, it leaves its queue and
+/// frees its place; if it runs, it is stopped. [`Submission::detach`] lets it go on without anybody
+/// waiting. Handles own nothing: with [`Submission::handle`] others look at it, and cancel it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -95,12 +97,20 @@ impl<T> Submission<T> {
         }
     }
 
-    /// Cancels the task. Whoever awaits the submission is told.
-    ///
-    /// If it runs already, it has `grace` to stop by itself.
+    /// Cancels the task. Whoever awaits the submission is told. If it runs already, `mode` says how long it
+    /// has to stop by itself.
     pub fn cancel(&self, mode: crate::Cancel) {
         if let Stage::Accepted { shared, run, .. } = &self.stage {
             shared.wish(Wish::Cancel(*run, mode.into()));
+        }
+    }
+
+    /// Whether the task has ended, so that awaiting it gives its value at once.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match &self.stage {
+            Stage::Accepted { slot, .. } => slot.has_ended(),
+            _ => true,
         }
     }
 
@@ -110,6 +120,19 @@ impl<T> Submission<T> {
             Stage::Accepted { run, .. } => Some((*run, 0)),
             _ => None,
         }
+    }
+}
+
+impl<T: Send + 'static> Submission<T> {
+    /// A handle of the task, to look at it and to cancel it while somebody else awaits it.
+    #[must_use]
+    pub fn handle(&self) -> TaskHandle {
+        TaskHandle::new(match &self.stage {
+            Stage::Accepted { shared, slot, run, .. } => {
+                Some((Arc::clone(shared), *run, Arc::clone(slot) as Arc<dyn Waiter>))
+            }
+            _ => None,
+        })
     }
 }
 
@@ -136,7 +159,7 @@ impl<T> Unpin for Submission<T> {}
 impl<T> Drop for Submission<T> {
     fn drop(&mut self) {
         if let Stage::Accepted { shared, slot, run, .. } = &self.stage
-            && !slot.is_ended()
+            && !slot.has_ended()
         {
             shared.wish(Wish::Abandon(*run));
         }
@@ -166,14 +189,14 @@ impl<T> Slot<T> {
         Self { inner: Mutex::new(SlotInner { returned: None, end: None, waker: None }) }
     }
 
+    fn has_ended(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
     fn put(&self, returned: Result<T, BoxError>) {
         let before = self.lock().returned.replace(returned);
         // Dropped only now, without the lock.
         drop(before);
-    }
-
-    fn is_ended(&self) -> bool {
-        self.lock().end.is_some()
     }
 
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, TaskError>> {
@@ -194,6 +217,10 @@ impl<T> Slot<T> {
 }
 
 impl<T: Send> Waiter for Slot<T> {
+    fn is_ended(&self) -> bool {
+        self.has_ended()
+    }
+
     fn ended(&self, end: End) {
         let mut inner = self.lock();
         inner.end = Some(end);

@@ -30,6 +30,7 @@ pub use tidewheel_core::task::Reason;
 
 pub use crate::attempt::StopRequest;
 pub use crate::error::{BoxError, MayRetry};
+pub use crate::handle::TaskHandle;
 pub use crate::output::TaskOutput;
 #[cfg(feature = "serde")]
 pub use crate::payload::PayloadError;

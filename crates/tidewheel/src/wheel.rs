@@ -23,7 +23,7 @@ use crate::driver::engine::RunRef;
 use crate::driver::{BoxFuture, HeldWork, Shared, Until};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
-use crate::observe::{NoticeStream, observe};
+use crate::observe::{NoticeStream, Observer, observe};
 use crate::output::TaskOutput;
 use crate::run::{Plan, Run, RunBuilder, Task};
 use crate::schedule::{ScheduleBuilder, ScheduleHandle};
@@ -448,10 +448,11 @@ impl Tidewheel {
     /// runtime that is made for blocking.
     ///
     /// It never holds up the work: if it is slow it misses notices (which shows as a gap in their
-    /// numbers), and if it panics it is not called again.
-    pub fn observe(&self, callback: impl Fn(&Notice) + Send + 'static) {
+    /// numbers), and if it panics it is not called again. It goes on until the wheel ends, or
+    /// [`Observer::end`].
+    pub fn observe(&self, callback: impl Fn(&Notice) + Send + 'static) -> Observer {
         let stream = self.notices();
-        self.shared.runtime.spawn(observe(stream, callback));
+        Observer::new(self.shared.runtime.spawn(observe(stream, callback)).abort_handle())
     }
 
     /// Checks every invariant of the scheduler, at great cost; for tests.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Gate, Log, builder, millis, on_threads, seconds, settle};
 use tidewheel::policy::{Jitter, OnStop};
-use tidewheel::run::RunResult;
+use tidewheel::run::{NoInput, RunResult};
 use tidewheel::task::Reason;
 use tidewheel::{
     Cancel, Graph, GraphError, NewTask, OnError, Plan, Priority, Rejection, Retry, Run, RunError,
@@ -653,7 +653,15 @@ async fn values_flow_to_later_tasks_and_into_the_report() {
         .run(graph, |task| async move {
             let before = task.index().checked_sub(1).map(|index| index.to_string());
             let value = before.map_or(0, |name| *task.input::<u64>(&name).unwrap());
-            assert!(task.input::<String>("0").is_none() && task.input::<u64>("99").is_none());
+            let is = |why: &NoInput, text| why.to_string().contains(text);
+            let no_text = task.input::<String>("0").err();
+            let is_first = task.index() == 0;
+            let why = if is_first { "gave no value" } else { "is no alloc::string::String" };
+            assert!(no_text.is_some_and(|error| is(&error, why)));
+            assert!(task.input::<u64>("99").is_err_and(|error| is(&error, "gave no value")));
+            assert!(
+                task.input::<u64>("100").is_err_and(|error| is(&error, "there is no task `100`"))
+            );
             Ok::<_, String>(value + u64::from(task.index()))
         })
         .await

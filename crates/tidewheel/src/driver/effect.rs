@@ -34,6 +34,8 @@ pub(crate) trait Launch: Send + Sync {
 /// Whoever waits for a single submission.
 pub(crate) trait Waiter: Send + Sync {
     fn ended(&self, end: End);
+    /// Whether it was told.
+    fn is_ended(&self) -> bool;
 }
 
 /// How a single submission, or everything, ended.

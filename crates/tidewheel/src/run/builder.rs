@@ -27,7 +27,7 @@ use crate::driver::span::WorkSpan;
 use crate::driver::{End, Launch, Shared, State, Until, run_worker};
 use crate::error::RunError;
 use crate::options::{Grouping, Said, TaskOptions, durable_option_methods, option_methods};
-use crate::output::TaskOutput;
+use crate::output::{TaskOutput, Value};
 
 /// Tasks of one run at once, unless something else is said.
 const CONCURRENCY_DEFAULT: u32 = 5;
@@ -36,6 +36,10 @@ const ATTEMPT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
 
 /// A run about to be started; made by [`crate::Tidewheel::run`]. Awaiting it starts it and waits
 /// for the report; [`RunBuilder::start`] gives a handle instead.
+///
+/// A future owns its work: if it is dropped before the report is there, as by a timeout around it, the
+/// run is cancelled ([`Cancel::now`](crate::Cancel::now)). What should go on whoever waits is started
+/// with [`RunBuilder::start`], whose handles own nothing, or [`RunBuilder::detach`].
 ///
 /// Unless something else is said: at most 5 tasks at once, no retries (1 s before the first if
 /// there are any, doubling up to 60 s, spread by chance), 600 s for one attempt, and after a
@@ -75,6 +79,8 @@ pub struct RunBuilder<F> {
     configure: Option<Configure>,
     only: Option<Vec<String>>,
     already_done: Vec<String>,
+    /// What tasks returned that were done before.
+    values: Vec<(String, Value)>,
     defines: Vec<Definition>,
 }
 
@@ -97,6 +103,7 @@ impl<F> RunBuilder<F> {
             configure: None,
             only: None,
             already_done: Vec::new(),
+            values: Vec::new(),
             defines: Vec::new(),
         }
     }
@@ -193,6 +200,44 @@ impl<F> RunBuilder<F> {
         self
     }
 
+    /// Goes on with what an earlier run of the same graph left undone: tasks that succeeded there are taken
+    /// as done, with the values they returned; all others are run, those that were skipped or
+    /// cancelled too. Tasks that were added to that run are not known here.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use tidewheel::{Graph, Tidewheel};
+    ///
+    /// let wheel = Tidewheel::builder().start();
+    /// let graph = Arc::new(Graph::from_edges([("fetch", "parse"), ("parse", "print")])?);
+    /// let code = |is_well: bool| {
+    ///     move |task: tidewheel::Task| async move {
+    ///         match task.name() {
+    ///             "fetch" => Ok(20),
+    ///             "parse" if !is_well => Err("no such field"),
+    ///             _ => Ok(*task.input::<i32>("fetch").unwrap() + 1),
+    ///         }
+    ///     }
+    /// };
+    /// let first = wheel.run(Arc::clone(&graph), code(false)).await?;
+    /// assert_eq!(first.to_string(), "failed: 1 succeeded, 1 failed, 1 skipped");
+    /// let second = wheel.run(graph, code(true)).retry_of(&first).await?.into_result()?;
+    /// assert_eq!(second.task("fetch").unwrap().attempts(), 0);
+    /// assert_eq!(*second.value::<i32>("print").unwrap(), 21);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn retry_of(mut self, report: &RunReport) -> Self {
+        for line in report.succeeded().filter(|line| self.graph.index_of(&line.name()).is_some()) {
+            let name = line.name();
+            self.values.extend(report.any_value(line.index()).map(|value| (name.clone(), value)));
+            self.already_done.push(name);
+        }
+        self
+    }
+
     /// Takes these tasks as done before, as after an interrupted run; they are not run again.
     pub fn already_done<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.already_done.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
@@ -278,6 +323,15 @@ where
         self.submit(fresh)
     }
 
+    /// Starts the run and lets it go on without anybody waiting for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunBuilder::start`].
+    pub fn detach(self) -> Result<RunId, Rejection> {
+        self.start().map(|run| run.id())
+    }
+
     /// Starts the run as that of a firing.
     pub(crate) fn start_firing(mut self, wanted: MakeRun) -> Result<Run, Rejection> {
         let MakeRun { schedule, run: id, .. } = wanted;
@@ -297,7 +351,7 @@ where
                 self.shared.announce_limit(name, spec)?;
             }
         }
-        let (shared, spec) = (self.shared, Arc::new(spec));
+        let (shared, spec, mut values) = (self.shared, Arc::new(spec), self.values);
         let id = Cell::new(RunId::default());
         let span = WorkSpan::of_run(&about.name);
         let mut parts = Some((self.code, about));
@@ -315,6 +369,11 @@ where
                 };
                 let work = state.engine.run_ref(id.get(), *key);
                 let made = Arc::new(RunCell::new(Arc::clone(&shared), work, about));
+                for (name, value) in values.drain(..) {
+                    if let Some(index) = made.index_of(&name) {
+                        made.keep_value(index, value);
+                    }
+                }
                 cell = Some(Arc::clone(&made));
                 state.insert_run(*key, Arc::new(RunCode::new(made, span.clone(), code)));
             },
@@ -338,10 +397,19 @@ where
     fn into_future(mut self) -> Self::IntoFuture {
         self.until = Until::Later;
         Box::pin(async move {
-            let run = self.start()?;
-            run.stored().await?;
-            run.report().await
+            let run = Owned(self.start()?);
+            run.0.stored().await?;
+            run.0.report().await
         })
+    }
+}
+
+/// A run that is cancelled when nobody waits for it any more.
+struct Owned(Run);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The context of single tasks is [`crate::Attempt`].
 
-use std::any::Any;
+use std::any::{Any, type_name};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -108,12 +108,18 @@ impl Task {
         self.seat.id()
     }
 
-    /// The value that the task called `name` returned, if it has succeeded with a value of type
-    /// `T`.
-    #[must_use]
-    pub fn input<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
+    /// The value that the task called `name` returned.
+    ///
+    /// # Errors
+    ///
+    /// When the run has no such task, it has given no value (yet), or one of another type.
+    pub fn input<T: Any + Send + Sync>(&self, name: &str) -> Result<Arc<T>, NoInput> {
         let cell = self.cell();
-        cell.value(cell.index_of(name)?)?.downcast().ok()
+        let unknown = || NoInput::UnknownTask { name: name.to_owned() };
+        let index = cell.index_of(name).ok_or_else(unknown)?;
+        let value = cell.value(index).ok_or_else(|| NoInput::NoValue { name: name.to_owned() })?;
+        let wrong = |_| NoInput::WrongType { name: name.to_owned(), wanted: type_name::<T>() };
+        value.downcast().map_err(wrong)
     }
 
     /// Whether the attempt was told to stop. It is ended by force after its grace.
@@ -148,6 +154,32 @@ impl Task {
     fn cell(&self) -> &Arc<RunCell> {
         self.seat.run.as_ref().expect("the seat of a graph's task has its run")
     }
+}
+
+/// Why a task has no input from another; made by [`Task::input`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoInput {
+    /// There is no task of this name in the run.
+    #[error("there is no task `{name}` in this run")]
+    UnknownTask {
+        /// The name.
+        name: String,
+    },
+    /// It has not succeeded, here, or returns nothing.
+    #[error("task `{name}` gave no value: it has not succeeded in this run, or returns nothing")]
+    NoValue {
+        /// The task.
+        name: String,
+    },
+    /// Its value is of another type than was asked for.
+    #[error("the value of task `{name}` is no {wanted}")]
+    WrongType {
+        /// The task.
+        name: String,
+        /// The type that was asked for.
+        wanted: &'static str,
+    },
 }
 
 impl fmt::Debug for Task {

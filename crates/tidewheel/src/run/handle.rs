@@ -19,13 +19,16 @@ use super::addition::addition;
 use super::cell::ExtraCode;
 use super::{NewTask, RunCell, RunReport, Task};
 use crate::driver::Until;
+use crate::driver::books::Wish;
 use crate::error::RunError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::output::TaskOutput;
 
 /// A run that was started: pause, resume, cancel, add and remove tasks, wait for the report.
 ///
-/// Clones steer the same run. Dropping all of them detaches the run: it goes on to its end.
+/// Clones steer the same run. Handles own nothing: dropping them, or a future that waits for the report,
+/// lets the run go on to its end. (A run that is awaited without having been
+/// [started](crate::RunBuilder::start) belongs to whoever awaits it.)
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -93,6 +96,14 @@ impl Run {
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.cell.ended.borrow().is_some()
+    }
+
+    /// Cancels a run that its owner has given up, unless it has ended, without waiting for anything.
+    pub(crate) fn abandon(&self) {
+        if !self.is_ended() {
+            let wish = Wish::Cancel(self.cell.work, Cancel::now().into());
+            self.cell.shared.wish(wish);
+        }
     }
 
     /// Starts no more tasks until [`Run::resume`]; what runs goes on. False if it has ended.

@@ -38,6 +38,7 @@ pub use tidewheel_core::spec::{Busy, RunGroup, RunOrder};
 pub(crate) use addition::NewTask;
 pub(crate) use builder::{RunBuilder, RunCode};
 pub(crate) use cell::{ExtraCode, RunCell};
+pub use context::NoInput;
 pub(crate) use context::Task;
 pub(crate) use handle::Run;
 pub use handle::RunTask;

@@ -25,7 +25,7 @@ use crate::output::TaskOutput;
 /// let mut plan = Plan::new();
 /// plan.task("fetch", |_| async { Ok::<_, String>(String::from("3 4 5")) });
 /// plan.task("sum", |task| async move {
-///     let text = task.input::<String>("fetch").ok_or("no text")?;
+///     let text = task.input::<String>("fetch")?;
 ///     let numbers: Result<Vec<u32>, _> = text.split(' ').map(str::parse).collect();
 ///     Ok::<u32, Box<dyn std::error::Error + Send + Sync>>(numbers?.iter().sum())
 /// })

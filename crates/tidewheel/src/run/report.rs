@@ -191,6 +191,10 @@ impl RunReport {
         self.inner.values.get(&line.index).cloned()?.downcast().ok()
     }
 
+    pub(crate) fn any_value(&self, index: u32) -> Option<Value> {
+        self.inner.values.get(&index).cloned()
+    }
+
     fn in_state(&self, state: TaskState) -> impl Iterator<Item = TaskLine<'_>> {
         self.tasks().filter(move |line| line.state() == state)
     }

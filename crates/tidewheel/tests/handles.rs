@@ -1,0 +1,124 @@
+//! Who owns work and who only looks at it: futures, handles, detaching; going on with what failed.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Gate, Log, builder, seconds, settle};
+use tidewheel::explain::Hold;
+use tidewheel::task::Reason;
+use tidewheel::{Cancel, Graph, Task, TaskError, TaskState, Tidewheel};
+
+fn pair() -> Graph {
+    Graph::from_edges([("a", "b")]).unwrap()
+}
+
+fn noting(log: &Log, gate: &Gate) -> impl Fn(Task) -> futures::Boxed + Send + Sync + use<> {
+    let (log, gate) = (log.clone(), gate.clone());
+    move |task| {
+        log.add(task.name());
+        Box::pin(gate.pass())
+    }
+}
+
+mod futures {
+    pub type Boxed = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_looked_at_and_cancelled_while_somebody_else_awaits_it() {
+    let wheel = builder().slots(1).start();
+    let running = wheel.submit_normal(std::future::pending::<()>());
+    let waiting = wheel.submit_normal(async { 7 });
+    let (first, second) = (running.handle(), waiting.handle());
+    assert_eq!((first.id(), first.clone().is_finished()), (running.id(), false));
+    let (running, waiting) = (tokio::spawn(running), tokio::spawn(waiting));
+    settle().await;
+    assert_eq!((first.state(), second.state()), (Some(TaskState::Running), Some(TaskState::Ready)));
+    let why = wheel.explain(&second).unwrap();
+    assert!(why.facts.holds.contains(&Hold::SchedulerFull { active: 1, slots: 1 }), "{why}");
+    first.cancel(Cancel::now());
+    let cancelled = running.await.unwrap().unwrap_err();
+    assert!(matches!(cancelled, TaskError::Cancelled(Reason::Requested)), "{cancelled}");
+    assert_eq!(waiting.await.unwrap().unwrap(), 7);
+    assert!(first.is_finished() && second.is_finished());
+    assert_eq!((second.state(), wheel.explain(&second).is_err()), (None, true));
+    second.cancel(Cancel::now());
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_of_what_was_refused_is_finished() {
+    let wheel = builder().slots(1).queue_capacity(1).start();
+    let all: Vec<_> = (0..3).map(|_| wheel.submit_normal(std::future::pending::<()>())).collect();
+    assert_eq!(all.iter().map(|it| it.is_finished()).collect::<Vec<_>>(), [false, false, true]);
+    let refused = all[2].handle();
+    assert_eq!((refused.id(), refused.state(), refused.is_finished()), (None, None, true));
+    refused.cancel(Cancel::now());
+}
+
+/// A timeout around the future of a run leaves nothing behind; a run that was started goes on.
+#[tokio::test(start_paused = true)]
+async fn a_run_belongs_to_whoever_awaits_it_unless_it_was_started() {
+    let (wheel, log, gate) = (builder().start(), Log::default(), Gate::closed());
+    let awaited = wheel.run(pair(), noting(&log, &gate));
+    assert!(tokio::time::timeout(seconds(1), awaited.into_future()).await.is_err());
+    settle().await;
+    assert_eq!((wheel.stats().runs, log.take()), (0, vec![String::from("a")]));
+
+    let started = wheel.run(pair(), noting(&log, &gate)).start().unwrap();
+    let handle = started.clone();
+    assert!(tokio::time::timeout(seconds(1), started.into_future()).await.is_err());
+    let id = wheel.run(pair(), noting(&log, &gate)).detach().unwrap();
+    settle().await;
+    assert_eq!(wheel.stats().runs, 2);
+    let detached = wheel.find_run(id).unwrap();
+    gate.open();
+    assert!(handle.await.unwrap().is_success() && detached.await.unwrap().is_success());
+    wheel.check();
+}
+
+/// RK-54: what failed is tried again, and what it held up; what is done is not.
+#[tokio::test(start_paused = true)]
+async fn what_failed_in_a_run_is_tried_again_by_another() {
+    let (wheel, log) = (builder().start(), Log::default());
+    let graph = Arc::new(Graph::from_edges([("a", "b"), ("b", "c"), ("a", "d")]).unwrap());
+    let run = |is_well: bool, wheel: &Tidewheel| {
+        let log = log.clone();
+        wheel.run(Arc::clone(&graph), move |task| {
+            log.add(task.name());
+            let from = task.input::<u32>("a").map_or(0, |value| *value);
+            let fails = task.name() == "b" && !is_well;
+            async move { if fails { Err("no") } else { Ok(from + 1) } }
+        })
+    };
+    let first = run(false, &wheel).concurrency(1).await.unwrap();
+    assert_eq!(first.to_string(), "failed: 2 succeeded, 1 failed, 1 skipped");
+    assert_eq!(log.take(), ["a", "b", "d"]);
+    let second = run(true, &wheel).retry_of(&first).await.unwrap();
+    assert_eq!(log.take(), ["b", "c"]);
+    assert_eq!(second.task("a").unwrap().reason(), Reason::AlreadyDone);
+    assert_eq!(second.value::<u32>("b").as_deref(), Some(&2));
+    assert_eq!((wheel.stats().total.already_done, second.is_success()), (2, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_can_be_ended() {
+    let (wheel, log) = (builder().start(), Log::default());
+    let told = log.clone();
+    let observer = wheel.observe(move |notice| told.add(format!("{:?}", notice.name)));
+    let mut notices = wheel.notices();
+    wheel.run(pair(), |_| async {}).name("pair").await.unwrap();
+    let named = notices.recv().await.unwrap().unwrap();
+    assert_eq!(named.name.as_deref(), Some("pair"));
+    while log.len() == 0 {
+        tokio::time::sleep(seconds(1)).await;
+    }
+    observer.end();
+    settle().await;
+    let before = log.len();
+    wheel.submit_normal(async {}).await.unwrap();
+    settle().await;
+    assert_eq!(log.len(), before);
+}
