@@ -140,6 +140,72 @@ fn what_cannot_be_pruned_is_told_and_the_rest_is_gone() {
     assert_eq!(runs_in(&data), 0);
 }
 
+/// A small disk of its own, if this may mount one.
+#[cfg(target_os = "linux")]
+struct Disk(PathBuf);
+
+#[cfg(target_os = "linux")]
+impl Disk {
+    fn mount(path: &Path) -> Option<Self> {
+        fs::create_dir_all(path).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(path);
+        let is_there = mount.output().is_ok_and(|output| output.status.success());
+        is_there.then(|| Self(path.to_owned()))
+    }
+
+    fn protect(&self) {
+        let mut mount = Command::new("mount");
+        assert!(mount.args(["-o", "remount,ro"]).arg(&self.0).status().unwrap().success());
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_can_be_read_and_pruned_and_a_protected_one_be_read() {
+    let scratch = Scratch::new("full-disk");
+    let Some(disk) = Disk::mount(&scratch.path("disk")) else {
+        common::skipped("data::a_full_disk_can_be_read_and_pruned", "needs the right to mount");
+        return;
+    };
+    let text = "flow:\n  - name: a\n    run: head -c 60000 /dev/zero\n";
+    let (flow, data) = (scratch.file("flow.yaml", text), disk.0.join("data"));
+    for _ in 0..4 {
+        assert_eq!(tidewheel(&["run", &flow], &data).status.code(), Some(0));
+    }
+    let fill = disk.0.join("fill");
+    // Until the last byte.
+    for size in [65_536, 1] {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&fill).unwrap();
+        while std::io::Write::write_all(&mut file, &vec![0; size]).is_ok() {}
+    }
+    assert!(tidewheel(&["runs"], &data).status.success());
+    let refused = tidewheel(&["run", &flow], &data);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(
+        (refused.status.code(), error.contains("the disk is full")),
+        (Some(1), true),
+        "{error}"
+    );
+    let pruned = json_of(&tidewheel(&["prune", "--keep", "1", "--format", "json"], &data));
+    assert_eq!((&pruned["runs"], &pruned["files"]), (&json!(3), &json!(3)));
+    fs::remove_file(fill).unwrap();
+    disk.protect();
+    for words in [&["runs"][..], &["show", "last"], &["logs", "last"], &["explain", "last"]] {
+        let output = tidewheel(words, &data);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    let refused = tidewheel(&["prune", "--keep", "0"], &data);
+    assert_refused(&refused, 1, &["the store is not available: the database cannot be"]);
+}
+
 #[test]
 fn a_folder_that_is_not_there_is_told_and_not_made() {
     let scratch = Scratch::new("data-missing");

@@ -189,6 +189,10 @@ impl Builder {
     /// holds unfinished work: what nobody here understands is left for somebody who does.
     ///
     /// Tasks added to a restored run run this code too, unless they bring their own.
+    ///
+    /// What was submitted as a plain future comes back as well, without a
+    /// [payload](crate::Attempt::payload): its code was all there was, and is gone. What becomes of it, this
+    /// code says: `Outcome::Skipped`, or a failure.
     pub fn adopt<F, R>(mut self, code: F) -> Self
     where
         F: Fn(Attempt) -> R + Send + Sync + 'static,

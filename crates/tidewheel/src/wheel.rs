@@ -373,7 +373,12 @@ impl Tidewheel {
     /// # }
     /// ```
     pub async fn shutdown(&self, shutdown: Shutdown) {
-        self.shared.shut_down(shutdown.mode, shutdown.grace);
+        let mode = match shutdown.mode {
+            // Nothing that waits would be there at the next start, so that it is told so now.
+            ShutdownMode::Persist if !self.shared.keeps_rows() => ShutdownMode::Reject,
+            mode => mode,
+        };
+        self.shared.shut_down(mode, shutdown.grace);
         let mut completed = self.shared.completed.subscribe();
         // The sender is kept by this handle.
         let _ = completed.wait_for(|completed| *completed).await;
@@ -514,7 +519,8 @@ impl Shutdown {
         Self { mode: ShutdownMode::Reject, grace: None }
     }
 
-    /// What waits stays in the store for the next start; what runs finishes.
+    /// What waits stays in the store for the next start; what runs finishes. On a wheel whose store keeps
+    /// nothing this is [`Shutdown::reject`].
     #[must_use]
     pub const fn persist() -> Self {
         Self { mode: ShutdownMode::Persist, grace: None }

@@ -197,3 +197,21 @@ async fn a_context_may_outlive_its_attempt() {
     assert!(kept.iter().all(|task| !task.is_cancelled()));
     assert!(kept[0].run().is_ended());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wheel_that_keeps_nothing_tells_what_waits_that_it_will_not_run() {
+    let wheel = builder().slots(1).start();
+    let gate = Gate::closed();
+    let running = wheel.submit_normal(gate.pass());
+    let waiting = wheel.submit_normal(async {});
+    let run = wheel.run(Graph::numbered(2, []).unwrap(), |_| async {}).start().unwrap();
+    settle().await;
+    let down = wheel.shutdown(Shutdown::persist());
+    gate.open();
+    down.await;
+    running.await.unwrap();
+    assert!(matches!(waiting.await, Err(TaskError::ShutDown)));
+    // Where it is kept there is no report: it goes on elsewhere. Here it has ended, and says how.
+    let report = run.await.unwrap();
+    assert_eq!(report.cancelled().count(), 2);
+}

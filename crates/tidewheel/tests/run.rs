@@ -772,7 +772,7 @@ async fn runs_get_a_definite_end_at_shutdown() {
     for (shutdown, has_report) in
         [(Shutdown::drain(), true), (Shutdown::reject(), true), (Shutdown::persist(), false)]
     {
-        let wheel = builder().start();
+        let wheel = builder().store(tidewheel::store::Memory::new()).start();
         let run = wheel.run(chain(), |_| tokio::time::sleep(seconds(1))).start().unwrap();
         settle().await;
         wheel.shutdown(shutdown).await;

@@ -381,3 +381,23 @@ fn a_path_that_is_too_long_is_refused_before_anything_is_made() {
     let data = DataFolder::open(&longest, Options::default()).unwrap();
     Rig::open(data.shard("default").unwrap()).submit(1);
 }
+
+#[test]
+fn what_was_made_while_the_database_could_not_be_written_can_be_afterwards() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mode = |name: &str, mode: u32| {
+        let path = folder.path().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for name in ["tidewheel.db-wal", "tidewheel.db-shm"] {
+        mode(name, 0o400);
+    }
+    let other = folder.open();
+    for name in ["tidewheel.db-wal", "tidewheel.db-shm"] {
+        let found = fs::metadata(folder.path().join(name)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    Rig::open(other.shard("default").unwrap()).submit(1);
+    drop(data);
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Gate, Log};
 use tidewheel::run::RunResult;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::store::{RunCommand, RunFilter};
+use tidewheel::store::{RunCommand, RunFilter, StoreError};
 use tidewheel::task::Reason;
 use tidewheel::{Graph, NewTask, Outcome, Rejection, Shutdown, TaskState, Tidewheel};
 
@@ -402,4 +402,26 @@ async fn a_wheel_whose_tenure_was_taken_restores_once_the_other_one_is_gone() {
         assert_eq!(log.len(), 0);
         wheel.shutdown(Shutdown::drain()).await;
     }
+}
+
+#[tokio::test]
+async fn after_a_shutdown_the_shard_is_free_whatever_handles_live() {
+    let folder = Folder::new("given-back");
+    let data = folder.open(Durability::Process);
+    let wheel = Tidewheel::builder().store(data.shard("default").unwrap()).start();
+    let run = wheel.run(Graph::numbered(2, []).unwrap(), |_| async {}).start().unwrap();
+    let unawaited = wheel.submit_normal(async {});
+    let schedule = wheel.every(Duration::from_secs(3_600)).run(|| async {}).unwrap();
+    let other = folder.open(Durability::Process);
+    let held = other.shard("default").unwrap_err();
+    assert!(matches!(held, StoreError::Held { .. }), "{held:?}");
+    wheel.shutdown(Shutdown::drain()).await;
+    // Another folder value of this process is as foreign as another process.
+    let taken = other.shard("default").unwrap();
+    let again = Tidewheel::builder().store(taken).adopt(|_| async {}).start();
+    again.submit_normal(async {}).await.unwrap();
+    assert!(wheel.submit_normal(async {}).rejection().is_some());
+    wheel.stored().await.unwrap();
+    assert!(run.is_ended());
+    drop((unawaited, schedule));
 }

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use common::disturbed::{Disturbed, Wrong};
 use common::{Gate, Log, builder, seconds, settle};
 use tidewheel::engine::{Engine, EngineError};
-use tidewheel::store::{Memory, Pace, Store, conformance};
-use tidewheel::{Cancel, Graph, LimitSpec, RunError, Shutdown, TaskError, Timestamp};
+use tidewheel::store::{Memory, Pace, Reader, Store, conformance};
+use tidewheel::{
+    Cancel, Graph, LimitSpec, Outcome, RunError, Shutdown, TaskError, TaskState, Timestamp,
+};
 use tidewheel_core::input::{Command, Input};
 use tidewheel_core::spec::{Config, Profile};
 use tidewheel_core::time::{Moment, Now};
@@ -308,4 +310,25 @@ async fn work_that_nobody_here_understands_is_left_for_somebody_who_does() {
     let wheel = builder().store(store.clone()).adopt(|_| async {}).start();
     wheel.shutdown(Shutdown::drain()).await;
     assert_eq!(store.unfinished(), 0);
+}
+
+#[tokio::test]
+async fn a_future_without_a_payload_comes_back_to_adopt_which_says_what_becomes_of_it() {
+    let store = Memory::new();
+    let wheel = builder().paused().store(store.clone()).start();
+    let waiting = wheel.submit_normal(async { 7 });
+    let run = waiting.accepted().await.unwrap();
+    wheel.shutdown(Shutdown::persist()).await;
+    assert!(matches!(waiting.await, Err(TaskError::ShutDown)), "its code is gone with the process");
+    let adopt = |attempt: tidewheel::Attempt| async move {
+        match attempt.payload() {
+            Some(_) => Outcome::Succeeded,
+            None => Outcome::Skipped,
+        }
+    };
+    let wheel = builder().store(store.clone()).adopt(adopt).start();
+    wheel.shutdown(Shutdown::drain()).await;
+    assert_eq!(store.unfinished(), 0);
+    let ended = Reader::run(&store, run).unwrap().unwrap().summary;
+    assert_eq!(ended.state, TaskState::Skipped);
 }

@@ -126,6 +126,11 @@ impl Shared {
         self.runtime.spawn(keep_books(Arc::clone(self)));
     }
 
+    /// Whether decisions are kept.
+    pub fn keeps_rows(&self) -> bool {
+        self.has_books
+    }
+
     pub fn lock(&self) -> impl DerefMut<Target = State> {
         self.turnstile.lock()
     }

@@ -117,8 +117,16 @@ impl Shared {
                 Some(Verdict::Leave | Verdict::End) => break Writing::Ended,
             }
         };
-        state.writer = Some(writer);
+        // When all is over the store is given back, whoever still has a handle: others may want it.
+        let over = match writing {
+            Writing::Ended => Some(writer),
+            Writing::Done | Writing::Trouble(_) => {
+                state.writer = Some(writer);
+                None
+            }
+        };
         drop(state);
+        drop(over);
         self.tell_waiting();
         writing
     }

@@ -60,6 +60,7 @@ pub(super) fn prepare(path: &Path, durability: Durability) -> Result<Connection,
     if is_new {
         create(path)?;
     } else {
+        private::match_modes(path, ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix)))?;
         check_ours(path)?;
     }
     let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
@@ -94,14 +95,54 @@ pub(super) fn open(path: &Path, durability: Durability) -> rusqlite::Result<Conn
 }
 
 /// A connection that only reads.
+///
+/// Beside a database SQLite keeps memory that its users share, and makes it even to read. Where that cannot
+/// be done, because the disk is full or may not be written, and nobody has the database open, it is read as
+/// one that does not change.
 pub(super) fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags)?;
+    let connection = Connection::open_with_flags(path, flags)?;
+    let look = |connection: &Connection| {
+        connection.query_row("SELECT COUNT(*) FROM sqlite_schema", [], |_| Ok(()))
+    };
+    let mut connection = match look(&connection) {
+        Err(error) if is_refused_memory(&error) && is_at_rest(path) => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(unchanging(path), flags)?
+        }
+        // What else is wrong is met again by whoever asks.
+        _ => connection,
+    };
     be_patient(&mut connection)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(connection)
+}
+
+fn is_refused_memory(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly, SystemIoFailure};
+    let code = error.sqlite_error_code();
+    matches!(code, Some(CannotOpen | PermissionDenied | ReadOnly | SystemIoFailure))
+}
+
+/// Whether nobody has it open, as far as its log says: everything is in the database itself.
+fn is_at_rest(path: &Path) -> bool {
+    std::fs::metadata(with_suffix(path, "-wal")).map_or(true, |log| log.len() == 0)
+}
+
+/// The database as one that does not change, in the words of SQLite.
+fn unchanging(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                uri.push(char::from(*byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri + "?immutable=1"
 }
 
 /// Lets a connection wait for other processes.
@@ -178,6 +219,20 @@ pub(super) fn check_ours(path: &Path) -> Result<(), FolderError> {
         }
         (schema::APPLICATION_ID, _) => Ok(()),
         _ => Err(refused("it is the database of another program")),
+    }
+}
+
+/// Whether it is a database of ours to which nothing must be done before it can be read.
+pub(super) fn check_current(path: &Path) -> Result<(), FolderError> {
+    check_ours(path)?;
+    let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
+    let connection = open_read_only(path).map_err(database)?;
+    match schema::user_version(&connection).map_err(database)? {
+        schema::VERSION => Ok(()),
+        _ => {
+            let what = String::from("it must be brought up to date first");
+            Err(FolderError::NotOurs { path: path.to_owned(), what })
+        }
     }
 }
 

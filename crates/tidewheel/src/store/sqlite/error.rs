@@ -191,6 +191,15 @@ fn plain(error: &rusqlite::Error) -> String {
     words.to_owned()
 }
 
+/// Whether there was no room on the disk.
+pub(super) fn is_full(error: &FolderError) -> bool {
+    let FolderError::Store(StoreError::Unavailable { source }) = error else { return false };
+    source.downcast_ref::<DatabaseError>().is_some_and(|error| {
+        let is_full = error.cause.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        is_full || is_out_of_room(&error.cause)
+    })
+}
+
 /// Whether the memory that processes share could not be made as large as it must be: for want of room.
 fn is_out_of_room(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);

@@ -14,6 +14,7 @@ use super::error::{FolderError, Stage, store_error};
 use super::private;
 use super::shards::ShardLock;
 use crate::file::FileLock;
+use crate::store::StoreError;
 
 /// How long somebody else may take to open the folder, who may be frozen.
 pub(super) const OPENING_WAIT: Duration = Duration::from_secs(10);
@@ -90,6 +91,9 @@ impl Options {
 impl DataFolder {
     /// Opens the folder at `path`, which is made if it is not there.
     ///
+    /// Where nothing can be written, on a full disk or a read-only one, a folder that is up to date opens all
+    /// the same, to be read; whatever would write says why it cannot.
+    ///
     /// # Errors
     ///
     /// When it cannot be made or read, others can write it, it is on a network file system, somebody
@@ -105,13 +109,12 @@ impl DataFolder {
         private::check_folder(&path)?;
         let network = private::network_file_system(&path)?;
         check_network(&path, network, options.allow_network_fs)?;
-        for folder in [path.join("locks"), path.join("logs")] {
-            private::make_folder(&folder)?;
-        }
         let database = path.join("tidewheel.db");
-        let opening = lock_opening(&path, OPENING_WAIT)?;
-        let keeper = connection::prepare(&database, options.durability)?;
-        drop(opening);
+        let keeper = match prepare(&path, &database, options.durability) {
+            Ok(keeper) => keeper,
+            // It may be on a full disk, or on one that must not be written: then it can still be read.
+            Err(error) => read_at_least(&database, error)?,
+        };
         let mark = read_mark(&keeper)
             .map_err(|error| FolderError::Store(store_error(error, Stage::Before, &database)))?;
         let locks = Mutex::new(HashMap::new());
@@ -211,6 +214,31 @@ impl DataFolder {
         // Nothing below panics halfway through a change.
         self.inner.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Makes what is not there, brings the database up to date and opens it.
+fn prepare(
+    folder: &Path,
+    database: &Path,
+    durability: Durability,
+) -> Result<Connection, FolderError> {
+    for folder in [folder.join("locks"), folder.join("logs")] {
+        private::make_folder(&folder)?;
+    }
+    let _opening = lock_opening(folder, OPENING_WAIT)?;
+    connection::prepare(database, durability)
+}
+
+/// Opens a database that cannot be written, if it can be read; else the first error counts.
+fn read_at_least(database: &Path, error: FolderError) -> Result<Connection, FolderError> {
+    let is_about_writing = matches!(
+        error,
+        FolderError::Io { .. } | FolderError::Store(StoreError::Unavailable { .. })
+    );
+    if !is_about_writing || !database.exists() || connection::check_current(database).is_err() {
+        return Err(error);
+    }
+    connection::open_read_only(database).map_err(|_| error)
 }
 
 /// Takes the lock under which a folder is made, brought up to date or replaced.

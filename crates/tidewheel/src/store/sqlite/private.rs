@@ -4,7 +4,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::FolderError;
 
@@ -57,6 +57,26 @@ pub(super) fn check_folder(path: &Path) -> Result<(), FolderError> {
     }
     #[cfg(not(unix))]
     let _ = path;
+    Ok(())
+}
+
+/// Lets the owner write what belongs to a file that may be written: it was made when that could not be, and
+/// got its mode from it.
+pub(super) fn match_modes(path: &Path, others: [PathBuf; 2]) -> Result<(), FolderError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| std::fs::metadata(path).map(|found| found.permissions().mode());
+        for other in others {
+            let (Ok(own), Ok(its)) = (mode(path), mode(&other)) else { continue };
+            if own & 0o200 != 0 && its & 0o200 == 0 {
+                std::fs::set_permissions(&other, std::fs::Permissions::from_mode(own & 0o777))
+                    .map_err(|source| FolderError::io("change the mode of", &other, source))?;
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (path, others);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use rusqlite::{Connection, Row, params};
 use tidewheel_core::id::RunId;
 use tidewheel_core::time::Timestamp;
 
-use super::error::FolderError;
+use super::error::{FolderError, is_full};
 use super::folder::{DataFolder, now};
 use super::remains::{self, Removed};
 use crate::store::log_folder;
@@ -78,6 +78,21 @@ impl DataFolder {
     /// When the database cannot be written. What is not removed yet will be by the next call. A file
     /// that cannot be removed is [told](Pruned::left), and keeps nothing else from going.
     pub fn prune(&self, retention: Retention) -> Result<Pruned, FolderError> {
+        match self.try_prune(retention) {
+            // Logs go first then, and make room for the note that they did.
+            Err(error) if is_full(&error) => {
+                let room = self.make_room(retention)?;
+                if room == Pruned::default() {
+                    return Err(error);
+                }
+                let Pruned { runs, files, bytes, left } = self.try_prune(retention)?;
+                Ok(Pruned { runs, files: files + room.files, bytes: bytes + room.bytes, left })
+            }
+            done => done,
+        }
+    }
+
+    fn try_prune(&self, retention: Retention) -> Result<Pruned, FolderError> {
         let connection = self.connect()?;
         // Losing the newest steps in a power failure only means to repeat them, but for the first.
         hurry(&connection).map_err(|error| self.failed(error))?;
@@ -105,6 +120,43 @@ impl DataFolder {
         pruner.forget_names()?;
         self.sweep()?;
         Ok(pruner.pruned)
+    }
+}
+
+impl DataFolder {
+    /// Removes logs of the oldest runs that are to go, without a note of it.
+    fn make_room(&self, retention: Retention) -> Result<Pruned, FolderError> {
+        let connection = self.reader()?.into_connection();
+        let rows = |error| self.failed(error);
+        let by_count = match retention.count_max {
+            Some(count) => last_beyond(&connection, count).map_err(rows)?,
+            None => None,
+        };
+        let by_bytes = match retention.bytes_max {
+            Some(bytes) => last_over(&connection, bytes).map_err(rows)?,
+            None => None,
+        };
+        let last = by_count.max(by_bytes).unwrap_or(i64::MIN);
+        let cutoff = retention.older_than.map_or(i64::MIN, |age| now().before(age).as_micros());
+        let sql = "SELECT run_id FROM runs WHERE seq <= ?1 OR ended_at < ?2 ORDER BY seq LIMIT ?3";
+        let oldest: Vec<RunId> = connection
+            .prepare(sql)
+            .and_then(|mut statement| {
+                let run = |row: &Row<'_>| Ok(RunId(u128::from_be_bytes(row.get(0)?)));
+                statement.query_map([last, cutoff, RUNS_AT_ONCE], run)?.collect()
+            })
+            .map_err(rows)?;
+        let mut room = Pruned::default();
+        for run in oldest {
+            let logs = Path::new("logs").join(log_folder(run));
+            for name in remains::list(self.path(), &logs).unwrap_or_default() {
+                if let Ok(Removed::Gone(bytes)) = remains::remove(self.path(), &logs.join(name)) {
+                    room.files += 1;
+                    room.bytes += bytes;
+                }
+            }
+        }
+        Ok(room)
     }
 }
 

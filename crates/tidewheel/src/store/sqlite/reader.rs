@@ -143,6 +143,10 @@ impl Reader {
         })
     }
 
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection
+    }
+
     /// Where the folder's files are.
     #[must_use]
     pub fn folder(&self) -> &DataFolder {

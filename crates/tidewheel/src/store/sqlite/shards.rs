@@ -24,8 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const FRESH: &str = "fresh-";
 const NAME_MAX: usize = 64;
 /// How long a lock is asked for again that somebody has.
-const PATIENCE_WITH_OTHERS: Duration = Duration::from_millis(50);
-const PATIENCE_WITH_SELF: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(50);
 /// How old the lock of a shard must be that has no row, to be taken for left over.
 const LEFT_OVER_AGE: Duration = Duration::from_secs(60);
 
@@ -248,12 +247,7 @@ impl DataFolder {
         let started = Instant::now();
         loop {
             let taken = FileLock::take(&self.lock_path(name))?;
-            let patience = match &taken {
-                Err(holder) if holder.pid == Some(process::id()) => PATIENCE_WITH_SELF,
-                Err(_) => PATIENCE_WITH_OTHERS,
-                Ok(_) => Duration::ZERO,
-            };
-            if started.elapsed() >= patience {
+            if taken.is_ok() || started.elapsed() >= PATIENCE {
                 return Ok(taken);
             }
             thread::sleep(Duration::from_millis(2));

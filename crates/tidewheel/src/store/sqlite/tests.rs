@@ -17,8 +17,8 @@ use tidewheel_core::time::{Moment, Now, Timestamp};
 
 use super::folder::lock_opening;
 use super::store::SqliteStore;
-use super::{DataFolder, Durability, FolderError, Options, Reader};
-use crate::store::{AttemptRecord, OutputRecord, OutputValue, Store as _, StoreError};
+use super::{DataFolder, Durability, FolderError, Options, Reader, Retention};
+use crate::store::{AttemptRecord, OutputRecord, OutputValue, RunFilter, Store as _, StoreError};
 
 pub(super) struct Folder(PathBuf);
 
@@ -144,6 +144,31 @@ fn a_record_and_the_end_of_its_attempt_are_stored_together_or_not_at_all() {
         let _ = store.commit(tenure, decision.changes(), &record).unwrap();
         assert_eq!(seen(&reader), (TaskState::Succeeded, Some(4), 1));
     }
+}
+
+/// The disk may not be written, or is full: SQLite cannot make the memory that its users share, and the lock
+/// on opening cannot be had.
+#[test]
+fn a_folder_that_cannot_be_written_can_be_read() {
+    let (_guard, data) = folder("unwritable %?#");
+    let (mut store, tenure) = open(&data);
+    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
+    let path = data.path().to_owned();
+    drop((store, data));
+    let open_lock = path.join("locks").join(".open");
+    std::fs::remove_file(&open_lock).unwrap();
+    for folder in [open_lock, path.join("tidewheel.db-shm")] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let data = DataFolder::open(&path, Options::default()).unwrap();
+    let reader = data.reader().unwrap();
+    assert_eq!(reader.runs(&RunFilter::default()).unwrap().len(), 1);
+    assert_eq!(reader.run(RunId(1)).unwrap().unwrap().payload.unwrap(), [7]);
+    // Whatever would write says that it cannot, and changes nothing.
+    let retention = Retention { count_max: Some(0), ..Retention::default() };
+    assert!(data.prune(retention).is_err());
+    assert!(data.shard("default").unwrap().take_tenure().is_err());
+    assert_eq!(reader.runs(&RunFilter::default()).unwrap().len(), 1);
 }
 
 #[test]
