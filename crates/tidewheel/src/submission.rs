@@ -387,6 +387,14 @@ impl<F> TaskRequest<F> {
     single_option_methods!(said);
     durable_option_methods!(said);
 
+    /// All options at once, in place of those said before; payload, kind and name stay.
+    pub fn options(mut self, options: crate::TaskOptions) -> Self {
+        let before = std::mem::replace(&mut self.said, options.into_said());
+        let own = &mut self.said;
+        (own.payload, own.kind, own.once) = (before.payload, before.kind, before.once);
+        self
+    }
+
     /// Submits the task.
     pub fn submit<R, T, E>(self) -> Submission<T>
     where

@@ -132,7 +132,12 @@ fn blocks(text: &str) -> Vec<(String, String)> {
 /// What stands between `// [snippet: name]` and `// [end]` in the examples, without indentation.
 fn snippets() -> BTreeMap<String, String> {
     let mut files = Vec::new();
-    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"), 0, "rs", &mut files);
+    for crate_folder in fs::read_dir(root().join("crates")).unwrap() {
+        let examples = crate_folder.unwrap().path().join("examples");
+        if examples.exists() {
+            collect(&examples, 0, "rs", &mut files);
+        }
+    }
     let mut snippets = BTreeMap::new();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();

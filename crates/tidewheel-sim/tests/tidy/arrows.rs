@@ -9,9 +9,10 @@ use crate::sources::root;
 
 /// Each crate with those it may name. What stands below one of them may be used as well, except for the
 /// core: only who decides, drives, measures or tests the scheduler itself speaks to it.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("tidewheel-core", &[]),
     ("tidewheel", &["tidewheel-core"]),
+    ("tidewheel-tower", &["tidewheel"]),
     ("tidewheel-picture", &[]),
     ("tidewheel-flow", &["tidewheel", "tidewheel-picture"]),
     ("tidewheel-client", &["tidewheel-flow", "tidewheel"]),

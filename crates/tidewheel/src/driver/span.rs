@@ -96,9 +96,9 @@ impl AttemptSpan {
         call()
     }
 
-    /// Notes how the attempt ended.
+    /// Notes how the attempt ended, which closes its span.
     #[cfg(feature = "tracing")]
-    pub fn ended(&self, outcome: &Outcome) {
+    pub fn ended(self, outcome: &Outcome) {
         if self.span.is_disabled() {
             return;
         }
@@ -120,5 +120,5 @@ impl AttemptSpan {
 
     #[cfg(not(feature = "tracing"))]
     #[inline(always)]
-    pub fn ended(&self, _: &Outcome) {}
+    pub fn ended(self, _: &Outcome) {}
 }

@@ -168,7 +168,6 @@ where
                 },
             };
             span.ended(&outcome);
-            drop(span);
             match worker.finish(outcome, Wanted::Run(start.task.run)) {
                 Some(Next::Run(next)) => worker.take_seat(next),
                 Some(Next::Single(_)) => unreachable!("only attempts of this run were wanted"),
@@ -228,7 +227,6 @@ pub(super) fn single_worker(
                 Err(outcome) => outcome,
             };
             span.ended(&outcome);
-            drop(span);
             match worker.finish(outcome, Wanted::Single) {
                 Some(Next::Single(next)) => {
                     worker.take_seat(next.start);
