@@ -64,10 +64,23 @@ impl FlowRunner {
         ];
         let names = ABOUT_RUN.into_iter().map(str::to_owned);
         let mut about: Map<String, Json> = names.zip(values).collect();
-        if position.step.follows_run() {
-            about.append(&mut self.about_whole(attempt, position)?);
+        if let Some((scope, task)) = self.follower(position) {
+            about.append(&mut self.about_whole(attempt, &scope, &task)?);
         }
         Ok(Json::Object(about))
+    }
+
+    /// The flow that a task follows, and which task of it does so: that of its step, or of the group that the
+    /// step is in.
+    fn follower(&self, position: &Position) -> Option<(Scope, String)> {
+        let (mut scope, mut step) = (position.scope.clone(), Arc::clone(&position.step));
+        while !step.follows_run() {
+            let (_, group) = scope.calls.last().filter(|_| scope.is_group())?.clone();
+            scope = scope.around(&self.flow)?;
+            step = group;
+        }
+        let task = format!("{}{}", scope.prefix(), step.name);
+        Some((scope, task))
     }
 
     /// What the templates of every step of a flow are given.

@@ -9,7 +9,6 @@ use serde_json::{Map, Value as Json, json};
 use tidewheel::run::TaskReport;
 use tidewheel::{Attempt, Run, TaskState, Timestamp};
 
-use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
 use crate::compile::{Role, Scope, TaskName};
@@ -144,20 +143,21 @@ fn seconds(from: Timestamp, to: Timestamp) -> Json {
 }
 
 impl FlowRunner {
-    /// What templates of hooks know of the run beside what all do.
+    /// What templates of hooks know beside what all do: how the flow stands that this task of it follows.
     pub(super) fn about_whole(
         &self,
         attempt: &Attempt,
-        position: &Position,
+        scope: &Scope,
+        follower: &str,
     ) -> Result<Map<String, Json>, Trouble> {
         let run = attempt.run();
-        let whole = run.as_ref().and_then(|run| run.whole(attempt.id().index));
+        let whole = run.as_ref().and_then(|run| run.whole(run.facts(follower)?.id.index));
         let (Some(run), Some(whole)) = (run, whole) else { return Ok(Map::new()) };
         let mut failed = Vec::new();
         for index in &whole.failed {
             let Some(task) = run.task_name(*index) else { continue };
             let error = run.facts(&task).and_then(|facts| facts.error);
-            failed.push(self.about_failed(&task, &position.scope, error.as_deref(), attempt)?);
+            failed.push(self.about_failed(&task, scope, error.as_deref(), attempt)?);
         }
         let now = attempt.wheel().wall_clock();
         let took = run.accepted_at().map_or(Json::Null, |at| seconds(at, now));

@@ -12,6 +12,8 @@ use crate::language::template::Reference;
 pub(super) struct Names<'a> {
     /// Of a group, those of what is around it.
     around: Option<&'a Names<'a>>,
+    /// Whether the group follows the run.
+    follows_run: bool,
     by_name: BTreeMap<&'a str, &'a Step>,
     gaps: &'a Gaps,
     params: BTreeSet<&'a str>,
@@ -23,12 +25,24 @@ impl<'a> Names<'a> {
     pub fn new(flow: &'a Flow, around: Option<&'a Names<'a>>) -> Self {
         Self {
             around,
+            follows_run: false,
             by_name: flow.steps.iter().map(|step| (step.name.as_str(), &**step)).collect(),
             gaps: &flow.gaps,
             params: flow.params.iter().map(|param| param.name.as_str()).collect(),
             secrets: flow.secrets.iter().map(|secret| secret.name.as_str()).collect(),
             sources: flow.sources.keys().map(String::as_str).collect(),
         }
+    }
+
+    /// Those of a group, which knows what the step knows that it is in.
+    pub fn of_group(flow: &'a Flow, around: &'a Names<'a>, step: &Step) -> Self {
+        let follows_run = around.follows(step);
+        Self { follows_run, ..Self::new(flow, Some(around)) }
+    }
+
+    /// Whether a step follows the run, or is in a group that does.
+    fn follows(&self, step: &Step) -> bool {
+        self.follows_run || step.follows_run()
     }
 
     /// A step of the flow, or of what is around it.
@@ -184,7 +198,7 @@ impl<'a> Names<'a> {
         problems: &mut Problems,
     ) {
         let (what, known) = match root {
-            "run" => return check_about_run(name, step, at, problems),
+            "run" => return check_about_run(name, self.follows(step), at, problems),
             _ => self.declared(root),
         };
         self.check_name(root, (what, known), name, at, problems);
@@ -232,9 +246,9 @@ fn check_places(step: &Step, needed: &Step, at: Span, problems: &mut Problems) {
     }
 }
 
-fn check_about_run(name: &str, step: &Step, at: Span, problems: &mut Problems) {
+fn check_about_run(name: &str, follows_run: bool, at: Span, problems: &mut Problems) {
     if ABOUT_WHOLE.contains(&name) {
-        if !step.follows_run() {
+        if !follows_run {
             let text = format!("`run.{name}` is known when all of the flow has ended");
             let problem = Problem::error("wrong-place", text).at(at);
             problems.push(problem.hint("use it in on_success, on_failure or finally"));
@@ -242,7 +256,7 @@ fn check_about_run(name: &str, step: &Step, at: Span, problems: &mut Problems) {
         return;
     }
     let mut known = ABOUT_RUN.to_vec();
-    if step.follows_run() {
+    if follows_run {
         known.extend(ABOUT_WHOLE);
     }
     check_about("run", name, &known, at, problems);

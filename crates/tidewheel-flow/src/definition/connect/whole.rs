@@ -8,7 +8,7 @@ use super::capacity::{check_capacity, take_over_capacity};
 use super::circles::report_circles;
 use super::missing::{check_missing, may_decline};
 use super::names::Names;
-use crate::definition::{Dependency, Flow, Work};
+use crate::definition::{Dependency, Flow, Step, Work};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::Reference;
 use crate::language::tree::starts_with;
@@ -33,10 +33,13 @@ pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
 /// the group as a whole does.
 fn connect_steps(
     flow: &mut Flow,
-    around: Option<&Names<'_>>,
+    around: Option<(&Names<'_>, &Step)>,
     problems: &mut Problems,
 ) -> Vec<Dependency> {
-    let names = Names::new(flow, around);
+    let names = match around {
+        Some((around, step)) => Names::of_group(flow, around, step),
+        None => Names::new(flow, None),
+    };
     let (mut found, mut groups, mut outside) = (Vec::new(), Vec::new(), Vec::new());
     for (place, step) in flow.steps.iter().enumerate() {
         names.check_shadows(step, problems);
@@ -46,7 +49,7 @@ fn connect_steps(
         {
             let mut group = (*child.flow).clone();
             group.join(flow);
-            inside = connect_steps(&mut group, Some(&names), problems);
+            inside = connect_steps(&mut group, Some((&names, step)), problems);
             groups.push((place, group));
         }
         found.push(names.dependencies(step, inside, &mut outside, problems));
