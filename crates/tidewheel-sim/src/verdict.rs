@@ -325,6 +325,10 @@ fn judge_task(
         Reason::GroupStopped(cause) => {
             let stopped = judged_in(run, cause);
             let is_inside = stopped.is_some_and(|end| around[1..].contains(&end));
+            // Or the time of a group around it was over.
+            let timed_out =
+                run.tasks.get(&cause).is_some_and(|it| it.reason == Reason::TaskTimeout);
+            let is_inside = is_inside || timed_out && around[1..].contains(&cause);
             (!has_failed(run, cause) || !is_inside).then(|| format!("not by task {cause}"))
         }
         Reason::PartFailed(cause) => {

@@ -47,7 +47,8 @@ macro_rules! option_methods {
             self
         }
 
-        /// Time for all attempts and the waiting between, from when the task first became ready.
+        /// Time for all attempts and the waiting between, from when the task first became ready; of the
+        /// end of a group, time for the group, from when it begins.
         pub fn task_timeout(mut self, timeout: std::time::Duration) -> Self {
             self.$($options).+.set_task_timeout(timeout);
             self

@@ -5,6 +5,7 @@
 //! `judge`; counting everything anew, after a restore, is in `tally`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::propagate::is_asked_for;
 use super::state::Scheduler;
@@ -106,6 +107,7 @@ impl Scheduler {
                 self.transition(end, TaskState::Skipped, reason, now, decision);
             }
             (None, Some(index)) if !self.has_opened(TaskKey { run: end.run, index }) => {
+                self.arm_task_timeout(end, now);
                 self.release(TaskKey { run: end.run, index }, now, decision);
             }
             (None, _) => self.open_level(end.run, level, now, decision),
@@ -125,14 +127,44 @@ impl Scheduler {
         // An opener that was done before the run is told of after its group has begun.
         let Some(entry) = self.level_mut(run, level).filter(|entry| !entry.is_open) else { return };
         entry.is_open = true;
-        let opener = entry.opener;
-        for index in entry.members.clone() {
+        let (opener, members) = (entry.opener, entry.members.clone());
+        if let Some(index) = entry.end {
+            self.arm_task_timeout(TaskKey { run, index }, now);
+        }
+        for index in members {
             if opener != Some(index) {
                 self.pass(TaskKey { run, index }, now, decision);
             }
         }
         self.follow(run, level, now, decision);
         self.close_level(run, level, now, decision);
+    }
+
+    /// The time of a group is over: nothing more of it starts, what runs is stopped, and it has failed.
+    pub(super) fn group_timed_out(&mut self, end: TaskKey, now: Now, decision: &mut Decision) {
+        let reason = Reason::GroupStopped(end.index);
+        for (member, is_spared) in self.left_of_group(end) {
+            match self.member(member).map(|task| task.state) {
+                _ if is_spared => {}
+                Some(TaskState::Running | TaskState::Cancelling) => {
+                    self.stop_attempt(member, reason, Duration::ZERO, now, decision);
+                }
+                _ => self.drop_unstarted(member, TaskState::Skipped, reason, now, decision),
+            }
+        }
+        self.transition(end, TaskState::Failed, Reason::TaskTimeout, now, decision);
+    }
+
+    /// After a restore: the time of groups that are under way counts anew.
+    pub(super) fn arm_groups(&mut self, run: RunKey, now: Now) {
+        let Some(levels) = self.levels(run) else { return };
+        let open = levels.all.iter().filter(|level| level.is_open).filter_map(|level| level.end);
+        for index in open.collect::<Vec<_>>() {
+            let end = TaskKey { run, index };
+            if self.is_waiting(end) {
+                self.arm_task_timeout(end, now);
+            }
+        }
     }
 
     /// A group that has not begun never does, once its end or its opener says so.

@@ -195,6 +195,7 @@ impl Scheduler {
         self.mark_all_declined(key);
         self.rejudge(key);
         self.tally(key, false);
+        self.arm_groups(key, now);
         Ok(key)
     }
 

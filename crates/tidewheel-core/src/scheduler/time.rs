@@ -71,6 +71,9 @@ impl Scheduler {
             TaskState::Ready | TaskState::Delayed => {
                 self.transition(key, TaskState::Failed, Reason::TaskTimeout, now, decision);
             }
+            TaskState::Blocked if self.group_of_end(key).is_some() => {
+                self.group_timed_out(key, now, decision);
+            }
             TaskState::Cancelling if !comes_back(reason) => {}
             TaskState::Running | TaskState::Cancelling => {
                 self.stop_attempt(key, Reason::TaskTimeout, Duration::ZERO, now, decision);

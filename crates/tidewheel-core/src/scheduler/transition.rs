@@ -186,7 +186,7 @@ impl Scheduler {
         self.wait_for_key(key, class)
     }
 
-    fn arm_task_timeout(&mut self, key: TaskKey, now: Now) {
+    pub(super) fn arm_task_timeout(&mut self, key: TaskKey, now: Now) {
         let Some(timeout) = self.profile_spec(key).task_timeout else { return };
         if self.work(key).extra(key.index).is_some_and(|extra| extra.timeout_timer.is_some()) {
             return;

@@ -182,12 +182,18 @@ fn condition_of(step: &Step, prefix: &str) -> Option<When> {
 /// How the task of a step is treated that others do the work for: it stands for them, and gathers what
 /// they left without what the work itself needs.
 pub(super) fn end_options(step: &Step, prefix: &str, group: GroupKind) -> TaskOptions {
-    with_words(element_end_options(group), step, prefix)
+    with_words(element_end_options(step, group), step, prefix)
 }
 
-/// The same of one element. What is said of the step is said of all of them.
-pub(super) fn element_end_options(group: GroupKind) -> TaskOptions {
-    TaskOptions::new().attempt_timeout(None).ends(group)
+/// The same of one element. What is said of the step is said of all of them; only the time of a group, or of
+/// a called flow, is that of each.
+pub(super) fn element_end_options(step: &Step, group: GroupKind) -> TaskOptions {
+    let options = TaskOptions::new().attempt_timeout(None).ends(group);
+    let said = &step.treatment;
+    match (group, said.step_timeout.or(said.attempt_timeout)) {
+        (GroupKind::Call { .. }, Some(timeout)) => options.task_timeout(timeout),
+        _ => options,
+    }
 }
 
 /// How the task is treated that looks whether a step is to be done, and for what.

@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
             let (name, mut after) = (element_name(&end, element), after.to_vec());
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some() && step.asks_element();
-                let mut options = element_end_options(call_of(&child.flow)).inside(&end);
+                let mut options = element_end_options(step, call_of(&child.flow)).inside(&end);
                 // Groups are dealt out to so many lines, in each of which one follows the other.
                 let before = parallel.and_then(|lines| place.checked_sub(lines as usize));
                 if let Some(before) = before.map(|before| &elements[before]) {

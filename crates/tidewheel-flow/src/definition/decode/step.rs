@@ -23,8 +23,9 @@ use crate::language::yaml::{Map, Node, Value};
 const WORKS: &[&str] = keys::EXACTLY_ONE[0].1;
 
 /// What can be said of a group and of a step that calls a flow.
-const OF_GROUPS: [&str; 13] = [
+const OF_GROUPS: [&str; 14] = [
     "label",
+    "timeout",
     "name",
     "description",
     "tags",
