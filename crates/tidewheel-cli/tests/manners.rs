@@ -147,3 +147,49 @@ fn a_system_that_gives_nothing_is_told_of() {
     assert!(!text.contains("panicked") && output.status.code() != Some(70), "{text}");
     assert!(text.contains("error: "), "{text}");
 }
+
+#[test]
+fn a_log_that_cannot_be_written_is_told_everywhere() {
+    let scratch = Scratch::new("manners-log");
+    let logs = scratch.data().join("logs");
+    // Where there is a file, there can be no folder, whoever asks for it.
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "flow: [{{ name: break, run: 'rm -r {0} && touch {0}' }}, \
+             {{ name: a, depends_on: [break], run: echo words }}]",
+            logs.display()
+        ),
+    );
+    let output = scratch.run(&["run", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    std::fs::remove_file(&logs).unwrap();
+    let told = "its standard output could not be kept";
+    assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    assert!(stdout(&scratch.run(&["show", "last"])).contains(told));
+    assert!(stderr(&scratch.run(&["logs", "last", "a"])).contains(told));
+    let shown = scratch.json(&["show", "last"]);
+    assert!(shown["steps"]["a"]["warnings"][0].as_str().unwrap().contains(told), "{shown}");
+}
+
+#[test]
+fn what_is_odd_about_an_answer_is_in_the_result() {
+    let scratch = Scratch::new("manners-warnings");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let file =
+        scratch.file("flow.yaml", &format!("flow: [{{ name: ask, http: 'http://{address}/' }}]"));
+    let mut command = scratch.command(&["run", &file, "--format", "json"]);
+    command.env("TIDEWHEEL_HTTP_ALLOW_PRIVATE", "true");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let _ = stream.read(&mut [0; 1024]).unwrap();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n";
+    stream.write_all(format!("{head}oops").as_bytes()).unwrap();
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings = &result["steps"]["ask"]["warnings"];
+    assert!(warnings[0].as_str().is_some_and(|it| it.contains("JSON")), "{result}");
+}

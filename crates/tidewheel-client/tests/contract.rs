@@ -78,6 +78,7 @@ fn result() -> RunResult {
         code: Some(0),
         error: None,
         timeout: None,
+        warnings: vec!["tls-unverified".to_owned()],
         outputs: left.clone(),
     };
     let failed = StepResult {
@@ -133,6 +134,7 @@ fn logs() -> LogList {
             state: StepState::Failed,
             attempt: 1,
             silent: Some("the step has not started".to_owned()),
+            warnings: vec!["its standard output could not be kept: full".to_owned()],
         }],
         over: true,
     }

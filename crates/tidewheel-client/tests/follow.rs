@@ -7,9 +7,14 @@
 mod example;
 mod scene;
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use scene::Scene;
+use tidewheel::Shutdown;
 use tidewheel_client::api::RunState;
-use tidewheel_client::progress::{EndState, Event};
+use tidewheel_client::progress::{EndState, Event, Follow};
+use tidewheel_client::session::Takeover;
 
 #[test]
 fn the_example_tells_a_run_from_its_beginning_to_its_end() {
@@ -39,4 +44,22 @@ fn the_example_tells_a_run_from_its_beginning_to_its_end() {
             "{of:?}"
         );
     }
+}
+
+#[test]
+fn a_run_that_does_not_come_to_its_end_here_says_why() {
+    let scene = Scene::new();
+    let file =
+        scene.write("flow.yaml", "flow: [{ name: ask, wait: { approval: 'now?', every: 1s } }]\n");
+    let run = scene.order(&file, &[]);
+    let session = scene.session(Takeover::Fresh);
+    let lost = scene.runtime.block_on(async {
+        let started = session.start(&run, BTreeMap::new()).await.unwrap();
+        let mut told: Vec<(Duration, Event)> = Vec::new();
+        let mut follow = Follow::begin(&session, started, &mut told);
+        session.wheel.shutdown(Shutdown::persist()).await;
+        while follow.next(&mut told).await {}
+        follow.finish(&mut told).await
+    });
+    assert_eq!(lost.as_deref(), Some("the scheduler was shut down"));
 }

@@ -44,7 +44,8 @@ async fn everything(scene: &Scene) {
         stream: LogStream::Stdout,
         from: 0,
     };
-    assert_eq!(desk.list(ListWish::default()).await.unwrap().runs.len(), 1);
+    let list = desk.list(ListWish::default()).await.unwrap();
+    assert!(list.runs[0].started_at.is_some(), "it is running: {list:?}");
     assert_eq!(desk.show(&id).await.unwrap().state, RunState::Running);
     assert_eq!(desk.attempts(&id, "ask").await.unwrap().step, "ask");
     assert_eq!(desk.explain(&id, None).await.unwrap().steps.len(), 2);

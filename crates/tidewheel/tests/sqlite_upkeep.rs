@@ -72,6 +72,7 @@ fn a_record_is_stored_with_the_row_that_says_the_attempt_ended() {
         signal: Some(9),
         error: Some(String::from("ünwell")),
         tail: Some(String::from("last words\n")),
+        warnings: vec![String::from("no log")],
         stdout: Some(LogFile { path: data.logs_dir().join("a/out"), bytes: 12, cut: true }),
         stderr: Some(LogFile { path: PathBuf::from("/elsewhere/err"), bytes: 0, cut: false }),
         outputs: vec![

@@ -3,6 +3,8 @@
 //!
 //! What is run again, and who may go on with what, is known at the desk.
 
+use std::time::Duration;
+
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{GoneOn, Preview, RetryWish};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
@@ -21,7 +23,7 @@ use crate::files::report_problems;
 use crate::live::Level;
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
-use crate::watch::Ending;
+use crate::watch::{Ending, Seen};
 
 /// Run again what did not succeed in a run
 ///
@@ -185,9 +187,9 @@ async fn take_over(
     let since = wall_clock();
     let mut options = session_options(ui, workers);
     run.hand_over(id, &mut options);
-    let session = Session::open(folder, Takeover::Shard(shard), options).await?;
+    let session = opened(ui, Session::open(folder, Takeover::Shard(shard), options)).await?;
     run.prepare(&session);
-    let ending = match session.take_over(&view.detail, run, workers, expected, since).await? {
+    let seen = match session.take_over(&view.detail, run, workers, expected, since).await? {
         Some(started) => {
             let watched = Watched { level: level(how, ui), workers, port };
             Some(watch(ui, &session, started, watched).await?)
@@ -196,10 +198,28 @@ async fn take_over(
         None => None,
     };
     session.close().await;
-    if ending.is_none() && level(how, ui) != Level::Quiet {
+    if seen.is_none() && level(how, ui) != Level::Quiet {
         ui.note(&runs::text(&desk.show(&id.to_string()).await?));
     }
-    finish(ui, desk, id, ending.unwrap_or(Ending::Own), how).await
+    finish(ui, desk, id, seen.unwrap_or(Seen { ending: Ending::Own, lost: None }), how).await
+}
+
+/// How long it is waited in silence.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Waits until a session is there, and says for what if it takes its time.
+async fn opened(
+    ui: &Ui,
+    opening: impl Future<Output = Result<Session, DeskError>>,
+) -> Result<Session, DeskError> {
+    let mut opening = std::pin::pin!(opening);
+    tokio::select! {
+        session = &mut opening => session,
+        () = tokio::time::sleep(SILENCE) => {
+            ui.note("waiting until what its dead process has left behind has ended");
+            opening.await
+        }
+    }
 }
 
 fn say(ui: &Ui, gone_on: &GoneOn) -> Result<(), CommandError> {

@@ -172,6 +172,10 @@ impl<'a> Shown<'a> {
         for (stream, line) in request.map(request_lines).unwrap_or_default() {
             write_raw(stream, format!("{mark}{line}\n").as_bytes())?;
         }
+        for warning in &step.warnings {
+            let text = format!("{mark}warning: {}\n", harmless(warning));
+            write_raw(LogStream::Stderr, text.as_bytes())?;
+        }
         if self.is_of_one
             && let Some(why) = &step.silent
         {

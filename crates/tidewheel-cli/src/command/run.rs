@@ -26,7 +26,7 @@ use crate::output::{check_writable, write_atomically};
 use crate::runtime::{on_runtime, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
 use crate::ui::Ui;
-use crate::watch::{Ending, StoredStatus, Watch};
+use crate::watch::{Seen, StoredStatus, Watch};
 
 /// Run a flow
 ///
@@ -220,9 +220,9 @@ pub(crate) async fn start(
     let started = session.start(run, expected).await?;
     let id = started.run.id();
     let watched = Watched { level: level(how, ui), workers: run.workers(), port };
-    let ending = watch(ui, &session, started, watched).await?;
+    let seen = watch(ui, &session, started, watched).await?;
     session.close().await;
-    finish(ui, desk, id, ending, how).await
+    finish(ui, desk, id, seen, how).await
 }
 
 /// How a session is set up for so many steps at once, as far as the configuration allows.
@@ -256,7 +256,7 @@ pub(crate) async fn watch(
     session: &Session,
     started: Started,
     Watched { level, workers, port }: Watched,
-) -> Result<Ending, CommandError> {
+) -> Result<Seen, CommandError> {
     let status = match port {
         Some(port) => {
             let run = started.run.id();
@@ -269,11 +269,11 @@ pub(crate) async fn watch(
     if let Some(status) = &status {
         ui.note(&format!("status at http://{}/status", status.address()));
     }
-    let ending = Watch::new(session, started, workers, level).until_end().await;
+    let seen = Watch::new(session, started, workers, level).until_end().await;
     if let Some(status) = status {
         status.stop().await;
     }
-    ending
+    seen
 }
 
 /// Takes the port that was asked for, before anything is started.
@@ -295,10 +295,18 @@ pub(crate) async fn finish(
     ui: &Ui,
     desk: &Desk,
     id: RunId,
-    ending: Ending,
+    Seen { ending, lost }: Seen,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
-    let result = desk.show(&id.to_string()).await?;
+    let mut result = desk.show(&id.to_string()).await?;
+    let is_human = ui.format(Format::Human) == Format::Human;
+    if let Some(lost) = lost.filter(|_| result.ended_at.is_none()) {
+        let why = format!("the run did not come to its end here: {lost}");
+        if is_human {
+            ui.explain(&format!("error: {}", harmless(&why)));
+        }
+        result.reason = Some(why);
+    }
     if let Some(path) = &how.output {
         let written = write_atomically(path, &format!("{}\n", pretty(&result, how)?));
         written.map_err(|error| not_written(error, &result))?;
@@ -310,7 +318,7 @@ pub(crate) async fn finish(
     } else if how.outputs {
         unless_left(ui.print(&pretty(&result, how)?))?;
     }
-    if ui.format(Format::Human) == Format::Human {
+    if is_human {
         // Nothing of it was shown before, so it is said even to whoever wants to hear nothing but the result.
         if result.made_room
             && let Some(reason) = &result.reason
@@ -318,7 +326,10 @@ pub(crate) async fn finish(
             ui.warn(&format!("run {} was not carried out: {}", short_id(id), harmless(reason)));
         }
     }
-    if ui.format(Format::Human) == Format::Human && !how.quiet {
+    if is_human && !how.quiet {
+        for (step, warning) in result.warnings() {
+            ui.warn(&format!("{}: {}", harmless(step), harmless(warning)));
+        }
         for hint in &result.hints {
             ui.note(&format!("hint: {}", harmless(hint)));
         }

@@ -150,6 +150,9 @@ pub(crate) fn text(run: &RunResult) -> String {
         ]);
     }
     lines.push(table.to_string());
+    for (step, warning) in run.warnings() {
+        lines.push(format!("warning: {}: {}", harmless(step), harmless(warning)));
+    }
     if run.state == RunState::Interrupted {
         let id = short_id(&run.run_id);
         lines.push(format!("\nnobody runs it: tidewheel resume {id} goes on with it"));

@@ -92,7 +92,7 @@ impl Plain {
             Event::StepEnded { step, .. } => self.ended(*step),
             Event::StepOutput { .. } => String::new(),
             Event::RunWaiting { why } => text::sentence(why),
-            Event::RunGoesOn => "the group has a place for it".to_owned(),
+            Event::RunGoesOn => "what it waited for is there".to_owned(),
             Event::Paused => "nothing new starts; what runs goes on".to_owned(),
             Event::Resumed => "steps start again".to_owned(),
             Event::Draining => "nothing new starts; what runs may finish".to_owned(),

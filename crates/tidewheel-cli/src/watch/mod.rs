@@ -10,4 +10,4 @@ mod status;
 mod watch;
 
 pub(crate) use status::StoredStatus;
-pub(crate) use watch::{Ending, Watch};
+pub(crate) use watch::{Ending, Seen, Watch};

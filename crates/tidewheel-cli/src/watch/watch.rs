@@ -2,10 +2,11 @@
 //!
 //! What a wish does to the run is decided by the scheduler.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidewheel::Cancel;
 use tidewheel::clock::wall_clock;
+use tidewheel::{Cancel, Tidewheel};
 use tidewheel_client::progress::{Event, Follow, Teller as _};
 use tidewheel_client::session::{Session, Started};
 use tokio::sync::mpsc;
@@ -30,6 +31,14 @@ pub(crate) enum Ending {
     Signal(u8),
 }
 
+/// What came of watching.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub ending: Ending,
+    /// Why the run did not come to its end here, if it did not.
+    pub lost: Option<String>,
+}
+
 impl Ending {
     /// The exit code of a run that ended so.
     pub fn exit_code(self, own: u8) -> u8 {
@@ -42,6 +51,9 @@ impl Ending {
 
 /// A run that is being watched.
 pub(crate) struct Watch {
+    wheel: Tidewheel,
+    /// What keeps the store from going on, as it was told.
+    trouble: Option<Arc<str>>,
     follow: Follow,
     screen: Screen,
     keys: mpsc::UnboundedReceiver<Key>,
@@ -65,11 +77,12 @@ impl Watch {
         );
         let mut screen = Screen::new(display, beginning, session.folder.logs_dir());
         let follow = Follow::begin(session, started, &mut screen);
-        Self { follow, screen, keys, urgency: 0, ending: Ending::Own }
+        let wheel = session.wheel.clone();
+        Self { wheel, trouble: None, follow, screen, keys, urgency: 0, ending: Ending::Own }
     }
 
     /// Watches until the run has ended.
-    pub async fn until_end(mut self) -> Result<Ending, CommandError> {
+    pub async fn until_end(mut self) -> Result<Seen, CommandError> {
         let mut signals = Signals::new()?;
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -83,13 +96,28 @@ impl Watch {
                 _ = look.tick() => {
                     self.follow.hear(&mut self.screen);
                     self.screen.show_output();
+                    self.tell_trouble();
                 },
             }
         }
         let Self { follow, mut screen, ending, .. } = self;
         screen.show_output();
-        follow.finish(&mut screen).await;
-        Ok(ending)
+        let lost = follow.finish(&mut screen).await;
+        Ok(Seen { ending, lost })
+    }
+
+    /// Tells that nothing goes on because nothing can be stored, and when it does again.
+    fn tell_trouble(&mut self) {
+        let trouble = self.wheel.trouble();
+        if trouble == self.trouble {
+            return;
+        }
+        let event = match &trouble {
+            Some(why) => Event::RunWaiting { why: format!("waiting for the data folder: {why}") },
+            None => Event::RunGoesOn,
+        };
+        self.screen.tell(self.screen.now(), event);
+        self.trouble = trouble;
     }
 
     fn press(&mut self, key: Key) {

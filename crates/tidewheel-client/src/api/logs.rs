@@ -39,6 +39,9 @@ pub struct StepLogs {
     /// Why it has no log, if it has none and its process has not just written nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<String>,
+    /// What people should know of it: that what it wrote could not be kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Some of what an attempt wrote to a stream.

@@ -45,6 +45,15 @@ pub struct RunResult {
     pub outputs: Named<Values>,
 }
 
+impl RunResult {
+    /// What people should know of its steps, with the names of those.
+    pub fn warnings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.steps.0.iter().flat_map(|(name, step)| {
+            step.warnings.iter().map(move |warning| (name.as_str(), warning.as_str()))
+        })
+    }
+}
+
 /// What a step came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
@@ -69,6 +78,10 @@ pub struct StepResult {
     /// Which limit of time it ran into, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
+    /// What people should know although it counts: a log that could not be written, a certificate that nobody
+    /// looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What it left.
     pub outputs: Values,
 }

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use tidewheel::store::StoreError;
@@ -184,6 +185,12 @@ pub enum DeskError {
     /// Without its secrets a run would only fail.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// Nobody runs it any more, but what it had started has not ended.
+    #[error("what the process that ran it has left behind did not end within {} s", patience.as_secs())]
+    LeftBehind {
+        /// How long it was waited for.
+        patience: Duration,
+    },
     /// Somebody else has the shard.
     #[error(transparent)]
     Held(StoreError),
@@ -284,6 +291,7 @@ impl DeskError {
             | Self::Abandoned { .. }
             | Self::StepEnded { .. }
             | Self::AnsweredBefore { .. }
+            | Self::LeftBehind { .. }
             | Self::Held(_) => RefusalKind::Conflict,
             Self::NotStarted(_) | Self::System(_) => RefusalKind::Failed,
         }
@@ -313,6 +321,10 @@ impl DeskError {
             }
             Self::Param { error, known } => param_hint(error, known).into_iter().collect(),
             Self::ParamForm { .. } => vec!["write --param name=value".to_owned()],
+            Self::LeftBehind { .. } => vec![
+                "a process that cannot be ended waits for a disk or a network; try again when it is gone"
+                    .to_owned(),
+            ],
             Self::Held(_) => vec!["the run is alive: watch it where it runs".to_owned()],
             Self::NotStarted(not) => vec![format!("the data folder is {}", not.path.display())],
             Self::NotEnded { run, is_abandoned } => not_ended(*run, *is_abandoned),

@@ -210,6 +210,11 @@ fn ended(view: &RunView, task: &TaskSummary, reason: Reason, error: Option<&str>
         Reason::TaskTimeout => Some(format!("the time for all its attempts was over {tries}")),
         Reason::RunTimeout => Some(format!("the time of the run was over {tries}")),
         Reason::Requested => Some(format!("somebody cancelled it or the run {tries}")),
+        Reason::Quarantined => Some(format!(
+            "quarantined: the process that ran it died too often while it ran, {} times in all, so it is \
+             not started again by itself; `tidewheel retry` does",
+            task.attempts
+        )),
         Reason::ShutDown => Some(format!("the process that ran it was stopped {tries}")),
         Reason::Condition => Some(
             view.definition

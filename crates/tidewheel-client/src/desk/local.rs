@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tidewheel::id::TaskId;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
 use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
-use tidewheel::{RunId, TaskState};
+use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::error::DeskError;
 use super::find::task_of;
@@ -102,7 +102,7 @@ impl LocalDesk {
             flow: run.name.clone(),
             state,
             accepted_at: run.accepted_at,
-            started_at: run.started_at,
+            started_at: run.started_at.or_else(|| self.first_start(run)),
             ended_at: run.ended_at,
             steps: run.tasks,
             failed: run.failed,
@@ -185,6 +185,15 @@ impl LocalDesk {
     pub(super) fn is_abandoned(&self, run: &RunSummary) -> Result<bool, DeskError> {
         let Some(shard) = &run.shard else { return Ok(false) };
         self.folder.is_left(shard).map_err(|error| self.failed(error))
+    }
+
+    /// When the first attempt of a run that has not ended started: its own row does not say.
+    fn first_start(&self, run: &RunSummary) -> Option<Timestamp> {
+        let detail = match run.is_live {
+            true => self.read(|reader| reader.run(run.id)).ok()??,
+            false => return None,
+        };
+        detail.tasks.iter().filter_map(|task| task.started_at).min()
     }
 
     /// Asks a reader that nobody else asks meanwhile.

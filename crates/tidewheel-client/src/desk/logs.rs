@@ -111,6 +111,7 @@ impl Logs<'_> {
                 state: step_state(task.state),
                 attempt: self.attempt_of(task),
                 silent: self.why_silent(task, record.as_ref()).map(str::to_owned),
+                warnings: record.as_ref().map(|it| it.warnings.clone()).unwrap_or_default(),
             });
             if self.is_request(task)
                 && let Some(record) = record

@@ -182,16 +182,20 @@ impl RunView {
         let is_over = task.state.is_terminal();
         let is_well = matches!(task.state, TaskState::Succeeded | TaskState::Skipped);
         let error = task.error.clone().or(newest.and_then(|record| record.error.clone()));
+        // One that was ended by others may have ended before that was known.
+        let of_last = newest.filter(|_| task.state == TaskState::Succeeded);
         StepResult {
             state: step_state(task.state),
             reason: self.reason(task),
             tolerated: *is_tolerated,
             attempts: *attempts,
-            started_at: task.started_at,
-            ended_at: task.at.filter(|_| is_over),
+            // What the executor saw happened then; the row says when it was decided.
+            started_at: newest.and_then(|record| record.started_at).or(task.started_at),
+            ended_at: of_last.and_then(|record| record.ended_at).or(task.at).filter(|_| is_over),
             code: newest.and_then(|record| record.code),
             error: error.filter(|_| !is_well),
             timeout: timeout.clone(),
+            warnings: newest.map(|record| record.warnings.clone()).unwrap_or_default(),
             outputs: self.outputs_of(task.index).into(),
         }
     }

@@ -34,6 +34,8 @@ pub struct Follow {
     started: std::time::Instant,
     reporting: Option<Reporting>,
     report: Option<RunReport>,
+    /// Why nobody can say what became of it.
+    lost: Option<String>,
     /// How long notices are waited for after the report.
     deadline: Option<Instant>,
     result: Option<(RunResult, Duration)>,
@@ -56,6 +58,7 @@ impl Follow {
             started: now.checked_sub(ago).unwrap_or(now),
             reporting: Some(reporting),
             report: None,
+            lost: None,
             deadline: None,
             result: None,
         }
@@ -77,6 +80,8 @@ impl Follow {
     /// time: what has not been told is told by the next call.
     pub async fn next(&mut self, teller: &mut dyn Teller) -> bool {
         tokio::select! {
+            // What has ended is told before what starts because of it.
+            biased;
             notice = self.notices.recv() => match notice {
                 Some(Ok(notice)) => {
                     self.result = self.progress.notice(&self.live, &notice, teller);
@@ -91,7 +96,7 @@ impl Follow {
             },
             () = self.live.listener.ring() => self.hear(teller),
             report = reported(&mut self.reporting) => {
-                self.report = report;
+                self.take(report);
                 self.reporting = None;
                 // The last notice comes with the report, or soon after.
                 self.deadline = Some(Instant::now() + LATE);
@@ -107,21 +112,32 @@ impl Follow {
         self.progress.hear(&self.live, now, teller);
     }
 
-    /// Tells what no notice has told, and the end.
-    pub async fn finish(mut self, teller: &mut dyn Teller) {
-        if let Some(reporting) = self.reporting.take() {
-            self.report = timeout(LATE, reporting).await.ok().and_then(Result::ok);
+    fn take(&mut self, report: Result<RunReport, RunError>) {
+        match report {
+            Ok(report) => self.report = Some(report),
+            Err(error) => self.lost = Some(error.to_string()),
+        }
+    }
+
+    /// Tells what no notice has told, and the end. Gives why the run did not come to one here, if it did not:
+    /// the store was lost, or somebody else has it now.
+    pub async fn finish(mut self, teller: &mut dyn Teller) -> Option<String> {
+        if let Some(reporting) = self.reporting.take()
+            && let Ok(report) = timeout(LATE, reporting).await
+        {
+            self.take(report);
         }
         self.hear(teller);
         let now = self.now();
         self.progress.finish(&self.live, self.result, self.report.as_ref(), now, teller);
+        self.lost
     }
 }
 
 /// The report, as soon as it is there; it comes only once.
-async fn reported(reporting: &mut Option<Reporting>) -> Option<RunReport> {
+async fn reported(reporting: &mut Option<Reporting>) -> Result<RunReport, RunError> {
     match reporting {
-        Some(reporting) => reporting.await.ok(),
+        Some(reporting) => reporting.await,
         None => std::future::pending().await,
     }
 }

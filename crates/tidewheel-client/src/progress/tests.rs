@@ -329,3 +329,19 @@ fn the_end_of_a_run_is_told_last() {
     stage.progress.finish(&stage.scene, None, None, seconds(9), &mut stage.told);
     assert_eq!(stage.told, []);
 }
+
+#[test]
+fn what_starts_because_of_an_end_is_told_after_it() {
+    let mut stage = Stage::new();
+    stage.fact(1, started(WORKS, 1));
+    stage.scene.say(WORKS, Said::Began(1));
+    assert_eq!(stage.hear(), [Event::StepStarted { step: 0, attempt: 1 }]);
+    // In a run that was taken over, attempts say themselves that they were admitted, and may be heard first.
+    let at = Timestamp::UNIX_EPOCH.after(seconds(2));
+    stage.scene.say(MAY_FAIL, Said::Admitted(1, at));
+    stage.scene.say(MAY_FAIL, Said::Began(1));
+    let told = stage.fact(2, Fact::TaskEnded(task(WORKS), TaskState::Succeeded, Reason::Ordinary));
+    let [Event::StepEnded { step: 0, .. }, Event::StepStarted { step: 2, .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
+}

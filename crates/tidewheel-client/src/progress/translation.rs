@@ -54,6 +54,8 @@ pub struct Progress {
     waiting: HashSet<u32>,
     /// What the newest attempts left that ended.
     records: HashMap<u32, AttemptRecord>,
+    /// What was said and is not told yet, because something else comes first.
+    unheard: Vec<(TaskId, Said)>,
 }
 
 impl Progress {
@@ -81,6 +83,7 @@ impl Progress {
             begun: HashMap::new(),
             waiting: HashSet::new(),
             records: HashMap::new(),
+            unheard: Vec::new(),
         }
     }
 
@@ -191,10 +194,39 @@ impl Progress {
 
     /// Takes in what tasks said of themselves.
     pub fn hear(&mut self, source: &dyn RunSource, now: Duration, teller: &mut dyn Teller) {
-        for (task, said) in source.hear() {
-            if task.run != source.id() {
-                continue;
-            }
+        self.listen(source);
+        let said = std::mem::take(&mut self.unheard);
+        self.tell_said(source, said, now, teller);
+    }
+
+    /// The same of one task: what others say, who may have started because of its end, comes after that.
+    fn hear_of(
+        &mut self,
+        source: &dyn RunSource,
+        index: u32,
+        now: Duration,
+        teller: &mut dyn Teller,
+    ) {
+        self.listen(source);
+        let said = std::mem::take(&mut self.unheard);
+        let (own, others) = said.into_iter().partition(|(task, _)| task.index == index);
+        self.unheard = others;
+        self.tell_said(source, own, now, teller);
+    }
+
+    fn listen(&mut self, source: &dyn RunSource) {
+        let own = source.hear().into_iter().filter(|(task, _)| task.run == source.id());
+        self.unheard.extend(own);
+    }
+
+    fn tell_said(
+        &mut self,
+        source: &dyn RunSource,
+        said: Vec<(TaskId, Said)>,
+        now: Duration,
+        teller: &mut dyn Teller,
+    ) {
+        for (task, said) in said {
             match said {
                 Said::Admitted(attempt, at) => {
                     let at = self.moment(at);
@@ -317,7 +349,7 @@ impl Progress {
         if !self.ended.insert(index) {
             return;
         }
-        self.hear(source, now, teller);
+        self.hear_of(source, index, now, teller);
         self.admitted.remove(&index);
         self.begun.remove(&index);
         let record = self.records.remove(&index).unwrap_or_default();
@@ -349,6 +381,7 @@ impl Progress {
             is_tolerated,
             is_late,
         });
+        self.hear(source, now, teller);
     }
 
     fn tell(

@@ -26,9 +26,19 @@ pub(super) fn take_shard(
         }
     };
     folder.shard_when_left(&name, PATIENCE).map_err(|error| match error {
+        // Its lock is held by what it has started.
+        StoreError::Held { .. } if matches!(takeover, Takeover::Shard(_)) && is_dead(&error) => {
+            DeskError::LeftBehind { patience: PATIENCE }
+        }
         StoreError::Held { .. } => DeskError::Held(error),
         error => DeskError::folder(error.into(), folder.path()),
     })
+}
+
+/// Whether the process that is said to hold a shard is no more.
+fn is_dead(error: &StoreError) -> bool {
+    let StoreError::Held { pid, .. } = error else { return false };
+    pid.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists())
 }
 
 /// Ends a run that nobody runs any more, without doing anything of it. It blocks, on a runtime of its own.

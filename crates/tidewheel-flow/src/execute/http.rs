@@ -38,7 +38,8 @@ impl FlowRunner {
         failure.message = self.secrets.mask_cut(&failure.message);
         let code = failure.status.map(i32::from);
         let tail = failure.excerpt.as_deref().map(|excerpt| self.secrets.mask_cut(excerpt));
-        let record = AttemptRecord { code, tail, ..AttemptRecord::default() };
+        let warnings = failure.warnings.iter().map(|it| it.in_words()).collect();
+        let record = AttemptRecord { code, tail, warnings, ..AttemptRecord::default() };
         let was_answered = failure.status.is_some();
         Trouble { was_answered, ..Trouble::of(failure.outcome()).with_record(record) }
     }

@@ -177,6 +177,7 @@ fn full() -> AttemptRecord {
         signal: Some(9),
         error: Some(String::from("ünwell")),
         tail: Some(String::from("last words\n")),
+        warnings: vec![String::from("its log is cut"), String::from("anybody's")],
         stdout: log("logs/out"),
         stderr: log("logs/err"),
         ..AttemptRecord::default()

@@ -30,6 +30,9 @@ pub struct AttemptRecord {
     pub error: Option<String>,
     /// The end of what it wrote, for people who look for the reason.
     pub tail: Option<String>,
+    /// What people should know of it although it counts: a log that could not be written, an answer that may
+    /// be anybody's. One line each.
+    pub warnings: Vec<String>,
     /// What it wrote to standard output.
     pub stdout: Option<LogFile>,
     /// What it wrote to standard error.

@@ -45,6 +45,7 @@ pub(super) fn merge(record: &mut AttemptRecord, newer: &AttemptRecord) {
         signal: newer.signal.or(older.signal),
         error: newer.error.or(older.error),
         tail: newer.tail.or(older.tail),
+        warnings: if newer.warnings.is_empty() { older.warnings } else { newer.warnings },
         stdout: newer.stdout.or(older.stdout),
         stderr: newer.stderr.or(older.stderr),
         outputs: older.outputs,

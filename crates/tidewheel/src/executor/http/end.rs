@@ -46,6 +46,7 @@ impl HttpEnd {
             task: attempt.id(),
             attempt: attempt.number(),
             code: Some(i32::from(self.status)),
+            warnings: self.meta.warnings.iter().map(|it| it.in_words()).collect(),
             ..AttemptRecord::default()
         }
     }
@@ -108,6 +109,21 @@ impl Warning {
             Self::InvalidJson => "invalid-json",
             Self::UnknownEncoding => "unknown-encoding",
         }
+    }
+
+    /// What it means, for people who did not ask for it, after its name.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        let words = match self {
+            Self::TlsUnverified => {
+                "nobody looked at the certificate, so the answer may be anybody's"
+            }
+            Self::InvalidJson => "the answer is said to be JSON and is not; it was taken as text",
+            Self::UnknownEncoding => {
+                "the answer is packed in an unknown way; it was taken as bytes"
+            }
+        };
+        format!("{self}: {words}")
     }
 }
 

@@ -88,9 +88,19 @@ impl ProcessEnd {
             tail: Some(self.tail.clone()).filter(|tail| !tail.is_empty()),
             stdout: log_file(&self.stdout),
             stderr: log_file(&self.stderr),
+            warnings: [("output", &self.stdout), ("error", &self.stderr)]
+                .into_iter()
+                .filter_map(|(stream, output)| not_kept(stream, output))
+                .collect(),
             ..AttemptRecord::default()
         }
     }
+}
+
+/// That what a process wrote could not be written down.
+fn not_kept(stream: &str, output: &Output) -> Option<String> {
+    let problem = output.problem.as_ref()?;
+    Some(format!("its standard {stream} could not be kept: {problem}"))
 }
 
 fn log_file(output: &Output) -> Option<LogFile> {

@@ -43,8 +43,8 @@ pub(super) fn write_record(
 ) -> rusqlite::Result<()> {
     let sql = "INSERT INTO attempts (run_id, idx, number, started_at, ended_at, outcome, code,
             signal, error, tail, stdout_path, stdout_bytes, stdout_cut, stderr_path, stderr_bytes,
-            stderr_cut)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+            stderr_cut, warnings)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
         ON CONFLICT (run_id, idx, number) DO UPDATE SET
             started_at = COALESCE(excluded.started_at, started_at),
             ended_at = COALESCE(excluded.ended_at, ended_at),
@@ -58,7 +58,8 @@ pub(super) fn write_record(
             stdout_cut = COALESCE(excluded.stdout_cut, stdout_cut),
             stderr_path = COALESCE(excluded.stderr_path, stderr_path),
             stderr_bytes = COALESCE(excluded.stderr_bytes, stderr_bytes),
-            stderr_cut = COALESCE(excluded.stderr_cut, stderr_cut)";
+            stderr_cut = COALESCE(excluded.stderr_cut, stderr_cut),
+            warnings = COALESCE(excluded.warnings, warnings)";
     let run = record.task.run.0.to_be_bytes();
     let path = |log: &LogFile| stored_path(&log.path, folder);
     let bytes = |log: &LogFile| size(log.bytes);
@@ -80,6 +81,7 @@ pub(super) fn write_record(
         stderr.map(path),
         stderr.map(bytes),
         stderr.map(|log| log.cut),
+        (!record.warnings.is_empty()).then(|| record.warnings.join("\n")),
     ])?;
     let sql = "INSERT INTO outputs (run_id, idx, name, bytes, value, path)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)

@@ -363,7 +363,7 @@ fn tasks_of(
 fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>, Fault> {
     let sql =
         "SELECT number, started_at, ended_at, outcome, code, signal, error, tail, stdout_path,
-            stdout_bytes, stdout_cut, stderr_path, stderr_bytes, stderr_cut
+            stdout_bytes, stdout_cut, stderr_path, stderr_bytes, stderr_cut, warnings
         FROM attempts WHERE run_id = ?1 AND idx = ?2 ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![blob(task.run), task.index], |row| {
@@ -387,6 +387,7 @@ fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>,
             tail: row.get(7)?,
             stdout: log(8)?,
             stderr: log(11)?,
+            warnings: lines(row, 14)?,
             outputs: Vec::new(),
         })
     })?;
@@ -419,6 +420,12 @@ fn outputs(connection: &Connection, task: TaskId) -> rusqlite::Result<Vec<Output
 
 pub(super) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
     Ok(RunId(u128::from_be_bytes(row.get(column)?)))
+}
+
+/// The lines of a text, of which there may be none.
+pub(super) fn lines(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.iter().flat_map(|text| text.lines()).map(str::to_owned).collect())
 }
 
 pub(super) fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {

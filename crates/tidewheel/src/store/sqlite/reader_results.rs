@@ -12,7 +12,7 @@ use tidewheel_core::id::{RunId, TaskId};
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
-use super::reader::{Reader, instant, outcome};
+use super::reader::{Reader, instant, lines, outcome};
 use crate::store::{
     Answer, AttemptRecord, OutputRecord, OutputValue, RecordedOutcome, TaskResult, durations,
 };
@@ -26,7 +26,9 @@ impl Reader {
     pub fn results(&self, run: RunId) -> Result<BTreeMap<u32, TaskResult>, FolderError> {
         self.read(|connection| {
             let mut results: BTreeMap<u32, TaskResult> = BTreeMap::new();
-            let sql = "SELECT idx, number, started_at, ended_at, outcome, code, signal, error, tail
+            let sql =
+                "SELECT idx, number, started_at, ended_at, outcome, code, signal, error, tail,
+                    warnings
                 FROM attempts WHERE run_id = ?1 ORDER BY idx, number";
             let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query([blob(run)])?;
@@ -42,6 +44,7 @@ impl Reader {
                     signal: row.get(6)?,
                     error: row.get(7)?,
                     tail: row.get(8)?,
+                    warnings: lines(row, 9)?,
                     ..AttemptRecord::default()
                 };
                 results.entry(index).or_default().newest = Some(record);

@@ -12,7 +12,8 @@ pub(super) const APPLICATION_ID: i64 = 0x5464_576c;
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] = &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS];
+pub(super) const MIGRATIONS: &[&str] =
+    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -331,6 +332,11 @@ CREATE INDEX claims_by_run ON claims (run_id) WHERE run_id IS NOT NULL;
 ";
 
 /// Firings may be runs, may be asked for more than once, and may come to nothing.
+const WARNINGS: &str = "
+-- What people should know of an attempt although it counts, a line each.
+ALTER TABLE attempts ADD COLUMN warnings TEXT;
+";
+
 const FIRINGS: &str = "
 ALTER TABLE live_runs ADD COLUMN schedule BLOB;
 ALTER TABLE live_runs ADD COLUMN nominal INTEGER;
