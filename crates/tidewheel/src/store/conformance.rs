@@ -13,7 +13,7 @@ use tidewheel_core::decision::{Action, Decision, Outputs, Start};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, RunKey, ScheduleId, TaskKey};
 use tidewheel_core::input::{
-    CancelMode, Command, Event, Failure, Fires, Input, Outcome, Reply, ShutdownMode, Submission,
+    CancelMode, Command, Event, Fires, Input, Outcome, Reply, ShutdownMode, Submission,
 };
 use tidewheel_core::policy::{BreakerSpec, Priority, Rate, Retry};
 use tidewheel_core::row::Snapshot;
@@ -25,6 +25,7 @@ use tidewheel_core::spec::{
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
+use super::conformance_sides::failure;
 pub use super::conformance_sides::{Sides, exercise_commons, exercise_sides};
 use super::{Store, StoreError};
 use crate::driver::engine::{Engine, EngineError};
@@ -97,10 +98,6 @@ pub(super) fn starts(actions: &[Action]) -> Vec<Start> {
 
 pub(super) fn ended(start: Start, outcome: Outcome) -> Event {
     Event::AttemptEnded { task: start.task, attempt: start.attempt, outcome }
-}
-
-pub(super) fn failure(message: &str) -> Outcome {
-    Outcome::Failed(Box::new(Failure { message: Arc::from(message), ..Failure::default() }))
 }
 
 pub(super) fn submit(engine: &mut Engine, id: u128) -> (RunKey, Vec<Action>) {

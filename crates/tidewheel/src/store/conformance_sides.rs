@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::id::{RunId, TaskId};
-use tidewheel_core::input::{Command, Input, Outcome};
+use tidewheel_core::input::{Command, Failure, Input, Outcome};
 use tidewheel_core::spec::{LimitSpec, QueueSpec, RunSpec};
 use tidewheel_core::task::{Reason, TaskState};
 
-use super::conformance::{Opener, ask, at, ended, failure, open, spec, starts, submit, tell};
+use super::conformance::{Opener, ask, at, ended, open, spec, starts, submit, tell};
 use super::{
     Answer, AttemptRecord, LogFile, Outbox, OutputRecord, OutputValue, Placement, Reader,
     RecordedOutcome, Records, RunCommand, RunFilter, RunKind, Sent, Settled, StoreError,
@@ -60,6 +60,10 @@ where
     the_first_answer_to_a_task_counts(&outbox(), &reader(), &(Box::new(store) as Opener));
     let Sides { store, outbox, .. } = make();
     questions_are_answered_or_taken_back(&outbox(), &(Box::new(store) as Opener));
+}
+
+pub(super) fn failure(message: &str) -> Outcome {
+    Outcome::Failed(Box::new(Failure { message: Arc::from(message), ..Failure::default() }))
 }
 
 fn begin(engine: &mut Engine, id: u128, spec: RunSpec) -> Vec<Start> {
