@@ -1,8 +1,9 @@
 //! What the scheduler decided: rows to store, then, once they are stored, what to do.
 //!
 //! Storing and doing are the driver's business. Actions, replies and notices cannot be reached
-//! before a [`CommitProof`] is shown for exactly these changes.
+//! before a store has given its [`CommitProof`] for exactly these changes: see [`Decision::commit`].
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -280,6 +281,8 @@ pub struct Decision {
     number: u64,
     recording: bool,
     changes: Vec<Change>,
+    /// The changes so far are stored.
+    is_stored: bool,
     outputs: Outputs,
 }
 
@@ -327,20 +330,96 @@ impl Decision {
         self.recording
     }
 
-    /// The changes to store, as one numbered set.
+    /// The changes so far, to be looked at.
     #[must_use]
-    pub fn changes(&self) -> ChangeSet<'_> {
-        ChangeSet { number: self.number, changes: &self.changes }
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
-    /// Hands out what to do, for the proof that exactly these changes are stored.
+    /// Its number, counting up within a tenure.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Has the changes stored, and then hands out what to do. After an error it may be offered again.
     ///
-    /// # Panics
+    /// The change set is of this call only, and so is its proof: there is no way to what a decision says
+    /// but through a store that takes its changes and says that it has them.
     ///
-    /// If the proof is for another change set: the driver confused two decisions.
-    pub fn committed(&mut self, proof: CommitProof) -> &mut Outputs {
-        assert_eq!(proof.number, self.number, "the proof belongs to another change set");
-        &mut self.outputs
+    /// ```
+    /// # use tidewheel_core::decision::{ChangeSet, CommitProof, Decision};
+    /// fn keep(changes: ChangeSet<'_>) -> Result<CommitProof<'_>, std::io::Error> {
+    ///     // ... write changes.changes() ...
+    ///     Ok(changes.stored())
+    /// }
+    /// # fn main() -> Result<(), std::io::Error> {
+    /// let mut decision = Decision::new();
+    /// // ... Scheduler::step(now, input, &mut decision) ...
+    /// let outputs = decision.commit(keep)?;
+    /// assert!(outputs.actions.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Without a proof there are no actions:
+    ///
+    /// ```compile_fail,E0308
+    /// # use tidewheel_core::decision::Decision;
+    /// Decision::new().commit(|_changes| Ok::<(), ()>(()));
+    /// ```
+    ///
+    /// A change set says only once that it is stored, and is then gone:
+    ///
+    /// ```compile_fail,E0382
+    /// # use tidewheel_core::decision::Decision;
+    /// Decision::new().commit(|changes| {
+    ///     let proof = changes.stored();
+    ///     changes.stored();
+    ///     Ok::<_, ()>(proof)
+    /// });
+    /// ```
+    ///
+    /// The proof for one decision does not open another, even an equal one:
+    ///
+    /// ```compile_fail
+    /// # use tidewheel_core::decision::Decision;
+    /// Decision::new().commit(|changes| {
+    ///     let proof = changes.stored();
+    ///     Decision::new().commit(|_other| Ok::<_, ()>(proof));
+    ///     Err(())
+    /// });
+    /// ```
+    ///
+    /// Nor can it be kept for later:
+    ///
+    /// ```compile_fail
+    /// # use tidewheel_core::decision::Decision;
+    /// let mut kept = None;
+    /// Decision::new().commit(|changes| {
+    ///     kept = Some(changes.stored());
+    ///     Err(())
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the store says; then nothing is handed out.
+    pub fn commit<E>(
+        &mut self,
+        store: impl for<'c> FnOnce(ChangeSet<'c>) -> Result<CommitProof<'c>, E>,
+    ) -> Result<&mut Outputs, E> {
+        let changes =
+            ChangeSet { number: self.number, changes: &self.changes, decision: PhantomData };
+        let CommitProof(_) = store(changes)?;
+        self.is_stored = true;
+        Ok(&mut self.outputs)
+    }
+
+    /// What to do, if there is nothing to store any more: without changes, as with a store that keeps
+    /// nothing, a decision is open from the start; else once it is [committed](Self::commit).
+    pub fn open(&mut self) -> Option<&mut Outputs> {
+        (self.is_stored || self.changes.is_empty()).then_some(&mut self.outputs)
     }
 
     /// Whether there is nothing to store and nothing to do.
@@ -367,6 +446,7 @@ impl Decision {
     /// Starts the next decision, keeping the buffers.
     pub fn clear(&mut self) {
         self.number += 1;
+        self.is_stored = false;
         self.changes.clear();
         self.outputs.clear();
     }
@@ -379,6 +459,7 @@ impl Decision {
 
     pub(crate) fn change(&mut self, change: impl FnOnce() -> Change) {
         if self.recording {
+            self.is_stored = false;
             self.changes.push(change());
         }
     }
@@ -397,13 +478,19 @@ impl Decision {
 }
 
 /// The changes of one decision, with the number that makes storing them twice harmless.
-#[derive(Debug, Clone, Copy)]
-pub struct ChangeSet<'a> {
+///
+/// It exists only while [`Decision::commit`] offers it to a store.
+#[derive(Debug)]
+pub struct ChangeSet<'c> {
     number: u64,
-    changes: &'a [Change],
+    changes: &'c [Change],
+    decision: PhantomData<OneDecision<'c>>,
 }
 
-impl<'a> ChangeSet<'a> {
+/// Neither a longer nor a shorter time will do, so that no two decisions are ever taken for one another.
+type OneDecision<'c> = fn(&'c ()) -> &'c ();
+
+impl<'c> ChangeSet<'c> {
     /// Its number, counting up within a tenure.
     #[must_use]
     pub fn number(&self) -> u64 {
@@ -412,19 +499,17 @@ impl<'a> ChangeSet<'a> {
 
     /// The rows.
     #[must_use]
-    pub fn changes(&self) -> &'a [Change] {
+    pub fn changes(&self) -> &'c [Change] {
         self.changes
     }
 
     /// The proof that these changes are stored. Only a store that has stored them may call this.
-    pub fn stored(&self) -> CommitProof {
-        CommitProof { number: self.number }
+    pub fn stored(self) -> CommitProof<'c> {
+        CommitProof(PhantomData)
     }
 }
 
-/// Evidence that a change set is stored.
+/// Evidence that the change set of one decision is stored.
 #[derive(Debug)]
 #[must_use]
-pub struct CommitProof {
-    number: u64,
-}
+pub struct CommitProof<'c>(PhantomData<OneDecision<'c>>);

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!   commands, events ──> Scheduler::step(now, input, &mut decision)
-//!                        Store::commit(decision.changes()) ──> CommitProof
-//!                        decision.committed(proof) ──> actions, replies, notices
+//!                        decision.commit(Store::commit)
+//!                        actions, replies, notices
 //! ```
 //!
 //! There is no I/O, clock, thread or randomness in here. People embed the crate `tidewheel`, which

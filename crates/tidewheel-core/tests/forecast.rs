@@ -69,8 +69,7 @@ impl World {
         let time = self.time();
         self.decision.clear();
         self.scheduler.step(time, input, &mut self.decision);
-        let proof = self.decision.changes().stored();
-        let outputs = self.decision.committed(proof);
+        let outputs = self.decision.open().expect("nothing is to be stored");
         let reply = outputs.replies.pop().map(|reply| reply.expect("nothing is refused"));
         let actions = std::mem::take(&mut outputs.actions);
         if let Some(Reply::Accepted(run)) = reply {

@@ -56,8 +56,8 @@ impl Bench {
 
     fn step(&mut self, input: Input) {
         self.scheduler.step(self.now, input, &mut self.decision);
-        let proof = self.decision.changes().stored();
-        for action in self.decision.committed(proof).actions.drain(..) {
+        let stored = self.decision.commit(|changes| Ok::<_, ()>(changes.stored()));
+        for action in stored.expect("nothing refuses it").actions.drain(..) {
             match action {
                 Action::StartAttempt(start) => self.started.push(start),
                 Action::StopAttempt { task, .. } => self.stopped.push(task),
@@ -299,9 +299,9 @@ fn an_attempt_adds_100_000_tasks_in_one_decision() {
     let event = Input::Event(Event::AttemptEnded { task, attempt, outcome });
     bench.scheduler.step(bench.now, event, &mut decision);
     // A row for each of them, one for the end of the first task, one for the start of the next.
-    assert_eq!(decision.changes().changes().len() as u32, MANY + 2);
-    let proof = decision.changes().stored();
-    let started = &decision.committed(proof).actions;
+    assert_eq!(decision.changes().len() as u32, MANY + 2);
+    let stored = decision.commit(|changes| Ok::<_, ()>(changes.stored()));
+    let started = &stored.expect("nothing refuses it").actions;
     let [Action::StartAttempt(start)] = started[..] else { panic!("{started:?}") };
     bench.started.push(start);
     bench.scheduler.check();

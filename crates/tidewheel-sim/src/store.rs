@@ -210,12 +210,12 @@ impl Store for SimStore {
         Ok((rows.tenure, rows.snapshot()))
     }
 
-    fn commit(
+    fn commit<'c>(
         &mut self,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         records: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError> {
+    ) -> Result<CommitProof<'c>, StoreError> {
         let mut rows = self.rows();
         let fault = rows.fault.filter(|_| !rows.passes_by);
         rows.fired = rows.fired.or(fault);

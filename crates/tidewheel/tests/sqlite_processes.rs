@@ -153,15 +153,15 @@ fn run_out_of_room(data: &DataFolder) {
     let log = std::fs::metadata(data.database().with_extension("db-wal")).unwrap().len();
     let small = Rlimit { current: Some(log + 10_000), ..limit };
     setrlimit(Resource::Fsize, small).unwrap();
-    let error = store.commit(tenure, decision.changes(), &[]).unwrap_err();
+    let error = decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap_err();
     assert!(matches!(error, StoreError::Ambiguous { .. }), "{error:?}");
     for _ in 0..3 {
-        let error = store.commit(tenure, decision.changes(), &[]).unwrap_err();
+        let error = decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap_err();
         assert!(error.is_transient(), "{error:?}");
     }
     setrlimit(Resource::Fsize, limit).unwrap();
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let (_, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
     assert_eq!(snapshot.submissions.len(), 200);
     assert!(data.check().unwrap().is_empty());

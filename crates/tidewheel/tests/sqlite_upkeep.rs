@@ -374,14 +374,14 @@ fn an_instant_that_fired_cannot_fire_again() {
     let mut decision = Decision::new();
     let alive = BTreeSet::new();
     Scheduler::restore(Config::default(), stale, &alive, at(30), &mut decision).unwrap();
-    let refused = store.commit(tenure, decision.changes(), &[]);
+    let refused = decision.commit(|changes| store.commit(tenure, changes, &[]));
     assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
     assert_eq!(data.reader().unwrap().firings(id, None, 9).unwrap(), fired);
     // The store goes on.
     let limit = Command::DefineLimit { name: Arc::from("l"), spec: LimitSpec::Units(3) };
     let mut decision = Decision::new();
     Scheduler::new(Config::default()).step(at(31), Input::Command(limit), &mut decision);
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
 }
 
 #[test]

@@ -183,8 +183,7 @@ impl<'a> World<'a> {
         let now = Now { monotonic: self.now, wall: Timestamp::UNIX_EPOCH.after(elapsed) };
         self.decision.clear();
         self.scheduler.step(now, input, &mut self.decision);
-        let proof = self.decision.changes().stored();
-        let outputs = self.decision.committed(proof);
+        let outputs = self.decision.open().expect("nothing is to be stored");
         let refusal = outputs.replies.pop().and_then(Result::err);
         for action in std::mem::take(&mut outputs.actions) {
             match action {

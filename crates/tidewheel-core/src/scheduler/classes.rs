@@ -76,8 +76,7 @@ mod tests {
     fn step(scheduler: &mut Scheduler, input: Input) -> Vec<Action> {
         let mut decision = Decision::volatile();
         scheduler.step(Now::default(), input, &mut decision);
-        let proof = decision.changes().stored();
-        std::mem::take(&mut decision.committed(proof).actions)
+        std::mem::take(&mut decision.open().expect("nothing is to be stored").actions)
     }
 
     #[test]

@@ -42,8 +42,7 @@ use crate::timer::Wheel;
 /// scheduler.step(Now::default(), Input::Command(command), &mut decision);
 ///
 /// // A store would keep the changes here; the proof unlocks what to do.
-/// let proof = decision.changes().stored();
-/// let outputs = decision.committed(proof);
+/// let outputs = decision.commit(|changes| Ok::<_, std::io::Error>(changes.stored()))?;
 /// assert!(matches!(outputs.actions[..], [Action::StartAttempt(start)] if start.id.index == 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

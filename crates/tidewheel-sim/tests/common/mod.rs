@@ -27,8 +27,7 @@ impl Bare {
     pub fn step(&mut self, input: Input) -> Outputs {
         self.decision.clear();
         self.scheduler.step(self.now, input, &mut self.decision);
-        let proof = self.decision.changes().stored();
-        std::mem::take(self.decision.committed(proof))
+        std::mem::take(self.decision.open().expect("nothing is to be stored"))
     }
 
     /// Steps a command that must be accepted.

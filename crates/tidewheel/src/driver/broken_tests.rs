@@ -85,12 +85,12 @@ impl Store for Panicking {
         self.memory.take_tenure()
     }
 
-    fn commit(
+    fn commit<'c>(
         &mut self,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         records: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError> {
+    ) -> Result<CommitProof<'c>, StoreError> {
         assert!(!self.is_cursed.load(Ordering::SeqCst), "a bug in a store, for the test");
         self.memory.commit(tenure, changes, records)
     }

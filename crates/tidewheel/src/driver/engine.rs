@@ -52,7 +52,7 @@ impl Batch {
     /// Its number, counting up within a tenure.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.decision.changes().number()
+        self.decision.number()
     }
 
     /// Offers the decision to the store and hands out what to do. After an error that
@@ -62,14 +62,11 @@ impl Batch {
     ///
     /// What the store says.
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<&mut Outputs, StoreError> {
-        let changes = self.decision.changes();
         // What changes nothing needs no store: the answers to refused commands, a look at the time.
-        let proof = if changes.changes().is_empty() && self.records.is_empty() {
-            changes.stored()
-        } else {
-            store.commit(self.tenure, changes, &self.records)?
-        };
-        Ok(self.decision.committed(proof))
+        if !self.decision.changes().is_empty() || !self.records.is_empty() {
+            self.decision.commit(|changes| store.commit(self.tenure, changes, &self.records))?;
+        }
+        Ok(self.decision.open().expect("there is nothing to store any more"))
     }
 }
 
@@ -264,7 +261,7 @@ impl Engine {
     /// The number of the open decision: what is stepped now is stored with it.
     #[must_use]
     pub fn open_number(&self) -> u64 {
-        self.decision.changes().number()
+        self.decision.number()
     }
 
     /// Whether something is decided that was not closed yet.
@@ -357,9 +354,7 @@ impl Engine {
 
     /// What the newest turn, or opening, said is to be done.
     pub fn outputs(&mut self) -> &mut Outputs {
-        // Every way to get here has committed, and a lost engine has no outputs left.
-        let proof = self.decision.changes().stored();
-        self.decision.committed(proof)
+        self.decision.open().expect("every way to get here has committed")
     }
 
     /// The scheduler, to be asked.
@@ -403,25 +398,24 @@ impl Engine {
     }
 
     fn commit(&mut self) -> Result<&mut Outputs, EngineError> {
-        let changes = self.decision.changes();
         // What changes nothing needs no store: the answers to refused commands, a look at the time.
-        if changes.changes().is_empty() && self.records.is_empty() {
-            let proof = changes.stored();
-            return Ok(self.decision.committed(proof));
+        if self.decision.changes().is_empty() && self.records.is_empty() {
+            return Ok(self.decision.open().expect("there is nothing to store"));
         }
         let store = self.store.as_mut().expect("a store that was taken out gets batches");
         let mut tries = 1;
-        let proof = loop {
-            match store.commit(self.tenure, changes, &self.records) {
-                Ok(proof) => break proof,
+        loop {
+            let (tenure, records) = (self.tenure, &self.records);
+            match self.decision.commit(|changes| store.commit(tenure, changes, records)) {
+                Ok(_) => break,
                 Err(error) if error.is_transient() && tries < COMMIT_TRIES_MAX => tries += 1,
                 Err(error) => {
                     self.lose();
                     return Err(EngineError::Lost(error));
                 }
             }
-        };
+        }
         self.records.clear();
-        Ok(self.decision.committed(proof))
+        Ok(self.decision.open().expect("it is stored"))
     }
 }

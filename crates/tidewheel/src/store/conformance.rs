@@ -189,17 +189,13 @@ fn the_same_change_set_is_kept_once(opener: &Opener) {
         scheduler.step(at(1), Input::Command(command), decision);
     };
     step(&mut decision, "x", 1);
-    let proof = store.commit(tenure, decision.changes(), &[]).unwrap();
-    let again = store.commit(tenure, decision.changes(), &[]).unwrap();
-    decision.committed(proof);
-    decision.committed(again);
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     decision.clear();
     step(&mut decision, "x", 2);
     step(&mut decision, "y", 3);
-    let proof = store.commit(tenure, decision.changes(), &[]).unwrap();
-    decision.committed(proof);
-    let proof = store.commit(tenure, decision.changes(), &[]).unwrap();
-    decision.committed(proof);
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let limits: Vec<(Arc<str>, LimitSpec)> =
         [("x", 2), ("y", 3)].map(|(name, n)| (Arc::from(name), LimitSpec::Units(n))).to_vec();
     assert_eq!(stored(opener).limits, limits);
@@ -481,17 +477,17 @@ fn a_change_set_offered_again_elsewhere_is_kept_once(opener: &Opener) {
         let submission = Submission { id: RunId(id), profile, ..Submission::default() };
         scheduler.step(at(1), Input::Command(Command::Submit(submission)), &mut decision);
     }
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
-    let proof = opener().commit(tenure, decision.changes(), &[]).unwrap();
-    let started = starts(&decision.committed(proof).actions);
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    let opened = decision.commit(|changes| opener().commit(tenure, changes, &[])).unwrap();
+    let started = starts(&opened.actions);
     decision.clear();
     for start in started {
         scheduler.step(at(2), Input::Event(ended(start, Outcome::Succeeded)), &mut decision);
     }
-    let _ = opener().commit(tenure, decision.changes(), &[]).unwrap();
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    decision.commit(|changes| opener().commit(tenure, changes, &[])).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     assert!(stored(opener).submissions.is_empty());
-    let stale = store.commit(tenure, decision.changes(), &[]);
+    let stale = decision.commit(|changes| store.commit(tenure, changes, &[]));
     assert!(matches!(stale, Err(StoreError::StaleTenure { .. })), "also a set that was kept");
 }
 

@@ -42,12 +42,12 @@ pub trait Store: Send {
     /// # Errors
     ///
     /// [`StoreError::StaleTenure`] when somebody else decides by now; otherwise what went wrong.
-    fn commit(
+    fn commit<'c>(
         &mut self,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         records: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError>;
+    ) -> Result<CommitProof<'c>, StoreError>;
 
     /// How a commit is waited for.
     fn pace(&self) -> Pace {

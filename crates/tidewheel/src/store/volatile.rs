@@ -20,12 +20,12 @@ impl Store for Volatile {
         Ok((Tenure::default(), Snapshot::default()))
     }
 
-    fn commit(
+    fn commit<'c>(
         &mut self,
         _: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         _: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError> {
+    ) -> Result<CommitProof<'c>, StoreError> {
         Ok(changes.stored())
     }
 

@@ -141,12 +141,12 @@ impl Store for Disturbed {
         self.memory.retake_tenure()
     }
 
-    fn commit(
+    fn commit<'c>(
         &mut self,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         records: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError> {
+    ) -> Result<CommitProof<'c>, StoreError> {
         let mut held = self.control.held.lock().unwrap();
         while *held {
             held = self.control.moved.wait(held).unwrap();

@@ -107,8 +107,8 @@ impl Bed {
         };
         self.decision.clear();
         self.scheduler.step(now, input, &mut self.decision);
-        let proof = self.decision.changes().stored();
-        for action in self.decision.committed(proof).actions.drain(..) {
+        let opened = self.decision.open().expect("nothing is to be stored");
+        for action in opened.actions.drain(..) {
             if let Action::StartAttempt(start) = action {
                 self.running.push_back(start);
             }

@@ -187,12 +187,12 @@ impl Store for Memory {
         self.take_tenure()
     }
 
-    fn commit(
+    fn commit<'c>(
         &mut self,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         records: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError> {
+    ) -> Result<CommitProof<'c>, StoreError> {
         let mut rows = self.rows();
         if tenure != rows.tenure {
             return Err(StoreError::StaleTenure { held: tenure, current: rows.tenure });

@@ -89,10 +89,11 @@ impl Bench {
         for input in inputs {
             self.scheduler.step(now, input, &mut self.decision);
         }
-        let changes = self.decision.changes();
         let records: Vec<_> = records.iter().cloned().map(Arc::new).collect();
-        let proof = self.store.commit(self.tenure, changes, &records).unwrap();
-        let outputs = self.decision.committed(proof);
+        let outputs = self
+            .decision
+            .commit(|changes| self.store.commit(self.tenure, changes, &records))
+            .unwrap();
         let starts = outputs.actions.iter().filter_map(|action| match action {
             Action::StartAttempt(start) => Some(*start),
             _ => None,

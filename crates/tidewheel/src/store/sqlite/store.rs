@@ -248,7 +248,7 @@ impl SqliteStore {
         &mut self,
         connection: &Connection,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: &ChangeSet<'_>,
         records: &[Arc<AttemptRecord>],
     ) -> Result<(), Fault> {
         let shard = match self.shard {
@@ -289,13 +289,13 @@ impl Store for SqliteStore {
         self.take_tenure()
     }
 
-    fn commit(
+    fn commit<'c>(
         &mut self,
         tenure: Tenure,
-        changes: ChangeSet<'_>,
+        changes: ChangeSet<'c>,
         records: &[Arc<AttemptRecord>],
-    ) -> Result<CommitProof, StoreError> {
-        self.transact(|store, connection| store.store(connection, tenure, changes, records))?;
+    ) -> Result<CommitProof<'c>, StoreError> {
+        self.transact(|store, connection| store.store(connection, tenure, &changes, records))?;
         if let Some(connection) = &self.connection {
             let count = changes.changes().len();
             self.checkpoints.committed(count, connection, self.folder.database());

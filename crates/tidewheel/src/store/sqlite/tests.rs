@@ -74,15 +74,15 @@ fn a_full_disk_is_named_and_the_same_change_set_is_stored_once_there_is_room() {
         connection.pragma_update_and_check(None, "max_page_count", most, |_| Ok(())).unwrap();
     };
     pages(&store, 1);
-    let decision = decision(1 << 20);
-    let error = store.commit(tenure, decision.changes(), &[]).unwrap_err();
+    let mut decision = decision(1 << 20);
+    let error = decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }) && error.is_transient());
     let cause = error.source().unwrap().to_string();
     assert!(cause.starts_with("the disk is full: /"), "{cause}");
     assert!(cause.ends_with("tidewheel.db"), "{cause}");
     assert!(store.connection().is_none(), "whatever it was in the middle of is gone");
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     assert_eq!(stored(&data), 1);
 }
 
@@ -117,10 +117,8 @@ fn a_record_and_the_end_of_its_attempt_are_stored_together_or_not_at_all() {
     let now = Now { monotonic: Moment::from_millis(1), wall: Timestamp::from_seconds(1) };
     let mut decision = Decision::new();
     scheduler.step(now, Input::Command(Command::Submit(submission)), &mut decision);
-    let proof = store.commit(tenure, decision.changes(), &[]).unwrap();
-    let Action::StartAttempt(start) = decision.committed(proof).actions.remove(0) else {
-        panic!("it starts at once")
-    };
+    let stored = decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    let Action::StartAttempt(start) = stored.actions.remove(0) else { panic!("it starts at once") };
     decision.clear();
     let ended = Event::AttemptEnded { task: start.task, attempt: 1, outcome: Outcome::Succeeded };
     scheduler.step(now, Input::Event(ended), &mut decision);
@@ -132,7 +130,7 @@ fn a_record_and_the_end_of_its_attempt_are_stored_together_or_not_at_all() {
 
     // The row of the task was written before the last of the record is refused: neither is there.
     refuse_outputs(&store);
-    assert!(store.commit(tenure, decision.changes(), &record).is_err());
+    assert!(decision.commit(|changes| store.commit(tenure, changes, &record)).is_err());
     let reader = data.reader().unwrap();
     let seen = |reader: &Reader| {
         let state = reader.run(task.run).unwrap().unwrap().summary.state;
@@ -141,7 +139,7 @@ fn a_record_and_the_end_of_its_attempt_are_stored_together_or_not_at_all() {
     assert_eq!(seen(&reader), (TaskState::Running, None, 0));
     // Offered again it is stored, all of it; and once more, as after a lost answer, changes nothing.
     for _ in 0..2 {
-        let _ = store.commit(tenure, decision.changes(), &record).unwrap();
+        decision.commit(|changes| store.commit(tenure, changes, &record)).unwrap();
         assert_eq!(seen(&reader), (TaskState::Succeeded, Some(4), 1));
     }
 }
@@ -152,7 +150,7 @@ fn a_record_and_the_end_of_its_attempt_are_stored_together_or_not_at_all() {
 fn a_folder_that_cannot_be_written_can_be_read() {
     let (_guard, data) = folder("unwritable %?#");
     let (mut store, tenure) = open(&data);
-    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
+    decision(1).commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let path = data.path().to_owned();
     drop((store, data));
     let open_lock = path.join("locks").join(".open");
@@ -190,18 +188,18 @@ fn a_lock_names_its_holder_and_waits_for_no_one() {
 fn after_a_disk_fault_nothing_is_trusted_before_the_log_has_started_over() {
     let (_guard, data) = folder("suspect");
     let (mut store, tenure) = open(&data);
-    let decision = decision(1);
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    let mut decision = decision(1);
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let reader = rusqlite::Connection::open(data.database()).unwrap();
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader.query_row("SELECT COUNT(*) FROM runs", [], |row| row.get(0)).unwrap();
     store.suspect();
-    let error = store.commit(tenure, decision.changes(), &[]).unwrap_err();
+    let error = decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }) && error.is_transient());
     assert!(error.source().unwrap().to_string().contains("is being read"), "{error:?}");
-    assert!(store.commit(tenure, decision.changes(), &[]).is_err());
+    assert!(decision.commit(|changes| store.commit(tenure, changes, &[])).is_err());
     reader.execute_batch("COMMIT").unwrap();
-    let _ = store.commit(tenure, decision.changes(), &[]).unwrap();
+    decision.commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     assert_eq!(stored(&data), 1);
 }
 
@@ -222,7 +220,7 @@ fn whoever_opens_a_folder_does_not_wait_for_ever_for_another() {
 fn a_shard_that_nobody_had_is_taken_without_a_look_at_those_of_others() {
     let (_guard, data) = folder("fresh");
     let (mut store, tenure) = open(&data);
-    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
+    decision(1).commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     // Whoever reads it fails.
     let connection = rusqlite::Connection::open(data.database()).unwrap();
     connection.execute("UPDATE profiles SET spec = ''", []).unwrap();
@@ -239,7 +237,7 @@ fn a_shard_that_nobody_had_is_taken_without_a_look_at_those_of_others() {
 fn work_is_read_when_the_tenure_is_stored_so_that_nobody_waits_meanwhile() {
     let (_guard, data) = folder("reading");
     let (mut store, tenure) = open(&data);
-    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
+    decision(1).commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let connection = rusqlite::Connection::open(data.database()).unwrap();
     let spec: String =
         connection.query_row("SELECT spec FROM profiles", [], |row| row.get(0)).unwrap();
@@ -259,7 +257,7 @@ fn a_fresh_shard_with_unfinished_work_is_given_back_without_waiting_for_those_wh
     let (_guard, data) = folder("given-back");
     let mut store = data.shard("fresh-busy").unwrap();
     let (tenure, _) = store.take_tenure().unwrap();
-    let _ = store.commit(tenure, decision(1).changes(), &[]).unwrap();
+    decision(1).commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let writer = rusqlite::Connection::open(data.database()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let started = std::time::Instant::now();
