@@ -39,6 +39,9 @@ pub struct Profile {
     pub always: bool,
     /// Never tried a second time, whatever the retries say; unknown when its attempt was lost.
     pub at_most_once: bool,
+    /// Its attempts never give way to something more important: its code can be had for one attempt only. Not
+    /// stored, because whoever takes it over brings code of their own.
+    pub stays: bool,
     /// Named limits and the units taken of each while an attempt runs.
     pub limits: Vec<(Arc<str>, u32)>,
 }
@@ -57,6 +60,7 @@ impl Default for Profile {
             on_skip: None,
             always: false,
             at_most_once: false,
+            stays: false,
             limits: Vec::new(),
         }
     }

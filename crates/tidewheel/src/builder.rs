@@ -10,7 +10,7 @@ use tidewheel_core::id::{AttemptId, ProfileId};
 use tidewheel_core::input::{Command, Rejection};
 use tidewheel_core::policy::{BreakerSpec, Rate};
 use tidewheel_core::row::Snapshot;
-use tidewheel_core::spec::{Config, DEFAULT_QUEUE, LimitSpec, Profile, QueueSpec};
+use tidewheel_core::spec::{Config, DEFAULT_QUEUE, LimitSpec, QueueSpec};
 use tokio::runtime::Handle;
 
 use crate::attempt::Attempt;
@@ -352,7 +352,7 @@ impl Builder {
             shared.command(Until::Stored, Command::DefineLimit { name, spec })?;
         }
         let mut state = shared.lock();
-        state.plain = state.engine.scheduler_mut().profile(&Profile::default())?;
+        state.plain = state.engine.scheduler_mut().profile(&State::plain_profile())?;
         drop(state);
         // What is restored may begin at once, and takes handles of its own: the wheel must not end with
         // the last of those.

@@ -94,7 +94,7 @@ impl<E: Explain> Explain for &E {
 
 impl<T> Explain for Submission<T> {
     fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask> {
-        let explained = self.task().and_then(|(run, index)| wheel.explain_task(run, index));
+        let explained = self.task().and_then(|(shared, run)| wheel.explain_task(shared, run, 0));
         explained.ok_or_else(|| UnknownTask { name: String::from("submission") })
     }
 }

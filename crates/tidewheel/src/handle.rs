@@ -89,7 +89,8 @@ impl TaskHandle {
 
 impl Explain for TaskHandle {
     fn explain(&self, wheel: &Tidewheel) -> Result<Explanation, UnknownTask> {
-        let explained = self.task.as_ref().and_then(|task| wheel.explain_task(task.run, 0));
+        let explained =
+            self.task.as_ref().and_then(|task| wheel.explain_task(&task.shared, task.run, 0));
         explained.ok_or_else(|| UnknownTask { name: String::from("submission") })
     }
 }

@@ -114,10 +114,10 @@ impl<T> Submission<T> {
         }
     }
 
-    /// Its only task, while it is not over.
-    pub(crate) fn task(&self) -> Option<(RunRef, u32)> {
+    /// Whose it is, and which, while it is not over.
+    pub(crate) fn task(&self) -> Option<(&Arc<Shared>, RunRef)> {
         match &self.stage {
-            Stage::Accepted { run, .. } => Some((*run, 0)),
+            Stage::Accepted { shared, run, .. } => Some((shared, *run)),
             _ => None,
         }
     }

@@ -394,7 +394,16 @@ impl Tidewheel {
         task.explain(self)
     }
 
-    pub(crate) fn explain_task(&self, run: RunRef, index: u32) -> Option<Explanation> {
+    /// Explains a task of this wheel; keys of another one's name something else here.
+    pub(crate) fn explain_task(
+        &self,
+        of: &Arc<Shared>,
+        run: RunRef,
+        index: u32,
+    ) -> Option<Explanation> {
+        if !Arc::ptr_eq(of, &self.shared) {
+            return None;
+        }
         let now = self.shared.clock.now();
         let state = self.shared.lock();
         let key = TaskKey { run: state.engine.find_run(run)?, index };

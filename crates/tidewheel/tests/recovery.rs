@@ -171,6 +171,15 @@ async fn a_run_whose_end_was_stored_without_an_answer_is_not_waited_for() {
     assert_eq!(store.memory.unfinished(), 0);
 }
 
+/// Says when it is dropped.
+struct Ended(Log);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.add("stopped");
+    }
+}
+
 #[tokio::test]
 async fn a_wheel_waits_while_another_one_decides_and_takes_over_when_that_has_ended() {
     for pace in PACES {
@@ -186,13 +195,15 @@ async fn a_wheel_waits_while_another_one_decides_and_takes_over_when_that_has_en
             let told = told.clone();
             async move {
                 if task.attempt() == 1 {
-                    task.cancelled().await;
-                    told.add("stopped");
+                    told.add("begun");
+                    let _ended = Ended(told);
+                    std::future::pending::<()>().await;
                 }
             }
         };
         let run = first.run(Graph::numbered(1, []).unwrap(), code).start().unwrap();
-        until(|| first.stats().total.active == 1).await;
+        until(|| log.len() == 1).await;
+        assert_eq!(log.take(), ["begun"]);
         let second = store.builder().adopt(adopt).paused().start();
         // The first finds out as soon as it wants something stored.
         assert!(matches!(first.pause_queue("default"), Err(Rejection::Unavailable(_))));

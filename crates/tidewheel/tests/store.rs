@@ -332,3 +332,16 @@ async fn a_future_without_a_payload_comes_back_to_adopt_which_says_what_becomes_
     let ended = Reader::run(&store, run).unwrap().unwrap().summary;
     assert_eq!(ended.state, TaskState::Skipped);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_stored_also_by_a_wheel_that_began_paused() {
+    let store = Memory::new();
+    let wheel = builder().store(store.clone()).paused().start();
+    wheel.pause();
+    wheel.shutdown(Shutdown::persist()).await;
+    let wheel = builder().store(store.clone()).start();
+    let task = wheel.submit_normal(async {});
+    assert!(tokio::time::timeout(seconds(60), task).await.is_err(), "nobody resumed it");
+    wheel.resume();
+    wheel.submit_normal(async {}).await.unwrap();
+}

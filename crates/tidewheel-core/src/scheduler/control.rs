@@ -31,10 +31,11 @@ impl Scheduler {
 
     pub(super) fn pause(&mut self, now: Now, decision: &mut Decision) -> Result<Reply, Rejection> {
         self.check_not_draining()?;
+        // Stored also if it was begun paused, which nobody asked to outlive it.
+        decision.change(|| Change::SchedulerPaused(true));
         if std::mem::replace(&mut self.paused, true) {
             return Ok(Reply::Unchanged);
         }
-        decision.change(|| Change::SchedulerPaused(true));
         self.notify(now, decision, || Fact::Paused);
         Ok(Reply::Done)
     }

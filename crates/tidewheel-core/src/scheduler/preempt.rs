@@ -56,7 +56,7 @@ impl Scheduler {
     pub(super) fn note_preemptible(&mut self, key: TaskKey, before: (TaskState, Reason)) {
         let work = self.work(key);
         let Some(task) = work.task(key.index).cloned() else { return };
-        let may_give_way = !self.profile_spec(key).at_most_once;
+        let may_give_way = self.may_give_way(key);
         let queue = self.classes[work.class(key.index) as usize].queue;
         let queue = &mut self.queues[queue as usize];
         if queue.spec.preempt {
@@ -64,6 +64,11 @@ impl Scheduler {
             queue.preemptible.leave(key, &was);
             queue.preemptible.enter(key, &task, may_give_way);
         }
+    }
+
+    fn may_give_way(&self, key: TaskKey) -> bool {
+        let profile = self.profile_spec(key);
+        !profile.at_most_once && !profile.stays
     }
 
     /// What [`Self::note_preemptible`] keeps, found by looking at everything: for queues that are to
@@ -82,7 +87,7 @@ impl Scheduler {
                 let queue = self.classes[work.class(index) as usize].queue;
                 if task.state.holds_slot() && self.queues[queue as usize].spec.preempt {
                     let key = TaskKey { run: RunKey(run), index };
-                    let may_give_way = !self.profile_spec(key).at_most_once;
+                    let may_give_way = self.may_give_way(key);
                     found.entry(queue).or_default().enter(key, task, may_give_way);
                 }
             }

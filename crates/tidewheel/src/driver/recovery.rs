@@ -10,7 +10,6 @@ use std::time::Duration;
 use tidewheel_core::decision::{Fact, Tenure};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId};
 use tidewheel_core::row::Snapshot;
-use tidewheel_core::spec::Profile;
 use tidewheel_core::task::Reason;
 use tidewheel_core::time::{Moment, Now};
 
@@ -70,7 +69,7 @@ impl State {
         let Some(books) = &mut self.books else { return Ok(()) };
         let Restored { strays, refused, .. } =
             books.restore(&mut self.engine, tenure, snapshot, now)?;
-        let plain = self.engine.scheduler_mut().profile(&Profile::default());
+        let plain = self.engine.scheduler_mut().profile(&Self::plain_profile());
         self.plain = plain.expect("a profile that names nothing can be had anywhere");
         self.rebind(&unfinished, &refused, effects);
         self.adopt_runs(shared);
@@ -134,7 +133,7 @@ impl State {
         for attempt in strays {
             match self.attempts.get(&attempt) {
                 Some(seat) => effects.push(Effect::Stop(Arc::clone(seat), STRAY)),
-                None => drop(self.early.insert(attempt, STRAY)),
+                None => self.stop_early(attempt, STRAY),
             }
         }
     }

@@ -113,6 +113,16 @@ impl Seat {
         self.is_registered.store(true, Ordering::Release);
     }
 
+    /// Whether the attempt was to be ended at once before it began. It must not begin, then; whoever was
+    /// granted time may use it.
+    #[inline]
+    pub fn is_stopped_early(self: &Arc<Self>) -> bool {
+        self.shared.has_early.load(Ordering::Relaxed) && {
+            self.register();
+            self.signal().stop.is_some_and(|stopped| stopped.grace.is_zero())
+        }
+    }
+
     /// The attempt has ended. Called under the scheduler's lock.
     pub fn leave(&self) {
         self.is_over.store(true, Ordering::Relaxed);

@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub completed: watch::Sender<bool>,
     /// Handles of users; when the last is dropped, the wheel drains.
     handles: AtomicUsize,
+    /// Attempts that have not begun may have been told to stop.
+    pub(super) has_early: Arc<AtomicBool>,
     is_shutting_down: AtomicBool,
     pub(super) turnstile: Turnstile<State>,
     /// Decisions are kept.
@@ -76,6 +78,7 @@ impl Shared {
             runtime: settings.runtime,
             hub: settings.hub,
             timer: Arc::clone(&state.timer),
+            has_early: Arc::clone(&state.has_early),
             decided: Arc::new(Notify::new()),
             stored_notice: Notify::new(),
             completed: watch::Sender::new(false),

@@ -4,11 +4,13 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tidewheel_core::decision::{Action, Fact, Notice, Outputs, Start};
 use tidewheel_core::id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use tidewheel_core::input::{Command, Event, Input, Rejection, Reply};
+use tidewheel_core::spec::Profile;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tokio::sync::{Notify, mpsc};
 
@@ -54,6 +56,8 @@ pub(crate) struct State {
     pub(super) attempts: HashMap<AttemptId, Arc<Seat>, BuildHasherDefault<KeyHasher>>,
     /// Requests to stop attempts that are not among these yet.
     pub(super) early: HashMap<AttemptId, Stopped, BuildHasherDefault<KeyHasher>>,
+    /// There are some, or nothing shall begin any more: whoever begins an attempt looks.
+    pub(super) has_early: Arc<AtomicBool>,
     /// Code for restored tasks.
     pub(super) adopt: Adopt,
     ids: Ids,
@@ -113,6 +117,7 @@ impl State {
             ended_schedules: EndedSchedules::default(),
             attempts: HashMap::default(),
             early: HashMap::default(),
+            has_early: Arc::default(),
             adopt,
             ids: Ids::new(seed),
             opening,
@@ -123,6 +128,11 @@ impl State {
             spare: VecDeque::new(),
             exchanges: 0,
         }
+    }
+
+    /// How plain futures are treated: they cannot be run again, so they never give way.
+    pub fn plain_profile() -> Profile {
+        Profile { stays: true, ..Profile::default() }
     }
 
     pub fn fresh_run_id(&mut self, now: Now) -> RunId {
@@ -331,7 +341,7 @@ impl State {
                 match self.attempts.get(&attempt) {
                     Some(seat) => effects.push(Effect::Stop(Arc::clone(seat), stopped)),
                     None if self.is_under_way(attempt) => {
-                        self.early.insert(attempt, stopped);
+                        self.stop_early(attempt, stopped);
                     }
                     None => {}
                 }
@@ -388,6 +398,7 @@ impl State {
     /// Nothing will come of anything any more: tells everybody.
     pub(super) fn end_everything(&mut self, effects: &mut Vec<Effect>) {
         let end = self.end.clone().unwrap_or(End::ShutDown);
+        self.has_early.store(true, Ordering::Relaxed);
         self.actions.clear();
         // What was told already still reaches the listeners; then they see the end.
         self.notices = None;
@@ -412,7 +423,15 @@ impl State {
             let reason = tidewheel_core::task::Reason::ShutDown;
             return Some(Stopped { grace: std::time::Duration::ZERO, reason });
         }
-        self.early.remove(&seat.id())
+        let early = self.early.remove(&seat.id());
+        self.has_early.store(!self.early.is_empty(), Ordering::Relaxed);
+        early
+    }
+
+    /// Remembers a request to stop for when the attempt begins, or waits for the first time.
+    pub(super) fn stop_early(&mut self, attempt: AttemptId, stopped: Stopped) {
+        self.early.insert(attempt, stopped);
+        self.has_early.store(true, Ordering::Relaxed);
     }
 
     /// The attempt has ended: forgets its seat, or a request that never reached it.
@@ -422,6 +441,7 @@ impl State {
             self.attempts.remove(&seat.id());
         } else if !self.early.is_empty() {
             self.early.remove(&seat.id());
+            self.has_early.store(!self.early.is_empty(), Ordering::Relaxed);
         }
     }
 

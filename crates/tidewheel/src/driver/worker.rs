@@ -149,6 +149,7 @@ where
             let task = Task::new(Arc::clone(&worker.seat));
             let span = code.span.attempt(&start, || Some(task.name().to_owned()));
             let outcome = match cell.extra_code(start.task.index) {
+                _ if worker.seat.is_stopped_early() => Outcome::Cancelled,
                 None => match span.within(|| guard(|| code.call(task))) {
                     Ok(future) => {
                         let slot = pin!(Some(future));
@@ -241,6 +242,10 @@ pub(super) fn single_worker(
 }
 
 fn future_of(worker: &Worker, code: SingleCode) -> Result<BoxFuture<Outcome>, Outcome> {
+    if worker.seat.is_stopped_early() {
+        let _ = guard(|| drop(code));
+        return Err(Outcome::Cancelled);
+    }
     match code {
         SingleCode::Future(future) => Ok(future),
         SingleCode::Call(code) => {

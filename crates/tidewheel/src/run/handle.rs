@@ -418,7 +418,7 @@ impl Explain for RunTask {
         let unknown = || UnknownTask { name: self.name.clone() };
         let cell = &self.run.cell;
         let index = cell.index_of(&self.name).ok_or_else(unknown)?;
-        if let Some(explanation) = wheel.explain_task(cell.work, index) {
+        if let Some(explanation) = wheel.explain_task(&cell.shared, cell.work, index) {
             let cause =
                 explanation.facts.reason.cause().map(|cause| match cell.added_name(cause) {
                     Some(name) => name,

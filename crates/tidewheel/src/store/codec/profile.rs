@@ -75,6 +75,7 @@ impl ProfileRecord {
             on_skip: self.on_skip.as_deref().map(on_skip_of).transpose()?,
             always: self.always,
             at_most_once: self.at_most_once,
+            stays: false,
             limits: self.limits,
         })
     }

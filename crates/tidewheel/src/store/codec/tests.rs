@@ -78,6 +78,7 @@ fn profile(retry: Retry) -> Profile {
         on_skip: Some(OnSkip::Skip),
         always: true,
         at_most_once: true,
+        stays: false,
         limits: vec![(Arc::from("ünits"), u32::MAX), (Arc::from(""), 0)],
     }
 }
