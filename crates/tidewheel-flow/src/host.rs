@@ -144,7 +144,9 @@ impl FlowHost {
             None => blueprint.graph.index_of(task).is_some(),
         };
         let done: Vec<&String> = order.reused.keys().filter(is_there).collect();
+        // On a thread of the runtime a disk is not waited for.
         let mut builder = wheel
+            .without_waiting()
             .run(blueprint.graph, code)
             .name(&flow.name)
             .concurrency(order.max_workers)
@@ -176,7 +178,9 @@ impl FlowHost {
         }
         let run = builder.start()?;
         self.keep(wheel, &run, Arc::new(Place::new_with(Some(Ok(runner)))));
-        Ok(run)
+        run.stored().await?;
+        // The handle waits as the wheel does that it was asked for.
+        Ok(wheel.find_run(run.id()).unwrap_or(run))
     }
 
     /// Makes one attempt at a task of a run that the store brought back: for

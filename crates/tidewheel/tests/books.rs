@@ -4,11 +4,12 @@
 
 mod common;
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::disturbed::{Disturbed, Wrong};
-use common::{Gate, Log, seconds, settle, until};
+use common::{Gate, Log, millis, seconds, settle, until};
 use tidewheel::store::{Memory, Pace, RunCommand, SentCommand};
 use tidewheel::{
     Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown, TaskError,
@@ -371,4 +372,50 @@ async fn what_was_asked_without_waiting_is_told_when_it_cannot_be_stored() {
     store.go(Wrong::Nothing);
     until(|| wheel.define_limit("io", LimitSpec::Units(2)).is_ok()).await;
     wheel.stored().await.unwrap();
+}
+
+/// A command of another process waits for the disk, and nothing else does: everything here is on one thread.
+#[tokio::test]
+async fn commands_of_others_wait_for_the_store_without_the_runtime() {
+    let store = Disturbed::new(Pace::Slow);
+    let wheel = store.builder().slots(1).start();
+    let run = wheel.run(Graph::numbered(1, []).unwrap(), |_| std::future::pending::<()>());
+    let run = run.start().unwrap();
+    store.hold(true);
+    let command = RunCommand::Pause;
+    store.control.inbox.lock().unwrap().push(SentCommand { id: 7, run: run.id(), command });
+    until(|| store.control.inbox.lock().unwrap().is_empty()).await;
+    // Time goes on, and with it whoever lets the store go on.
+    tokio::time::sleep(millis(20)).await;
+    assert!(store.control.acknowledged.lock().unwrap().is_empty());
+    store.hold(false);
+    until(|| *store.control.acknowledged.lock().unwrap() == [7]).await;
+}
+
+/// The thread of a store in trouble ends with the runtime, without a word.
+#[test]
+fn a_runtime_that_ends_while_the_store_is_in_trouble_causes_no_panic() {
+    let panics = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&panics);
+    std::panic::set_hook(Box::new(move |panic| {
+        let is_ours = std::thread::current().name() == Some("tidewheel-books");
+        seen.fetch_add(u32::from(is_ours), Ordering::SeqCst);
+        eprintln!("{panic}");
+    }));
+    for _ in 0..20 {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let store = Disturbed::new(Pace::Slow);
+        let guard = runtime.enter();
+        let wheel = store.builder().start();
+        store.go(Wrong::Full);
+        let submission = wheel.submit_normal(async {});
+        drop(guard);
+        runtime.block_on(until(|| wheel.trouble().is_some()));
+        drop(runtime);
+        // Everybody is told by the last one that ends.
+        let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert!(other.block_on(submission).is_err());
+    }
+    let _ = std::panic::take_hook();
+    assert_eq!(panics.load(Ordering::SeqCst), 0);
 }

@@ -14,8 +14,8 @@ use crate::input::{Event, Input, Outcome};
 use crate::run::{Run, Work};
 use crate::time::{Moment, Now, duration_nanos};
 
-/// Tasks up to which it is worth to look ahead: a copy of more takes longer than people wait.
-const TASKS_MAX: usize = 200_000;
+/// Tasks up to which there is a look ahead: nobody decides while they are copied.
+const TASKS_MAX: usize = 50_000;
 
 /// Steps that are played at the most, because schedules fire for ever.
 const STEPS_MAX: u32 = 500_000;
@@ -39,6 +39,9 @@ impl Scheduler {
     /// A look ahead, unless there is too much work for one.
     #[must_use]
     pub fn forecast(&self, now: Now) -> Option<Forecast> {
+        if self.works.len() > TASKS_MAX {
+            return None;
+        }
         let tasks = self.works.values().map(|work| match work {
             Work::Run(run) => run.tasks.len(),
             Work::Single(_) => 1,

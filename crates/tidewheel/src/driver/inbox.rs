@@ -7,32 +7,69 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_core::input::{CancelMode, Command, Rejection};
+use tokio::sync::mpsc;
 
-use super::questions::answer_questions;
+use super::questions::{Answered, answer_questions};
 use super::shared::{Shared, Until};
-use crate::store::{CommandSource, RunCommand, SentCommand};
+use crate::store::{CommandSource, Question, RunCommand, SentCommand};
 
 /// How often it is looked for commands. Half of what is promised until one is seen.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Runs until the wheel has ended.
-pub(super) async fn follow_inbox(shared: Arc<Shared>, mut source: Box<dyn CommandSource>) {
+///
+/// The store is asked, and waited for, on threads made for blocking; questions are thought about beside
+/// that, so that no command waits for an answer to somebody else.
+pub(super) async fn follow_inbox(shared: Arc<Shared>, source: Box<dyn CommandSource>) {
     let mut completed = shared.completed.subscribe();
-    let mut pending = Pending::default();
+    let (asked, questions) = mpsc::unbounded_channel();
+    let (answered, answers) = mpsc::unbounded_channel();
+    shared.runtime.spawn(answer_questions(Arc::clone(&shared), questions, answered));
+    let mut inbox = Inbox { source, pending: Pending::default(), asked, answers };
     loop {
         let has_ended = completed.wait_for(|ended| *ended);
         if tokio::time::timeout(PERIOD, has_ended).await.is_ok() {
             return;
         }
+        let shared = Arc::clone(&shared);
+        let looking = shared.runtime.clone().spawn_blocking(move || {
+            inbox.look(&shared);
+            inbox
+        });
+        // Without it the runtime is ending, or the source is broken: nobody can be heard any more.
+        inbox = match looking.await {
+            Ok(inbox) => inbox,
+            Err(_) => return,
+        };
+    }
+}
+
+struct Inbox {
+    source: Box<dyn CommandSource>,
+    pending: Pending,
+    /// To whoever thinks about questions, and back.
+    asked: mpsc::UnboundedSender<Question>,
+    answers: mpsc::UnboundedReceiver<Answered>,
+}
+
+impl Inbox {
+    /// Takes in what has arrived, and sends off what is to be answered.
+    fn look(&mut self, shared: &Arc<Shared>) {
         // What cannot be read now is found the next time.
-        pending.unsettled.extend(source.take().unwrap_or_default());
-        pending.offer(|sent| pass_on(&shared, sent));
+        self.pending.unsettled.extend(self.source.take().unwrap_or_default());
+        self.pending.offer(|sent| pass_on(shared, sent));
         // Together with what could not be acknowledged before: otherwise the next owner might find
         // an early command without the later one that undoes it.
-        if source.acknowledge(&pending.settled).is_ok() {
-            pending.settled.clear();
+        if self.source.acknowledge(&self.pending.settled).is_ok() {
+            self.pending.settled.clear();
         }
-        answer_questions(&shared, &mut *source).await;
+        // What cannot be read or written now is asked again, or given up by whoever asked.
+        for question in self.source.questions().unwrap_or_default() {
+            let _ = self.asked.send(question);
+        }
+        while let Ok(Answered { question, answer }) = self.answers.try_recv() {
+            let _ = self.source.answer(question, &answer);
+        }
     }
 }
 

@@ -5,19 +5,29 @@
 use std::sync::Arc;
 
 use tidewheel_core::id::TaskKey;
+use tokio::sync::mpsc;
 
 use super::shared::Shared;
-use crate::store::{CommandSource, Question, TaskAnswer};
+use crate::store::{Question, TaskAnswer};
 
 /// Tasks that are explained at once: people read no more, and the lock is held meanwhile.
 const TASKS_MAX: usize = 1_000;
 
-/// Answers what was asked since the last time.
-pub(super) async fn answer_questions(shared: &Arc<Shared>, source: &mut dyn CommandSource) {
-    // What cannot be read or written now is asked again, or given up by whoever asked.
-    for question in source.questions().unwrap_or_default() {
-        if let Some(answer) = answer(shared, &question).await {
-            let _ = source.answer(question.id, &answer);
+/// The answer to a question, on its way to whoever asked.
+pub(super) struct Answered {
+    pub question: i64,
+    pub answer: Vec<TaskAnswer>,
+}
+
+/// Answers questions one after the other, until nobody asks any more.
+pub(super) async fn answer_questions(
+    shared: Arc<Shared>,
+    mut questions: mpsc::UnboundedReceiver<Question>,
+    answers: mpsc::UnboundedSender<Answered>,
+) {
+    while let Some(question) = questions.recv().await {
+        if let Some(answer) = answer(&shared, &question).await {
+            let _ = answers.send(Answered { question: question.id, answer });
         }
     }
 }

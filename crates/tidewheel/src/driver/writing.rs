@@ -293,7 +293,14 @@ pub(super) async fn keep_books(shared: Arc<Shared>) {
         loop {
             match keeper.shared.write() {
                 Writing::Done => break,
-                Writing::Trouble(pause) => tokio::time::sleep(pause).await,
+                Writing::Trouble(pause) => {
+                    // As a task, which is given up when the runtime ends; a thread of our own that
+                    // asked its clock then would panic.
+                    let waiting = keeper.shared.runtime.spawn(tokio::time::sleep(pause));
+                    if waiting.await.is_err() {
+                        return;
+                    }
+                }
                 Writing::Ended => {
                     keeper.is_done = true;
                     return;
