@@ -183,12 +183,10 @@ impl Levels {
 
     /// What the edge between two tasks means.
     pub fn bond(&self, from: u32, to: u32) -> Bond {
-        if self.of(from) != self.of(to) {
-            return Bond::Implied;
-        }
         match self.conditions.get(&to) {
+            // Wherever they are: that its group waits for a task says nothing about how that ends.
             Some((_, tasks)) if tasks.binary_search(&from).is_ok() => Bond::Asked,
-            _ if self.opens(from) => Bond::Implied,
+            _ if self.of(from) != self.of(to) || self.opens(from) => Bond::Implied,
             Some(_) if self.follows(to) && !self.follows(from) => Bond::Implied,
             _ => Bond::Judged,
         }
