@@ -5,6 +5,7 @@
 
 mod arrows;
 mod sources;
+mod walk;
 
 use sources::{Source, sources};
 
