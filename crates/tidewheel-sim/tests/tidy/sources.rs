@@ -45,12 +45,12 @@ pub fn sources() -> Vec<Source> {
     paths.iter().map(|path| Source::read(&crates, path)).collect()
 }
 
-/// The words that the glossary explains, in small letters.
+/// The words that the glossary explains, in small letters and in the singular.
 pub fn glossary() -> BTreeSet<String> {
     let page = fs::read_to_string(root().join("GLOSSARY.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| **")?.split("**").next());
-    let words = rows.flat_map(|row| row.split([',', ' '])).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
+    let parts = rows.flat_map(|row| row.split([',', ' ', '(', ')']));
+    parts.flat_map(words).filter(|word| !word.is_empty()).collect()
 }
 
 /// The words a name is made of, in small letters and in the singular.
@@ -65,7 +65,10 @@ pub fn words(name: &str) -> impl Iterator<Item = String> + '_ {
         cuts.windows(2).map(|cut| name[cut[0]..cut[1]].to_lowercase()).collect();
     parts.into_iter().map(|part| {
         let part = part.trim_start_matches('_');
-        part.strip_suffix('s').unwrap_or(part).to_owned()
+        match part.strip_suffix("ies") {
+            Some(stem) => format!("{stem}y"),
+            None => part.strip_suffix('s').unwrap_or(part).to_owned(),
+        }
     })
 }
 
