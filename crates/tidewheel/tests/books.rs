@@ -266,6 +266,58 @@ async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
     }
 }
 
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_the_store_is_in_trouble_is_cancelled_once_there_is_room() {
+    for pace in PACES {
+        for waits in [true, false] {
+            let store = Disturbed::new(pace);
+            let wheel = store.builder().start();
+            let graph = Graph::from_edges([("first", "second")]).unwrap();
+            let (gate, log) = (Gate::closed(), Log::default());
+            let (passes, seen) = (gate.clone(), log.clone());
+            let code = move |task: tidewheel::Task| {
+                seen.add(task.name());
+                passes.pass()
+            };
+            let run = wheel.run(graph, code).start().unwrap();
+            let run = if waits { run } else { run.without_waiting() };
+            until(|| log.len() == 1).await;
+            store.go(Wrong::Full);
+            // The store is seen to be in trouble.
+            assert!(matches!(wheel.pause_queue("default"), Err(Rejection::Unavailable(_))));
+            assert!(run.cancel(Cancel::Drain));
+            gate.open();
+            settle().await;
+            assert!(!run.is_ended(), "nothing can be stored");
+            store.go(Wrong::Nothing);
+            let report = tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap();
+            assert_eq!(report.succeeded().count(), 1);
+            assert_eq!(
+                log.take(),
+                ["first"],
+                "what was running may finish, and nothing more starts"
+            );
+            assert!(!run.cancel(Cancel::Drain), "it has ended");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_without_waiting_is_cancelled_even_if_that_is_lost() {
+    for wrong in [Wrong::LostSilent, Wrong::StoredSilent] {
+        let store = Disturbed::new(Pace::Slow);
+        let wheel = store.builder().start();
+        let graph = Graph::numbered(1, []).unwrap();
+        let run = wheel.run(graph, |_| std::future::pending::<()>()).start().unwrap();
+        let run = run.without_waiting();
+        run.stored().await.unwrap();
+        store.go_for(1, wrong);
+        assert!(run.cancel(Cancel::now()));
+        let report = tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap();
+        assert_eq!(report.result(), tidewheel::run::RunResult::Cancelled);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_command_for_work_whose_end_is_not_stored_yet_waits_for_that() {
     for pace in PACES {

@@ -221,15 +221,16 @@ impl Shared {
         self.command_with(until, |state, _| make(state), |_, _, _| ())
     }
 
-    /// Asks something of the scheduler; nobody waits for the answer.
-    pub fn wish(self: &Arc<Self>, wish: Wish) {
+    /// Asks something of the scheduler; nobody waits for the answer. It is kept until it can be stored. False if
+    /// what it is about has ended.
+    pub fn wish(self: &Arc<Self>, wish: Wish) -> bool {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let mut state = self.turnstile.lock();
-        // Refused only when what it is about has ended already.
-        let _ = state.wish(now, wish);
+        let wished = state.wish(now, wish);
         self.settle(state, &mut effects);
         self.perform(&mut effects);
+        wished.is_ok()
     }
 
     /// Asks something of the scheduler. `make` and `bind` run under the lock, before the step and

@@ -126,9 +126,19 @@ impl Run {
 
     /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.
     ///
-    /// The report still comes, with every task in it. False if the run has ended.
+    /// The report still comes, with every task in it. False if the run has ended. It is not forgotten while the
+    /// store is in trouble: it is kept until it can be stored.
     pub fn cancel(&self, mode: Cancel) -> bool {
-        self.steer(|run| Command::CancelRun { run, mode: mode.into() })
+        let wish = || self.cell.shared.wish(Wish::Cancel(self.cell.work, mode.into()));
+        match self.until {
+            Until::Later => wish(),
+            Until::Stored => {
+                match self.command(|run| Command::CancelRun { run, mode: mode.into() }) {
+                    Err(Rejection::Unavailable(_)) => wish(),
+                    asked => asked.is_ok(),
+                }
+            }
+        }
     }
 
     /// Cancels one task; tasks that need it are skipped. False if it has ended or never was.
