@@ -107,7 +107,8 @@ impl FlowHost {
     }
 
     /// Starts a run. Limits and queues of the flow come with it: those that contradict what is in use are
-    /// refused.
+    /// refused. The run is stored when it is handed out, and whoever steers it
+    /// [waits for no disk](Tidewheel::without_waiting).
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl FlowHost {
     ) -> Result<Run, StartError> {
         let group = group_of(flow, order)?;
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
-        let env_files = EnvFiles::read(flow)?;
+        let env_files = EnvFiles::read(flow).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
         let outputs = Arc::new(Outputs::default());
         for (task, values) in &order.reused {
@@ -179,8 +180,7 @@ impl FlowHost {
         let run = builder.start()?;
         self.keep(wheel, &run, Arc::new(Place::new_with(Some(Ok(runner)))));
         run.stored().await?;
-        // The handle waits as the wheel does that it was asked for.
-        Ok(wheel.find_run(run.id()).unwrap_or(run))
+        Ok(run)
     }
 
     /// Makes one attempt at a task of a run that the store brought back: for
@@ -250,6 +250,7 @@ impl FlowHost {
         let made = self.understand(attempt).await;
         let (order, flow, secrets, env_files) = match made {
             Ok(made) => made,
+            Err(StartError::EnvFile(error @ EnvFileError::Interrupted)) => return Err(error.into()),
             Err(error) => return Ok(Err(Arc::from(error.to_string()))),
         };
         let (recall, run) = (Arc::clone(&self.shared.recall), attempt.id().run);
@@ -281,7 +282,7 @@ impl FlowHost {
             Some(secrets) => secrets,
             None => Secrets::fetch(&flow, &*self.shared.means.world).await?,
         };
-        let env_files = EnvFiles::read(&flow)?;
+        let env_files = EnvFiles::read(&flow).await?;
         Ok((order, flow, secrets, env_files))
     }
 

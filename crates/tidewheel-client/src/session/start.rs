@@ -18,7 +18,7 @@ use crate::kind::{Definition, Startable};
 
 /// A run that goes on here.
 pub struct Started {
-    /// The run.
+    /// The run, steered without waiting for the disk.
     pub run: Run,
     /// Its notices, and those of others, from before anything could happen.
     pub notices: NoticeStream,
@@ -47,7 +47,7 @@ impl Session {
     ) -> Result<Started, DeskError> {
         // Asked for first, so that nothing is missed.
         let (notices, since) = (self.wheel.notices(), wall_clock());
-        let started = run.start(self, &expected).await?;
+        let started = run.start(self, &expected).await?.without_waiting();
         let (name, definition) = (run.name().to_owned(), run.definition());
         let ended = BTreeSet::new();
         Ok(Started { run: started, notices, since, name, definition, expected, ended })
@@ -70,11 +70,11 @@ impl Session {
     ) -> Result<Option<Started>, DeskError> {
         // What was started before is said by the attempts themselves.
         let notices = self.wheel.notices();
-        let Some(run) = self.wheel.find_run(before.summary.id) else { return Ok(None) };
-        let patient = run.without_waiting();
-        patient.set_concurrency(workers);
-        patient.resume();
-        patient.stored().await?;
+        let wheel = self.wheel.without_waiting();
+        let Some(run) = wheel.find_run(before.summary.id) else { return Ok(None) };
+        run.set_concurrency(workers);
+        run.resume();
+        run.stored().await?;
         let ended = before.tasks.iter().filter(|task| task.state.is_terminal());
         let ended = ended.map(|task| task.index).collect();
         let (name, definition) = (of.name().to_owned(), of.definition());

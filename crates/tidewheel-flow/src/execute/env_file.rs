@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::definition::{Flow, Work};
 
@@ -32,6 +33,9 @@ pub enum EnvFileError {
         /// Why.
         why: String,
     },
+    /// The runtime ended before it was read.
+    #[error("env_file: not read, because the program ends")]
+    Interrupted,
 }
 
 /// What the files with variables of a flow, and of those it calls, say.
@@ -42,15 +46,21 @@ pub struct EnvFiles {
 }
 
 impl EnvFiles {
-    /// Reads those of a flow and of the flows it calls.
+    /// Reads those of a flow and of the flows it calls, on a thread made for blocking.
     ///
     /// # Errors
     ///
     /// When one cannot be read or understood.
-    pub fn read(flow: &Flow) -> Result<Self, EnvFileError> {
-        let mut files = Self::default();
-        files.add(flow)?;
-        Ok(files)
+    pub async fn read(flow: &Arc<Flow>) -> Result<Self, EnvFileError> {
+        let flow = Arc::clone(flow);
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut files = Self::default();
+            files.add(&flow).map(|()| files)
+        });
+        reading.await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(EnvFileError::Interrupted),
+        })
     }
 
     fn add(&mut self, flow: &Flow) -> Result<(), EnvFileError> {
