@@ -191,7 +191,9 @@ impl VirtualClock {
     }
 
     fn jump(&self, micros: i64) {
-        self.inner.moved.fetch_add(micros, Ordering::SeqCst);
+        // No further than a timestamp goes, and back from there by what it is told.
+        let further = |moved: i64| Some(moved.saturating_add(micros));
+        let _ = self.inner.moved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, further);
         self.inner.jumps.fetch_add(1, Ordering::SeqCst);
         let told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
         told.iter().for_each(|signal| signal.notify_one());

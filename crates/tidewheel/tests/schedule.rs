@@ -276,6 +276,30 @@ async fn a_jump_of_the_wall_clock_moves_calendars_and_not_intervals() {
     assert_eq!(times(&intervals), (0..=6).map(|k| k * 600_000).collect::<Vec<_>>());
 }
 
+/// Set as far as it goes, and further, a clock stays where time ends; intervals do not notice.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_beyond_the_ends_of_time_stays_there() {
+    let start = "2026-06-01T11:00:00Z";
+    let (wheel, clock) = wheel_at(start);
+    let intervals = Log::default();
+    wheel.every(seconds(600)).run(ticking(&intervals, Duration::ZERO)).unwrap();
+    wheel.cron("0 12 * * *", "UTC").unwrap().run(|| async {}).unwrap();
+    let start: Timestamp = start.parse().unwrap();
+    for _ in 0..2 {
+        clock.set_back(Duration::MAX);
+        assert!(clock.wall() < Timestamp::from_seconds(0), "{:?}", clock.wall());
+        settle().await;
+    }
+    tokio::time::sleep(seconds(700)).await;
+    assert_eq!(times(&intervals), [0, 600_000]);
+    for _ in 0..3 {
+        clock.set_forward(Duration::MAX);
+        settle().await;
+    }
+    assert!(clock.wall() > start.after(seconds(1 << 32)), "{:?}", clock.wall());
+    wheel.check();
+}
+
 /// TP-11.
 #[tokio::test(start_paused = true)]
 async fn a_daily_time_fires_once_a_day_when_the_clocks_change() {

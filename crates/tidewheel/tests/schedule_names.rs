@@ -6,11 +6,12 @@ mod common;
 use std::sync::Arc;
 
 use common::{Log, builder, seconds, settle};
+use tidewheel::calendar::{Cron, Zone};
 use tidewheel::clock::Clock;
 use tidewheel::observe::{Fact, NoticeStream};
-use tidewheel::schedule::{Overlap, ScheduleHandle, ScheduleHold};
+use tidewheel::schedule::{Overlap, ScheduleHandle, ScheduleHold, ScheduleSpec, Trigger};
 use tidewheel::store::Memory;
-use tidewheel::{Builder, Shutdown, Tidewheel, Timestamp};
+use tidewheel::{Builder, Rejection, Shutdown, Tidewheel, Timestamp};
 
 /// A data store and the time, which outlive wheels.
 #[derive(Clone)]
@@ -111,6 +112,130 @@ async fn a_rule_of_ones_own_is_waited_for_after_a_restart() {
     tokio::time::sleep(seconds(600)).await;
     assert!(log.len() >= 1, "it fires again");
     wheel.check();
+}
+
+/// The schedule of [`hourly`], as the next wheel finds it by its name.
+fn found(wheel: &Tidewheel) -> ScheduleHandle {
+    wheel.find_schedule("hourly").expect("it is stored under its name")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_named_schedule_after_a_restart_is_kept() {
+    let (store, log) = (ground(), Log::default());
+    let wheel = on(&store).start();
+    let id = hourly(&wheel, &log, 0).id();
+    settle().await;
+    wheel.shutdown(Shutdown::persist()).await;
+
+    let wheel = on(&store).start();
+    let schedule = found(&wheel);
+    assert_eq!(schedule.id(), id);
+    let daily: Cron = "0 6 * * *".parse().unwrap();
+    let trigger = Trigger::Calendar { cron: daily, zone: Zone::utc() };
+    let spec = schedule.spec().unwrap();
+    schedule.update(ScheduleSpec { trigger, overlap: Overlap::Allow, ..spec }).unwrap();
+    let six: Option<Timestamp> = Some("2026-03-01T06:00:00Z".parse().unwrap());
+    assert_eq!(schedule.next(), six);
+    wheel.shutdown(Shutdown::persist()).await;
+
+    let wheel = on(&store).start();
+    let schedule = found(&wheel);
+    let overlap = schedule.spec().unwrap().overlap;
+    assert_eq!((schedule.id(), schedule.next(), overlap), (id, six, Overlap::Allow));
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_schedule_fires_when_it_is_told_to_after_a_restart() {
+    let (store, log) = (ground(), Log::default());
+    let wheel = on(&store).start();
+    hourly(&wheel, &log, 0);
+    settle().await;
+    wheel.shutdown(Shutdown::persist()).await;
+    assert_eq!(log.take(), ["start 0"]);
+
+    // Before it is set again it is done by what was given for restored work, after that by its own.
+    let restored = log.clone();
+    let adopting = on(&store).adopt(move |_| {
+        restored.add("restored");
+        async {}
+    });
+    let wheel = adopting.start();
+    let schedule = found(&wheel);
+    let next = schedule.next();
+    schedule.fire_now().unwrap();
+    settle().await;
+    assert_eq!(log.take(), ["restored"]);
+    hourly(&wheel, &log, 1);
+    schedule.fire_now().unwrap();
+    settle().await;
+    assert_eq!(log.take(), ["start 1"]);
+    let counters = schedule.counters().unwrap();
+    assert_eq!((counters.fired, counters.asked_for, schedule.next()), (1, 2, next));
+    wheel.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_schedule_that_is_ended_after_a_restart_stays_so() {
+    let (store, log) = (ground(), Log::default());
+    let wheel = on(&store).start();
+    let id = hourly(&wheel, &log, 0).id();
+    settle().await;
+    wheel.shutdown(Shutdown::persist()).await;
+
+    let wheel = on(&store).start();
+    let schedule = found(&wheel);
+    schedule.cancel();
+    settle().await;
+    assert!(schedule.is_ended() && wheel.find_schedule("hourly").is_none());
+    assert_eq!(schedule.fire_now(), Err(Rejection::Gone("schedule")));
+    wheel.shutdown(Shutdown::persist()).await;
+
+    // Wheels of one seed would make the same identities at the same time.
+    tokio::time::sleep(seconds(60)).await;
+    let wheel = on(&store).start();
+    assert!(wheel.find_schedule("hourly").is_none() && wheel.schedules().is_empty());
+    // The name is free again.
+    assert_ne!(hourly(&wheel, &log, 2).id(), id);
+    settle().await;
+    assert_eq!(log.take(), ["start 0", "start 2"]);
+    wheel.check();
+}
+
+/// A handle that outlives its wheel says that nothing fires there any more; the next wheel has it.
+#[tokio::test(start_paused = true)]
+async fn a_schedule_has_ended_here_when_its_wheel_was_left() {
+    let (store, log) = (ground(), Log::default());
+    for shutdown in [Shutdown::persist(), Shutdown::drain(), Shutdown::reject()] {
+        let wheel = on(&store).start();
+        let schedule = hourly(&wheel, &log, 0);
+        assert!(!schedule.is_ended());
+        wheel.shutdown(shutdown).await;
+        assert!(schedule.is_ended());
+        assert_eq!((schedule.next(), schedule.hold()), (None, Some(ScheduleHold::Ended)));
+        assert!(schedule.spec().is_none() && schedule.fire_now().is_err() && !schedule.pause());
+    }
+    assert!(!found(&on(&store).start()).is_ended());
+}
+
+#[test]
+fn a_schedule_has_ended_here_when_the_runtime_has() {
+    let on_runtime = |builder: Builder| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let wheel = builder.runtime(runtime.handle().clone()).start();
+        let schedule = wheel.every(seconds(3600)).name("hourly").run(|| async {}).unwrap();
+        assert!(!schedule.is_ended());
+        drop(runtime);
+        assert!(schedule.is_ended());
+        assert_eq!((schedule.next(), schedule.hold()), (None, Some(ScheduleHold::Ended)));
+    };
+    on_runtime(Tidewheel::builder());
+    let store = Memory::new();
+    on_runtime(Tidewheel::builder().store(store.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let builder = Tidewheel::builder().store(store).adopt(|_| async {});
+    let wheel = builder.runtime(runtime.handle().clone()).start();
+    assert!(!found(&wheel).is_ended());
 }
 
 async fn next(

@@ -32,7 +32,7 @@ use super::trigger::{Due, Trigger, micros};
 use super::verdict::{EndReason, Origin, SkipReason, Verdict};
 
 /// Differences between the clocks that are drift and not a jump, in microseconds.
-const DRIFT_MAX: i64 = 1000;
+const DRIFT_MAX: u64 = 1000;
 /// Before all instants.
 const BEGINNING: Timestamp = Timestamp::from_micros(i64::MIN);
 
@@ -503,7 +503,7 @@ impl Schedule {
         if self.spec.trigger.is_wall() {
             let wall = now.wall.as_micros().saturating_sub(self.seen.wall.as_micros());
             let jump = wall.saturating_sub(micros(now.monotonic.since(self.seen.monotonic)));
-            if jump.abs() > DRIFT_MAX {
+            if jump.unsigned_abs() > DRIFT_MAX {
                 self.shift_backoff(jump);
             }
             self.state.seen_label = now.wall;
