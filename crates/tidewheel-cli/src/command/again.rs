@@ -3,13 +3,11 @@
 //!
 //! What is run again, and who may go on with what, is known at the desk.
 
-use std::time::Duration;
-
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{GoneOn, Preview, RetryWish};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
 use tidewheel_client::kind::Startable;
-use tidewheel_client::session::{Session, Takeover};
+use tidewheel_client::session::{Opening, Session, Takeover};
 use tidewheel_client::text::task_list;
 
 use crate::cli::Format;
@@ -187,7 +185,8 @@ async fn take_over(
     let since = wall_clock();
     let mut options = session_options(ui, workers);
     run.hand_over(id, &mut options);
-    let session = opened(ui, Session::open(folder, Takeover::Shard(shard), options)).await?;
+    let tell = |waits: Opening| ui.note(opening_words(waits));
+    let session = Session::open_telling(folder, Takeover::Shard(shard), options, tell).await?;
     run.prepare(&session);
     let seen = match session.take_over(&view.detail, run, workers, expected, since).await? {
         Some(started) => {
@@ -204,21 +203,11 @@ async fn take_over(
     finish(ui, desk, id, seen.unwrap_or(Seen { ending: Ending::Own, lost: None }), how).await
 }
 
-/// How long it is waited in silence.
-const SILENCE: Duration = Duration::from_secs(1);
-
-/// Waits until a session is there, and says for what if it takes its time.
-async fn opened(
-    ui: &Ui,
-    opening: impl Future<Output = Result<Session, DeskError>>,
-) -> Result<Session, DeskError> {
-    let mut opening = std::pin::pin!(opening);
-    tokio::select! {
-        session = &mut opening => session,
-        () = tokio::time::sleep(SILENCE) => {
-            ui.note("waiting until what its dead process has left behind has ended");
-            opening.await
-        }
+/// What a session waits for before it is there.
+fn opening_words(opening: Opening) -> &'static str {
+    match opening {
+        Opening::LeftBehind => "waiting until what its dead process has left behind has ended",
+        _ => "waiting for the data folder",
     }
 }
 

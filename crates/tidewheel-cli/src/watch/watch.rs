@@ -2,11 +2,10 @@
 //!
 //! What a wish does to the run is decided by the scheduler.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidewheel::Cancel;
 use tidewheel::clock::wall_clock;
-use tidewheel::{Cancel, Tidewheel};
 use tidewheel_client::progress::{Event, Follow, Teller as _};
 use tidewheel_client::session::{Session, Started};
 use tokio::sync::mpsc;
@@ -51,9 +50,6 @@ impl Ending {
 
 /// A run that is being watched.
 pub(crate) struct Watch {
-    wheel: Tidewheel,
-    /// What keeps the store from going on, as it was told.
-    trouble: Option<Arc<str>>,
     follow: Follow,
     screen: Screen,
     keys: mpsc::UnboundedReceiver<Key>,
@@ -77,8 +73,7 @@ impl Watch {
         );
         let mut screen = Screen::new(display, beginning, session.folder.logs_dir());
         let follow = Follow::begin(session, started, &mut screen);
-        let wheel = session.wheel.clone();
-        Self { wheel, trouble: None, follow, screen, keys, urgency: 0, ending: Ending::Own }
+        Self { follow, screen, keys, urgency: 0, ending: Ending::Own }
     }
 
     /// Watches until the run has ended.
@@ -96,7 +91,6 @@ impl Watch {
                 _ = look.tick() => {
                     self.follow.hear(&mut self.screen);
                     self.screen.show_output();
-                    self.tell_trouble();
                 },
             }
         }
@@ -104,20 +98,6 @@ impl Watch {
         screen.show_output();
         let lost = follow.finish(&mut screen).await;
         Ok(Seen { ending, lost })
-    }
-
-    /// Tells that nothing goes on because nothing can be stored, and when it does again.
-    fn tell_trouble(&mut self) {
-        let trouble = self.wheel.trouble();
-        if trouble == self.trouble {
-            return;
-        }
-        let event = match &trouble {
-            Some(why) => Event::RunWaiting { why: format!("waiting for the data folder: {why}") },
-            None => Event::RunGoesOn,
-        };
-        self.screen.tell(self.screen.now(), event);
-        self.trouble = trouble;
     }
 
     fn press(&mut self, key: Key) {

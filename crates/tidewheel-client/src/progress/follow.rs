@@ -19,6 +19,9 @@ use crate::session::{Session, Started};
 /// How long the last notices may come after the report, or the report after them.
 const LATE: Duration = Duration::from_secs(2);
 
+/// How often it is looked whether anything can be stored.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// The report of a run that has not ended yet.
 type Reporting = Pin<Box<dyn Future<Output = Result<RunReport, RunError>> + Send>>;
 
@@ -38,6 +41,8 @@ pub struct Follow {
     lost: Option<String>,
     /// How long notices are waited for after the report.
     deadline: Option<Instant>,
+    /// When it is looked at the store again.
+    look: Instant,
     result: Option<(RunResult, Duration)>,
 }
 
@@ -45,7 +50,8 @@ impl Follow {
     /// Begins to follow a run: tells what it consists of.
     pub fn begin(session: &Session, started: Started, teller: &mut dyn Teller) -> Self {
         let listener = session.sayings.listen(started.run.id());
-        let live = LiveRun { run: started.run.clone(), listener };
+        let (run, wheel) = (started.run.clone(), session.wheel.clone());
+        let live = LiveRun { run, wheel, listener };
         let ago = wall_clock().since(started.since);
         let progress = Progress::begin(&started, &live, ago, teller);
         let now = std::time::Instant::now();
@@ -60,6 +66,7 @@ impl Follow {
             report: None,
             lost: None,
             deadline: None,
+            look: Instant::now(),
             result: None,
         }
     }
@@ -102,6 +109,11 @@ impl Follow {
                 self.deadline = Some(Instant::now() + LATE);
             }
             () = late(self.deadline) => return false,
+            () = tokio::time::sleep_until(self.look) => {
+                self.look = Instant::now() + LOOK;
+                let now = self.now();
+                self.progress.look(&self.live, now, teller);
+            }
         }
         true
     }

@@ -2,9 +2,11 @@
 //!
 //! Answers only; nothing is waited for.
 
+use std::sync::Arc;
+
 use tidewheel::id::TaskId;
 use tidewheel::task::Reason;
-use tidewheel::{Run, RunId, TaskState};
+use tidewheel::{Run, RunId, TaskState, Tidewheel};
 
 use super::sayings::{Listener, Said};
 
@@ -24,12 +26,16 @@ pub trait RunSource {
 
     /// What tasks said of themselves since the last time, the oldest first.
     fn hear(&self) -> Vec<(TaskId, Said)>;
+
+    /// Why nothing can be stored for now, if nothing can.
+    fn trouble(&self) -> Option<Arc<str>>;
 }
 
 /// A run that goes on in a session, and whoever hears its tasks.
 #[derive(Debug)]
 pub(super) struct LiveRun {
     pub run: Run,
+    pub wheel: Tidewheel,
     pub listener: Listener,
 }
 
@@ -52,5 +58,9 @@ impl RunSource for LiveRun {
 
     fn hear(&self) -> Vec<(TaskId, Said)> {
         self.listener.hear()
+    }
+
+    fn trouble(&self) -> Option<Arc<str>> {
+        self.wheel.trouble()
     }
 }

@@ -51,6 +51,7 @@ struct Scene {
     added: RefCell<Vec<&'static str>>,
     states: RefCell<HashMap<u32, (TaskState, Reason)>>,
     said: RefCell<Vec<(TaskId, Said)>>,
+    trouble: RefCell<Option<Arc<str>>>,
 }
 
 impl Scene {
@@ -88,6 +89,10 @@ impl RunSource for Scene {
 
     fn hear(&self) -> Vec<(TaskId, Said)> {
         std::mem::take(&mut *self.said.borrow_mut())
+    }
+
+    fn trouble(&self) -> Option<Arc<str>> {
+        self.trouble.borrow().clone()
     }
 }
 
@@ -133,6 +138,13 @@ impl Stage {
 
     fn hear(&mut self) -> Vec<Event> {
         self.progress.hear(&self.scene, seconds(9), &mut self.told);
+        self.told()
+    }
+
+    /// What is told when it is looked whether anything can be stored.
+    fn look(&mut self, trouble: Option<&str>) -> Vec<Event> {
+        *self.scene.trouble.borrow_mut() = trouble.map(Arc::from);
+        self.progress.look(&self.scene, seconds(9), &mut self.told);
         self.told()
     }
 
@@ -344,4 +356,29 @@ fn what_starts_because_of_an_end_is_told_after_it() {
     let [Event::StepEnded { step: 0, .. }, Event::StepStarted { step: 2, .. }] = &told[..] else {
         panic!("{told:?}")
     };
+}
+
+#[test]
+fn that_nothing_can_be_stored_is_told_once_and_so_is_its_end() {
+    let mut stage = Stage::new();
+    let waiting = |why: &str| [Event::RunWaiting { why: why.to_owned() }];
+    assert_eq!(stage.look(None), []);
+    let full = waiting("waiting for the data folder: the disk is full");
+    assert_eq!(stage.look(Some("the disk is full")), full);
+    assert_eq!(stage.look(Some("the disk is full")), []);
+    let gone = waiting("waiting for the data folder: it is gone");
+    assert_eq!(stage.look(Some("it is gone")), gone);
+    assert_eq!(stage.look(None), [Event::RunGoesOn]);
+    assert_eq!(stage.look(None), []);
+}
+
+#[test]
+fn a_run_that_waits_for_others_still_does_when_the_store_goes_on() {
+    let mut stage = Stage::new();
+    let waits = Fact::RunWaits { run: RUN, group: Arc::from("deploy"), holders: vec![RunId(8)] };
+    let waiting = stage.fact(1, waits);
+    assert!(matches!(waiting[..], [Event::RunWaiting { .. }]), "{waiting:?}");
+    assert_eq!(stage.look(Some("the disk is full")).len(), 1);
+    assert_eq!(stage.look(None), waiting);
+    assert_eq!(stage.fact(2, Fact::RunGoesOn(RUN)), [Event::RunGoesOn]);
 }

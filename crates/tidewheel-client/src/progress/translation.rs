@@ -56,6 +56,10 @@ pub struct Progress {
     records: HashMap<u32, AttemptRecord>,
     /// What was said and is not told yet, because something else comes first.
     unheard: Vec<(TaskId, Said)>,
+    /// For which others the run waits.
+    others: Option<String>,
+    /// What keeps the store from going on, as it was told.
+    trouble: Option<Arc<str>>,
 }
 
 impl Progress {
@@ -84,6 +88,8 @@ impl Progress {
             waiting: HashSet::new(),
             records: HashMap::new(),
             unheard: Vec::new(),
+            others: None,
+            trouble: None,
         }
     }
 
@@ -143,9 +149,14 @@ impl Progress {
         let at = self.moment(notice.at);
         match &notice.fact {
             Fact::RunWaits { run, group, holders } if *run == id => {
-                teller.tell(at, Event::RunWaiting { why: group_words(group, holders) });
+                let why = group_words(group, holders);
+                self.others = Some(why.clone());
+                teller.tell(at, Event::RunWaiting { why });
             }
-            Fact::RunGoesOn(run) if *run == id => teller.tell(at, Event::RunGoesOn),
+            Fact::RunGoesOn(run) if *run == id => {
+                self.others = None;
+                teller.tell(at, Event::RunGoesOn);
+            }
             Fact::RunPaused(run) if *run == id => teller.tell(at, Event::Paused),
             Fact::RunResumed(run) if *run == id => teller.tell(at, Event::Resumed),
             Fact::TaskAdded(task) if task.run == id => self.add(source, task.index, at, teller),
@@ -190,6 +201,23 @@ impl Progress {
                 self.end(source, index, (state, words), (None, now), teller);
             }
         }
+    }
+
+    /// Tells that nothing goes on because nothing can be stored, and when it does again.
+    pub fn look(&mut self, source: &dyn RunSource, now: Duration, teller: &mut dyn Teller) {
+        let trouble = source.trouble();
+        if trouble == self.trouble {
+            return;
+        }
+        let event = match (&trouble, &self.others) {
+            (Some(why), _) => {
+                Event::RunWaiting { why: format!("waiting for the data folder: {why}") }
+            }
+            (None, Some(why)) => Event::RunWaiting { why: why.clone() },
+            (None, None) => Event::RunGoesOn,
+        };
+        self.trouble = trouble;
+        teller.tell(now, event);
     }
 
     /// Takes in what tasks said of themselves.

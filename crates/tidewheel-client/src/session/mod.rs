@@ -4,12 +4,14 @@
 //! [`crate::progress`].
 
 mod flows;
+mod opening;
 mod options;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod session;
 mod shard;
 mod start;
 
+pub use opening::Opening;
 pub use options::{SessionOptions, Takeover};
 pub use session::Session;
 pub use start::Started;

@@ -6,12 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidewheel::executor::process::{Processes, Spawner};
+use tidewheel::id::AttemptId;
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{Attempt, Shutdown, Tidewheel};
 use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
 use tokio::runtime::Handle;
 
 use super::flows::{means, recall};
+use super::opening::{Opening, Phase, lasting};
 use super::options::{SessionOptions, Takeover};
 use super::shard::{not_started, take_shard};
 use crate::desk::{DeskError, blocking};
@@ -47,8 +49,30 @@ impl Session {
         takeover: Takeover,
         options: SessionOptions,
     ) -> Result<Self, DeskError> {
-        let runtime = Handle::current();
-        blocking(move || Self::open_blocking(folder, &takeover, options, &runtime)).await?
+        Self::open_telling(folder, takeover, options, |_| ()).await
+    }
+
+    /// As [`Session::open`], and tells what is waited for when that takes longer than a second.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::open`].
+    pub async fn open_telling(
+        folder: DataFolder,
+        takeover: Takeover,
+        options: SessionOptions,
+        tell: impl FnOnce(Opening),
+    ) -> Result<Self, DeskError> {
+        let (runtime, (phase, seen)) = (Handle::current(), Phase::new());
+        let open = move || Self::open_blocking(folder, &takeover, options, &runtime, phase);
+        let mut opening = std::pin::pin!(blocking(open));
+        tokio::select! {
+            session = &mut opening => session?,
+            waits = lasting(seen) => {
+                tell(waits);
+                opening.await?
+            }
+        }
     }
 
     fn open_blocking(
@@ -56,8 +80,9 @@ impl Session {
         takeover: &Takeover,
         options: SessionOptions,
         runtime: &Handle,
+        phase: Phase,
     ) -> Result<Self, DeskError> {
-        let store = take_shard(&folder, takeover)?;
+        let store = take_shard(&folder, takeover, &phase)?;
         let sayings = Arc::<Sayings>::default();
         let spawner = match options.descriptors {
             Some(soft) => Spawner::this_program().descriptors(soft),
@@ -66,7 +91,13 @@ impl Session {
         let processes = Processes::builder().spawner(spawner);
         let processes = processes.grace(options.grace).output_max(options.output_max);
         let processes = processes.of_shard(store.share().map_err(DeskError::System)?);
-        let reclaim = processes.reclaim();
+        let mut end_left = processes.reclaim();
+        let reclaim = move |attempts: &[AttemptId]| {
+            phase.waits(Opening::LeftBehind);
+            let ended = end_left(attempts);
+            phase.goes_on();
+            ended
+        };
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
         let means = means(&folder, &sayings, Arc::clone(&world))?;
         let flows = FlowHost::new(Arc::new(means), recall(&folder));

@@ -9,6 +9,7 @@ use tidewheel::store::StoreError;
 use tidewheel::store::sqlite::{DataFolder, SqliteStore};
 use tidewheel::{BuildError, Cancel, RunId, Shutdown, Tidewheel};
 
+use super::opening::{Opening, Phase};
 use super::options::Takeover;
 use crate::desk::{DeskError, NotStarted};
 
@@ -18,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) fn take_shard(
     folder: &DataFolder,
     takeover: &Takeover,
+    phase: &Phase,
 ) -> Result<SqliteStore, DeskError> {
     let name = match takeover {
         Takeover::Shard(name) => name.clone(),
@@ -25,7 +27,17 @@ pub(super) fn take_shard(
             folder.fresh_shard().map_err(|error| DeskError::folder(error, folder.path()))?
         }
     };
-    folder.shard_when_left(&name, PATIENCE).map_err(|error| match error {
+    let taken = match folder.shard(&name) {
+        // What cannot be asked is as if somebody lived there.
+        Err(StoreError::Held { .. }) if folder.is_left(&name).unwrap_or_default() => {
+            phase.waits(Opening::LeftBehind);
+            let taken = folder.shard_when_left(&name, PATIENCE);
+            phase.goes_on();
+            taken
+        }
+        taken => taken,
+    };
+    taken.map_err(|error| match error {
         // Its lock is held by what it has started.
         StoreError::Held { .. } if matches!(takeover, Takeover::Shard(_)) && is_dead(&error) => {
             DeskError::LeftBehind { patience: PATIENCE }
@@ -49,7 +61,8 @@ fn is_dead(error: &StoreError) -> bool {
 pub(crate) fn end_left(folder: &DataFolder, shard: &str, id: RunId) -> Result<(), DeskError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(DeskError::System)?;
-    let store = take_shard(folder, &Takeover::Shard(shard.to_owned()))?;
+    let (phase, _) = Phase::new();
+    let store = take_shard(folder, &Takeover::Shard(shard.to_owned()), &phase)?;
     let shard = store.share().map_err(DeskError::System)?;
     let reclaim = Processes::builder().of_shard(shard).reclaim();
     runtime.block_on(async {
