@@ -20,11 +20,11 @@ const COMMANDS_MAX: usize = 10_000;
 /// Something that a task said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// Its attempt of this number was admitted then. Said only of runs that were taken over: the
+    /// Its attempt of this number was admitted. Said only of runs that were taken over: the
     /// notice may have come before anybody listened.
-    Admitted(u32, Timestamp),
-    /// Its attempt of this number has something to do.
-    Began(u32),
+    Admitted(u32),
+    /// Its attempt of this number has something to do, since then.
+    Began(u32, Timestamp),
     /// It starts this command.
     Command(String),
     /// An attempt ended, and left this, without its outputs.
@@ -70,7 +70,12 @@ impl Sayings {
 
     /// An attempt of a run that was taken over was admitted.
     pub fn admit(&self, task: TaskId, attempt: u32) {
-        self.say(task, Said::Admitted(attempt, wall_clock()));
+        self.say(task, Said::Admitted(attempt));
+    }
+
+    /// An attempt has something to do.
+    pub fn begin(&self, task: TaskId, attempt: u32) {
+        self.say(task, Said::Began(attempt, wall_clock()));
     }
 
     /// Listens to the tasks of a run, also to what they have said so far. One listener a run.
@@ -135,6 +140,10 @@ mod tests {
         TaskId { run: RunId(run), index }
     }
 
+    fn began(attempt: u32) -> Said {
+        Said::Began(attempt, Timestamp::UNIX_EPOCH)
+    }
+
     fn words(heard: Vec<(TaskId, Said)>) -> Vec<(u32, Said)> {
         heard.into_iter().map(|(task, said)| (task.index, said)).collect()
     }
@@ -142,13 +151,13 @@ mod tests {
     #[test]
     fn each_listener_hears_its_own_run_from_the_beginning() {
         let sayings = Arc::new(Sayings::default());
-        sayings.say(task(1, 0), Said::Began(1));
-        sayings.say(task(2, 0), Said::Began(7));
+        sayings.say(task(1, 0), began(1));
+        sayings.say(task(2, 0), began(7));
         let (first, second) = (sayings.listen(RunId(1)), sayings.listen(RunId(2)));
         sayings.say(task(1, 3), Said::Command("make".to_owned()));
         let made = (3, Said::Command("make".to_owned()));
-        assert_eq!(words(first.hear()), [(0, Said::Began(1)), made]);
-        assert_eq!(words(second.hear()), [(0, Said::Began(7))]);
+        assert_eq!(words(first.hear()), [(0, began(1)), made]);
+        assert_eq!(words(second.hear()), [(0, began(7))]);
         assert_eq!(first.hear(), []);
     }
 
@@ -156,16 +165,16 @@ mod tests {
     fn what_nobody_hears_is_not_kept_for_ever() {
         let sayings = Arc::new(Sayings::default());
         for attempt in 0..=UNHEARD_MAX as u32 {
-            sayings.say(task(1, 0), Said::Began(attempt));
+            sayings.say(task(1, 0), began(attempt));
         }
         let listener = sayings.listen(RunId(1));
         let heard = listener.hear();
-        assert_eq!((heard.len(), &heard[0].1), (UNHEARD_MAX, &Said::Began(1)));
+        assert_eq!((heard.len(), &heard[0].1), (UNHEARD_MAX, &began(1)));
         for _ in 0..COMMANDS_MAX + 5 {
             sayings.say(task(1, 0), Said::Command("flood".to_owned()));
         }
         // What steps do is never passed over, whatever they print.
-        sayings.say(task(1, 0), Said::Began(2));
+        sayings.say(task(1, 0), began(2));
         assert_eq!(listener.hear().len(), COMMANDS_MAX + 1);
         drop(listener);
         assert!(sayings.unheard().followed.is_empty());
@@ -175,7 +184,7 @@ mod tests {
     async fn the_bell_rings_for_what_is_said() {
         let sayings = Arc::new(Sayings::default());
         let listener = sayings.listen(RunId(1));
-        sayings.say(task(1, 0), Said::Began(1));
+        sayings.say(task(1, 0), began(1));
         listener.ring().await;
         assert_eq!(listener.hear().len(), 1);
     }

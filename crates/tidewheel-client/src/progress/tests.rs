@@ -153,6 +153,11 @@ impl Stage {
     }
 }
 
+/// An attempt has something to do, so many seconds after the start.
+fn began(at: u64, attempt: u32) -> Said {
+    Said::Began(attempt, Timestamp::UNIX_EPOCH.after(seconds(at)))
+}
+
 fn started(index: u32, attempt: u32) -> Fact {
     Fact::AttemptStarted(task(index), attempt)
 }
@@ -161,16 +166,18 @@ fn started(index: u32, attempt: u32) -> Fact {
 fn a_step_has_started_when_it_was_admitted_and_has_something_to_do() {
     let mut stage = Stage::new();
     assert_eq!(stage.fact(1, started(WORKS, 1)), []);
-    stage.scene.say(WORKS, Said::Began(1));
+    stage.scene.say(WORKS, began(3, 1));
     stage.progress.hear(&stage.scene, seconds(9), &mut stage.told);
-    // When it was admitted counts, not when that was heard.
-    assert_eq!(stage.told, [(seconds(1), Event::StepStarted { step: 0, attempt: 1 })]);
+    // When it began counts, not when it was admitted or when that was heard.
+    assert_eq!(stage.told, [(seconds(3), Event::StepStarted { step: 0, attempt: 1 })]);
     stage.told.clear();
     // The other way round as well.
-    stage.scene.say(MAY_FAIL, Said::Began(1));
+    stage.scene.say(MAY_FAIL, began(4, 1));
     assert_eq!(stage.hear(), []);
-    let begun = stage.fact(2, started(MAY_FAIL, 1));
-    assert_eq!(begun, [Event::StepStarted { step: 2, attempt: 1 }]);
+    let at = Timestamp::UNIX_EPOCH.after(seconds(2));
+    let notice = Notice { sequence: 0, at, name: None, fact: started(MAY_FAIL, 1) };
+    stage.progress.notice(&stage.scene, &notice, &mut stage.told);
+    assert_eq!(stage.told, [(seconds(4), Event::StepStarted { step: 2, attempt: 1 })]);
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn a_step_that_found_nothing_to_do_never_started() {
 fn the_looks_of_a_step_that_waits_are_one_attempt() {
     let mut stage = Stage::new();
     stage.fact(1, started(ASKS, 1));
-    stage.scene.say(ASKS, Said::Began(1));
+    stage.scene.say(ASKS, began(2, 1));
     assert_eq!(stage.hear(), [Event::StepStarted { step: 1, attempt: 1 }]);
     let postponed = |_| Fact::AttemptPostponed { task: task(ASKS), attempt: 1, delay: seconds(1) };
     let told = stage.fact(2, postponed(1));
@@ -200,7 +207,7 @@ fn the_looks_of_a_step_that_waits_are_one_attempt() {
     assert!(answer.starts_with("tidewheel approve ") && answer.ends_with(" asks"), "{answer}");
     // Another look is no news.
     assert_eq!(stage.fact(3, started(ASKS, 2)), []);
-    stage.scene.say(ASKS, Said::Began(2));
+    stage.scene.say(ASKS, began(2, 2));
     assert_eq!(stage.fact(4, postponed(2)), []);
 }
 
@@ -224,7 +231,7 @@ fn what_was_lost_is_told_late_and_only_once() {
     let ended = Fact::TaskEnded(task(WORKS), TaskState::Succeeded, Reason::Ordinary);
     assert_eq!(stage.fact(6, ended), []);
     // So does the start of one that has ended.
-    stage.scene.say(WORKS, Said::Began(1));
+    stage.scene.say(WORKS, began(2, 1));
     assert_eq!(stage.fact(7, started(WORKS, 1)), []);
 }
 
@@ -241,8 +248,8 @@ fn of_a_run_that_was_taken_over_it_is_told_what_had_ended_before() {
     assert_eq!(reason.as_deref(), Some("before"));
     // Its attempts say themselves that they were admitted: the notice may have come before anybody
     // listened.
-    stage.scene.say(MAY_FAIL, Said::Admitted(2, Timestamp::UNIX_EPOCH.after(seconds(3))));
-    stage.scene.say(MAY_FAIL, Said::Began(2));
+    stage.scene.say(MAY_FAIL, Said::Admitted(2));
+    stage.scene.say(MAY_FAIL, began(3, 2));
     stage.progress.hear(&stage.scene, seconds(9), &mut stage.told);
     assert_eq!(stage.told, [(seconds(3), Event::StepStarted { step: 2, attempt: 2 })]);
 }
@@ -319,7 +326,7 @@ fn other_runs_are_not_told_of() {
     let mut stage = Stage::new();
     let other = TaskId { run: RunId(8), index: 0 };
     assert_eq!(stage.fact(1, Fact::AttemptStarted(other, 1)), []);
-    stage.scene.said.borrow_mut().push((other, Said::Began(1)));
+    stage.scene.said.borrow_mut().push((other, began(2, 1)));
     assert_eq!(stage.fact(2, Fact::RunPaused(other.run)), []);
     let ended = Fact::TaskEnded(other, TaskState::Failed, Reason::Error);
     assert_eq!(stage.fact(3, ended), []);
@@ -346,12 +353,11 @@ fn the_end_of_a_run_is_told_last() {
 fn what_starts_because_of_an_end_is_told_after_it() {
     let mut stage = Stage::new();
     stage.fact(1, started(WORKS, 1));
-    stage.scene.say(WORKS, Said::Began(1));
+    stage.scene.say(WORKS, began(2, 1));
     assert_eq!(stage.hear(), [Event::StepStarted { step: 0, attempt: 1 }]);
     // In a run that was taken over, attempts say themselves that they were admitted, and may be heard first.
-    let at = Timestamp::UNIX_EPOCH.after(seconds(2));
-    stage.scene.say(MAY_FAIL, Said::Admitted(1, at));
-    stage.scene.say(MAY_FAIL, Said::Began(1));
+    stage.scene.say(MAY_FAIL, Said::Admitted(1));
+    stage.scene.say(MAY_FAIL, began(2, 1));
     let told = stage.fact(2, Fact::TaskEnded(task(WORKS), TaskState::Succeeded, Reason::Ordinary));
     let [Event::StepEnded { step: 0, .. }, Event::StepStarted { step: 2, .. }] = &told[..] else {
         panic!("{told:?}")

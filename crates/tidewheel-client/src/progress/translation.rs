@@ -46,10 +46,10 @@ pub struct Progress {
     places: HashMap<u32, usize>,
     /// Tasks whose end was told.
     ended: HashSet<u32>,
-    /// The newest attempts that were admitted, and when, and those that said that they have something to do:
-    /// only what did both has started.
-    admitted: HashMap<u32, (u32, Duration)>,
-    begun: HashMap<u32, u32>,
+    /// The newest attempts that were admitted, and those that said that they have something to do, and since
+    /// when: only what did both has started.
+    admitted: HashMap<u32, u32>,
+    begun: HashMap<u32, (u32, Duration)>,
     /// Tasks that wait, whose looks are one attempt for people.
     waiting: HashSet<u32>,
     /// What the newest attempts left that ended.
@@ -161,7 +161,7 @@ impl Progress {
             Fact::RunResumed(run) if *run == id => teller.tell(at, Event::Resumed),
             Fact::TaskAdded(task) if task.run == id => self.add(source, task.index, at, teller),
             Fact::AttemptStarted(task, attempt) if task.run == id => {
-                self.admit(source, task.index, *attempt, at, teller);
+                self.admit(source, task.index, *attempt, teller);
             }
             Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
                 self.hear(source, at, teller);
@@ -256,12 +256,9 @@ impl Progress {
     ) {
         for (task, said) in said {
             match said {
-                Said::Admitted(attempt, at) => {
-                    let at = self.moment(at);
-                    self.admit(source, task.index, attempt, at, teller);
-                }
-                Said::Began(attempt) => {
-                    self.begun.insert(task.index, attempt);
+                Said::Admitted(attempt) => self.admit(source, task.index, attempt, teller),
+                Said::Began(attempt, at) => {
+                    self.begun.insert(task.index, (attempt, self.moment(at)));
                     self.start(source, task.index, teller);
                 }
                 Said::Left(record) => {
@@ -304,15 +301,8 @@ impl Progress {
     }
 
     /// Takes in that an attempt was admitted, unless that is known.
-    fn admit(
-        &mut self,
-        source: &dyn RunSource,
-        index: u32,
-        attempt: u32,
-        at: Duration,
-        teller: &mut dyn Teller,
-    ) {
-        let is_known = self.admitted.get(&index).is_some_and(|(known, _)| *known >= attempt);
+    fn admit(&mut self, source: &dyn RunSource, index: u32, attempt: u32, teller: &mut dyn Teller) {
+        let is_known = self.admitted.get(&index).is_some_and(|known| *known >= attempt);
         // One that was caught up with has ended already.
         if is_known || self.ended.contains(&index) {
             return;
@@ -321,15 +311,15 @@ impl Progress {
             let task = TaskId { run: source.id(), index };
             teller.admitted(*step, &name(source, index), task, attempt);
         }
-        self.admitted.insert(index, (attempt, at));
+        self.admitted.insert(index, attempt);
         self.start(source, index, teller);
     }
 
     /// Tells that a task has started, if the newest attempt has something to do and is not only
     /// another look of a task that waits.
     fn start(&mut self, source: &dyn RunSource, index: u32, teller: &mut dyn Teller) {
-        let Some((attempt, at)) = self.admitted.get(&index).copied() else { return };
-        if self.begun.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
+        let Some(&(attempt, at)) = self.begun.get(&index) else { return };
+        if self.admitted.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
             let attempt = self.counted(source, index, attempt);
             self.tell(index, at, teller, |step| Event::StepStarted { step, attempt });
         }

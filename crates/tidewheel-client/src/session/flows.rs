@@ -24,7 +24,7 @@ pub(super) fn means(
     let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
     Ok(Means::new(world)
         .told(move |task, progress| match progress {
-            Progress::Began { attempt } => told.say(task, Said::Began(attempt)),
+            Progress::Began { attempt } => told.begin(task, attempt),
             Progress::Command(command) => told.say(task, Said::Command(command.to_owned())),
             Progress::Left(record) => {
                 let left = AttemptRecord { outputs: Vec::new(), ..record.clone() };
