@@ -6,14 +6,12 @@
 
 mod deed;
 mod expect;
-mod held;
 mod player;
 mod stage;
 mod words;
 mod world;
 
 pub use deed::Deed;
-pub use held::Held;
 pub use player::play;
 pub use stage::{Stage, Standing, Start};
 pub use world::StagedWorld;
