@@ -313,7 +313,10 @@ fn judge_task(
             if is_own(cause) && (goes_on_after_skip(&of, profile, on_skip) || profile.always) {
                 return Some(format!("the word about task {cause} is continue"));
             }
-            let fails = |it: &u32| is_own(*it) && fails_dependent(run, *it, profile, promises);
+            // What always runs is held up by nothing but its group.
+            let fails = |it: &u32| {
+                !profile.always && is_own(*it) && fails_dependent(run, *it, profile, promises)
+            };
             if let Some(index) = dependencies(run, index).iter().find(|it| fails(it)) {
                 return Some(format!("task {index} counts for more"));
             }

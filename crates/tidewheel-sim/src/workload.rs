@@ -74,7 +74,7 @@ pub fn limits(random: &mut Random) -> Vec<(Arc<str>, LimitSpec)> {
         UNIT_LIMITS.iter().map(|name| (Arc::from(*name), LimitSpec::Units(UNITS))).collect();
     limits.push((RATE_LIMIT.into(), LimitSpec::Rate(rate(random))));
     let spec = BreakerSpec::new(random.between(1, 3) as u32, random.millis(500, 8_000));
-    let breaker = if spec.failures_max == 3 { spec.fail_fast() } else { spec };
+    let breaker = if spec.failures_max == 1 { spec.fail_fast() } else { spec };
     limits.push((BREAKER.into(), LimitSpec::Breaker(breaker)));
     limits
 }
