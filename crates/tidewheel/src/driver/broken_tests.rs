@@ -28,13 +28,16 @@ fn break_under_lock(wheel: &Tidewheel) {
 async fn everybody_is_told(wheel: Tidewheel) {
     let waiting: Vec<_> =
         (0..20).map(|_| wheel.submit_normal(std::future::pending::<()>())).collect();
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let running = wheel.submit_normal(async {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let _ = ended.await;
     });
     let run = wheel.run(crate::Graph::numbered(3, []).unwrap(), |_| std::future::pending::<()>());
     let run = run.start().unwrap();
     tokio::task::yield_now().await;
     break_under_lock(&wheel);
+    // What ends now finds it broken.
+    drop(end);
     for waiter in waiting.into_iter().chain([running]) {
         let told = tokio::time::timeout(PATIENCE, waiter).await.expect("it is told");
         let text = told.unwrap_err().to_string();
