@@ -3,13 +3,15 @@
 //!
 //! ```text
 //! pages in the log   4,000 (16 MiB): the thread moves them beside the commits
-//!                   16,000 (64 MiB): a commit moves the few that are left, so the log starts over
+//!                   16,000 (64 MiB): commits wait for the thread now and then, and each moves
+//!                                    what is left, so that the log starts over
 //!                   32,000 (125 MiB): the thread cuts the log off, unless somebody reads from it;
 //!                                     then it tries again, less and less often
 //! ```
 //!
 //! The second step is needed because under steady load a thread never quite catches up, and the
-//! log starts over only when every page of it was moved.
+//! log starts over only when every page of it was moved. While the thread is at it a commit cannot
+//! move any, so one that only hoped to find it idle might hope for ever.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -51,16 +53,21 @@ impl Checkpoints {
             return;
         }
         self.commits = 0;
-        if pages(connection).is_ok_and(|pages| pages >= PAGES_TO_MOVE) {
-            self.thread.get_or_insert_with(|| Mover::start(path)).call();
+        let pages = pages(connection).unwrap_or(0);
+        if pages >= PAGES_TO_MOVE {
+            let mover = self.thread.get_or_insert_with(|| Mover::start(path));
+            if pages < PAGES_FOR_COMMIT { mover.call() } else { mover.wait() }
         }
     }
 }
 
+/// Asks the thread to move what is there. What it holds is dropped when that is done.
+type Call = Option<SyncSender<()>>;
+
 #[derive(Debug)]
 struct Mover {
     /// Dropped first, which ends the thread.
-    calls: Option<SyncSender<()>>,
+    calls: Option<SyncSender<Call>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -77,7 +84,17 @@ impl Mover {
 
     fn call(&self) {
         if let Some(calls) = &self.calls {
-            let _ = calls.try_send(());
+            let _ = calls.try_send(None);
+        }
+    }
+
+    /// Calls it and waits until it has moved what is there now.
+    fn wait(&self) {
+        let (served, waits) = sync_channel(1);
+        if let Some(calls) = &self.calls
+            && calls.send(Some(served)).is_ok()
+        {
+            let _ = waits.recv();
         }
     }
 }
@@ -91,10 +108,10 @@ impl Drop for Mover {
     }
 }
 
-fn serve(path: &Path, called: &Receiver<()>) {
+fn serve(path: &Path, called: &Receiver<Call>) {
     let mut connection = None;
     let mut tries = Tries::default();
-    while called.recv().is_ok() {
+    while let Ok(_call) = called.recv() {
         if connection.is_none() {
             connection = connection::open(path, Durability::Process).ok();
         }
