@@ -167,7 +167,20 @@ impl RunView {
             return format!("it {what}; say `tidewheel approve {run} '{name}'`");
         }
         let next = task.until.map_or_else(|| "later".to_owned(), until);
-        format!("it {what}; the next look is {next}")
+        match self.definition.is_wait(&task.name) {
+            true => match self
+                .results
+                .get(&task.index)
+                .and_then(|it| it.newest.as_ref()?.error.as_deref())
+            {
+                Some(last) => format!(
+                    "it {what}; the next look is {next}, the last brought: {}",
+                    harmless(last)
+                ),
+                None => format!("it {what}; the next look is {next}"),
+            },
+            false => format!("it {what}, {next}"),
+        }
     }
 
     /// What keeps a task that has all it needs, as the scheduler says that has it.

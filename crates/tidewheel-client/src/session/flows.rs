@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidewheel::id::TaskId;
 use tidewheel::store::sqlite::{DataFolder, Reader};
-use tidewheel::store::{Answer, AttemptRecord};
-use tidewheel::task::BoxError;
+use tidewheel::store::{Answer, AttemptRecord, RecordedOutcome};
+use tidewheel::task::{BoxError, Reason};
 use tidewheel::{RunId, TaskState};
 use tidewheel_flow::{Answers, Means, Progress, Recalled, RecalledTask, Trace, World};
 
@@ -56,7 +56,7 @@ impl Answers for StoredAnswers {
     }
 }
 
-/// What tasks that have succeeded left, from the store.
+/// What tasks that have succeeded left, and rounds of those that are done again, from the store.
 pub(super) fn recall(
     folder: &DataFolder,
 ) -> impl Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync + use<> {
@@ -66,16 +66,35 @@ pub(super) fn recall(
         let Some(view) = LocalDesk::open(folder.clone())?.show_run(run)? else {
             return Ok(Vec::new());
         };
-        let ended = view.detail.tasks.iter().filter(|task| task.state.is_terminal());
-        let recalled = ended.map(|task| {
+        let mut recalled = Vec::new();
+        for task in &view.detail.tasks {
+            let newest = view.results.get(&task.index).and_then(|it| it.newest.as_ref());
+            let rounds = match newest.is_some_and(was_round) {
+                true => rounds_of(&folder, TaskId { run, index: task.index })?,
+                false => 0,
+            };
+            if !task.state.is_terminal() && rounds == 0 {
+                continue;
+            }
             let is_done = task.state == TaskState::Succeeded;
-            let code = view.results.get(&task.index).and_then(|it| it.newest.as_ref()?.code);
-            RecalledTask {
+            let code = newest.and_then(|newest| newest.code);
+            recalled.push(RecalledTask {
                 name: task.name.clone(),
                 outputs: is_done.then(|| view.outputs_of(task.index)),
-                trace: Trace::of(task.started_at, task.at, code),
-            }
-        });
-        Ok(recalled.collect())
+                trace: Trace::of(task.started_at, task.at, code).with_rounds(rounds),
+            });
+        }
+        Ok(recalled)
     }
+}
+
+/// Whether an attempt was a round of a step that is done again.
+fn was_round(record: &AttemptRecord) -> bool {
+    record.outcome == Some(RecordedOutcome::Again(Reason::Postponed))
+}
+
+/// How many rounds a step has had that is done again.
+fn rounds_of(folder: &DataFolder, task: TaskId) -> Result<u32, BoxError> {
+    let rounds = folder.reader()?.attempts(task)?.iter().filter(|it| was_round(it)).count();
+    Ok(u32::try_from(rounds).unwrap_or(u32::MAX))
 }

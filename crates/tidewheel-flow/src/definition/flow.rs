@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tidewheel::policy::{OnSkip, OnStop};
+use tidewheel::policy::{OnSkip, OnStop, RetryOn};
 use tidewheel::run::{Busy, Ends, RunGroup, RunOrder};
 use tidewheel::schedule::ScheduleSpec;
 use tidewheel::{LimitSpec, OnError, Priority, QueueSpec, Retry};
 
-use super::work::{Cache, Foreach, StepOutput, Surroundings, Work};
+use super::work::{Cache, Foreach, Repeat, StepOutput, Surroundings, Work};
 use crate::language::problem::Span;
 use crate::language::template::Context;
 use crate::language::tree::{Leaf, RenderError, Tree};
@@ -314,6 +314,10 @@ pub struct Step {
     pub(crate) clauses: Vec<StepClause>,
     /// Exit codes by which it says that there is nothing to do.
     pub(crate) skip_codes: Vec<i32>,
+    /// Which of its failures are worth another attempt, where more is said than a kind.
+    pub(crate) retry_if: Option<RetryIf>,
+    /// Until when it is done again.
+    pub(crate) repeat: Option<Repeat>,
     pub(crate) foreach: Option<Foreach>,
     pub(crate) cache: Option<Cache>,
 }
@@ -337,6 +341,19 @@ pub(crate) struct StepClause {
     pub is_any: bool,
     pub ends: Ends,
     pub span: Span,
+}
+
+/// Which failures are worth another attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct RetryIf {
+    /// The codes that are, unless empty.
+    pub codes: Vec<i32>,
+    /// The codes that are not.
+    pub not_codes: Vec<i32>,
+    /// What must hold besides.
+    pub when: Option<Leaf>,
+    /// The kinds that are, of failures with any other code.
+    pub on: RetryOn,
 }
 
 /// When a step has its turn.

@@ -18,11 +18,11 @@ pub(crate) mod visit;
 mod work;
 
 pub(crate) use flow::{
-    CapacityPlaces, Gaps, Secret, SecretOrigin, SourceView, StepClause, places_of,
+    CapacityPlaces, Gaps, RetryIf, Secret, SecretOrigin, SourceView, StepClause, places_of,
 };
 pub use flow::{Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment};
 pub(crate) use work::{
     Cache, ChildFlow, CommandLine, FileFormat, FileWork, Foreach, ForeachList, HttpBody, HttpWork,
-    Idempotency, InputMode, Matrix, OutputRule, PassTo, ProcessWork, ResourceLimits, Shown,
+    Idempotency, InputMode, Matrix, OutputRule, PassTo, ProcessWork, Repeat, ResourceLimits, Shown,
     StepOutput, Surroundings, Wait, WaitFor, Work,
 };

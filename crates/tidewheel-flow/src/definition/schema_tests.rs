@@ -9,7 +9,7 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 24] = [
+const SHAPES: [&Shape; 25] = [
     &keys::OVERRIDE,
     &keys::FLOW,
     &keys::CONCURRENCY,
@@ -26,6 +26,7 @@ const SHAPES: [&Shape; 24] = [
     &keys::FOREACH,
     &keys::WAIT,
     &keys::RETRY,
+    &keys::REPEAT,
     &keys::TIMEOUT,
     &keys::CACHE,
     &keys::RUNNER,
@@ -73,7 +74,7 @@ const TOPICS: [(&str, &[&str]); 7] = [
     ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),
     (
         "What its failure means",
-        &["retry", "timeout", "on_error", "on_dependency_error", "at_most_once", "cache"],
+        &["retry", "repeat", "timeout", "on_error", "on_dependency_error", "at_most_once", "cache"],
     ),
     (
         "Who goes first, and how many at once",

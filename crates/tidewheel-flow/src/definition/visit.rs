@@ -18,9 +18,9 @@ impl Step {
                 tree.visit(visit);
             }
         }
-        if let Some(when) = &self.when {
-            visit(when);
-        }
+        let retry_when = self.retry_if.as_ref().and_then(|retry| retry.when.as_ref());
+        let until = self.repeat.as_ref().map(|repeat| &repeat.until);
+        self.when.iter().chain(retry_when).chain(until).for_each(&mut *visit);
         if let Some(foreach) = &self.foreach {
             foreach.list.visit(visit);
             if let Some(label) = &foreach.label {
@@ -45,7 +45,7 @@ impl Step {
             Work::Wait(wait) => match &wait.what {
                 WaitFor::Instant(tree) | WaitFor::File(tree) => tree.visit(visit),
                 WaitFor::Http(request) => request.visit(visit),
-                WaitFor::Time(_) | WaitFor::Approval(_) => {}
+                WaitFor::Time(_) | WaitFor::Run(_) | WaitFor::Approval(_) => {}
             },
             Work::Flow(child) => visit_all(child.params.iter().map(|(_, tree)| tree), visit),
         }

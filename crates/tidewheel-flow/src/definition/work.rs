@@ -171,6 +171,8 @@ pub(crate) enum WaitFor {
     Time(Duration),
     Instant(Tree),
     File(Tree),
+    /// A command that succeeds.
+    Run(ProcessWork),
     Http(Box<HttpWork>),
     Approval(Option<String>),
 }
@@ -250,6 +252,14 @@ impl fmt::Display for ForeachList {
         self.visit(&mut |leaf| texts.push(leaf.template.text().trim()));
         f.write_str(&texts.join(", "))
     }
+}
+
+/// Until when a step that succeeds is done again.
+#[derive(Debug, Clone)]
+pub(crate) struct Repeat {
+    pub until: Leaf,
+    pub every: Duration,
+    pub rounds_max: Option<u32>,
 }
 
 /// When the work of a step need not be done again.

@@ -65,7 +65,7 @@ impl Success {
 pub(super) struct Trouble {
     pub outcome: Outcome,
     pub record: Box<AttemptRecord>,
-    /// Whether another side was asked and said no.
+    /// Whether another side, or a program, was asked and said no.
     pub was_answered: bool,
 }
 

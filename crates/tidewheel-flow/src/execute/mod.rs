@@ -14,6 +14,7 @@ mod http;
 mod means;
 mod outputs;
 mod process;
+mod retry;
 mod runner;
 mod secrets;
 mod states;

@@ -40,9 +40,19 @@ impl FlowRunner {
         context: &Context,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
-        let step = &*position.step;
         let command = self.command(position, work, input, context, attempt)?;
-        let end = self.means.world.run(attempt, &command).await;
+        self.process_end(&command, position, attempt).await
+    }
+
+    /// Starts a process, and says how it ended.
+    pub(super) async fn process_end(
+        &self,
+        command: &ProcessCommand,
+        position: &Position,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let step = &*position.step;
+        let end = self.means.world.run(attempt, command).await;
         let end = match end {
             // Others will end and leave theirs: no fault of the step, and nothing was started.
             Err(error @ ProcessError::Descriptors { .. }) => {
@@ -60,13 +70,14 @@ impl FlowRunner {
             return Err(Trouble::skipped().with_record(AttemptRecord { outcome, ..record }));
         }
         if !end.status.is_success() {
-            return Err(Trouble::passing(failure_text(&end)).with_record(record));
+            let trouble = Trouble::passing(failure_text(&end)).with_record(record);
+            return Err(Trouble { was_answered: true, ..trouble });
         }
-        let data = if step.outputs.is_empty() { Json::Null } else { data_of(&end) };
+        let data = if step.takes_results() { data_of(&end) } else { Json::Null };
         Ok(Success { code: record.code, data, record, ..Success::default() })
     }
 
-    fn command(
+    pub(super) fn command(
         &self,
         position: &Position,
         work: &ProcessWork,
@@ -195,7 +206,7 @@ impl FlowRunner {
         if let Some(grace) = step.surroundings.grace {
             command = command.grace(grace);
         }
-        if !step.outputs.is_empty() {
+        if step.takes_results() {
             command = command.capture_max(CAPTURE_MAX);
         }
         if let Some(masker) = self.secrets.masker() {

@@ -189,7 +189,13 @@ impl FlowRunner {
             return Ok(Done::Worked(Box::new(record), outputs));
         }
         begin();
-        let success = self.work(&position, &context, attempt).await?;
+        let success = match self.work(&position, &context, attempt).await {
+            Ok(success) => success,
+            Err(trouble) => return Err(self.judged(trouble, &position, &context, attempt)),
+        };
+        if let Some(repeat) = &position.step.repeat {
+            self.check_round(task, repeat, &success, &context)?;
+        }
         let outputs = self
             .take_outputs(&position.step, &success, &context)
             .map_err(|trouble| trouble.with_record(success.record.clone()))?;
@@ -300,7 +306,7 @@ pub(super) fn folder_of_flow(flow: &Flow) -> PathBuf {
 
 impl Success {
     /// What templates of outputs may name.
-    fn names(&self, context: Context) -> Context {
+    pub(super) fn names(&self, context: Context) -> Context {
         let part = |name: &str| self.data.get(name).cloned().unwrap_or(Json::Null);
         let code = self.code.map_or(Json::Null, Json::from);
         let mut context = context

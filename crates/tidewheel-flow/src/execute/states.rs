@@ -25,6 +25,8 @@ pub struct Trace {
     pub ended_at: Option<Timestamp>,
     /// The exit code of its process, or the status of its answer.
     pub code: Option<i32>,
+    /// How often it was done and is to be done again.
+    pub rounds: u32,
 }
 
 impl Trace {
@@ -35,7 +37,13 @@ impl Trace {
         ended_at: Option<Timestamp>,
         code: Option<i32>,
     ) -> Self {
-        Self { started_at, ended_at, code }
+        Self { started_at, ended_at, code, rounds: 0 }
+    }
+
+    /// The same of one that was done so often and is to be done again.
+    #[must_use]
+    pub fn with_rounds(self, rounds: u32) -> Self {
+        Self { rounds, ..self }
     }
 }
 
@@ -72,8 +80,16 @@ impl Traces {
         Trace {
             started_at: inside().filter_map(|trace| trace.started_at).min(),
             ended_at: inside().filter_map(|trace| trace.ended_at).max(),
-            code: None,
+            ..Trace::default()
         }
+    }
+
+    /// Counts a round of a task. How many it has had.
+    pub fn count_round(&self, task: &str) -> u32 {
+        let mut traces = self.by_task.write().unwrap_or_else(PoisonError::into_inner);
+        let trace = traces.entry(task.to_owned()).or_default();
+        trace.rounds = trace.rounds.saturating_add(1);
+        trace.rounds
     }
 }
 

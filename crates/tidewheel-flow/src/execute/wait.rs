@@ -10,7 +10,7 @@ use tidewheel::{Attempt, Outcome};
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
-use crate::definition::{Wait, WaitFor};
+use crate::definition::{ProcessWork, Wait, WaitFor};
 use crate::language::instant;
 use crate::language::template::Context;
 
@@ -49,6 +49,7 @@ impl FlowRunner {
                     Err(error) => Err(Trouble::passing(format!("{}: {error}", path.display()))),
                 }
             }
+            WaitFor::Run(work) => self.look(work, wait, position, context, attempt).await,
             WaitFor::Http(request) => match self.send(request, None, context, attempt).await {
                 // A request that is wrong in itself is not waited for; that the other side says no
                 // may change.
@@ -59,6 +60,26 @@ impl FlowRunner {
                 other => other,
             },
             WaitFor::Approval(_) => self.approval(wait, attempt),
+        }
+    }
+
+    /// Looks by a command. What looks write is not kept, since there may be very many of them; the newest
+    /// says why it is not time yet.
+    async fn look(
+        &self,
+        work: &ProcessWork,
+        wait: &Wait,
+        position: &Position,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let command = self.command(position, work, None, context, attempt)?.unlogged();
+        match self.process_end(&command, position, attempt).await {
+            Err(trouble) if trouble.was_answered => {
+                self.keep_last_answer(&trouble, attempt);
+                Err(Trouble::postponed(wait.every))
+            }
+            other => other,
         }
     }
 

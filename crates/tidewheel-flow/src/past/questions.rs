@@ -154,14 +154,23 @@ impl Step {
         matches!(&self.work, Work::Wait(wait) if matches!(wait.what, WaitFor::Approval(_)))
     }
 
-    /// What it waits for, in words, if it is one that waits.
+    /// Whether something is made of what it brings: outputs, or the question whether it is done again.
+    pub(crate) fn takes_results(&self) -> bool {
+        !self.outputs.is_empty() || self.repeat.is_some()
+    }
+
+    /// What it waits for, in words, if it is one that waits, or is done again.
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
+        if self.repeat.is_some() {
+            return Some("waits for its next round".to_owned());
+        }
         let Work::Wait(wait) = &self.work else { return None };
         Some(match &wait.what {
             WaitFor::Time(_) => "waits".to_owned(),
             WaitFor::Instant(_) => "waits for an instant".to_owned(),
             WaitFor::File(_) => "waits for a file".to_owned(),
+            WaitFor::Run(_) => "waits for a command to succeed".to_owned(),
             WaitFor::Http(_) => "waits for an answer".to_owned(),
             WaitFor::Approval(None) => "waits for approval".to_owned(),
             WaitFor::Approval(Some(question)) => format!("waits for approval: {question}"),

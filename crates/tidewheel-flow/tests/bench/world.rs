@@ -15,7 +15,7 @@ use tidewheel::executor::process::{
 };
 use tidewheel::id::TaskId;
 use tidewheel::store::{Answer, AttemptRecord, OutputValue, RecordedOutcome};
-use tidewheel::task::BoxError;
+use tidewheel::task::{BoxError, Reason};
 use tidewheel::{Attempt, RunId};
 use tidewheel_flow::{Answers, Pending, Recalled, RecalledTask, Trace, World};
 
@@ -109,7 +109,11 @@ impl Staged {
     fn recalled(&self, task: TaskId, name: &str) -> Option<RecalledTask> {
         let outputs = self.left_by(task);
         let record = self.records.iter().rev().find(|record| record.task == task)?;
+        let again = Some(RecordedOutcome::Again(Reason::Postponed));
+        let of_task = self.records.iter().filter(|record| record.task == task);
+        let rounds = of_task.filter(|record| record.outcome == again).count();
         let trace = Trace::of(record.started_at, record.ended_at, record.code);
+        let trace = trace.with_rounds(rounds as u32);
         Some(RecalledTask { name: name.to_owned(), outputs, trace })
     }
 

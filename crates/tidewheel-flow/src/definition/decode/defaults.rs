@@ -6,13 +6,13 @@ use super::group::laid_under;
 use super::{Decoder, fields};
 use crate::language::yaml::{Map, Node, Value};
 
-/// What each key of the defaults counts for.
+/// What each key of the defaults counts for; `wait.run` is a wait that looks by a command.
 const REACH: [(&str, &[&str]); 8] = [
     // Only groups say it for their steps; a file has a key of its own.
-    ("env", &["run", "argv", "source", "steps"]),
-    ("shell", &["run"]),
+    ("env", &["run", "argv", "source", "wait.run", "steps"]),
+    ("shell", &["run", "wait.run"]),
     ("cwd", &["run", "argv", "source", "wait"]),
-    ("inherit", &["run", "argv", "source"]),
+    ("inherit", &["run", "argv", "source", "wait.run"]),
     ("retry", &["run", "argv", "source", "http"]),
     ("timeout", &["run", "argv", "source", "http"]),
     ("limits", &["run", "argv", "source", "http"]),
@@ -26,7 +26,13 @@ impl Decoder<'_> {
         let mut map = said.clone();
         for (key, works) in REACH {
             let Some(entry) = self.defaults.entry(key) else { continue };
-            if !works.iter().any(|work| map.get(work).is_some()) {
+            let does = |work: &&str| match work.split_once('.') {
+                Some((outer, inner)) => {
+                    fields::mapping(&map, outer).is_some_and(|it| it.get(inner).is_some())
+                }
+                None => map.get(work).is_some(),
+            };
+            if !works.iter().any(does) {
                 continue;
             }
             let own = fields::mapping(said, key);

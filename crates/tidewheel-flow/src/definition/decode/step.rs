@@ -55,8 +55,10 @@ const OF_PROGRAMS: [&str; 9] = [
     "rlimits",
     "skip_codes",
 ];
+/// What can be said of a program only if it is the work of a step, and not a look.
+const OF_WORK: [&str; 3] = ["allow_options", "output_max", "skip_codes"];
 /// What templates of outputs may name.
-const RESULT_NAMES: [&str; 8] =
+pub(super) const RESULT_NAMES: [&str; 8] =
     ["stdout", "stderr", "code", "returncode", "json", "data", "status", "headers"];
 /// What names of variables that hold secrets have in them.
 const SECRET_WORDS: [&str; 6] =
@@ -106,6 +108,8 @@ impl Decoder<'_> {
                 after,
                 clauses,
                 skip_codes: fields::codes(map, "skip_codes"),
+                retry_if: decoder.retry_if(map),
+                repeat: decoder.repeat(map),
                 treatment: decoder.step_treatment(map, timeout),
                 span: name_node.unwrap_or(node).span,
                 capacity: capacity_places(map),
@@ -133,9 +137,13 @@ impl Decoder<'_> {
             Some("wait") => ("waits", "only programs take it"),
             _ => return,
         };
+        let looks_by_command =
+            fields::mapping(map, "wait").is_some_and(|it| it.get("run").is_some());
         let has_effect = |key: &&str| match work {
             Some("flow") => OF_GROUPS.contains(key) || *key == "with",
             Some("steps") => OF_GROUPS.contains(key) || FOR_STEPS.contains(key),
+            Some("wait") if *key == "repeat" => false,
+            Some("wait") if looks_by_command => !OF_WORK.contains(key),
             _ => !OF_PROGRAMS.contains(key),
         };
         let keys = keys::STEP.keys.iter().map(|key| key.name);
@@ -242,7 +250,7 @@ impl Decoder<'_> {
             }
             "http" => Work::Http(Box::new(self.http(value)?)),
             "source" => return self.source_work(value, sources),
-            "wait" => Work::Wait(self.wait(value)?),
+            "wait" => Work::Wait(self.wait(value, map)?),
             "steps" => Work::Flow(self.group(value, map, sources)?),
             _ => Work::Flow(self.child(value, map)?),
         }))
@@ -375,7 +383,7 @@ fn is_absent_or(map: &Map, key: &str, is_right: impl Fn(&Node) -> bool) -> bool 
 }
 
 /// The shell for `run:`. Its words stop at the first command that fails.
-fn shell_of(map: &Map) -> Vec<String> {
+pub(super) fn shell_of(map: &Map) -> Vec<String> {
     let words: &[&str] = match fields::word(map, "shell").as_deref() {
         Some("bash") => &["bash", "-eo", "pipefail", "-c"],
         _ if !fields::list(map, "shell").is_empty() => return fields::texts(map, "shell"),

@@ -9,10 +9,13 @@ use tidewheel::policy::{Factor, Jitter, RetryOn, Shape};
 use tidewheel::{Backoff, Priority, Retry};
 
 use super::{Decoder, fields};
-use crate::definition::{CapacityPlaces, Treatment};
+use crate::definition::{CapacityPlaces, RetryIf, Treatment};
 use crate::language::literal;
 use crate::language::problem::Problem;
 use crate::language::yaml::{Map, Node, Value};
+
+/// What conditions of retries may name.
+const FAILURE_NAMES: [&str; 3] = ["error", "code", "attempt"];
 
 impl Decoder<'_> {
     pub(super) fn treatment(&mut self, map: &Map) -> Treatment {
@@ -72,7 +75,28 @@ impl Decoder<'_> {
             Some("additive") => Jitter::Additive { max: base },
             _ => Jitter::Full,
         };
-        Some(Retry { retries, backoff, jitter, on: retried_faults(map) })
+        let on = match is_choosy(map) {
+            // Whoever makes the attempt says of each failure whether it is for good.
+            true => RetryOn { failed: true, failed_for_good: false, ..retried_faults(map) },
+            false => retried_faults(map),
+        };
+        Some(Retry { retries, backoff, jitter, on })
+    }
+
+    /// Which failures are worth another attempt, if a step says more of it than their kind.
+    pub(super) fn retry_if(&mut self, map: &Map) -> Option<RetryIf> {
+        let map = fields::mapping(map, "retry").filter(|map| is_choosy(map))?;
+        let (codes, not_codes) = (fields::codes(map, "codes"), fields::codes(map, "not_codes"));
+        if let (Some(code), Some(node)) =
+            (codes.iter().find(|code| not_codes.contains(code)), map.get("not_codes"))
+        {
+            let text = format!("`codes` and `not_codes` both name {code}");
+            self.problems.push(Problem::error("contradiction", text).at(node.span));
+        }
+        let when = map.get("when").and_then(|node| {
+            self.with_names(FAILURE_NAMES, |decoder| decoder.expression(node, "retry.when"))
+        });
+        Some(RetryIf { codes, not_codes, when, on: retried_faults(map) })
     }
 
     fn growth(&mut self, node: &Node, map: &Map) -> Shape {
@@ -95,9 +119,17 @@ impl Decoder<'_> {
     }
 }
 
+/// Whether more is said of failures worth another attempt than their kind.
+fn is_choosy(map: &Map) -> bool {
+    ["codes", "not_codes", "when"].iter().any(|key| map.get(key).is_some_and(|it| !it.is_null()))
+}
+
 fn retried_faults(map: &Map) -> RetryOn {
     if map.get("on").is_none() {
-        return RetryOn::default();
+        // One that takes too long has no code, and nobody is there to ask.
+        let is_picked = ["codes", "when"].iter().any(|key| map.get(key).is_some());
+        let timed_out = RetryOn::default().timed_out && !is_picked;
+        return RetryOn { timed_out, ..RetryOn::default() };
     }
     let words = fields::texts(map, "on");
     let has = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));

@@ -1,23 +1,25 @@
-//! Steps that wait.
+//! Steps that wait, and steps that are done again.
 //!
 //! What is looked for while waiting is in `execute`.
 
 use std::time::Duration;
 
+use super::step::{RESULT_NAMES, shell_of};
 use super::{Decoder, fields};
-use crate::definition::{Wait, WaitFor};
+use crate::definition::{Repeat, Wait, WaitFor, Work};
 use crate::language::instant;
 use crate::language::literal;
 use crate::language::problem::Problem;
 use crate::language::tree::Tree;
-use crate::language::yaml::{Node, Value};
+use crate::language::yaml::{Map, Node, Value};
 
 const EVERY_DEFAULT: Duration = Duration::from_secs(1);
 /// Looking more often would only keep the machine busy.
 const EVERY_MIN: Duration = Duration::from_millis(50);
 
 impl Decoder<'_> {
-    pub(super) fn wait(&mut self, node: &Node) -> Option<Wait> {
+    /// What a step waits for; `step` says what surrounds a command.
+    pub(super) fn wait(&mut self, node: &Node, step: &Map) -> Option<Wait> {
         let map = match &node.value {
             Value::Map(map) => map,
             _ => {
@@ -25,19 +27,19 @@ impl Decoder<'_> {
                 return Some(Wait { what, every: EVERY_DEFAULT });
             }
         };
-        let kinds = ["duration", "until", "file", "http", "approval"];
+        let kinds = ["duration", "until", "file", "run", "http", "approval"];
         let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
         let said = said.filter(|(_, node)| !node.is_null());
-        let mut whats: Vec<_> = said.map(|(kind, node)| self.wait_for(kind, node)).collect();
+        let mut whats: Vec<_> = said.map(|(kind, node)| self.wait_for(kind, node, step)).collect();
         if whats.len() != 1 {
-            let text = "`wait` needs exactly one of duration, until, file, http, approval";
+            let text = "`wait` needs exactly one of duration, until, file, run, http, approval";
             self.problems.push(Problem::error("contradiction", text).at(node.span));
         }
         let every = fields::duration(map, "every").unwrap_or(EVERY_DEFAULT).max(EVERY_MIN);
         Some(Wait { what: whats.pop()??, every })
     }
 
-    fn wait_for(&mut self, kind: &str, node: &Node) -> Option<WaitFor> {
+    fn wait_for(&mut self, kind: &str, node: &Node, step: &Map) -> Option<WaitFor> {
         Some(match kind {
             "duration" => WaitFor::Time(literal::duration(node).ok()?),
             "until" => {
@@ -46,12 +48,27 @@ impl Decoder<'_> {
                 WaitFor::Instant(tree)
             }
             "file" => WaitFor::File(self.tree(node, "wait.file")),
+            "run" => match self.shell(node, shell_of(step))? {
+                Work::Process(work) => WaitFor::Run(work),
+                _ => return None,
+            },
             "http" => WaitFor::Http(Box::new(self.http(node)?)),
             _ => {
                 self.check_as_it_stands(node, "approval");
                 WaitFor::Approval(fields::node_text(node).map(str::to_owned))
             }
         })
+    }
+
+    /// `repeat:`: until when a step is done again.
+    pub(super) fn repeat(&mut self, map: &Map) -> Option<Repeat> {
+        let map = fields::mapping(map, "repeat")?;
+        let until = map.get("until").and_then(|node| {
+            let names = RESULT_NAMES.into_iter().chain(["round"]);
+            self.with_names(names, |decoder| decoder.expression(node, "repeat.until"))
+        })?;
+        let every = fields::duration(map, "every").unwrap_or(EVERY_DEFAULT).max(EVERY_MIN);
+        Some(Repeat { until, every, rounds_max: fields::count(map, "max") })
     }
 
     fn check_instant(&mut self, tree: &Tree, node: &Node) {

@@ -11,6 +11,7 @@ const INHERIT: Kind = Kind::List(&Kind::Text);
 const RETRIES: Kind =
     Kind::Either(&[Kind::Integer { min: 0, max: 1_000_000 }, Kind::Object(&RETRY)]);
 const TIMEOUTS: Kind = Kind::Either(&[Kind::Duration, Kind::Object(&TIMEOUT)]);
+const CODES: Kind = Kind::Many(&Kind::Integer { min: 1, max: 599 });
 const LIMITS: Kind = Kind::Either(&[Kind::Map(&COUNT), Kind::Many(&Kind::Text)]);
 
 /// A step.
@@ -46,7 +47,7 @@ pub(crate) static STEP: Shape = Shape {
         key(
             "wait",
             Kind::Either(&[Kind::Duration, Kind::Object(&WAIT)]),
-            "Waits: for a time, an instant, a file, an address that answers, or somebody's approval.",
+            "Waits: for a time, an instant, a file, a command that succeeds, an address that answers, or somebody's approval.",
         ),
         key(
             "flow",
@@ -110,6 +111,11 @@ pub(crate) static STEP: Shape = Shape {
             "How many elements at once, of `foreach` and `matrix`. As many as the run allows unless given.",
         ),
         key("retry", RETRIES, "Attempts beyond the first, or more about them."),
+        key(
+            "repeat",
+            Kind::Object(&REPEAT),
+            "Does it again and again until something holds; between two rounds it holds no slot.",
+        ),
         key("timeout", TIMEOUTS, "Time for one attempt, or more."),
         key(
             "priority",
@@ -238,6 +244,31 @@ pub(crate) static RETRY: Shape = Shape {
             Kind::List(&Kind::Choice(&["failed", "timed-out", "permanent"])),
             "Which ends are worth another attempt. `failed` and `timed-out` unless given.",
         ),
+        key(
+            "codes",
+            CODES,
+            "Only failures with one of these exit codes, or statuses of an answer, are.",
+        ),
+        key("not_codes", CODES, "Failures with one of these are not."),
+        key(
+            "when",
+            Kind::Expression,
+            "Only if this holds; it knows `error`, `code` and `attempt` of the failure.",
+        ),
+    ],
+};
+
+pub(crate) static REPEAT: Shape = Shape {
+    name: "a repeat",
+    about: "Until when a step that succeeds is done again, and how often.",
+    keys: &[
+        required(
+            "until",
+            Kind::Expression,
+            "What must hold; it knows what `outputs` know of the result, and `round`, counted from 1.",
+        ),
+        key("every", Kind::Duration, "The wait between two rounds. 1s unless given."),
+        key("max", COUNT, "Rounds at most; the step fails if it does not hold after them."),
     ],
 };
 

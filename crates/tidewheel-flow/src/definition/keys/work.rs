@@ -154,11 +154,16 @@ pub(crate) static OUTPUT: Shape = Shape {
 
 pub(crate) static WAIT: Shape = Shape {
     name: "a wait",
-    about: "Exactly one of duration, until, file, http and approval.",
+    about: "Exactly one of duration, until, file, run, http and approval.",
     keys: &[
         key("duration", Kind::Duration, "So long."),
         key("until", Kind::Template, "Until this instant, such as 2030-01-31T08:00:00Z."),
         key("file", Kind::Template, "Until this file is there."),
+        key(
+            "run",
+            Kind::Text,
+            "Until this text for the shell succeeds; surrounded as one in `run:`.",
+        ),
         key(
             "http",
             Kind::Either(&[Kind::Text, Kind::Object(&HTTP)]),

@@ -1,0 +1,74 @@
+//! Steps that are done again and again, with real processes.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::{Scratch, stderr, wait_until};
+use serde_json::json;
+
+#[test]
+fn rounds_count_over_a_resume() {
+    let scratch = Scratch::new("again-rounds");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: poll
+    run: echo x >> rounds
+    repeat: { until: "round > 9", every: 200ms, max: 4 }
+"#,
+    );
+    let rounds = || match scratch.path("rounds").exists() {
+        true => scratch.read("rounds").lines().count(),
+        false => 0,
+    };
+    let run = scratch.start(&["run", &file]);
+    wait_until("it had a round", || rounds() > 0);
+    run.signal("KILL");
+    run.output();
+    let output = scratch.run(&["resume", "last"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let shown = scratch.json(&["show", "last"]);
+    let error = shown["steps"]["poll"]["error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.contains("after 4 rounds it does not hold that `round > 9`"), "{shown}");
+    // One that the kill cut short is made again.
+    assert!((4..=5).contains(&rounds()), "{} rounds", rounds());
+}
+
+#[test]
+fn a_wait_for_a_command_says_what_it_last_said() {
+    let scratch = Scratch::new("again-wait");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: ready
+    env: { WHAT: the database }
+    wait: { run: "echo looked >> looks; test -f flag || { echo \"$WHAT sleeps\"; exit 1; }", every: 100ms }
+    timeout: 1m
+"#,
+    );
+    let run = scratch.start(&["run", &file]);
+    let said = || {
+        let explained = scratch.run(&["explain", "last", "ready"]);
+        common::stdout(&explained)
+    };
+    wait_until("it was asked", || scratch.path("looks").exists());
+    wait_until("it says why it waits", || said().contains("exit code 1: the database sleeps"));
+    assert!(said().contains("waits for a command to succeed"), "{}", said());
+    scratch.file("flag", "");
+    let output = run.output();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let shown = scratch.json(&["show", "last"]);
+    assert_eq!(shown["steps"]["ready"]["state"], json!("succeeded"));
+    assert_eq!(shown["steps"]["ready"]["attempts"], json!(1));
+    // Looks may be very many: none leaves a file.
+    let logs = walk(&scratch.data().join("logs"));
+    assert_eq!(logs, 0, "files of looks are left");
+}
+
+fn walk(folder: &std::path::Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()
+}
