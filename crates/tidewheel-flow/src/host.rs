@@ -131,6 +131,7 @@ impl FlowHost {
         let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
         let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
         let runner = runner.env_files(env_files).scheduled_at(scheduled_at(order));
+        let runner = runner.earlier(order.again.clone());
         let runner = Arc::new(runner);
         let code = {
             let runner = Arc::clone(&runner);
@@ -234,8 +235,10 @@ impl FlowHost {
         wheel.runtime().spawn(async move {
             // Also when the wheel ends before the run.
             let _ = run.report().await;
-            if let Some(shared) = shared.upgrade() {
-                shared.places().remove(&id);
+            let Some(shared) = shared.upgrade() else { return };
+            let place = shared.places().remove(&id);
+            if let Some(Ok(runner)) = place.as_ref().and_then(|place| place.get()) {
+                runner.leave_folder().await;
             }
         });
         place
@@ -261,6 +264,7 @@ impl FlowHost {
         }
         let (instant, means) = (scheduled_at(&order), Arc::clone(&self.shared.means));
         let runner = FlowRunner::new(flow, order.params, secrets, Arc::clone(&outputs), means);
+        let runner = runner.earlier(order.again);
         for task in recalled {
             runner.recall(&task.name, task.trace);
             if let Some(values) = task.outputs {

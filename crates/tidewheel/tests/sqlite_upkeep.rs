@@ -571,6 +571,43 @@ fn pruning_follows_no_link_out_of_the_folder() {
 }
 
 #[test]
+fn folders_of_runs_go_with_them_and_what_links_lead_to_stays() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let runs = with_logs(&data, 3);
+    let outside = TestFolder::new();
+    fs::create_dir(outside.path()).unwrap();
+    let precious = outside.path().join("file");
+    fs::write(&precious, b"theirs").unwrap();
+    let own = |index: usize| data.runs_dir().join(runs[index].0.to_string());
+    fs::create_dir_all(own(0).join("work/deep/er")).unwrap();
+    fs::write(own(0).join("work/deep/er/file"), [0; 100]).unwrap();
+    symlink(outside.path(), own(0).join("work/link")).unwrap();
+    // As some programs leave it.
+    fs::set_permissions(own(0).join("work/deep/er"), fs::Permissions::from_mode(0o500)).unwrap();
+    symlink(outside.path(), own(1)).unwrap();
+    fs::create_dir_all(own(2)).unwrap();
+    fs::write(own(2).join("file"), [0; 50]).unwrap();
+    // Ten bytes of log and fifty of the folder: the newest fits, the others do not.
+    let retention = Retention { bytes_max: Some(65), ..Retention::default() };
+    let pruned = data.prune(retention).unwrap();
+    assert_eq!((pruned.runs, &*pruned.left), (2, &[][..]));
+    assert_eq!(pruned.files, 5, "two logs, a file, and two links");
+    assert!(!own(0).exists() && fs::symlink_metadata(own(1)).is_err() && own(2).exists());
+    assert_eq!(fs::read(&precious).unwrap(), b"theirs");
+    let pruned = data.prune(Retention { count_max: Some(0), ..Retention::default() }).unwrap();
+    assert_eq!((pruned.runs, pruned.bytes), (1, 60));
+    // The place of all of them may be a link as well.
+    let more = with_logs(&data, 1);
+    fs::remove_dir_all(data.runs_dir()).unwrap();
+    fs::create_dir(outside.path().join(more[0].0.to_string())).unwrap();
+    symlink(outside.path(), data.runs_dir()).unwrap();
+    data.prune(Retention { count_max: Some(0), ..Retention::default() }).unwrap();
+    assert!(outside.path().join(more[0].0.to_string()).exists());
+}
+
+#[test]
 fn something_that_cannot_be_removed_is_told_and_stops_nothing_else() {
     let folder = TestFolder::new();
     let data = folder.open();

@@ -18,12 +18,14 @@ const PREFIX: &str = "TIDEWHEEL_";
 
 /// Variables of ours that are no settings: what a step is told of its attempt, what our own
 /// processes tell each other, and what tests are told.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 13] = [
     CONFIG,
     "TIDEWHEEL_ATTEMPT",
     "TIDEWHEEL_BIN",
     "TIDEWHEEL_BLESS",
     "TIDEWHEEL_COOKIE",
+    "TIDEWHEEL_OUTPUT",
+    "TIDEWHEEL_RUN_DIR",
     "TIDEWHEEL_RUN_ID",
     "TIDEWHEEL_SPAWNER",
     "TIDEWHEEL_STEP",

@@ -35,6 +35,7 @@ pub(super) fn means(
         .variable("TIDEWHEEL_DATA", whole_path(folder.path()))
         .variable("TIDEWHEEL_BIN", std::env::current_exe().unwrap_or_default())
         .cache(folder.path().join("cache"))
+        .runs(whole_path(&folder.runs_dir()))
         .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))
 }
 

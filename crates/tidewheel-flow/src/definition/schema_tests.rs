@@ -71,7 +71,10 @@ const TOPICS: [(&str, &[&str]); 7] = [
             "always",
         ],
     ),
-    ("What its process has", &["env", "inherit", "cwd", "stdin", "grace", "output_max", "rlimits"]),
+    (
+        "What its process has",
+        &["env", "inherit", "cwd", "stdin", "grace", "output_max", "capture_max", "rlimits"],
+    ),
     (
         "What its failure means",
         &["retry", "repeat", "timeout", "on_error", "on_dependency_error", "at_most_once", "cache"],

@@ -93,6 +93,8 @@ pub(crate) struct Surroundings {
     pub stdin: Option<Tree>,
     pub grace: Option<Duration>,
     pub output_max: Option<u64>,
+    /// How much of what it writes can become outputs.
+    pub capture_max: Option<u64>,
     pub limits: ResourceLimits,
 }
 
@@ -196,6 +198,8 @@ pub(crate) struct StepOutput {
 pub(crate) enum OutputRule {
     /// All of the data.
     Raw,
+    /// What the step leaves under this name in the file for outputs.
+    Written,
     /// A part of the data.
     Query(Query),
     /// Whatever the template makes of the result.

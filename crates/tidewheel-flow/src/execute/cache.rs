@@ -141,6 +141,7 @@ impl FlowRunner {
 fn about_output(output: &StepOutput, context: &Context) -> Json {
     let rule = match &output.value {
         OutputRule::Raw => Json::Null,
+        OutputRule::Written => json!("written"),
         OutputRule::Query(query) => json!({ "query": query.text() }),
         OutputRule::Template(tree) => {
             let mut values = BTreeMap::new();

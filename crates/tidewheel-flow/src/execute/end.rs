@@ -22,6 +22,8 @@ pub(super) struct Success {
     pub code: Option<i32>,
     /// What outputs are taken from.
     pub data: Json,
+    /// What it left in the file for outputs.
+    pub written: Map<String, Json>,
     /// Headers of an answer.
     pub headers: Map<String, Json>,
     /// What a store keeps of it, without outputs.

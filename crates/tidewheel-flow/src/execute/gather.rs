@@ -3,7 +3,7 @@
 //!
 //! Whether there is something to gather, or something failed, was decided by the scheduler before.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -68,10 +68,14 @@ impl FlowRunner {
     fn gather_elements(&self, step: &Step, tasks: &[String]) -> Map<String, Json> {
         let left: Vec<Option<Arc<Map<String, Json>>>> =
             tasks.iter().map(|task| self.outputs.of(task)).collect();
-        let names: Vec<&str> = match &step.work {
+        let mut names: Vec<&str> = match &step.work {
             Work::Flow(child) => child.flow.steps.iter().map(|step| step.name.as_str()).collect(),
             _ => step.outputs.iter().map(|output| output.name.as_str()).collect(),
         };
+        // What elements left that nobody has declared.
+        let more = left.iter().flatten().flat_map(|outputs| outputs.keys());
+        let more: BTreeSet<&str> = more.map(String::as_str).collect();
+        names.extend(more.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         let of = |name: &str| {
             let value = |outputs: &Option<Arc<Map<String, Json>>>| {
                 outputs.as_ref().and_then(|outputs| outputs.get(name).cloned()).unwrap_or_default()

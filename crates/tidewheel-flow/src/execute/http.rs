@@ -168,5 +168,5 @@ fn success(end: HttpEnd, attempt: &Attempt) -> Success {
     };
     let headers: Map<String, Json> =
         end.headers.into_iter().map(|(name, value)| (name, Json::String(value))).collect();
-    Success { code: record.code, data, headers, record }
+    Success { code: record.code, data, headers, record, ..Success::default() }
 }

@@ -19,6 +19,7 @@ pub struct Means {
     pub(super) told: Box<Told>,
     pub(super) variables: Vec<(String, OsString)>,
     pub(super) cache: Option<PathBuf>,
+    pub(super) runs: Option<PathBuf>,
     pub(super) answers: Option<Arc<dyn Answers>>,
 }
 
@@ -51,7 +52,7 @@ impl Means {
     #[must_use]
     pub fn new(world: Arc<dyn World>) -> Self {
         let (told, variables) = (Box::new(|_, _: Progress<'_>| ()), Vec::new());
-        Self { world, told, variables, cache: None, answers: None }
+        Self { world, told, variables, cache: None, runs: None, answers: None }
     }
 
     /// Hands over what is to be stored with the outcome of an attempt, and tells of it.
@@ -85,6 +86,13 @@ impl Means {
     #[must_use]
     pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
+        self
+    }
+
+    /// The folder in which runs have folders of their own, for what their steps keep.
+    #[must_use]
+    pub fn runs(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.runs = Some(folder.into());
         self
     }
 

@@ -15,11 +15,13 @@ mod means;
 mod outputs;
 mod process;
 mod retry;
+mod run_folder;
 mod runner;
 mod secrets;
 mod states;
 mod wait;
 mod world;
+mod written;
 
 pub use env_file::{EnvFileError, EnvFiles};
 pub use means::{Answers, Means, Progress};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tidewheel::executor::process::{Limits, ProcessCommand, ProcessEnd, ProcessError, Stdin};
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Attempt, Outcome};
@@ -17,12 +17,12 @@ use super::context::Position;
 use super::end::{Success, Trouble};
 use super::means::Progress;
 use super::runner::FlowRunner;
-use crate::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits};
+use crate::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits, Step};
 use crate::language::problem::quote;
 use crate::language::template::Context;
 use crate::language::tree::{Tree, text_of};
 
-/// How much of what a process writes can become outputs.
+/// How much of what a process writes can become outputs, unless its step says more.
 const CAPTURE_MAX: u64 = 1 << 20;
 /// Where programs are looked for.
 const PATH: &str = "PATH";
@@ -41,27 +41,35 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let command = self.command(position, work, input, context, attempt)?;
-        self.process_end(&command, position, attempt).await
+        self.process_end(command, position, attempt).await
     }
 
     /// Starts a process, and says how it ended.
     pub(super) async fn process_end(
         &self,
-        command: &ProcessCommand,
+        mut command: ProcessCommand,
         position: &Position,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let step = &*position.step;
-        let end = self.means.world.run(attempt, command).await;
+        let folder = self.run_folder(attempt.id().run).await?;
+        if let Some(folder) = folder {
+            command = folder.given_to(command, attempt);
+        }
+        let end = self.means.world.run(attempt, &command).await;
         let end = match end {
             // Others will end and leave theirs: no fault of the step, and nothing was started.
             Err(error @ ProcessError::Descriptors { .. }) => {
                 self.means.tell_why(attempt, format!("waits: {error}"));
                 return Err(Trouble::postponed(DESCRIPTORS_AGAIN));
             }
+            Err(ProcessError::CaptureTooLarge { most, seen }) => return Err(too_much(most, seen)),
             end => end.map_err(|error| Trouble::of(error.into_outcome()))?,
         };
         let record = end.record(attempt);
+        if let Some(folder) = folder.filter(|_| !end.status.is_success()) {
+            folder.drop_output(attempt);
+        }
         if end.was_stopped && !end.status.is_success() {
             return Err(Trouble::of(Outcome::Cancelled).with_record(record));
         }
@@ -73,8 +81,15 @@ impl FlowRunner {
             let trouble = Trouble::passing(failure_text(&end)).with_record(record);
             return Err(Trouble { was_answered: true, ..trouble });
         }
-        let data = if step.takes_results() { data_of(&end) } else { Json::Null };
-        Ok(Success { code: record.code, data, record, ..Success::default() })
+        let written = match folder {
+            Some(folder) => folder
+                .taken_from(attempt, capture_max(step))
+                .await
+                .map_err(|trouble| trouble.with_record(record.clone()))?,
+            None => Map::new(),
+        };
+        let data = if step.takes_results() { data_of(&end, capture_max(step)) } else { Json::Null };
+        Ok(Success { code: record.code, data, written, record, ..Success::default() })
     }
 
     pub(super) fn command(
@@ -207,7 +222,7 @@ impl FlowRunner {
             command = command.grace(grace);
         }
         if step.takes_results() {
-            command = command.capture_max(CAPTURE_MAX);
+            command = command.capture_max(capture_max(step));
         }
         if let Some(masker) = self.secrets.masker() {
             command = command.secrets(Arc::clone(masker));
@@ -272,11 +287,23 @@ fn failure_text(end: &ProcessEnd) -> String {
     text
 }
 
+fn capture_max(step: &Step) -> u64 {
+    step.surroundings.capture_max.unwrap_or(CAPTURE_MAX)
+}
+
+fn too_much(most: u64, seen: u64) -> Trouble {
+    Trouble::permanent(format!(
+        "it printed {seen} bytes, and outputs are taken from at most {most}; say `capture_max: \
+         64MiB` for more, or leave large things in a file of $TIDEWHEEL_RUN_DIR"
+    ))
+}
+
 /// What outputs are taken from.
-fn data_of(end: &ProcessEnd) -> Json {
+fn data_of(end: &ProcessEnd, bytes_max: u64) -> Json {
     let stdout = end.captured.as_deref().unwrap_or_default();
     let stdout = String::from_utf8_lossy(stdout);
-    let stderr = end.stderr.path.as_deref().map(read_start).unwrap_or_default();
+    let stderr = end.stderr.path.as_deref().map(|path| read_start(path, bytes_max));
+    let stderr = stderr.unwrap_or_default();
     let code = match end.status {
         tidewheel::executor::process::ProcessStatus::Exited(code) => Some(code),
         tidewheel::executor::process::ProcessStatus::Signalled { .. } => None,
@@ -289,10 +316,10 @@ fn data_of(end: &ProcessEnd) -> Json {
 }
 
 /// The start of a log file as text.
-fn read_start(path: &Path) -> String {
+fn read_start(path: &Path, bytes_max: u64) -> String {
     let mut bytes = Vec::new();
     // A log that cannot be read is no reason to fail a step that succeeded.
-    let _ = File::open(path).and_then(|file| file.take(CAPTURE_MAX).read_to_end(&mut bytes));
+    let _ = File::open(path).and_then(|file| file.take(bytes_max).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value as Json};
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Attempt, Outcome, Timestamp};
+use tokio::sync::OnceCell;
 
 use super::context::Position;
 use super::end::{Success, Trouble};
 use super::env_file::EnvFiles;
 use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
+use super::run_folder::RunFolder;
 use super::secrets::Secrets;
 use super::states::{Trace, Traces};
 use crate::compile::{Elements, Role, Segment, is_late};
@@ -34,6 +36,10 @@ pub struct FlowRunner {
     /// The instant of a schedule that the run was made for.
     pub(super) scheduled_at: Option<Timestamp>,
     pub(super) means: Arc<Means>,
+    /// The run whose results are used again.
+    pub(super) earlier: Option<String>,
+    /// Made when it is needed.
+    pub(super) folder: OnceCell<RunFolder>,
     known: Mutex<Known>,
 }
 
@@ -64,7 +70,20 @@ impl FlowRunner {
     ) -> Self {
         let (traces, known) = (Arc::default(), Mutex::default());
         let (env_files, scheduled_at) = (EnvFiles::default(), None);
-        Self { flow, params, secrets, env_files, outputs, traces, scheduled_at, means, known }
+        let (earlier, folder) = (None, OnceCell::new());
+        Self {
+            flow,
+            params,
+            secrets,
+            env_files,
+            outputs,
+            traces,
+            scheduled_at,
+            means,
+            earlier,
+            folder,
+            known,
+        }
     }
 
     /// What the files with variables say.
@@ -78,6 +97,13 @@ impl FlowRunner {
     #[must_use]
     pub fn scheduled_at(mut self, instant: Option<Timestamp>) -> Self {
         self.scheduled_at = instant;
+        self
+    }
+
+    /// The run whose results are used again, and with them what it kept.
+    #[must_use]
+    pub fn earlier(mut self, run: Option<String>) -> Self {
+        self.earlier = run;
         self
     }
 
@@ -235,14 +261,18 @@ impl FlowRunner {
         success: &Success,
         context: &Context,
     ) -> Result<Map<String, Json>, Trouble> {
-        let mut outputs = Map::new();
-        if step.outputs.is_empty() {
-            return Ok(outputs);
+        let mut outputs = success.written.clone();
+        for (name, value) in &outputs {
+            self.check_secrets(name, value)?;
         }
         let mut extended = None;
         for output in &step.outputs {
             let value = match &output.value {
                 OutputRule::Raw => success.data.clone(),
+                OutputRule::Written => match success.written.get(&output.name) {
+                    Some(value) => value.clone(),
+                    None => return Err(not_written(&output.name)),
+                },
                 OutputRule::Query(query) => query.search(&success.data).map_err(|error| {
                     Trouble::permanent(format!("output `{}`: {}", output.name, error.message))
                 })?,
@@ -253,16 +283,21 @@ impl FlowRunner {
                     })?
                 }
             };
-            if let Some(secret) = self.secrets.found_in(&value.to_string()) {
-                return Err(Trouble::permanent(format!(
-                    "output `{}` holds a secret, `{secret}` or a part of it, and outputs are stored; \
-                     leave it out, and use `secrets.{secret}` in the step that needs it",
-                    output.name
-                )));
-            }
+            self.check_secrets(&output.name, &value)?;
             outputs.insert(output.name.clone(), value);
         }
         Ok(outputs)
+    }
+
+    /// Outputs are stored, and secrets are not.
+    fn check_secrets(&self, name: &str, value: &Json) -> Result<(), Trouble> {
+        match self.secrets.found_in(&value.to_string()) {
+            Some(secret) => Err(Trouble::permanent(format!(
+                "output `{name}` holds a secret, `{secret}` or a part of it, and outputs are stored; \
+                 leave it out, and use `secrets.{secret}` in the step that needs it"
+            ))),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn known_context(&self, path: &[Segment]) -> Option<Context> {
@@ -299,6 +334,13 @@ impl FlowRunner {
     }
 }
 
+fn not_written(name: &str) -> Trouble {
+    Trouble::permanent(format!(
+        "the step left no `{name}`, which its `outputs` name; a line  {name}=value  in the file \
+         $TIDEWHEEL_OUTPUT leaves one"
+    ))
+}
+
 /// The folder of a flow's file.
 pub(super) fn folder_of_flow(flow: &Flow) -> PathBuf {
     std::path::absolute(&flow.folder).unwrap_or_else(|_| flow.folder.clone())
@@ -316,7 +358,8 @@ impl Success {
             .with("returncode", code)
             .with("headers", Json::Object(self.headers.clone()))
             .with("stdout", part("stdout"))
-            .with("stderr", part("stderr"));
+            .with("stderr", part("stderr"))
+            .with("output", Json::Object(self.written.clone()));
         let json = match self.data.get("stdout") {
             Some(_) => self.data.get("json"),
             None => Some(&self.data),

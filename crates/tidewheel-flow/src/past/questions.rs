@@ -11,7 +11,7 @@ use tidewheel::schedule::{Anchor, Trigger};
 
 use crate::compile::plan::kind;
 use crate::compile::{Role, Scope, TaskName};
-use crate::definition::{Flow, FlowSchedule, Place, Step, WaitFor, Work};
+use crate::definition::{Flow, FlowSchedule, OutputRule, Place, Step, StepOutput, WaitFor, Work};
 use crate::language::tree::starts_with;
 
 impl Flow {
@@ -154,9 +154,10 @@ impl Step {
         matches!(&self.work, Work::Wait(wait) if matches!(wait.what, WaitFor::Approval(_)))
     }
 
-    /// Whether something is made of what it brings: outputs, or the question whether it is done again.
+    /// Whether something is made of what it prints: outputs, or the question whether it is done again.
     pub(crate) fn takes_results(&self) -> bool {
-        !self.outputs.is_empty() || self.repeat.is_some()
+        let is_taken = |output: &StepOutput| !matches!(output.value, OutputRule::Written);
+        self.repeat.is_some() || self.outputs.iter().any(is_taken)
     }
 
     /// What it waits for, in words, if it is one that waits, or is done again.

@@ -123,7 +123,7 @@ fn what_depends_on_a_broken_step_is_not_wrong() {
             ),
             "contradiction",
         ),
-        ("{ name: a, run: x, outputs: [o] }".to_owned(), "wrong-type"),
+        ("{ name: a, run: x, outputs: o }".to_owned(), "wrong-type"),
         ("{ name: a, run: x, output: { name: o } }".to_owned(), "wrong-type"),
         (
             "{ name: a, run: x, output: [{ name: o, type: jmespath, value: '[' }] }".to_owned(),

@@ -15,6 +15,10 @@ pub struct Deed {
     pub takes: Duration,
     /// What it writes to its standard output; for a request, what is answered.
     pub prints: Printed,
+    /// What it writes to the file for its outputs.
+    pub writes: Option<String>,
+    /// Files it makes, in its folder or in that of the run.
+    pub makes: Vec<(String, String)>,
     /// What it writes to its standard error, or the message of a request that fails.
     pub says: String,
     /// How it ends.
@@ -30,6 +34,8 @@ pub enum Printed {
     Variable(String),
     /// What it read from its standard input.
     Input,
+    /// What is in a file, in its folder or in that of the run.
+    File(String),
 }
 
 /// How a deed ends.
@@ -101,6 +107,9 @@ impl Deed {
             "is-not-there" => self.ends = End::NotThere,
             "takes" => self.takes = words.duration()?,
             "prints" => self.prints = Printed::Text(words.text()?),
+            "writes" => self.writes = Some(words.text()?),
+            "makes" => self.makes.push((words.word("a file")?, words.text()?)),
+            "reads" => self.prints = Printed::File(words.word("a file")?),
             "says" => self.says = words.text()?,
             "echoes" => {
                 self.prints = match words.accept("input") {

@@ -140,6 +140,7 @@ impl Stage {
             let outputs = |index| self.left_by(TaskId { run: past.summary.id, index });
             let past = PastRun { run: &past, order: before, outputs: &outputs };
             order.reused = past.again(flow, with)?.reused;
+            order.again = Some(past.run.summary.id.to_string());
         }
         self.report = None;
         let life = match &mut self.life {
@@ -299,6 +300,7 @@ impl Stage {
                 }
             })
             .cache(self.folder.join("cache"))
+            .runs(self.folder.join("runs"))
             .answers(Arc::<StagedWorld>::clone(&self.world));
         let past = Arc::clone(&self.world);
         let host = FlowHost::new(Arc::new(means), move |run| past.staged().left_in(run));

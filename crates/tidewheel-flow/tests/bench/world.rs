@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +60,19 @@ pub struct Asked {
     pub command: String,
     pub variables: BTreeMap<String, String>,
     pub stdin: String,
+    pub cwd: PathBuf,
+}
+
+impl Asked {
+    /// A file of the step: in its folder, or in one that a variable names: `$TIDEWHEEL_RUN_DIR/x`.
+    fn path(&self, name: &str) -> PathBuf {
+        let (variable, rest) = name.split_once('/').unwrap_or((name, ""));
+        match variable.strip_prefix('$').and_then(|variable| self.variables.get(variable)) {
+            Some(folder) if rest.is_empty() => PathBuf::from(folder),
+            Some(folder) => Path::new(folder).join(rest),
+            None => self.cwd.join(name),
+        }
+    }
 }
 
 impl StagedWorld {
@@ -143,6 +157,7 @@ impl World for StagedWorld {
         Box::pin(async move {
             let asked = asked_of(command);
             let deed = self.begin(attempt, asked.clone());
+            leave_files(&deed, &asked);
             let was_stopped = is_stopped(&deed, attempt).await;
             let status = match deed.ends {
                 _ if was_stopped => TERM,
@@ -242,11 +257,22 @@ async fn is_stopped(deed: &Deed, attempt: &Attempt) -> bool {
     }
 }
 
+/// Writes what a deed writes to files.
+fn leave_files(deed: &Deed, asked: &Asked) {
+    let output = deed.writes.iter().map(|text| (asked.path("$TIDEWHEEL_OUTPUT"), text));
+    let made = deed.makes.iter().map(|(name, text)| (asked.path(name), text));
+    for (path, text) in output.chain(made) {
+        std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it is ours");
+        std::fs::write(path, text).expect("the step can write there");
+    }
+}
+
 fn printed(deed: &Deed, asked: &Asked) -> String {
     match &deed.prints {
         Printed::Text(text) => text.clone(),
         Printed::Variable(name) => asked.variables.get(name).cloned().unwrap_or_default(),
         Printed::Input => asked.stdin.clone(),
+        Printed::File(name) => std::fs::read_to_string(asked.path(name)).unwrap_or_default(),
     }
 }
 
@@ -262,7 +288,8 @@ fn asked_of(command: &ProcessCommand) -> Asked {
         Stdin::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         _ => String::new(),
     };
-    Asked { command, variables: variables.collect(), stdin }
+    let cwd = parts.cwd.map(Path::to_owned).unwrap_or_default();
+    Asked { command, variables: variables.collect(), stdin, cwd }
 }
 
 /// `each[3]/a` is `each[*]/a`.

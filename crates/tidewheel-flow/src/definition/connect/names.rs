@@ -321,7 +321,10 @@ fn check_output(step: &Step, wanted: &str, at: Span, problems: &mut Problems) {
     problems.push(match problems.nearest(wanted, names.iter().copied()) {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None if names.is_empty() => {
-            problem.hint(format!("give it one:  outputs: {{ {wanted}: \"{{{{ stdout }}}}\" }}"))
+            problem.hint(format!(
+                "give it one:  outputs: {{ {wanted}: \"{{{{ stdout }}}}\" }},  or  outputs: [{wanted}]  if \
+                 it writes `{wanted}=…` to $TIDEWHEEL_OUTPUT"
+            ))
         }
         None => problem.hint(format!("its outputs: {}", names.join(", "))),
     });

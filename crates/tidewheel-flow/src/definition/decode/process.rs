@@ -18,6 +18,9 @@ use crate::language::yaml::{Map, Node, Value};
 const VALUE_IN_SHELL: &str =
     "a value cannot be put into shell text: it would be read as program text";
 
+/// The most that can become outputs.
+const CAPTURE_MOST: u64 = 256 << 20;
+
 impl Decoder<'_> {
     /// `run:`: a text for the shell, in which templates have no place.
     pub(super) fn shell(&mut self, node: &Node, shell: Vec<String>) -> Option<Work> {
@@ -239,8 +242,21 @@ impl Decoder<'_> {
             stdin: map.get("stdin").map(|node| self.tree(node, "stdin")),
             grace: fields::duration(map, "grace"),
             output_max: fields::size(map, "output_max"),
+            capture_max: self.capture_max(map),
             limits,
         }
+    }
+
+    /// How much can become outputs: it is held in memory.
+    fn capture_max(&mut self, map: &Map) -> Option<u64> {
+        let bytes = fields::size(map, "capture_max")?;
+        if bytes > CAPTURE_MOST {
+            let text = "`capture_max` is at most 256MiB: outputs are held in memory and stored";
+            let at = map.get("capture_max")?.span;
+            let problem = Problem::error("out-of-range", text).at(at);
+            self.problems.push(problem.hint("leave large things in a file of $TIDEWHEEL_RUN_DIR"));
+        }
+        Some(bytes)
     }
 
     pub(super) fn variables(&mut self, map: &Map, key: &str) -> Vec<(String, Tree)> {

@@ -13,7 +13,8 @@ use crate::definition::keys;
 use crate::definition::params::fits;
 use crate::definition::shape::meant_key;
 use crate::definition::{
-    Cache, ChildFlow, OutputRule, Place, Step, StepOutput, Surroundings, Treatment, Work,
+    Cache, ChildFlow, OutputRule, Place, Step, StepOutput, Surroundings, Treatment, Wait, WaitFor,
+    Work,
 };
 use crate::language::problem::{Problem, Span};
 use crate::language::query::Query;
@@ -44,7 +45,7 @@ const OF_GROUPS: [&str; 14] = [
 const FOR_STEPS: [&str; 4] = ["env", "cwd", "inherit", "shell"];
 
 /// What can be said only of a step that starts a program.
-const OF_PROGRAMS: [&str; 9] = [
+const OF_PROGRAMS: [&str; 10] = [
     "shell",
     "allow_options",
     "env",
@@ -52,14 +53,15 @@ const OF_PROGRAMS: [&str; 9] = [
     "stdin",
     "grace",
     "output_max",
+    "capture_max",
     "rlimits",
     "skip_codes",
 ];
 /// What can be said of a program only if it is the work of a step, and not a look.
 const OF_WORK: [&str; 3] = ["allow_options", "output_max", "skip_codes"];
 /// What templates of outputs may name.
-pub(super) const RESULT_NAMES: [&str; 8] =
-    ["stdout", "stderr", "code", "returncode", "json", "data", "status", "headers"];
+pub(super) const RESULT_NAMES: [&str; 9] =
+    ["stdout", "stderr", "output", "code", "returncode", "json", "data", "status", "headers"];
 /// What names of variables that hold secrets have in them.
 const SECRET_WORDS: [&str; 6] =
     ["TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "PRIVATE_KEY"];
@@ -101,6 +103,7 @@ impl Decoder<'_> {
             let (after, clauses) = decoder.depends_on(map, place);
             decoder.check_description(map);
             decoder.check_stored(map, &work);
+            decoder.check_written(map, &work);
             Some(Step {
                 description: fields::owned(map, "description"),
                 tags: fields::texts(map, "tags"),
@@ -187,6 +190,22 @@ impl Decoder<'_> {
             let problem = Problem::warning("stored-secret", text).at(node.span);
             let hint = "declare it:  secrets: { token: { env: NAME } }  and use `secrets.token`";
             self.problems.push(problem.hint(hint.replace("NAME", name)));
+        }
+    }
+
+    /// Only processes write a file for outputs.
+    fn check_written(&mut self, map: &Map, work: &Work) {
+        let Some(node) = map.get("outputs").filter(|node| node.as_list().is_some()) else { return };
+        let looks = |wait: &Wait| matches!(wait.what, WaitFor::Run(_));
+        let is_program = match work {
+            Work::Process(_) | Work::Flow(_) => true,
+            Work::Wait(wait) => looks(wait),
+            _ => false,
+        };
+        if !is_program {
+            let text = "only a program can write outputs to `$TIDEWHEEL_OUTPUT`";
+            let hint = "say where each comes from:  outputs: { name: \"{{ data.name }}\" }";
+            self.problems.push(Problem::error("contradiction", text).at(node.span).hint(hint));
         }
     }
 
@@ -303,7 +322,13 @@ impl Decoder<'_> {
             is_clear &= output.is_some();
             outputs.extend(output);
         }
-        is_clear &= is_absent_or(map, "outputs", |node| node.as_map().is_some());
+        is_clear &= is_absent_or(map, "outputs", |node| {
+            node.as_map().is_some() || node.as_list().is_some()
+        });
+        for node in fields::list(map, "outputs") {
+            let Some(name) = fields::name(node) else { continue };
+            outputs.push((StepOutput { name, value: OutputRule::Written }, node.span));
+        }
         for entry in fields::mapping(map, "outputs").into_iter().flat_map(Map::iter) {
             let tree = self.with_names(RESULT_NAMES, |decoder| {
                 decoder.tree(&entry.value, format_args!("outputs.{}", entry.key))

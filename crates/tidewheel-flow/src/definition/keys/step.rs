@@ -68,8 +68,8 @@ pub(crate) static STEP: Shape = Shape {
         ),
         key(
             "outputs",
-            Kind::Map(&Kind::Any),
-            "The values the step leaves for others, as templates over stdout, stderr, code, json, data.",
+            Kind::Either(&[Kind::Map(&Kind::Any), Kind::List(&Kind::Name)]),
+            "The values the step leaves for others, as templates over stdout, stderr, output, code, json, data; a list names those that it writes to `$TIDEWHEEL_OUTPUT`.",
         ),
         key(
             "depends_on",
@@ -159,6 +159,11 @@ pub(crate) static STEP: Shape = Shape {
         key("key", Kind::Text, "Steps of one key run one at a time, in order. No template."),
         key("grace", Kind::Duration, "Time to stop by itself before it is killed."),
         key("output_max", Kind::Size, "How much of what it writes is kept."),
+        key(
+            "capture_max",
+            Kind::Size,
+            "How much of what it writes can become outputs, up to 256 MiB. 1 MiB unless given.",
+        ),
         key("rlimits", Kind::Object(&RLIMITS), "What its process may use at most."),
     ],
 };

@@ -19,6 +19,9 @@ use crate::store::StoreError;
 /// How long somebody else may take to open the folder, who may be frozen.
 pub(super) const OPENING_WAIT: Duration = Duration::from_secs(10);
 
+/// Where runs have folders of their own.
+pub(super) const RUNS: &str = "runs";
+
 /// A folder that keeps what schedulers decided. Cheap to clone; clones are the same folder.
 ///
 /// Any number of processes may share one: each takes a [shard](DataFolder::shard) of its own.
@@ -157,6 +160,12 @@ impl DataFolder {
     #[must_use]
     pub fn logs_dir(&self) -> PathBuf {
         self.inner.path.join("logs")
+    }
+
+    /// Where runs have folders of their own, each under its identity.
+    #[must_use]
+    pub fn runs_dir(&self) -> PathBuf {
+        self.inner.path.join(RUNS)
     }
 
     /// A folder above this one in which others could put a folder of theirs in its place, for a

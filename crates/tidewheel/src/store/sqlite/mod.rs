@@ -27,6 +27,7 @@ mod seams;
 mod shards;
 mod snapshot;
 mod store;
+mod trees;
 
 pub use backup::restore_backup;
 pub use commons::UnitHolder;

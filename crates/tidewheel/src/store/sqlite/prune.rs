@@ -10,6 +10,7 @@
 //! not ended is never touched.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -19,8 +20,9 @@ use tidewheel_core::id::RunId;
 use tidewheel_core::time::Timestamp;
 
 use super::error::{FolderError, is_full};
-use super::folder::{DataFolder, now};
+use super::folder::{DataFolder, RUNS, now};
 use super::remains::{self, Removed};
+use super::trees;
 use crate::store::log_folder;
 
 /// Ended runs looked at or removed at once; at this size no statement takes long.
@@ -43,7 +45,7 @@ pub struct Retention {
     pub older_than: Option<Duration>,
     /// At most so many runs and submissions, the newest.
     pub count_max: Option<u64>,
-    /// At most so many bytes of logs and outputs, those of the newest.
+    /// At most so many bytes of logs, outputs and folders of runs, those of the newest.
     pub bytes_max: Option<u64>,
 }
 
@@ -106,7 +108,7 @@ impl DataFolder {
             None => None,
         };
         let by_bytes = match retention.bytes_max {
-            Some(bytes) => last_over(connection, bytes).map_err(rows)?,
+            Some(bytes) => last_over(connection, self.path(), bytes).map_err(rows)?,
             None => None,
         };
         if let Some(last) = by_count.max(by_bytes) {
@@ -133,7 +135,7 @@ impl DataFolder {
             None => None,
         };
         let by_bytes = match retention.bytes_max {
-            Some(bytes) => last_over(&connection, bytes).map_err(rows)?,
+            Some(bytes) => last_over(&connection, self.path(), bytes).map_err(rows)?,
             None => None,
         };
         let last = by_count.max(by_bytes).unwrap_or(i64::MIN);
@@ -155,6 +157,9 @@ impl DataFolder {
                     room.bytes += bytes;
                 }
             }
+            let swept = trees::remove(self.path(), RUNS, &run.to_string());
+            room.files += swept.files;
+            room.bytes += swept.bytes;
         }
         Ok(room)
     }
@@ -259,7 +264,8 @@ impl Pruner<'_> {
             }
         }
         for (seq, run) in self.doomed_runs(list).map_err(|error| self.folder.failed(error))? {
-            if !self.remove_logs(run) {
+            let are_logs_gone = self.remove_logs(run);
+            if !self.remove_folder(run) || !are_logs_gone {
                 stuck.insert(seq);
             }
         }
@@ -289,6 +295,17 @@ impl Pruner<'_> {
             is_clear &= self.remove_file(&logs.join(name));
         }
         is_clear
+    }
+
+    /// Removes the folder of a run, with all that steps left in it. Whether nothing is left.
+    fn remove_folder(&mut self, run: RunId) -> bool {
+        let swept = trees::remove(self.folder.path(), RUNS, &run.to_string());
+        self.pruned.files += swept.files;
+        self.pruned.bytes += swept.bytes;
+        for (stored, error) in &swept.left {
+            self.leave(stored, error);
+        }
+        swept.left.is_empty()
     }
 
     /// Removes a file of the folder. Whether it is not there any more.
@@ -427,9 +444,15 @@ fn last_beyond(connection: &Connection, count: u64) -> rusqlite::Result<Option<i
     }
 }
 
-/// The newest place with which the newest runs have more than `bytes` of logs and outputs.
-fn last_over(connection: &Connection, bytes: u64) -> rusqlite::Result<Option<i64>> {
-    let sql = "SELECT seq,
+/// The newest place with which the newest runs have more than `bytes` of logs, outputs and folders.
+fn last_over(connection: &Connection, folder: &Path, bytes: u64) -> rusqlite::Result<Option<i64>> {
+    let folders: BTreeSet<OsString> =
+        remains::list(folder, Path::new(RUNS)).unwrap_or_default().into_iter().collect();
+    let bytes_of = |run: RunId| {
+        let name = run.to_string();
+        if folders.contains(OsStr::new(&name)) { trees::size(folder, RUNS, &name) } else { 0 }
+    };
+    let sql = "SELECT seq, run_id,
             (SELECT COALESCE(SUM(COALESCE(stdout_bytes, 0) + COALESCE(stderr_bytes, 0)), 0)
                 FROM attempts WHERE attempts.run_id = runs.run_id)
             + (SELECT COALESCE(SUM(bytes), 0) FROM outputs WHERE outputs.run_id = runs.run_id)
@@ -442,7 +465,9 @@ fn last_over(connection: &Connection, bytes: u64) -> rusqlite::Result<Option<i64
         let mut rows = statement.query([place, STEP / 5])?;
         while let Some(row) = rows.next()? {
             place = row.get(0)?;
-            total = total.saturating_add(row.get::<_, i64>(1)?.max(0).cast_unsigned());
+            let run = RunId(u128::from_be_bytes(row.get(1)?));
+            total = total.saturating_add(row.get::<_, i64>(2)?.max(0).cast_unsigned());
+            total = total.saturating_add(bytes_of(run));
             if total > bytes {
                 return Ok(Some(place));
             }
