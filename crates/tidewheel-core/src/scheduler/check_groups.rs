@@ -15,6 +15,7 @@ use crate::task::TaskState;
 const TURNS_BACK: &str = "what follows a run or group cannot be needed by what it follows";
 const UNNEEDED: &str = "what a task of a group needs outside it, its end must need as well";
 const OPENER: &str = "the opener of a group cannot need other tasks of it";
+const FOLLOWING_OPENER: &str = "the opener of a group cannot follow it";
 const INSIDE: &str = "outside a group only its end can be needed";
 
 /// Refuses groups and conditions of a run that contradict each other or its graph.
@@ -30,7 +31,7 @@ pub(super) fn check_run(spec: &RunSpec) -> Result<(), Rejection> {
         let needed = dependencies.get(index as usize).ok_or(Rejection::UnknownTask(index))?;
         check_condition(condition, needed)?;
         if levels.opens(index) && levels.follows(index) {
-            return invalid("the opener of a group cannot follow it");
+            return invalid(FOLLOWING_OPENER);
         }
     }
     for (to, needed) in (0..).zip(&dependencies) {
@@ -136,6 +137,9 @@ pub(super) fn check_added(run: &Run, spec: &TaskSpec) -> Result<(), Rejection> {
     }
     if let Some(condition) = &spec.condition {
         check_condition(condition, &spec.after)?;
+        if opens && matches!(**condition, Condition::OfWhole(_)) {
+            return invalid(FOLLOWING_OPENER);
+        }
     }
     if entry.is_followed && run.levels.is_some() {
         return Err(Rejection::Gone("group"));
