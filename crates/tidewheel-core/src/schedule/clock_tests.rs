@@ -335,6 +335,19 @@ fn the_wait_after_a_failure_is_a_length_of_time_whatever_the_wall_clock_does() {
 }
 
 #[test]
+fn a_wait_after_a_failure_grows_by_no_clock_that_was_set_back_while_down() {
+    let backoff = Backoff { shape: Shape::Fixed, base: seconds(10), cap: seconds(10) };
+    let backoff = Some(Retry { backoff, jitter: Jitter::None, ..Retry::none() });
+    let mut bench = Bench::new(ScheduleSpec { backoff, ..spec(cron("* * * * * *")) });
+    bench.pass(seconds(1)).end(false).clear();
+    bench.now.wall = at("2026-11-15T08:00:00Z");
+    bench.outage(seconds(0)).poll().pass(seconds(9));
+    assert!(bench.firings().is_empty());
+    bench.pass(seconds(1));
+    assert_eq!(bench.nominals(), ["2026-11-15T08:00:10Z"]);
+}
+
+#[test]
 fn a_custom_trigger_is_asked_again_when_the_clock_is_set_back() {
     let mut bench = Bench::new(spec(Trigger::Custom));
     bench.poll();

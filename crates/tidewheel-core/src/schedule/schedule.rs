@@ -23,6 +23,9 @@
 //! What becomes of instants that are due is in [`super::backlog`]; starting work, retrying it and
 //! its priority are not known here.
 
+use std::time::Duration;
+
+use crate::policy::Retry;
 use crate::time::{Moment, Now, Timestamp};
 
 use super::line::Skip;
@@ -92,6 +95,7 @@ impl Schedule {
         now: Now,
     ) -> Self {
         let mut schedule = Self::new(id, seed, spec, state, now);
+        schedule.bound_backoff();
         if schedule.state.seen_label >= schedule.state.cursor {
             schedule.replan();
         }
@@ -174,8 +178,7 @@ impl Schedule {
             && !was_displaced
         {
             let level = self.state.backoff_level;
-            let until = self.label_up().after(backoff.delay(self.seed, self.id, 0, level));
-            self.state.not_before = Some(until);
+            self.state.not_before = Some(self.label_up().after(self.wait(backoff, level)));
             self.state.backoff_level = level.saturating_add(1);
         }
         let mut voice = Voice::new(out);
@@ -520,6 +523,19 @@ impl Schedule {
             && !self.seen.monotonic.since(self.origin.0).subsec_nanos().is_multiple_of(1000);
         let label = self.state.seen_label.as_micros();
         Timestamp::from_micros(label.saturating_add(i64::from(is_between)))
+    }
+
+    /// How long it waits after as many failures.
+    fn wait(&self, backoff: &Retry, level: u32) -> Duration {
+        backoff.delay(self.seed, self.id, 0, level)
+    }
+
+    /// After a restore: a clock that was set back meanwhile makes no wait longer than it ever was.
+    fn bound_backoff(&mut self) {
+        if let (Some(until), Some(backoff)) = (self.state.not_before, &self.spec.backoff) {
+            let wait = self.wait(backoff, self.state.backoff_level.saturating_sub(1));
+            self.state.not_before = Some(until.min(self.state.seen_label.after(wait)));
+        }
     }
 
     /// A wait is a length of time, so it moves with a clock that jumps.
