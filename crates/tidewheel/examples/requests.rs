@@ -16,7 +16,7 @@ use tidewheel::{Attempt, Tidewheel};
 /// Announces a release. Tried again where that can help, and not before the other side wants it.
 async fn announce(client: HttpClient, url: String, attempt: Attempt) -> Result<Data, BoxError> {
     let request = HttpRequest::post(url).json(json!({ "tag": "v1" }));
-    // The attempt's own identity is its `Idempotency-Key`; `?` keeps what a failure says.
+    // The task is the `Idempotency-Key`, the same in each attempt; `?` keeps what a failure says.
     let end = client.run_attempt(&attempt, &request).await?;
     Ok(end.data)
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
-use http_fixture::{AUTHORITY, Fixture, Names, Received};
+use http_fixture::{AUTHORITY, Fixture, Names};
 use http_fixture::{answer, bounded, client, run, start_tls, text};
 use serde_json::json;
 use tidewheel::executor::http::{
@@ -193,8 +193,9 @@ async fn the_identity_of_the_attempt_arrives() {
     let run = "00000000-0000-0000-0000-0000000000ff";
     let [task, whole] = [format!("{run}/3"), format!("{run}/3/2")].map(Some);
     let request = || HttpRequest::post(server.url("/"));
-    assert_eq!(sent(request()).await, [whole.clone(), whole.clone()]);
-    assert_eq!(sent(request().idempotency(IdempotencyScope::Task)).await, [task, whole.clone()]);
+    assert_eq!(sent(request()).await, [task, whole.clone()]);
+    let each = request().idempotency(IdempotencyScope::Attempt);
+    assert_eq!(sent(each).await, [whole.clone(), whole.clone()]);
     assert_eq!(sent(request().idempotency(IdempotencyScope::None)).await, [None, None]);
     let mine = Some("mine".to_owned());
     assert_eq!(sent(request().header("Idempotency-Key", "mine")).await, [mine, whole]);
@@ -233,10 +234,13 @@ async fn a_failure_that_a_task_passes_on_is_tried_again_as_it_says() {
     let busy = wheel.task_with(get("/busy")).retries(2).base_delay(Duration::ZERO);
     bounded(busy.submit()).await.unwrap_err();
     assert_eq!(server.requests().len(), 6);
-    // No two attempts, of one task or of several, have the same key.
-    let key = |received: &Received| received.header("idempotency-key").unwrap().to_owned();
-    let keys: BTreeSet<String> = server.requests().iter().map(key).collect();
-    assert_eq!(keys.len(), 6, "{keys:?}");
+    // The attempts of one task have the same key, and no two tasks have. Each attempt has its name.
+    let named = |name: &'static str| {
+        let requests = server.requests();
+        let all = requests.iter().map(|it| it.header(name).unwrap().to_owned());
+        all.collect::<BTreeSet<String>>()
+    };
+    assert_eq!((named("idempotency-key").len(), named("tidewheel-attempt").len()), (4, 6));
 }
 
 #[tokio::test]

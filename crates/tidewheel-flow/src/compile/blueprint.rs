@@ -91,6 +91,15 @@ pub(crate) enum CompileError {
     Graph(Box<GraphError>),
 }
 
+fn retry_of(step: &Step) -> Option<Retry> {
+    let mut retry = step.treatment.retry.or_else(|| step.retries().map(Retry::times))?;
+    if let Work::Http(request) = &step.work {
+        // What was under way when its time was up may have been done.
+        retry.on.timed_out &= request.is_repeatable();
+    }
+    Some(retry)
+}
+
 /// What the work of a step needs, and how often it is tried.
 pub(super) fn work_options(step: &Step) -> TaskOptions {
     let said = &step.treatment;
@@ -101,11 +110,9 @@ pub(super) fn work_options(step: &Step) -> TaskOptions {
     if let Some(queue) = &said.queue {
         options = options.queue(queue);
     }
-    options = match (said.retry, step.retries()) {
-        (Some(retry), _) => options.retry(retry),
-        (None, Some(retries)) => options.retry(Retry::times(retries)),
-        (None, None) => options,
-    };
+    if let Some(retry) = retry_of(step) {
+        options = options.retry(retry);
+    }
     // Waits are ended by the time for the whole step, since each look is an attempt of its own.
     let is_wait = matches!(step.work, Work::Wait(_));
     let (attempt, whole) = match is_wait {

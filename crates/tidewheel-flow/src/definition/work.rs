@@ -6,9 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel::executor::http::HttpRequest;
+
 use super::flow::Flow;
 use crate::language::query::Query;
-use crate::language::tree::{Leaf, Tree};
+use crate::language::tree::{Leaf, Tree, text_of};
 
 /// What a step does.
 #[derive(Debug, Clone)]
@@ -120,8 +122,27 @@ pub(crate) struct HttpWork {
     pub accept_status: Vec<(u16, u16)>,
     pub redirects: Option<u32>,
     pub bytes_max: Option<u64>,
-    pub idempotency: Idempotency,
+    /// What is said of the key; unless it is, all attempts of a step have the same.
+    pub idempotency: Option<Idempotency>,
+    /// What is said of sending it again although it may have been done.
+    pub repeatable: Option<bool>,
     pub accepts_any_certificate: bool,
+}
+
+impl HttpWork {
+    /// Whether it is known now that it may be sent again although it may have been done.
+    pub fn is_repeatable(&self) -> bool {
+        let method = match &self.method {
+            Some(tree) => tree.as_value().map(text_of),
+            None => Some("GET".to_owned()),
+        };
+        let mut names = self.headers.iter().map(|(name, _)| name.as_str());
+        let has_key = names.any(|name| name.eq_ignore_ascii_case("idempotency-key"));
+        let is_safe = |method: String| {
+            HttpRequest::new(method.to_ascii_uppercase(), String::new()).is_repeatable()
+        };
+        self.repeatable.unwrap_or_else(|| has_key || method.is_some_and(is_safe))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 use tidewheel::executor::http::{Data, HttpEnd, HttpFailure, HttpRequest, IdempotencyScope};
 use tidewheel::store::AttemptRecord;
+use tidewheel::task::Reason;
 use tidewheel::{Attempt, Outcome};
 
 use super::end::{Success, Trouble};
@@ -21,11 +22,33 @@ impl FlowRunner {
         context: &Context,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
-        let request = request(work, input, context)?;
+        self.send_request(request(work, input, context)?, attempt).await
+    }
+
+    /// Asks once, for a step that waits for an answer: each look is a question of its own, and asks for
+    /// nothing that must not be done twice.
+    pub(super) async fn ask(
+        &self,
+        work: &HttpWork,
+        context: &Context,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
+        let mut request = request(work, None, context)?;
+        if work.idempotency.is_none() {
+            request = request.idempotency(IdempotencyScope::Attempt);
+        }
+        self.send_request(request.repeatable(true), attempt).await
+    }
+
+    async fn send_request(
+        &self,
+        request: HttpRequest,
+        attempt: &Attempt,
+    ) -> Result<Success, Trouble> {
         let sent = tokio::select! {
             sent = self.means.world.send(attempt, &request) => sent,
             // Nothing would be gained by waiting for the answer.
-            () = attempt.cancelled() => return Err(Trouble::of(Outcome::Cancelled)),
+            () = attempt.cancelled() => return Err(stopped(&request, attempt)),
         };
         match sent {
             Ok(end) => Ok(success(end, attempt)),
@@ -43,6 +66,17 @@ impl FlowRunner {
         let was_answered = failure.status.is_some();
         Trouble { was_answered, ..Trouble::of(failure.outcome()).with_record(record) }
     }
+}
+
+/// What is left of a request that was told to stop.
+fn stopped(request: &HttpRequest, attempt: &Attempt) -> Trouble {
+    let trouble = Trouble::of(Outcome::Cancelled);
+    if request.is_repeatable() || attempt.stop_reason() != Some(Reason::AttemptTimeout) {
+        return trouble;
+    }
+    let error = "its time was up while it was under way; not tried again: it may have been done \
+                 already, and it is not safe to repeat (`repeatable` says that it is)";
+    trouble.with_record(AttemptRecord { error: Some(error.to_owned()), ..AttemptRecord::default() })
 }
 
 /// Everything of a request that its answer may depend on, the input of the step excepted.
@@ -140,10 +174,13 @@ fn with_bounds(mut request: HttpRequest, work: &HttpWork) -> HttpRequest {
         request = request.body_max(bytes);
     }
     let scope = match work.idempotency {
-        Idempotency::Attempt => IdempotencyScope::Attempt,
-        Idempotency::Step => IdempotencyScope::Task,
-        Idempotency::None => IdempotencyScope::None,
+        Some(Idempotency::Attempt) => IdempotencyScope::Attempt,
+        Some(Idempotency::Step) | None => IdempotencyScope::Task,
+        Some(Idempotency::None) => IdempotencyScope::None,
     };
+    if let Some(repeatable) = work.repeatable {
+        request = request.repeatable(repeatable);
+    }
     request.idempotency(scope).accept_invalid_tls(work.accepts_any_certificate)
 }
 

@@ -50,7 +50,7 @@ impl FlowRunner {
                 }
             }
             WaitFor::Run(work) => self.look(work, wait, position, context, attempt).await,
-            WaitFor::Http(request) => match self.send(request, None, context, attempt).await {
+            WaitFor::Http(request) => match self.ask(request, context, attempt).await {
                 // A request that is wrong in itself is not waited for; that the other side says no
                 // may change.
                 Err(trouble) if trouble.was_answered || !is_permanent(&trouble.outcome) => {

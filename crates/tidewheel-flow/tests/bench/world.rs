@@ -191,7 +191,8 @@ impl World for StagedWorld {
             };
             let body = printed(&deed, &asked);
             if !request.accepts(status) {
-                return Err(HttpFailure::answered(status, format!("answered {status}: {body}")));
+                let failure = HttpFailure::answered(status, format!("answered {status}: {body}"));
+                return Err(failure.of_request(request));
             }
             let data = match serde_json::from_str(&body) {
                 Ok(value) => Data::Json(value),

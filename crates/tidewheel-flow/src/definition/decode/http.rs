@@ -6,7 +6,7 @@ use reqwest::{Method, Url};
 use serde_json::Value as Json;
 
 use super::{Decoder, fields};
-use crate::definition::{HttpBody, HttpWork, Idempotency, InputMode};
+use crate::definition::{HttpBody, HttpWork, Idempotency, InputMode, Work};
 use crate::language::problem::{Problem, quote};
 use crate::language::tree::{Tree, text_of};
 use crate::language::yaml::{Map, Node, Value};
@@ -47,9 +47,10 @@ impl Decoder<'_> {
             _ => InputMode::None,
         };
         let idempotency = match fields::word(map, "idempotency").as_deref() {
-            Some("step") => Idempotency::Step,
-            Some("none") => Idempotency::None,
-            _ => Idempotency::Attempt,
+            Some("attempt") => Some(Idempotency::Attempt),
+            Some("step") => Some(Idempotency::Step),
+            Some("none") => Some(Idempotency::None),
+            _ => None,
         };
         HttpWork {
             url,
@@ -64,8 +65,25 @@ impl Decoder<'_> {
             redirects: fields::count(map, "redirects"),
             bytes_max: fields::size(map, "max_bytes"),
             idempotency,
+            repeatable: fields::boolean(map, "repeatable"),
             accepts_any_certificate: fields::boolean(map, "insecure_tls").unwrap_or_default(),
         }
+    }
+
+    /// Whoever asks for another try of what is not safe to repeat should know what that comes to.
+    pub(super) fn check_repeated(&mut self, said: &Map, work: &Work) {
+        let Work::Http(request) = work else { return };
+        let asks = said.get("retry").filter(|node| !node.is_null());
+        let Some(node) = asks.filter(|node| !matches!(node.value, Value::Int(0))) else { return };
+        if request.repeatable.is_some() || request.is_repeatable() {
+            return;
+        }
+        let text = "this request is tried again only if it surely was not done: its method is not safe \
+                    to repeat";
+        let problem = Problem::warning("not-repeated", text).at(node.span);
+        let hint = "say `repeatable: true` in the request if doing it twice is as good as once, or \
+                    `repeatable: false` if this is meant";
+        self.problems.push(problem.hint(hint));
     }
 
     /// A request that could never be sent, as far as it is known before.

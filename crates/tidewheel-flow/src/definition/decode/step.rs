@@ -104,6 +104,7 @@ impl Decoder<'_> {
             decoder.check_description(map);
             decoder.check_stored(map, &work);
             decoder.check_written(map, &work);
+            decoder.check_repeated(said, &work);
             Some(Step {
                 description: fields::owned(map, "description"),
                 tags: fields::texts(map, "tags"),

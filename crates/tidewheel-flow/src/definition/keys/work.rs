@@ -104,7 +104,12 @@ pub(crate) static HTTP: Shape = Shape {
         key(
             "idempotency",
             Kind::Choice(&["attempt", "step", "none"]),
-            "What the Idempotency-Key stands for.",
+            "What the Idempotency-Key stands for. `step`, the same for all attempts, unless given.",
+        ),
+        key(
+            "repeatable",
+            Kind::Bool,
+            "Whether it may be sent again although it may have been done. POST and PATCH may not unless given.",
         ),
         key("insecure_tls", Kind::Bool, "Takes any certificate."),
     ],

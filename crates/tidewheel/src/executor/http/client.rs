@@ -42,8 +42,8 @@ impl HttpClient {
 
     /// Makes one attempt at a request and never a second one. Dropping the future ends it.
     ///
-    /// The identity becomes the `Idempotency-Key`, so it must be that of this attempt and no other:
-    /// inside a task [`HttpClient::run_attempt`] takes care of it.
+    /// The identity of its task becomes the `Idempotency-Key`, so it must be that of this attempt and no
+    /// other: inside a task [`HttpClient::run_attempt`] takes care of it.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl HttpClient {
         exchange::run(&self.shared, attempt, request).await
     }
 
-    /// As [`HttpClient::run`], as the request of this attempt: its `Idempotency-Key` is the attempt's.
+    /// As [`HttpClient::run`], as the request of this attempt: its `Idempotency-Key` is the task's.
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@
 //!
 //! What an error or a status means for another attempt is in [`super::failure`].
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::header::{
@@ -38,16 +39,24 @@ pub(super) async fn run(
         None => exchange.run(attempt).await,
         Some(limit) => match tokio::time::timeout(limit, exchange.run(attempt)).await {
             Ok(result) => result,
-            Err(_) => Err(HttpFailure::passing(
-                HttpFailureKind::Timeout,
-                format!("the request was not done within {limit:?}"),
-            )),
+            Err(_) => Err(exchange.out_of_time(limit)),
         },
     };
     result.map_err(|mut failure| {
         failure.warnings = exchange.warnings();
-        failure
+        failure.may_be_done |= exchange.progress() == Progress::FollowedOn;
+        failure.of_request(request)
     })
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Progress {
+    Waits,
+    OnItsWay,
+    /// Somebody answered it by asking for another one, as is done once a form was taken in.
+    FollowedOn,
 }
 
 struct Exchange<'a> {
@@ -57,6 +66,7 @@ struct Exchange<'a> {
     read_timeout: Duration,
     redirects_max: u32,
     body_max: u64,
+    progress: AtomicU8,
 }
 
 impl<'a> Exchange<'a> {
@@ -69,7 +79,27 @@ impl<'a> Exchange<'a> {
             read_timeout: request.read_timeout.unwrap_or(settings.read_timeout),
             redirects_max: request.redirects_max.unwrap_or(settings.redirects_max),
             body_max: request.body_max.unwrap_or(settings.body_max),
+            progress: AtomicU8::new(Progress::Waits as u8),
         }
+    }
+
+    /// What is known when somebody else ends the attempt.
+    fn progress(&self) -> Progress {
+        match self.progress.load(Ordering::Relaxed) {
+            0 => Progress::Waits,
+            1 => Progress::OnItsWay,
+            _ => Progress::FollowedOn,
+        }
+    }
+
+    fn has_come_to(&self, progress: Progress) {
+        self.progress.fetch_max(progress as u8, Ordering::Relaxed);
+    }
+
+    fn out_of_time(&self, limit: Duration) -> HttpFailure {
+        let message = format!("the request was not done within {limit:?}");
+        let may_be_done = self.progress() != Progress::Waits;
+        HttpFailure { may_be_done, ..HttpFailure::passing(HttpFailureKind::Timeout, message) }
     }
 
     fn warnings(&self) -> Vec<Warning> {
@@ -112,6 +142,9 @@ impl<'a> Exchange<'a> {
             redirects += 1;
             redirect(&mut next, &secrets, response.status(), target)
                 .map_err(|reason| redirect_failure(&response, format!("{what}: {reason}")))?;
+            if *next.method() != method {
+                self.has_come_to(Progress::FollowedOn);
+            }
         }
     }
 
@@ -127,6 +160,7 @@ impl<'a> Exchange<'a> {
             HttpFailure::permanent(HttpFailureKind::Refused, format!("{what}: {refused}"))
         })?;
         let port = hop.url().port_or_known_default().unwrap_or_default();
+        self.has_come_to(Progress::OnItsWay);
         let sent = HOP_PORT.scope(port, client.execute(hop));
         let response = match tokio::time::timeout(self.read_timeout, sent).await {
             Ok(Ok(response)) => response,
@@ -250,6 +284,8 @@ fn wait_as_asked(failure: &mut HttpFailure, headers: &HeaderMap) {
     let Some(wait) = wait_of(asked, text_of(headers, &DATE), SystemTime::now()) else { return };
     if wait <= RETRY_AFTER_MAX {
         failure.retry = MayRetry::After(wait);
+        // Whoever is busy and says until when has not begun.
+        failure.may_be_done &= failure.status != Some(503);
         return;
     }
     failure.kind = HttpFailureKind::RetryAfterTooLong;

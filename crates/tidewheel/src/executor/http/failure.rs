@@ -11,6 +11,7 @@ use tidewheel_core::input::Outcome;
 
 use super::end::Warning;
 use super::policy::Refused;
+use super::request::HttpRequest;
 use crate::error::{MayRetry, describe, failure_of};
 
 /// How often surfaces that offer HTTP requests retry them unless told otherwise.
@@ -28,8 +29,10 @@ pub struct HttpFailure {
     pub message: String,
     /// The status, if there was an answer.
     pub status: Option<u16>,
-    /// Whether another try could help, and from when on.
+    /// Whether another try could help and harms nobody, and from when on.
     pub retry: MayRetry,
+    /// Whether the other side may have done what was asked, or a part of it.
+    pub may_be_done: bool,
     /// The start of the body of the answer, control characters replaced.
     pub excerpt: Option<String>,
     /// What people should know beside it.
@@ -72,13 +75,31 @@ impl HttpFailure {
     #[must_use]
     pub fn answered(status: u16, message: impl Into<String>) -> Self {
         let failure = Self::new(HttpFailureKind::Status, may_retry_status(status), message.into());
-        Self { status: Some(status), ..failure }
+        Self { status: Some(status), may_be_done: may_be_done(status), ..failure }
     }
 
     /// A request that cannot be sent, now or ever.
     #[must_use]
     pub fn impossible(message: impl Into<String>) -> Self {
         Self::permanent(HttpFailureKind::BadRequest, message)
+    }
+
+    /// The failure as that of this request: one that is not safe to repeat, and may have been done, is
+    /// not worth another try, and says so.
+    ///
+    /// [`HttpClient`](super::HttpClient) has done it already.
+    #[must_use]
+    pub fn of_request(mut self, request: &HttpRequest) -> Self {
+        if self.retry == MayRetry::No || !self.may_be_done || request.is_repeatable() {
+            return self;
+        }
+        self.retry = MayRetry::No;
+        let method = request.method();
+        self.message.push_str(&format!(
+            " (not tried again: it may have been done already, and {method} is not safe to repeat; \
+             `repeatable` says that it is)"
+        ));
+        self
     }
 
     /// The outcome to report to the core.
@@ -96,8 +117,16 @@ impl HttpFailure {
     }
 
     fn new(kind: HttpFailureKind, retry: MayRetry, message: String) -> Self {
-        let warnings = Vec::new();
-        Self { kind, message, status: None, retry, excerpt: None, warnings }
+        let (status, excerpt, warnings) = (None, None, Vec::new());
+        // Nothing was sent without a name and a connection; of all else nobody knows.
+        let may_be_done = !matches!(
+            kind,
+            HttpFailureKind::BadRequest
+                | HttpFailureKind::Refused
+                | HttpFailureKind::Name
+                | HttpFailureKind::Connect
+        );
+        Self { kind, message, status, retry, may_be_done, excerpt, warnings }
     }
 
     /// What the client could not do.
@@ -110,7 +139,8 @@ impl HttpFailure {
         }
         if let Some(tls) = find::<rustls::Error>(error) {
             let retry = if is_lasting(tls) { MayRetry::No } else { MayRetry::Yes };
-            return Self::new(HttpFailureKind::Tls, retry, message);
+            let may_be_done = !error.is_connect();
+            return Self { may_be_done, ..Self::new(HttpFailureKind::Tls, retry, message) };
         }
         if error.is_builder() {
             return Self::permanent(HttpFailureKind::BadRequest, message);
@@ -120,7 +150,8 @@ impl HttpFailure {
             return Self::permanent(HttpFailureKind::HeadersTooLarge, message);
         }
         let kind = if error.is_timeout() {
-            HttpFailureKind::Timeout
+            let may_be_done = !error.is_connect();
+            return Self { may_be_done, ..Self::passing(HttpFailureKind::Timeout, message) };
         } else if error.is_dns() || told.contains("dns error") {
             HttpFailureKind::Name
         } else if error.is_connect() {
@@ -152,6 +183,12 @@ pub(super) fn may_retry_status(status: u16) -> MayRetry {
         408 | 425 | 429 | 500 | 502 | 503 | 504 => MayRetry::Yes,
         _ => MayRetry::No,
     }
+}
+
+/// Whether what was asked may have been done by somebody who answers with this status. Three say that
+/// it was not: it did not arrive whole, it came too early, there were too many.
+fn may_be_done(status: u16) -> bool {
+    !matches!(status, 408 | 425 | 429)
 }
 
 /// Whether the other side will have the same certificate and the same versions next time.

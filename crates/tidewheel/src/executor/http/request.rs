@@ -41,6 +41,7 @@ pub struct HttpRequest {
     body: Body,
     accepted: Vec<RangeInclusive<u16>>,
     idempotency: IdempotencyScope,
+    repeatable: Option<bool>,
     pub(super) read_timeout: Option<Duration>,
     pub(super) total_timeout: Option<Duration>,
     pub(super) redirects_max: Option<u32>,
@@ -67,10 +68,11 @@ enum Body {
 /// Unless there is none, the header `Tidewheel-Attempt: <run>/<task>/<attempt>` goes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdempotencyScope {
-    /// The attempt, `<run>/<task>/<attempt>`: what a connection delivers twice is done once.
-    #[default]
+    /// The attempt, `<run>/<task>/<attempt>`: each is work of its own, as for a question that is asked
+    /// until the answer is another.
     Attempt,
-    /// The task, `<run>/<task>`: a retry after an unclear end is not done again either.
+    /// The task, `<run>/<task>`: all attempts are the same work, also those after a crash.
+    #[default]
     Task,
     /// No header is sent.
     None,
@@ -87,6 +89,7 @@ impl HttpRequest {
             body: Body::None,
             accepted: Vec::new(),
             idempotency: IdempotencyScope::default(),
+            repeatable: None,
             read_timeout: None,
             total_timeout: None,
             redirects_max: None,
@@ -199,6 +202,27 @@ impl HttpRequest {
     pub fn idempotency(mut self, scope: IdempotencyScope) -> Self {
         self.idempotency = scope;
         self
+    }
+
+    /// Whether it may be sent again although the other side may have done it already, instead of what its
+    /// method says: `GET`, `HEAD`, `OPTIONS`, `TRACE`, `PUT` and `DELETE` may, and any other with an
+    /// `Idempotency-Key` set by hand, whose receiver is known to look at it.
+    #[must_use]
+    pub fn repeatable(mut self, repeatable: bool) -> Self {
+        self.repeatable = Some(repeatable);
+        self
+    }
+
+    /// Whether it may be sent again although the other side may have done it already.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        let has_key =
+            || self.headers.iter().any(|it| it.name.eq_ignore_ascii_case(IDEMPOTENCY_HEADER));
+        self.repeatable.unwrap_or_else(|| is_idempotent(&self.method) || has_key())
+    }
+
+    pub(super) fn method(&self) -> &str {
+        &self.method
     }
 
     /// Whether an answer with this status counts as success.
@@ -326,6 +350,11 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     ["authorization", "cookie", "cookie2", "proxy-authorization"]
         .iter()
         .any(|secret| secret.eq_ignore_ascii_case(name))
+}
+
+/// Whether doing it twice is as good as doing it once, by its method.
+pub(super) fn is_idempotent(method: &str) -> bool {
+    ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
 }
 
 fn bad(message: impl Into<String>) -> HttpFailure {

@@ -388,10 +388,10 @@ fn the_identity_of_an_attempt_goes_with_its_request() {
     };
     let request = || HttpRequest::get("http://example.com");
     let attempt_text = Some(format!("{run}/7/2"));
-    assert_eq!(sent(request()), (attempt_text.clone(), attempt_text.clone()));
+    assert_eq!(sent(request()), (Some(format!("{run}/7")), attempt_text.clone()));
     assert_eq!(
-        sent(request().idempotency(IdempotencyScope::Task)),
-        (Some(format!("{run}/7")), attempt_text.clone())
+        sent(request().idempotency(IdempotencyScope::Attempt)),
+        (attempt_text.clone(), attempt_text.clone())
     );
     assert_eq!(sent(request().idempotency(IdempotencyScope::None)), (None, None));
     assert_eq!(
