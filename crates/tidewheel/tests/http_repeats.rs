@@ -37,7 +37,8 @@ async fn what_may_have_been_done_and_is_not_safe_to_repeat_is_not_tried_again() 
         for method in ["POST", "PATCH", "PROPFIND"] {
             let failure = of(HttpRequest::new(method, &url)).await;
             assert_eq!((failure.retry, failure.may_be_done), (MayRetry::No, true), "{failure}");
-            let why = format!("not tried again: it may have been done already, and {method} is not");
+            let why =
+                format!("not tried again: it may have been done already, and {method} is not");
             assert!(failure.message.contains(&why), "{failure}");
         }
         let keyed = HttpRequest::post(&url).header("idempotency-KEY", "order-7");

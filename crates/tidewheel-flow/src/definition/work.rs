@@ -127,6 +127,8 @@ pub(crate) struct HttpWork {
     /// What is said of sending it again although it may have been done.
     pub repeatable: Option<bool>,
     pub accepts_any_certificate: bool,
+    /// Whether every answer that can be read as JSON is JSON, as in flowtoy, a lone number included.
+    pub takes_any_json: bool,
 }
 
 impl HttpWork {

@@ -22,7 +22,7 @@ impl FlowRunner {
         context: &Context,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
-        self.send_request(request(work, input, context)?, attempt).await
+        self.send_request(work, request(work, input, context)?, attempt).await
     }
 
     /// Asks once, for a step that waits for an answer: each look is a question of its own, and asks for
@@ -37,11 +37,12 @@ impl FlowRunner {
         if work.idempotency.is_none() {
             request = request.idempotency(IdempotencyScope::Attempt);
         }
-        self.send_request(request.repeatable(true), attempt).await
+        self.send_request(work, request.repeatable(true), attempt).await
     }
 
     async fn send_request(
         &self,
+        work: &HttpWork,
         request: HttpRequest,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
@@ -51,7 +52,7 @@ impl FlowRunner {
             () = attempt.cancelled() => return Err(stopped(&request, attempt)),
         };
         match sent {
-            Ok(end) => Ok(success(end, attempt)),
+            Ok(end) => Ok(success(work, end, attempt)),
             Err(failure) => Err(self.trouble(failure)),
         }
     }
@@ -195,15 +196,40 @@ fn with_query(request: HttpRequest, name: &str, value: &Json) -> HttpRequest {
     }
 }
 
-fn success(end: HttpEnd, attempt: &Attempt) -> Success {
+fn success(work: &HttpWork, end: HttpEnd, attempt: &Attempt) -> Success {
     let record = end.record(attempt);
+    let takes_any = work.takes_any_json || end.header("content-type").is_none();
     let data = match end.data {
         Data::Empty => Json::String(String::new()),
         Data::Json(value) => value,
-        Data::Text(text) => Json::String(text),
+        Data::Text(text) => json_in(&text, takes_any).unwrap_or(Json::String(text)),
         Data::Bytes(bytes) => Json::String(String::from_utf8_lossy(&bytes).into_owned()),
     };
     let headers: Map<String, Json> =
         end.headers.into_iter().map(|(name, value)| (name, Json::String(value))).collect();
     Success { code: record.code, data, headers, record, ..Success::default() }
+}
+
+/// JSON that is not said to be any. A version number is no number where somebody says that it is text.
+fn json_in(text: &str, takes_any: bool) -> Option<Json> {
+    let is_more = text.trim_start().starts_with(['{', '[']);
+    (takes_any || is_more).then(|| serde_json::from_str(text).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_found_where_nobody_speaks_of_it() {
+        assert_eq!(json_in(" {\"a\": 1}\n", false), Some(json!({ "a": 1 })));
+        assert_eq!(json_in("[1]", false), Some(json!([1])));
+        for text in ["1.10", "true", "\"x\"", "null"] {
+            assert_eq!(json_in(text, false), None, "{text}");
+            assert_eq!(json_in(text, true), serde_json::from_str(text).ok(), "{text}");
+        }
+        for text in ["{a}", "[info] x", "<html>", "", "{} {}"] {
+            assert_eq!(json_in(text, true), None, "{text}");
+        }
+    }
 }

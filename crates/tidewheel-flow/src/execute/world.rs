@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidewheel::Attempt;
 use tidewheel::executor::http::{
-    AddressPolicy, AttemptId, HttpClient, HttpEnd, HttpFailure, HttpRequest,
+    AddressPolicy, AttemptId, HttpClient, HttpEnd, HttpFailure, HttpRequest, Proxies,
 };
 use tidewheel::executor::process::{
     ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder, Stop,
@@ -67,7 +67,8 @@ pub struct ThisMachine {
 }
 
 impl ThisMachine {
-    /// Processes to be started so, and requests that may go anywhere.
+    /// Processes to be started so, and requests that may go anywhere, through the proxies that our
+    /// environment says.
     #[must_use]
     pub fn new(builder: ProcessesBuilder) -> Self {
         let policy = AddressPolicy::open();
@@ -87,7 +88,9 @@ impl ThisMachine {
 
     async fn http(&self) -> Result<&HttpClient, HttpFailure> {
         let make = || async {
-            let client = HttpClient::builder().policy(self.policy.clone()).build();
+            let proxies = Proxies::of_variables(|name| std::env::var(name).ok());
+            let builder = HttpClient::builder().policy(self.policy.clone());
+            let client = builder.proxies(proxies).build();
             client.map_err(|error| HttpFailure::impossible(error.to_string()))
         };
         self.http.get_or_try_init(make).await

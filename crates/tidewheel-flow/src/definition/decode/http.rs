@@ -26,10 +26,16 @@ impl Decoder<'_> {
     }
 
     pub(super) fn request(&mut self, map: &Map, place: &str) -> HttpWork {
+        // No line end can be sent in these.
+        let (url, method, content_type, headers) = self.without_line_end(|decoder| {
+            let headers = decoder.pairs(map, "headers", place);
+            let mut tree =
+                |key: &str| map.get(key).map(|it| decoder.tree(it, format_args!("{place}.{key}")));
+            (tree("url"), tree("method"), tree("content_type"), headers)
+        });
+        let url = url.unwrap_or(Tree::Value(Json::Null));
         let mut tree =
             |key: &str| map.get(key).map(|it| self.tree(it, format_args!("{place}.{key}")));
-        let url = tree("url").unwrap_or(Tree::Value(Json::Null));
-        let (method, content_type) = (tree("method"), tree("content_type"));
         let body = match (tree("json"), tree("body")) {
             (Some(json), _) => HttpBody::Json(json),
             (None, Some(text)) => HttpBody::Text { text, content_type },
@@ -55,7 +61,7 @@ impl Decoder<'_> {
         HttpWork {
             url,
             method,
-            headers: self.pairs(map, "headers", place),
+            headers,
             query: self.pairs(map, "query", place),
             body,
             input_mode,
@@ -67,6 +73,7 @@ impl Decoder<'_> {
             idempotency,
             repeatable: fields::boolean(map, "repeatable"),
             accepts_any_certificate: fields::boolean(map, "insecure_tls").unwrap_or_default(),
+            takes_any_json: false,
         }
     }
 

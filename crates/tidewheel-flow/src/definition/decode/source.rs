@@ -81,7 +81,11 @@ impl Decoder<'_> {
                 (surroundings, timeout) = (around, fields::duration(configuration, "timeout"));
                 work
             }
-            "rest" | "http" => Work::Http(Box::new(self.request(configuration, "configuration"))),
+            "rest" | "http" => {
+                let mut request = self.request(configuration, "configuration");
+                request.takes_any_json = kind == "rest";
+                Work::Http(Box::new(request))
+            }
             "env" => Work::Env(fields::texts(configuration, "vars")),
             _ => Work::File(self.file(configuration)),
         };

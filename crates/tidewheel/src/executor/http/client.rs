@@ -17,6 +17,7 @@ use super::exchange;
 use super::failure::{HttpFailure, HttpFailureKind};
 use super::lookup::{CheckedLookup, Lookup, SystemLookup};
 use super::policy::AddressPolicy;
+use super::proxies::Proxies;
 use super::request::HttpRequest;
 use super::tls;
 use crate::attempt::Attempt;
@@ -76,7 +77,8 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// Settings of an [`HttpClient`]. It reads nothing from the environment, proxies included.
+/// Settings of an [`HttpClient`]. It reads nothing from the environment; its proxies can be
+/// [handed over](Proxies::of_variables).
 #[derive(Clone)]
 pub struct HttpClientBuilder {
     settings: Settings,
@@ -158,8 +160,14 @@ impl HttpClientBuilder {
     ///
     /// Addresses of names are then not seen here, so policies that need them are refused.
     #[must_use]
-    pub fn proxy(mut self, url: impl Into<String>) -> Self {
-        self.settings.proxy = Some(url.into());
+    pub fn proxy(self, url: impl Into<String>) -> Self {
+        self.proxies(Proxies::all(url))
+    }
+
+    /// As [`Self::proxy`], for some requests and not for others.
+    #[must_use]
+    pub fn proxies(mut self, proxies: Proxies) -> Self {
+        self.settings.proxies = proxies;
         self
     }
 
@@ -180,7 +188,7 @@ impl HttpClientBuilder {
         for pem in &self.roots_pem {
             roots.extend(tls::certificates(pem).map_err(HttpBuildError::Certificate)?);
         }
-        if self.settings.proxy.is_some() && self.settings.policy.needs_addresses() {
+        if !self.settings.proxies.is_none() && self.settings.policy.needs_addresses() {
             return Err(HttpBuildError::ProxyHidesAddresses);
         }
         let tls = verified(&roots)?;
@@ -209,6 +217,9 @@ pub enum HttpBuildError {
     /// The policy is about addresses that only the proxy will see.
     #[error("behind a proxy the addresses of names are unknown, so this policy cannot hold")]
     ProxyHidesAddresses,
+    /// There is no speaking to a proxy.
+    #[error("{0}")]
+    Proxy(String),
     /// A setting makes no sense.
     #[error("the client cannot be set up")]
     Settings(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -254,7 +265,7 @@ pub(super) struct Settings {
     pub(super) redirects_max: u32,
     pub(super) body_max: u64,
     pub(super) policy: Arc<AddressPolicy>,
-    proxy: Option<String>,
+    proxies: Proxies,
 }
 
 impl Default for Settings {
@@ -267,12 +278,11 @@ impl Default for Settings {
             redirects_max: 5,
             body_max: 10 * 1024 * 1024,
             policy: Arc::new(AddressPolicy::open()),
-            proxy: None,
+            proxies: Proxies::default(),
         }
     }
 }
 
-/// Without the proxy, whose URL may have a password.
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
@@ -283,7 +293,7 @@ impl fmt::Debug for Settings {
             .field("redirects_max", &self.redirects_max)
             .field("body_max", &self.body_max)
             .field("policy", &self.policy)
-            .field("proxy", &self.proxy.is_some())
+            .field("proxies", &self.proxies)
             .finish()
     }
 }
@@ -299,10 +309,11 @@ fn connections(
     lookup: &Arc<dyn Lookup>,
     tls: ClientConfig,
 ) -> Result<reqwest::Client, HttpBuildError> {
-    // With a proxy, the only name looked up here is that of the proxy, which is trusted.
-    let policy = match settings.proxy {
-        Some(_) => Arc::new(AddressPolicy::open()),
-        None => Arc::clone(&settings.policy),
+    // With a proxy, the names looked up here are those of the proxy, which is trusted, and of hosts that
+    // are spoken to all the same; the policy is not about addresses then.
+    let policy = match settings.proxies.is_none() {
+        false => Arc::new(AddressPolicy::open()),
+        true => Arc::clone(&settings.policy),
     };
     let lookup = CheckedLookup { lookup: Arc::clone(lookup), policy };
     let mut builder = reqwest::Client::builder()
@@ -321,9 +332,7 @@ fn connections(
         .pool_max_idle_per_host(settings.connections_max)
         .pool_idle_timeout(IDLE_KEPT)
         .http2_max_header_list_size(HEADERS_MAX);
-    if let Some(proxy) = &settings.proxy {
-        let proxy = reqwest::Proxy::all(proxy.as_str())
-            .map_err(|error| HttpBuildError::Settings(error.without_url().into()))?;
+    for proxy in settings.proxies.to_rules().map_err(HttpBuildError::Proxy)? {
         builder = builder.proxy(proxy);
     }
     builder.build().map_err(|error| HttpBuildError::Settings(error.into()))

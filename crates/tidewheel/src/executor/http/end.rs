@@ -66,7 +66,7 @@ pub enum Data {
     Empty,
     /// JSON, and said to be.
     Json(Value),
-    /// UTF-8.
+    /// Text, in whatever letters it was sent.
     Text(String),
     /// Anything else.
     Bytes(Vec<u8>),
@@ -98,6 +98,8 @@ pub enum Warning {
     InvalidJson,
     /// The body is packed in a way that was not asked for; it is bytes.
     UnknownEncoding,
+    /// The body is written in letters that are not known here; it is bytes.
+    UnknownCharset,
 }
 
 impl Warning {
@@ -108,6 +110,7 @@ impl Warning {
             Self::TlsUnverified => "tls-unverified",
             Self::InvalidJson => "invalid-json",
             Self::UnknownEncoding => "unknown-encoding",
+            Self::UnknownCharset => "unknown-charset",
         }
     }
 
@@ -121,6 +124,9 @@ impl Warning {
             Self::InvalidJson => "the answer is said to be JSON and is not; it was taken as text",
             Self::UnknownEncoding => {
                 "the answer is packed in an unknown way; it was taken as bytes"
+            }
+            Self::UnknownCharset => {
+                "the answer is written in letters that are not known; it was taken as bytes"
             }
         };
         format!("{self}: {words}")
@@ -164,21 +170,18 @@ pub(super) fn read_data(
         return (Data::Bytes(bytes), Some(Warning::UnknownEncoding));
     }
     let content_type = ContentType::of(content_type.unwrap_or_default());
-    if content_type.is_json {
-        // Some senders start with a byte order mark, which JSON does not have.
-        let json = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        if let Ok(value) = serde_json::from_slice(json) {
-            return (Data::Json(value), None);
-        }
-    }
     let warning = content_type.is_json.then_some(Warning::InvalidJson);
-    if !content_type.is_readable(&bytes) {
-        return (Data::Bytes(bytes), warning);
+    let text = match content_type.read(&bytes) {
+        Ok(Some(text)) => text,
+        Ok(None) => return (Data::Bytes(bytes), warning),
+        Err(unknown) => return (Data::Bytes(bytes), Some(unknown)),
+    };
+    if content_type.is_json
+        && let Ok(value) = serde_json::from_str(&text)
+    {
+        return (Data::Json(value), None);
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => (Data::Text(text), warning),
-        Err(error) => (Data::Bytes(error.into_bytes()), warning),
-    }
+    (Data::Text(text), warning)
 }
 
 struct ContentType {
@@ -201,16 +204,19 @@ impl ContentType {
         Self { is_json, charset }
     }
 
-    /// Whether UTF-8 is what the sender means. Text in UTF-16 can look like it by accident.
-    fn is_readable(&self, bytes: &[u8]) -> bool {
-        match self.charset.as_deref() {
-            None | Some("utf-8" | "utf8" | "us-ascii" | "ascii") => true,
-            Some(charset) => {
-                let extends_ascii = charset.starts_with("iso-8859-")
-                    || charset.starts_with("windows-125")
-                    || charset == "latin1";
-                extends_ascii && bytes.is_ascii()
-            }
-        }
+    /// The text, in the letters that the sender says, or else UTF-8; a mark at its start says more than
+    /// the sender. `None` if it is not written in them.
+    fn read(&self, bytes: &[u8]) -> Result<Option<String>, Warning> {
+        let letters = match &self.charset {
+            None => encoding_rs::UTF_8,
+            Some(charset) => match encoding_rs::Encoding::for_label(charset.as_bytes()) {
+                Some(letters) => letters,
+                // Nearly all that there are begin with these.
+                None if bytes.is_ascii() => encoding_rs::UTF_8,
+                None => return Err(Warning::UnknownCharset),
+            },
+        };
+        let (text, _, is_broken) = letters.decode(bytes);
+        Ok((!is_broken).then(|| text.into_owned()))
     }
 }

@@ -312,6 +312,7 @@ impl fmt::Debug for HttpRequest {
             .field("method", &self.method)
             .field("url", &url)
             .field("headers", &headers)
+            .field("accept_invalid_tls", &self.accept_invalid_tls)
             .finish_non_exhaustive()
     }
 }

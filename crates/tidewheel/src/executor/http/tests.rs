@@ -329,8 +329,21 @@ fn bodies_are_read_by_their_content_type() {
     assert_eq!(read("application/json", b""), (Data::Empty, None));
     assert_eq!(read("text/plain; charset=\"UTF-8\"", "ä".as_bytes()), text("ä"));
     assert_eq!(read("text/plain; charset=iso-8859-1", b"a"), text("a"));
-    assert_eq!(read("text/plain; charset=iso-8859-1", b"\xe4"), bytes(b"\xe4"));
-    assert_eq!(read("text/plain; charset=utf-16le", b"a\0"), bytes(b"a\0"));
+    assert_eq!(read("text/plain; charset=iso-8859-1", b"\xe4"), text("ä"));
+    assert_eq!(read("text/html; charset=Shift_JIS", b"\x83e\x83X\x83g"), text("テスト"));
+    assert_eq!(read("text/plain; charset=utf-16le", b"a\0"), text("a"));
+    assert_eq!(read("text/plain", b"\xff\xfea\0"), text("a"));
+    assert_eq!(read("text/plain", b"\xef\xbb\xbfa"), text("a"));
+    assert_eq!(
+        read("application/json; charset=latin1", b"{\"a\":\"\xe4\"}"),
+        (Data::Json(json!({ "a": "ä" })), None)
+    );
+    assert_eq!(read("text/plain; charset=utf-8", b"\xe4"), bytes(b"\xe4"));
+    assert_eq!(read("text/plain; charset=klingon", b"abc"), text("abc"));
+    assert_eq!(
+        read("text/plain; charset=klingon", b"\xe4"),
+        (Data::Bytes(b"\xe4".to_vec()), Some(Warning::UnknownCharset))
+    );
     assert_eq!(read("", b"a"), text("a"));
     assert_eq!(read("image/png", b"\x89PNG"), bytes(b"\x89PNG"));
     assert_eq!(
@@ -443,7 +456,7 @@ fn settings_that_cannot_hold_are_refused() {
     assert!(matches!(proxied(network).build(), Err(HttpBuildError::ProxyHidesAddresses)));
     let name = AddressPolicy::open().deny("evil.example".parse().unwrap());
     assert!(proxied(name).build().is_ok());
-    assert!(matches!(HttpClient::builder().proxy("::").build(), Err(HttpBuildError::Settings(_))));
+    assert!(matches!(HttpClient::builder().proxy("::").build(), Err(HttpBuildError::Proxy(_))));
     for pem in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         let error = HttpClient::builder().root_certificate(pem).build().unwrap_err();
         assert!(matches!(error, HttpBuildError::Certificate(_)), "{pem}: {error}");
