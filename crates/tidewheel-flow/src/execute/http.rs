@@ -10,19 +10,25 @@ use tidewheel::{Attempt, Outcome};
 
 use super::end::{Success, Trouble};
 use super::runner::FlowRunner;
-use crate::definition::{HttpBody, HttpWork, Idempotency, InputMode};
+use crate::definition::{HttpBody, HttpWork, Idempotency, InputMode, Step};
 use crate::language::template::Context;
 use crate::language::tree::{Tree, text_of};
 
 impl FlowRunner {
     pub(super) async fn send(
         &self,
+        step: &Step,
         work: &HttpWork,
         input: Option<Json>,
         context: &Context,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
-        self.send_request(work, request(work, input, context)?, attempt).await
+        let mut request = request(work, input, context)?;
+        // Each round is work of its own.
+        if step.repeat.is_some() && work.idempotency.is_none() {
+            request = request.idempotency(IdempotencyScope::Attempt);
+        }
+        self.send_request(work, request, attempt).await
     }
 
     /// Asks once, for a step that waits for an answer: each look is a question of its own, and asks for

@@ -247,7 +247,7 @@ impl FlowRunner {
             Work::Process(process) => {
                 self.run_process(position, process, input, context, attempt).await
             }
-            Work::Http(request) => self.send(request, input, context, attempt).await,
+            Work::Http(request) => self.send(step, request, input, context, attempt).await,
             Work::Env(names) => Ok(Success { data: self.variables(names), ..Success::default() }),
             Work::File(file) => self.read_file(file, position, context).await,
             Work::Wait(wait) => self.wait(wait, position, context, attempt).await,
