@@ -1,21 +1,24 @@
-//! `tidewheel import`: flow files made from crontabs and from flows of flowtoy.
+//! `tidewheel import`: flow files made from crontabs and from the flows of others.
 //!
 //! What becomes of what is in `crate::import`; here files are read and written.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::Subcommand;
 use serde_json::{Value as Json, json};
+use tidewheel_client::files::FlowFiles;
 use tidewheel_client::text::count;
 use tidewheel_core::calendar::Zone;
 
 use crate::cli::Format;
 use crate::error::{CommandError, ErrorKind};
 use crate::import::crontab::{self, ImportedFlow, Surroundings};
-use crate::import::{Warning, flowtoy, machine};
+use crate::import::{Imported, Warning, dagu, flowtoy, github, machine};
 use crate::output::write_atomically;
 use crate::output::write_new;
 use crate::ui::Ui;
@@ -33,6 +36,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum ImportCommand {
     Crontab(CrontabArgs),
+    Dagu(DaguArgs),
+    Github(GithubArgs),
     Flowtoy(FlowtoyArgs),
 }
 
@@ -50,7 +55,7 @@ Examples:
 
 Without -o the flows are printed, with `---` between them.
 
-With --format json it prints { flows: [{ name, line, schedule, file or text }],
+With --format json it prints { flows: [{ name, line, schedule, valid, file or text }],
 warnings: [{ line, message }] }.")]
 struct CrontabArgs {
     /// The crontab; standard input if it is - or missing
@@ -85,7 +90,7 @@ Examples:
   tidewheel import flowtoy pipeline.yaml -o flow.yaml
   tidewheel import flowtoy base.yaml production.yaml
 
-With --format json it prints { steps, file or text, warnings: [{ message }] }.")]
+With --format json it prints { steps, file or text, valid, problems, warnings: [{ message }] }.")]
 struct FlowtoyArgs {
     /// Files of flowtoy; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -100,10 +105,149 @@ struct FlowtoyArgs {
     force: bool,
 }
 
+/// Make a flow of a flow of Dagu
+///
+/// Steps, params, variables, conditions, retries, handlers and schedules keep their meaning; flows in
+/// the same file become groups. What has no equal becomes a comment at its place and a warning.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel import dagu etl.yaml -o flow.yaml
+  tidewheel import dagu - < etl.yaml
+
+With --format json it prints { steps, file or text, valid, problems, warnings: [{ message }] }.")]
+struct DaguArgs {
+    #[command(flatten)]
+    one: OneFile,
+}
+
+/// Make a flow of a workflow of GitHub Actions
+///
+/// Jobs become groups of steps, with what they need, their conditions and matrices; expressions in
+/// commands come in as variables. What has no equal, such as an action, becomes a comment at its place
+/// and a warning; a step that would do nothing without it fails.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel import github .github/workflows/ci.yml -o ci.yaml
+
+With --format json it prints { steps, file or text, valid, problems, warnings: [{ message }] }.")]
+struct GithubArgs {
+    #[command(flatten)]
+    one: OneFile,
+}
+
+/// One file in, one out.
+#[derive(Debug, clap::Args)]
+struct OneFile {
+    /// The file; - is standard input
+    file: PathBuf,
+
+    /// The flow file to make; it is printed if this is missing
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     match &args.command {
         ImportCommand::Crontab(args) => import_crontab(ui, args),
+        ImportCommand::Dagu(args) => {
+            import_one(ui, &args.one, |text| dagu::import(documents(text)?))
+        }
+        ImportCommand::Github(args) => {
+            import_one(ui, &args.one, |text| github::import(parse(text)?))
+        }
         ImportCommand::Flowtoy(args) => import_flowtoy(ui, args),
+    }
+}
+
+fn parse(text: &str) -> Result<Json, String> {
+    tidewheel_client::files::parse_yaml(text).map_err(|error| error.to_string())
+}
+
+/// The documents of a file, between lines of three dashes.
+fn documents(text: &str) -> Result<Vec<Json>, String> {
+    let mut documents = vec![String::new()];
+    for line in text.lines() {
+        match line.trim_end() == "---" {
+            true => documents.push(String::new()),
+            false => documents.iter_mut().last().into_iter().for_each(|it| {
+                it.push_str(line);
+                it.push('\n');
+            }),
+        }
+    }
+    documents.iter().map(|text| parse(text)).collect()
+}
+
+fn import_one(
+    ui: &Ui,
+    args: &OneFile,
+    convert: impl FnOnce(&str) -> Result<Imported, String>,
+) -> Result<u8, CommandError> {
+    let (text, lossy) = read(&args.file)?;
+    let mut imported = convert(&text).map_err(|error| {
+        CommandError::input(anyhow!("{} cannot be imported: {error}", args.file.display()))
+    })?;
+    imported.warnings.splice(0..0, lossy);
+    hand_out(ui, &imported, args.output.as_deref(), args.force)
+}
+
+/// Writes or prints a flow, and says what was lost and whether it can be run.
+fn hand_out(
+    ui: &Ui,
+    imported: &Imported,
+    path: Option<&Path>,
+    is_forced: bool,
+) -> Result<u8, CommandError> {
+    if let Some(path) = path {
+        write_all([(path, imported.text.as_str())].into_iter(), is_forced)?;
+    }
+    let checked = checked(path, &imported.text);
+    if ui.format(Format::Human) == Format::Json {
+        let validated = checked.validated(false);
+        let mut value = json!({
+            "steps": imported.steps,
+            "valid": validated.valid,
+            "problems": validated.problems,
+            "warnings": to_json(&imported.warnings),
+        });
+        say_where(&mut value, path, &imported.text);
+        ui.print(&value.to_string())?;
+        return Ok(0);
+    }
+    match path {
+        Some(path) => {
+            ui.print(&format!("{}: {}", path.display(), count(imported.steps, "step")))?
+        }
+        None => ui.print(&imported.text)?,
+    }
+    warn(ui, &imported.warnings);
+    say_problems(ui, &checked);
+    Ok(0)
+}
+
+/// What was written, read as any other flow file: with the files that it calls, if it is on the disk.
+fn checked(path: Option<&Path>, text: &str) -> FlowFiles {
+    match path {
+        Some(path) => FlowFiles::read(&[path.to_owned()]),
+        None => {
+            let path = PathBuf::from("flow.yaml");
+            let texts = BTreeMap::from([(path.clone(), Arc::from(text))]);
+            FlowFiles::of_texts(&[path], &texts)
+        }
+    }
+}
+
+/// Says what is left to be mended.
+fn say_problems(ui: &Ui, checked: &FlowFiles) {
+    if checked.runnable().is_err() {
+        ui.warn("what was written cannot be run as it is:");
+        ui.note(checked.problems(false, 100).trim_end());
     }
 }
 
@@ -133,8 +277,10 @@ fn import_crontab(ui: &Ui, args: &CrontabArgs) -> Result<u8, CommandError> {
     if ui.format(Format::Human) == Format::Json {
         let entry = |(place, flow): (usize, &ImportedFlow)| {
             let path = paths.as_ref().map(|paths| paths[place].as_path());
-            let mut value =
-                json!({ "name": flow.name, "line": flow.line, "schedule": flow.schedule });
+            let valid = checked(path, &flow.text).validated(false).valid;
+            let mut value = json!({
+                "name": flow.name, "line": flow.line, "schedule": flow.schedule, "valid": valid,
+            });
             say_where(&mut value, path, &flow.text);
             value
         };
@@ -149,6 +295,10 @@ fn import_crontab(ui: &Ui, args: &CrontabArgs) -> Result<u8, CommandError> {
         None => ui.print(&joined(flows))?,
     }
     warn(ui, &imported.warnings);
+    for (flow, place) in flows.iter().zip(0..) {
+        let path = paths.as_ref().map(|paths: &Vec<PathBuf>| paths[place].as_path());
+        say_problems(ui, &checked(path, &flow.text));
+    }
     Ok(0)
 }
 
@@ -236,25 +386,9 @@ fn import_flowtoy(ui: &Ui, args: &FlowtoyArgs) -> Result<u8, CommandError> {
         files.push((shown, value));
     }
     let imported = flowtoy::import(files).map_err(|error| CommandError::input(anyhow!(error)))?;
-    warnings.extend(imported.warnings);
-    let path = args.output.as_deref();
-    if let Some(path) = path {
-        write_all([(path, imported.text.as_str())].into_iter(), args.force)?;
-    }
-    if ui.format(Format::Human) == Format::Json {
-        let mut value = json!({ "steps": imported.steps, "warnings": to_json(&warnings) });
-        say_where(&mut value, path, &imported.text);
-        ui.print(&value.to_string())?;
-        return Ok(0);
-    }
-    match path {
-        Some(path) => {
-            ui.print(&format!("{}: {}", path.display(), count(imported.steps, "step")))?
-        }
-        None => ui.print(&imported.text)?,
-    }
-    warn(ui, &warnings);
-    Ok(0)
+    warnings.extend(imported.warnings.iter().cloned());
+    let imported = Imported { warnings, ..imported };
+    hand_out(ui, &imported, args.output.as_deref(), args.force)
 }
 
 /// Reads a file, or standard input for `-`. What is no text is replaced, with a warning.

@@ -52,6 +52,15 @@ impl Mapping {
         self.entries.is_empty()
     }
 
+    /// The text under a key.
+    pub fn text(&self, key: &str) -> Option<String> {
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        match &entry.value {
+            Tree::Scalar(Json::String(text)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
     /// Adds a key.
     pub fn add(&mut self, key: &str, value: impl Into<Tree>) {
         self.add_with(Vec::new(), key, value);

@@ -7,7 +7,11 @@ use std::collections::BTreeSet;
 /// Longer names are cut.
 const LENGTH_MAX: usize = 40;
 /// Programs that only run another one.
-const WRAPPERS: [&str; 17] = [
+const WRAPPERS: [&str; 21] = [
+    "then",
+    "do",
+    "else",
+    "while",
     "sudo",
     "doas",
     "nice",
@@ -163,6 +167,8 @@ mod tests {
             ("sh -c 'echo hi'", "echo"),
             ("./Monthly Report.pl", "monthly"),
             ("\"/opt/my tool/run\"", "my"),
+            ("if [ -x /usr/bin/x ]; then /usr/bin/x --all; fi", "x"),
+            ("sleep 20; while true; do poll; done", "true"),
             ("cd /srv", "cd"),
             ("MAILTO=x mail -s hi ops%body", "mail-hi"),
             ("$HOME/bin/sync-all", "sync-all"),

@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json};
 
 use super::source::Sources;
 use super::{keys, step};
-use crate::import::Warning;
 use crate::import::document::{Mapping, write};
+use crate::import::{Imported, Warning};
 
 /// Differences that concern every flow.
 const HEADER: [&str; 7] = [
@@ -22,14 +22,6 @@ const HEADER: [&str; 7] = [
     "- Keys and names are checked before anything runs: what is misspelt or missing is an error.",
     "- Every template of a step can name other steps, and the step waits for them.",
 ];
-
-/// A flow of flowtoy as a flow of ours.
-#[derive(Debug)]
-pub(crate) struct Imported {
-    pub text: String,
-    pub steps: usize,
-    pub warnings: Vec<Warning>,
-}
 
 /// Makes one flow of files that flowtoy would merge from left to right.
 ///

@@ -1,0 +1,116 @@
+//! Flows of Dagu, and what becomes of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::import;
+use crate::import::Warning;
+
+fn imported(text: &str) -> (Json, String, Vec<String>) {
+    let parse = tidewheel_client::files::parse_yaml;
+    let documents = text.split("---\n").map(|text| parse(text).unwrap()).collect();
+    let imported = import(documents).unwrap();
+    let path = PathBuf::from("flow.yaml");
+    let texts = BTreeMap::from([(path.clone(), Arc::from(imported.text.as_str()))]);
+    let loaded = tidewheel_client::files::FlowFiles::of_texts(&[path], &texts);
+    assert!(loaded.runnable().is_ok(), "{}\n{}", imported.text, loaded.problems(false, 100));
+    let warnings = imported.warnings.iter().map(Warning::to_string).collect();
+    (parse(&imported.text).unwrap(), imported.text, warnings)
+}
+
+#[test]
+fn steps_follow_each_other_unless_they_are_a_graph() {
+    let after = |text: &str| {
+        let (value, ..) = imported(text);
+        let steps = value["flow"].as_array().unwrap();
+        steps.iter().map(|step| step["depends_on"].clone()).collect::<Vec<_>>()
+    };
+    let steps =
+        "steps: [{ command: a }, { name: b, command: b }, { name: c, command: c, depends: [] }]";
+    assert_eq!(after(steps), [Json::Null, json!(["step-1"]), Json::Null]);
+    assert_eq!(after(&format!("type: graph\n{steps}")), [Json::Null, Json::Null, Json::Null]);
+    let beside =
+        "steps: [a, [{ name: l, command: l }, { name: r, command: r }], { name: z, command: z }]";
+    assert_eq!(after(beside)[3], json!(["l", "r"]));
+    let named = "steps: { a: { command: a }, b: { command: b } }";
+    assert_eq!(after(named), [Json::Null, json!(["a"])]);
+}
+
+#[test]
+fn commands_are_texts_words_or_scripts() {
+    let (value, _, warnings) = imported(
+        "shell: bash\nsteps:\n  - { name: a, command: [echo, 'two words', $X] }\n  - { name: b, script: 'echo b' }
+  - { name: c, command: ['echo a', 'echo b'] }\n  - { name: d, command: node, script: 'x()' }
+  - { name: e, command: echo, stdout: out.txt, dir: \"${HOME}/x\" }",
+    );
+    let step = |place: usize| &value["flow"][place];
+    assert_eq!(step(0)["run"], "echo \"two words\" \"$X\"");
+    assert_eq!(step(0)["shell"], json!(["bash", "-e", "-c"]));
+    assert_eq!(step(1)["run"], "echo b");
+    assert_eq!(step(2)["run"], "echo a\necho b");
+    assert_eq!((&step(3)["argv"], &step(3)["stdin"]), (&json!(["node", "-"]), &json!("x()")));
+    assert_eq!(step(4)["run"], "exec 1>> \"out.txt\"\necho");
+    assert_eq!(step(4)["cwd"], "{{ sources.ours.HOME }}/x");
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
+fn params_by_place_are_arguments() {
+    let (value, ..) =
+        imported("params: \"one 'two three'\"\nsteps: [{ name: a, command: 'echo $1 ${2}' }]");
+    assert_eq!(value["params"], json!({ "p1": "one", "p2": "two three" }));
+    let argv = ["/bin/sh", "-ec", "echo $1 ${2}", "sh", "{{ params.p1 }}", "{{ params.p2 }}"];
+    assert_eq!(value["flow"][0]["argv"], json!(argv));
+}
+
+#[test]
+fn what_has_no_equal_is_a_comment_and_a_warning_and_never_a_success() {
+    let (value, text, warnings) = imported(
+        "smtp: { host: x }\nenv: { NOW: \"`date`\" }\nsteps:
+  - { name: a, executor: { type: docker, config: { image: alpine } }, command: 'echo x', signalOnStop: SIGINT }
+  - { name: b, command: b, continueOn: { exitCode: [3] }, repeatPolicy: { repeat: true, condition: x } }",
+    );
+    let run = value["flow"][0]["run"].as_str().unwrap();
+    assert!(run.ends_with("exit 1"), "{run}");
+    for lost in [
+        "`smtp: ",
+        "a command in a value: `date`",
+        "type `docker`",
+        "`signalOnStop: ",
+        "`continue_on: ",
+        "`repeat_policy: ",
+    ] {
+        assert!(warnings.iter().any(|warning| warning.contains(lost)), "{lost}: {warnings:?}");
+    }
+    assert_eq!(warnings.len(), 6, "{warnings:?}");
+    assert_eq!(text.matches("# No equal").count(), 6, "{text}");
+}
+
+#[test]
+fn requests_and_policies_are_ours() {
+    let (value, ..) = imported(
+        "steps:\n  - name: a\n    executor: http\n    command: POST https://x/y\n    script: '{\"headers\": {\"A\": \"b\"}, \"body\": \"z\", \"timeout\": 10}'
+    retryPolicy: { limit: 2, intervalSec: 5, backoff: true }
+    repeatPolicy: { repeat: true, limit: 4, intervalSec: 60 }",
+    );
+    let step = &value["flow"][0];
+    let request = json!({ "url": "https://x/y", "method": "POST", "headers": { "A": "b" }, "body": "z", "timeout": 10 });
+    assert_eq!(step["http"], request);
+    assert_eq!(
+        step["retry"],
+        json!({ "retries": 2, "delay": "5s", "backoff": "exponential", "jitter": "none" })
+    );
+    assert_eq!(step["repeat"], json!({ "until": "round == 4", "every": "60s", "max": 4 }));
+}
+
+#[test]
+fn what_is_no_flow_is_told() {
+    for (value, said) in [(json!([]), "a mapping"), (json!({}), "`steps`"), (Json::Null, "nothing")]
+    {
+        let error = import(vec![value]).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+}

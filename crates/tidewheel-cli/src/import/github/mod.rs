@@ -1,0 +1,14 @@
+//! Workflows of GitHub Actions as flows: jobs are groups of steps.
+//!
+//! Text in, text out: nothing is read or run.
+
+mod expression;
+mod group;
+mod step;
+mod values;
+mod whole;
+
+pub(crate) use whole::import;
+
+#[cfg(test)]
+mod tests;

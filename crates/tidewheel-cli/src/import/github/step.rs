@@ -1,0 +1,198 @@
+//! Steps of jobs: commands, and actions as far as there is an equal.
+//!
+//! Conditions are in `group`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::whole::Converter;
+use crate::import::document::{Element, Mapping, Tree};
+use crate::import::step_names::slug;
+use crate::import::text::{as_shell_text, as_template};
+
+/// Actions that only prepare a fresh machine; what they bring is here already, or it is not.
+const PREPARATIONS: [&str; 4] =
+    ["actions/checkout", "actions/cache", "actions/setup-", "actions/upload-artifact"];
+
+impl Converter {
+    /// Gives each step of a job a name, before anybody asks for what it leaves.
+    pub(super) fn name_steps(&mut self, job: &str, steps: &[Json]) {
+        let mut named = Vec::new();
+        for (step, number) in steps.iter().zip(1..) {
+            let text = |key: &str| step.get(key).and_then(Json::as_str);
+            let title = ["name", "uses", "run"].iter().find_map(|key| text(key));
+            let wanted = text("id").map_or_else(|| slug(title.unwrap_or_default()), str::to_owned);
+            let wanted = if wanted.is_empty() { format!("step-{number}") } else { wanted };
+            let name = self.names.like(&wanted);
+            if let Some(id) = text("id") {
+                let of_job = self.names_here.outputs.iter_mut().filter(|((it, _), _)| it == job);
+                for (_, (step, _)) in of_job.filter(|(_, (step, _))| step == id) {
+                    name.clone_into(step);
+                }
+            }
+            named.push(name);
+        }
+        self.named.insert(job.to_owned(), named);
+    }
+
+    pub(super) fn steps(&mut self, steps: Vec<Json>, job: &str, place: &str) -> Vec<Element> {
+        let mut asked = asked_outputs(&Json::Array(steps.clone()));
+        let named = self.named.remove(job).unwrap_or_default();
+        self.names_here.steps.clear();
+        for (step, name) in steps.iter().zip(&named) {
+            if let Some(id) = step.get("id").and_then(Json::as_str) {
+                self.names_here.steps.insert(id.to_owned(), name.clone());
+            }
+        }
+        let of_job = self.names_here.outputs.iter().filter(|((it, _), _)| it == job);
+        asked.extend(of_job.map(|(_, output)| output.clone()));
+        let mut maps: Vec<Map<String, Json>> = Vec::new();
+        for step in steps {
+            match step {
+                Json::Object(map) => maps.push(map),
+                other => self.remarks.lose(place, format!("the step {other}")),
+            }
+        }
+        let mut written: Vec<Element> = Vec::new();
+        let mut earlier: Vec<String> = Vec::new();
+        for (map, name) in maps.into_iter().zip(named) {
+            let uses = map.get("uses").and_then(Json::as_str).unwrap_or_default();
+            if PREPARATIONS.iter().any(|known| uses.starts_with(known)) {
+                let with = map.get("with").map(|it| format!(" {it}")).unwrap_or_default();
+                self.remarks
+                    .lose(&format!("{place}, step `{name}`"), format!("`uses: {uses}`{with}"));
+                continue;
+            }
+            let id = map.get("id").and_then(Json::as_str).unwrap_or_default();
+            let own = asked.iter().filter(|(step, _)| step == id || *step == name);
+            let outputs: BTreeSet<String> = own.map(|(_, output)| output.clone()).collect();
+            let (step, goes_on) = self.step(map, &name, (&earlier, outputs), place);
+            written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
+            if goes_on {
+                earlier.push(name);
+            }
+        }
+        if written.is_empty() {
+            let mut step = Mapping::new();
+            step.add("name", self.names.like("nothing").as_str());
+            step.add("run", ":");
+            written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
+        }
+        written
+    }
+
+    /// A step, and whether others wait for it.
+    fn step(
+        &mut self,
+        mut map: Map<String, Json>,
+        name: &str,
+        (earlier, outputs): (&[String], BTreeSet<String>),
+        place: &str,
+    ) -> (Mapping, bool) {
+        let place = format!("{place}, step `{name}`");
+        let mut step = Mapping::new();
+        step.add("name", name);
+        map.remove("id");
+        if let Some(Json::String(title)) = map.remove("name").filter(|it| it != name) {
+            step.add("description", title.replace("${{", "").replace("}}", "").as_str());
+        }
+        let condition = map.remove("if");
+        let is_conditional = condition.is_some();
+        let only_failed = condition.as_ref().is_some_and(|it| it.to_string().contains("failure()"));
+        let before = earlier.last().cloned().into_iter().collect::<Vec<_>>();
+        self.condition(&mut step, condition, (&before, earlier), &place);
+        if is_conditional && !only_failed {
+            // What comes after it there does not care whether it was done.
+            step.add("on_skip", "continue");
+        }
+        let mut env: Vec<(String, Json)> = match map.remove("env") {
+            Some(Json::Object(env)) => self.value_map(&env, &place),
+            _ => Vec::new(),
+        };
+        match (map.remove("run"), map.remove("uses")) {
+            (Some(text), _) => {
+                let shell = map.remove("shell");
+                self.run(&mut step, text.as_str().unwrap_or_default(), shell, &mut env, &place);
+            }
+            (None, uses) => {
+                let what = uses.as_ref().and_then(Json::as_str).unwrap_or("nothing").to_owned();
+                let with = map.remove("with").map(|it| format!(" {it}")).unwrap_or_default();
+                self.remarks.lose(&place, format!("`uses: {what}`{with}"));
+                let said = format!("echo 'the action {what} has no equal' >&2; exit 1");
+                step.add("run", as_shell_text(&said).as_str());
+            }
+        }
+        if !env.is_empty() {
+            let mut written = Mapping::new();
+            for (name, value) in env {
+                written.add(&name, value);
+            }
+            step.add("env", written);
+        }
+        if let Some(folder) = map.remove("working-directory") {
+            let folder = self.value(&folder, &place);
+            step.add("cwd", folder);
+        }
+        if !outputs.is_empty() {
+            step.add("outputs", json!(outputs));
+        }
+        if let Some(time) = map.remove("timeout-minutes") {
+            self.minutes(&mut step, &time, &place);
+        }
+        if map.remove("continue-on-error") == Some(Json::Bool(true)) {
+            step.add("on_error", "continue");
+        }
+        for (key, value) in map {
+            self.remarks.lose(&place, format!("`{key}: {value}`"));
+        }
+        (step, !only_failed)
+    }
+
+    fn run(
+        &mut self,
+        step: &mut Mapping,
+        text: &str,
+        shell: Option<Json>,
+        env: &mut Vec<(String, Json)>,
+        place: &str,
+    ) {
+        for file in ["GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"] {
+            if text.contains(file) {
+                self.remarks.lose(place, format!("`${file}`; leave values by `$TIDEWHEEL_OUTPUT`"));
+                let null: Json = "/dev/null".into();
+                env.push((file.to_owned(), null));
+            }
+        }
+        let text = self.shell_text(text, env, place);
+        match shell.as_ref().and_then(Json::as_str) {
+            None => step.add("run", as_shell_text(&text).as_str()),
+            Some(word @ ("bash" | "sh")) => {
+                step.add("run", as_shell_text(&text).as_str());
+                step.add("shell", word);
+            }
+            Some("python") => {
+                step.add("argv", json!(["python3", "-"]));
+                step.add("stdin", as_template(&text).as_str());
+            }
+            Some(other) => {
+                self.remarks.lose(place, format!("`shell: {other}`"));
+                step.add("run", "echo 'the shell of this step has no equal' >&2; exit 1");
+            }
+        }
+    }
+}
+
+/// The outputs of steps that the steps of a job ask for, by id.
+fn asked_outputs(steps: &Json) -> BTreeSet<(String, String)> {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+    let mut asked = BTreeSet::new();
+    for after in steps.to_string().split("steps.").skip(1) {
+        let Some((id, rest)) = after.split_once(".outputs.") else { continue };
+        let end = rest.find(|letter| !is_letter(letter)).unwrap_or(rest.len());
+        if id.chars().all(is_letter) && end > 0 {
+            asked.insert((id.to_owned(), rest[..end].to_owned()));
+        }
+    }
+    asked
+}

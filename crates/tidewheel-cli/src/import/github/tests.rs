@@ -1,0 +1,110 @@
+//! Workflows, and what becomes of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::import;
+use crate::import::Warning;
+
+fn imported(text: &str) -> (Json, String, Vec<String>) {
+    let parse = tidewheel_client::files::parse_yaml;
+    let imported = import(parse(text).unwrap()).unwrap();
+    let path = PathBuf::from("flow.yaml");
+    let texts = BTreeMap::from([(path.clone(), Arc::from(imported.text.as_str()))]);
+    let loaded = tidewheel_client::files::FlowFiles::of_texts(&[path], &texts);
+    assert!(loaded.runnable().is_ok(), "{}\n{}", imported.text, loaded.problems(false, 100));
+    let warnings = imported.warnings.iter().map(Warning::to_string).collect();
+    (parse(&imported.text).unwrap(), imported.text, warnings)
+}
+
+fn steps_of(text: &str) -> Json {
+    imported(&format!("jobs: {{ j: {{ steps: {text} }} }}")).0["flow"][0]["steps"].clone()
+}
+
+#[test]
+fn steps_follow_each_other_and_a_skip_holds_up_nothing() {
+    let steps = steps_of(
+        "[{ run: a }, { id: b, run: b, if: \"1 == 2\" }, { name: C d, run: c }, { run: e, if: failure() }, { run: f, if: always() }]",
+    );
+    assert_eq!(
+        (&steps[0]["name"], &steps[1]["name"], &steps[2]["name"]),
+        (&json!("a"), &json!("b"), &json!("c-d"))
+    );
+    assert_eq!((&steps[1]["when"], &steps[1]["on_skip"]), (&json!("1 == 2"), &json!("continue")));
+    assert_eq!(steps[2]["depends_on"], json!(["b"]));
+    assert_eq!(steps[3]["depends_on"], json!({ "any": ["a", "b", "c-d"], "when": "failed" }));
+    assert_eq!((&steps[4]["depends_on"], &steps[4]["always"]), (&json!(["c-d"]), &json!(true)));
+}
+
+#[test]
+fn expressions_come_into_commands_as_variables() {
+    let (value, ..) = imported(
+        "env: { A: x }\njobs:\n  j:\n    strategy: { matrix: { os: [l, m] } }\n    env: { B: \"${{ env.A }}-${{ matrix.os }}\" }
+    steps: [{ run: \"echo ${{ matrix.os }} '${{ matrix.os }}' ${{ env.A }} $B ${{ secrets.KEY }}\" }]",
+    );
+    assert_eq!(value["flow"][0]["env"]["B"], "{{ 'x' }}-{{ matrix.os }}");
+    let step = &value["flow"][0]["steps"][0];
+    assert_eq!(step["run"], "echo ${MATRIX_OS} ''\"${MATRIX_OS}\"'' ${A} $B ${SECRETS_KEY}");
+    assert_eq!(
+        step["env"],
+        json!({ "MATRIX_OS": "{{ matrix.os }}", "SECRETS_KEY": "{{ secrets.KEY }}" })
+    );
+    assert_eq!(value["secrets"], json!({ "KEY": { "env": "KEY" } }));
+}
+
+#[test]
+fn groups_wait_for_each_other_and_ask_how_others_ended() {
+    let (value, ..) = imported(
+        "jobs:\n  a: { steps: [{ run: a }], continue-on-error: true, timeout-minutes: 3 }
+  b: { needs: a, if: \"needs.a.result != 'failure'\", steps: [{ run: b, shell: python, working-directory: x }] }
+  c: { needs: [a, b], if: failure(), steps: [{ run: c }] }",
+    );
+    let job = |place: usize| &value["flow"][place];
+    assert_eq!((&job(0)["on_error"], &job(0)["timeout"]), (&json!("continue"), &json!("3m")));
+    assert_eq!(
+        (&job(1)["depends_on"], &job(1)["when"]),
+        (&json!(["a"]), &json!("steps.a.state != 'failed'"))
+    );
+    assert_eq!(job(2)["depends_on"], json!({ "any": ["a", "b"], "when": "failed" }));
+    let step = &job(1)["steps"][0];
+    assert_eq!(
+        (&step["argv"], &step["stdin"], &step["cwd"]),
+        (&json!(["python3", "-"]), &json!("b"), &json!("x"))
+    );
+}
+
+#[test]
+fn what_has_no_equal_is_told_and_is_never_done_by_mistake() {
+    let (value, text, warnings) = imported(
+        "on: push\njobs:\n  j:\n    runs-on: self\n    services: { db: { image: pg } }\n    if: github.actor == 'me'
+    steps:\n      - uses: actions/checkout@v4\n      - uses: a/b@v1\n      - run: echo ${{ github.sha }} >> $GITHUB_ENV\n      - { run: x, shell: pwsh }",
+    );
+    let job = &value["flow"][0];
+    assert_eq!(job["when"], false);
+    assert_eq!(job["steps"][0]["run"], "echo 'the action a/b@v1 has no equal' >&2; exit 1");
+    assert_eq!(job["steps"][1]["env"], json!({ "GITHUB_ENV": "/dev/null" }));
+    for lost in [
+        "the event `push`",
+        "`runs-on",
+        "`services",
+        "`github.actor`",
+        "checkout",
+        "a/b@v1",
+        "`github.sha`",
+        "GITHUB_ENV",
+        "pwsh",
+    ] {
+        assert!(warnings.iter().any(|warning| warning.contains(lost)), "{lost}: {warnings:?}");
+    }
+    assert_eq!(text.matches("# No equal").count(), 9, "{text}");
+}
+
+#[test]
+fn what_is_no_workflow_is_told() {
+    for value in [json!([]), json!({ "jobs": [] }), Json::Null] {
+        assert!(import(value).unwrap_err().contains("jobs"));
+    }
+}

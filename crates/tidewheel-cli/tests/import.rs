@@ -1,0 +1,76 @@
+//! What others have is imported, validates, and does what it did there.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::{Scratch, states, stderr, stdout};
+use serde_json::json;
+
+const DAGU: &str = include_str!("import/nightly.dagu.yaml");
+const GITHUB: &str = include_str!("import/ci.github.yml");
+
+#[test]
+fn a_flow_of_dagu_does_here_what_it_did_there() {
+    let scratch = Scratch::new("import-dagu");
+    let file = scratch.file("nightly.dagu.yaml", DAGU);
+    let imported = scratch.json(&["import", "dagu", &file, "-o", "flow.yaml"]);
+    assert_eq!(imported["valid"], json!(true), "{imported}");
+    let lost: Vec<&str> = imported["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["message"].as_str())
+        .collect();
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    let result = scratch.json(&["run", "flow.yaml"]);
+    assert_eq!(result["state"], "succeeded", "{:?}", states(&result));
+    assert_eq!(scratch.read("out/test/loaded.txt"), "3 rows for test\n");
+    assert_eq!(scratch.read("out/test/parts.txt"), "first a 1\nsecond a\nfirst b 1\nsecond b\n");
+    assert_eq!(scratch.read("polls").lines().count(), 3);
+    assert_eq!(scratch.read("found.txt"), "4\n");
+    assert_eq!(scratch.read("done.txt"), "done\n");
+    assert!(!scratch.path("failed.txt").exists());
+    assert_eq!(result["steps"]["only on live"]["state"], json!("skipped"));
+    // Another stage is none that the flow knows: all of it is skipped.
+    let result = scratch.json(&["run", "flow.yaml", "--param", "STAGE=moon"]);
+    assert_eq!(result["steps"]["load"]["state"], json!("skipped"));
+}
+
+#[test]
+fn a_workflow_does_here_what_it_did_there() {
+    let scratch = Scratch::new("import-github");
+    let file = scratch.file("ci.yml", GITHUB);
+    let imported = scratch.json(&["import", "github", &file, "-o", "flow.yaml"]);
+    assert_eq!(imported["valid"], json!(true), "{imported}");
+    let result = scratch.json(&["run", "flow.yaml"]);
+    assert_eq!(result["state"], "succeeded", "{:?}", states(&result));
+    assert_eq!(scratch.read("said.txt"), "found 1.2.3 at quick\n");
+    assert_eq!(scratch.read("built.txt"), "v1.2.3 for linux never\n");
+    for name in ["slow.txt", "on.txt", "always.txt"] {
+        assert!(scratch.path(name).exists(), "{name}");
+    }
+    assert!(!scratch.path("failed.txt").exists());
+    assert_eq!(scratch.read("report.txt"), "succeeded\n");
+    assert_eq!(result["steps"]["publish"]["state"], json!("skipped"));
+}
+
+#[test]
+fn an_importer_says_when_what_it_wrote_cannot_be_run() {
+    let scratch = Scratch::new("import-broken");
+    let file = scratch.file("x.yaml", "steps: [{ name: a, call: elsewhere }]");
+    let output = scratch.run(&["import", "dagu", &file]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("flow: elsewhere.yaml"), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("what was written cannot be run as it is"), "{said}");
+    assert!(said.contains("elsewhere.yaml"), "{said}");
+    let imported = scratch.json(&["import", "dagu", &file]);
+    assert_eq!(imported["valid"], json!(false));
+    // The other importers look at what they wrote as well.
+    let flowtoy = scratch.file("f.yaml", "flow: [{ name: a, source: nowhere }]");
+    assert_eq!(scratch.json(&["import", "flowtoy", &flowtoy])["valid"], json!(false));
+    let crontab = scratch.file("c.txt", "* * * * * true\n");
+    assert_eq!(scratch.json(&["import", "crontab", &crontab])["flows"][0]["valid"], json!(true));
+    let output = scratch.run(&["import", "github", &file]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
