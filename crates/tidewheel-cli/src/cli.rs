@@ -11,8 +11,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    again, backup, bench, completions, config, explain, import, init, logs, man, plan, prune, run,
-    runs, schedule, simulate, steer, torture, validate,
+    again, artifacts, backup, bench, completions, config, explain, import, init, logs, man, plan,
+    prune, run, runs, schedule, simulate, steer, torture, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -105,6 +105,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(runs::ShowArgs),
     Logs(logs::Args),
+    Artifacts(artifacts::Args),
     Explain(explain::Args),
     Retry(again::RetryArgs),
     Resume(again::ResumeArgs),
@@ -184,6 +185,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Runs(args) => runs::list(ui, &args),
         Command::Show(args) => runs::show(ui, &args),
         Command::Logs(args) => logs::run(ui, &args),
+        Command::Artifacts(args) => artifacts::run(ui, &args),
         Command::Explain(args) => explain::run(ui, &args),
         Command::Retry(args) => again::retry(ui, &args),
         Command::Resume(args) => again::resume(ui, &args),

@@ -1,20 +1,62 @@
-//! Flow files as arguments: read, checked, and their problems shown.
+//! Flow files as arguments: found, read, checked, and their problems shown.
 //!
 //! What is wrong with files and params is found out by the client.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
-use tidewheel_client::files::FlowFiles;
+use anyhow::anyhow;
+use tidewheel_client::files::{FlowFiles, STDIN};
 
 use crate::cli::Format;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
+
+/// The files that are meant where none is named.
+const USUAL: [&str; 2] = ["tidewheel.yaml", "tidewheel.yml"];
+
+/// No flow is larger; one byte more is enough to see that.
+const STDIN_MAX: u64 = 64 << 20;
 
 /// Reads files into a flow that can be run. Warnings are shown, errors are too, and end it.
 pub(crate) fn read_files(ui: &Ui, paths: &[PathBuf]) -> Result<FlowFiles, CommandError> {
-    let files = FlowFiles::read(paths);
+    let files = open_files(paths)?;
     report_problems(ui, &files)?;
     Ok(files)
+}
+
+/// Reads files: those that are named, `-` for standard input, or the one that is usual in this folder.
+pub(crate) fn open_files(paths: &[PathBuf]) -> Result<FlowFiles, CommandError> {
+    if paths.is_empty() {
+        return Ok(FlowFiles::read(&[usual_file()?]));
+    }
+    match paths.iter().filter(|path| *path == Path::new(STDIN)).count() {
+        0 => Ok(FlowFiles::read(paths)),
+        1 => {
+            let mut text = Vec::new();
+            std::io::stdin().take(STDIN_MAX).read_to_end(&mut text).map_err(|error| {
+                CommandError::input(anyhow!(error).context("cannot read standard input"))
+            })?;
+            Ok(FlowFiles::read_with_stdin(paths, text))
+        }
+        _ => Err(CommandError::usage(anyhow!("standard input can be read only once"))),
+    }
+}
+
+fn usual_file() -> Result<PathBuf, CommandError> {
+    let there: Vec<&str> = USUAL.into_iter().filter(|name| Path::new(name).exists()).collect();
+    match there[..] {
+        [name] => Ok(PathBuf::from(name)),
+        [] => {
+            let error = anyhow!("no flow file is named, and there is no tidewheel.yaml here");
+            let error = CommandError::new(ErrorKind::Usage, error);
+            Err(error.hint("name one, or make one:  tidewheel init tidewheel.yaml"))
+        }
+        _ => {
+            let error = anyhow!("no flow file is named, and {} are both here", USUAL.join(" and "));
+            Err(CommandError::usage(error).hint("name the one that is meant, or remove one"))
+        }
+    }
 }
 
 /// Shows all problems. Errors make the command fail.

@@ -71,3 +71,73 @@ flow:
     let output = scratch.run(&["validate", &wrong]);
     assert!(stderr(&output).contains("at most 256MiB"), "{}", stderr(&output));
 }
+
+#[test]
+fn artifacts_are_listed_taken_and_pruned() {
+    let scratch = Scratch::new("files-artifacts");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+runner: { on_error: skip }
+flow:
+  - name: build
+    foreach: [linux, mac]
+    label: "{{ item }}"
+    env: { OS: "{{ item }}" }
+    run: mkdir -p dist; printf '%s' "$OS" > "dist/$OS.bin"; printf same > dist/notes
+    artifacts: ["dist/{{ item }}.bin", dist/notes]
+  - { name: test, depends_on: build, run: echo bad > report.txt; exit 3, artifacts: report.txt }
+  - { name: link, run: ln -sf /etc/hostname out, artifacts: out }
+"#,
+    );
+    let output = scratch.run(&["run", &file, "--max-workers", "1", "--format", "json"]);
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let error = result["steps"]["link"]["error"].as_str().unwrap();
+    assert!(error.contains("out is a link out of the folder"), "{error}");
+    let list = scratch.json(&["artifacts", "last"]);
+    let lines: Vec<String> = list["artifacts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| format!("{} {} {}", it["step"], it["name"], it["bytes"]).replace('"', ""))
+        .collect();
+    let expected = [
+        "build[linux] dist/linux.bin 5",
+        "build[linux] dist/notes 4",
+        "build[mac] dist/mac.bin 3",
+        "build[mac] dist/notes 4",
+        "test report.txt 4",
+    ];
+    assert_eq!(lines, expected);
+    // As `printf mac | sha256sum` says.
+    let sha256 = "348a629f5ceed032c3e8706ec47d9bfafb00fb4250b018dd965435ca50cb836e";
+    assert_eq!(list["artifacts"][2]["sha256"], sha256);
+    assert_eq!(result["artifacts"], list["artifacts"]);
+    assert!(stdout(&scratch.run(&["show", "last"])).contains("5 artifacts: tidewheel artifacts"));
+    let get = |arguments: &[&str]| {
+        let output = scratch.run(&[&["artifacts", "last"], arguments].concat());
+        (output.status.code(), stdout(&output), stderr(&output))
+    };
+    // A change of the original does not matter.
+    std::fs::write(scratch.path("dist/mac.bin"), "changed").unwrap();
+    assert_eq!(get(&["--get", "dist/mac.bin"]).1, "mac");
+    let (code, _, error) = get(&["--get", "dist/notes"]);
+    assert!(code == Some(2) && error.contains("--step: build[linux], build[mac]"), "{error}");
+    assert_eq!(get(&["--get", "dist/notes", "--step", "build[mac]"]).1, "same");
+    let (code, _, error) = get(&["--get", "dist/mac.bim"]);
+    assert!(code == Some(4) && error.contains("did you mean `dist/mac.bin`?"), "{error}");
+    assert_eq!(get(&["--to", "copies"]).0, Some(0));
+    assert_eq!(scratch.read("copies/build[mac]/dist/mac.bin"), "mac");
+    let (code, _, error) = get(&["--to", "copies"]);
+    assert!(code == Some(1) && error.contains("exists"), "{error}");
+    // One that was tampered with is not given out as what it was.
+    let path = list["artifacts"][0]["path"].as_str().unwrap();
+    std::fs::write(path, "evil!").unwrap();
+    let (code, _, error) = get(&["--get", "dist/linux.bin"]);
+    assert!(code == Some(1) && error.contains("has changed since it was kept"), "{error}");
+    assert_eq!(scratch.run(&["prune", "--keep", "0"]).status.code(), Some(0));
+    assert!(!std::path::Path::new(path).exists());
+    let other = scratch.file("other.yaml", "flow: [{ name: a, run: 'true' }]");
+    scratch.json(&["run", &other]);
+    assert!(get(&[]).1.contains("has no artifacts"));
+}

@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    AnswerWish, Answered, Asked, AttemptLine, AttemptList, CancelWish, Document, Explained,
-    FileChange, GoneOn, ListWish, LogFile, LogList, LogStream, LogWanted, LogWish, Named,
-    NextFirings, Plan, PlannedStep, Preview, Refusal, RefusalKind, Refused, RequestEnd, RetryWish,
-    RunLine, RunList, RunResult, RunState, StateWish, StepExplained, StepLogs, StepResult,
-    StepState, UnknownSteps, Validated, Values,
+    AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, AttemptLine, AttemptList, CancelWish,
+    Document, Explained, FileChange, GoneOn, ListWish, LogFile, LogList, LogStream, LogWanted,
+    LogWish, Named, NextFirings, Plan, PlannedStep, Preview, Refusal, RefusalKind, Refused,
+    RequestEnd, RetryWish, RunLine, RunList, RunResult, RunState, StateWish, StepExplained,
+    StepLogs, StepResult, StepState, UnknownSteps, Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 
@@ -66,6 +66,17 @@ fn line() -> RunLine {
     }
 }
 
+fn artifact() -> ArtifactLine {
+    ArtifactLine {
+        name: "dist/app.tar.gz".to_owned(),
+        step: "build[linux]".to_owned(),
+        attempt: 2,
+        bytes: 1024,
+        sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
+        path: "/data/runs/0a2b/artifacts/4f/files/dist/app.tar.gz".to_owned(),
+    }
+}
+
 fn result() -> RunResult {
     let left = Values::from(Map::from_iter([("release".to_owned(), json!("1.2.0"))]));
     let step = StepResult {
@@ -105,6 +116,7 @@ fn result() -> RunResult {
         // The order is that of the flow, not of the alphabet.
         steps: Named(vec![("test".to_owned(), step), ("build".to_owned(), failed)]),
         outputs: Named(vec![("test".to_owned(), left)]),
+        artifacts: vec![artifact()],
     }
 }
 
@@ -327,6 +339,10 @@ fn every_document_is_what_is_written_down() {
     let mut names = BTreeSet::from([
         check(RunList { version: None, runs: vec![line()] }, ""),
         check(result(), ""),
+        check(
+            ArtifactList { version: None, run_id: run_id.clone(), artifacts: vec![artifact()] },
+            "",
+        ),
         check(logs(), ""),
         check(explained(), ""),
         check(attempts(), ""),

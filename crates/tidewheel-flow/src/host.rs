@@ -18,7 +18,7 @@ use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};
 use crate::compile::{Blueprint, CompileError, Estimates};
 use crate::definition::Flow;
 use crate::execute::{
-    EnvFileError, EnvFiles, FlowRunner, Means, Outputs, SecretError, Secrets, Trace,
+    Earlier, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, SecretError, Secrets, Trace,
 };
 use crate::language::instant;
 
@@ -131,7 +131,7 @@ impl FlowHost {
         let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
         let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
         let runner = runner.env_files(env_files).scheduled_at(scheduled_at(order));
-        let runner = runner.earlier(order.again.clone());
+        let runner = runner.earlier(earlier(order));
         let runner = Arc::new(runner);
         let code = {
             let runner = Arc::clone(&runner);
@@ -179,8 +179,10 @@ impl FlowHost {
             builder = builder.only(chosen);
         }
         let run = builder.start()?;
-        self.keep(wheel, &run, Arc::new(Place::new_with(Some(Ok(runner)))));
+        let place = Arc::new(Place::new_with(Some(Ok(Arc::clone(&runner)))));
+        self.keep(wheel, &run, place);
         run.stored().await?;
+        runner.take_over_folder(run.id()).await;
         Ok(run)
     }
 
@@ -263,8 +265,9 @@ impl FlowHost {
             outputs.insert(task, values.clone());
         }
         let (instant, means) = (scheduled_at(&order), Arc::clone(&self.shared.means));
+        let again = earlier(&order);
         let runner = FlowRunner::new(flow, order.params, secrets, Arc::clone(&outputs), means);
-        let runner = runner.earlier(order.again);
+        let runner = runner.earlier(again);
         for task in recalled {
             runner.recall(&task.name, task.trace);
             if let Some(values) = task.outputs {
@@ -303,6 +306,12 @@ impl Shared {
     fn secrets(&self) -> MutexGuard<'_, HashMap<RunId, Secrets>> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The run whose results are used again.
+fn earlier(order: &FlowOrder) -> Option<Earlier> {
+    let tasks = order.reused.keys().cloned().collect();
+    order.again.clone().map(|run| Earlier { run, tasks })
 }
 
 /// The instant of a schedule that a run is made for.

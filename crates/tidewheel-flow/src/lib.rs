@@ -28,15 +28,15 @@ pub use tidewheel_picture as picture;
 pub use compile::UnknownElements;
 pub use compile::order::{FLOW_KIND, FlowOrder, OrderError, step_of};
 pub use compile::plan::{FlowPlan, PlanError, PlannedTask};
-pub use definition::load::{Disk, Loaded, ReadText, load, parse_yaml, says_the_same};
+pub use definition::load::{Disk, Loaded, ReadText, STDIN, load, parse_yaml, says_the_same};
 pub use definition::params::{ParamError, known_params, parse_param, resolve_params};
 pub use definition::schema::schema;
 pub use definition::{
     Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
 };
 pub use execute::{
-    Answers, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, Pending, Progress, SecretError,
-    Secrets, ThisMachine, Trace, World,
+    Answers, Artifact, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, Pending, Progress,
+    SecretError, Secrets, TaskArtifacts, ThisMachine, Trace, World,
 };
 pub use host::{FlowHost, Recalled, RecalledTask, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};

@@ -3,6 +3,7 @@
 //! Rules are in the crates below; what several commands share is beside this folder.
 
 pub(crate) mod again;
+pub(crate) mod artifacts;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod completions;

@@ -31,8 +31,9 @@ second. What is not known yet, because other steps or params that were not given
 shown as `step[*]`: one for each element of a list. With --format json it prints { flow, steps,
 complete, unknown, levels, critical_path, expected_seconds, limits, schedule }.")]
 pub(crate) struct PlanArgs {
-    /// Flow files; later ones change what earlier ones say
-    #[arg(required = true, value_name = "FILE")]
+    /// Flow files; later ones change what earlier ones say. `-` is standard input [default:
+    /// tidewheel.yaml, or tidewheel.yml]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// A param of the flow; may be given again. None has to be
@@ -139,8 +140,9 @@ Examples:
 What is not known yet, because other steps or params that were not given decide
 about it, is drawn as `step[*]`: one for each element of a list.")]
 pub(crate) struct GraphArgs {
-    /// Flow files; later ones change what earlier ones say
-    #[arg(required = true, value_name = "FILE")]
+    /// Flow files; later ones change what earlier ones say. `-` is standard input [default:
+    /// tidewheel.yaml, or tidewheel.yml]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// A param of the flow; may be given again. None has to be

@@ -35,8 +35,9 @@ use crate::watch::{Seen, StoredStatus, Watch};
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Flow files; later ones change what earlier ones say
-    #[arg(required = true, value_name = "FILE")]
+    /// Flow files; later ones change what earlier ones say. `-` is standard input [default:
+    /// tidewheel.yaml, or tidewheel.yml]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// A param of the flow; may be given again
@@ -44,12 +45,16 @@ pub(crate) struct Args {
     params: Vec<String>,
 
     /// Only these steps; outputs of others come from the newest run of the same files that has them
-    #[arg(long, value_name = "STEP", conflicts_with = "from")]
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["from", "to"])]
     only: Vec<String>,
 
     /// Only this step and what comes after it
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", conflicts_with = "to")]
     from: Option<String>,
+
+    /// Only this step and what it needs; may be given again
+    #[arg(long, value_name = "STEP")]
+    to: Vec<String>,
 
     /// Show what would be run, and run nothing
     #[arg(long)]
@@ -145,7 +150,10 @@ impl From<DurabilityWord> for Durability {
 
 const AFTER_HELP: &str = "\
 Examples:
+  tidewheel run
   tidewheel run flow.yaml
+  tidewheel run flow.yaml --to test
+  generate-flow | tidewheel run -
   tidewheel run flow.yaml --param env=staging --max-workers 8
   tidewheel run base.yaml production.yaml --format json -o result.json
   tidewheel run flow.yaml --from test
@@ -168,6 +176,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         params: args.params.clone(),
         only: args.only.clone(),
         from: args.from.clone(),
+        to: args.to.clone(),
         max_workers: how.max_workers,
     };
     let mut run = files.run(&wish)?;

@@ -3,7 +3,7 @@
 //! What is known of runs is found at the desk; here it is put into columns.
 
 use tidewheel_client::api::{ListWish, RunLine, RunList, RunResult, RunState, StateWish};
-use tidewheel_client::text::{ago, harmless, short_id, span};
+use tidewheel_client::text::{ago, count, harmless, short_id, span};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
@@ -150,6 +150,10 @@ pub(crate) fn text(run: &RunResult) -> String {
         ]);
     }
     lines.push(table.to_string());
+    if !run.artifacts.is_empty() {
+        let (files, id) = (count(run.artifacts.len(), "artifact"), short_id(&run.run_id));
+        lines.push(format!("{files}: tidewheel artifacts {id}"));
+    }
     for (step, warning) in run.warnings() {
         lines.push(format!("warning: {}: {}", harmless(step), harmless(warning)));
     }

@@ -4,12 +4,12 @@
 
 use std::path::PathBuf;
 
-use tidewheel_client::files::{FlowFiles, schema};
+use tidewheel_client::files::schema;
 use tidewheel_client::text::{count, harmless};
 
 use crate::cli::Format;
 use crate::error::CommandError;
-use crate::files::report_problems;
+use crate::files::{open_files, report_problems};
 use crate::ui::Ui;
 
 /// Check flow files, and run nothing
@@ -27,8 +27,9 @@ Examples:
 With --format json it prints { valid, flow, steps, problems: [{ file, line, column, severity, code,
 message, hint }] }. Exit code 3 if the flow cannot be run.")]
 pub(crate) struct ValidateArgs {
-    /// Flow files; later ones change what earlier ones say
-    #[arg(required = true, value_name = "FILE")]
+    /// Flow files; later ones change what earlier ones say. `-` is standard input [default:
+    /// tidewheel.yaml, or tidewheel.yml]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// Take warnings as errors
@@ -37,7 +38,7 @@ pub(crate) struct ValidateArgs {
 }
 
 pub(crate) fn validate(ui: &Ui, args: &ValidateArgs) -> Result<u8, CommandError> {
-    let files = FlowFiles::read(&args.files);
+    let files = open_files(&args.files)?;
     let validated = files.validated(args.strict);
     let exit_code = if validated.valid { 0 } else { 3 };
     if ui.format(Format::Human) == Format::Json {

@@ -4,6 +4,7 @@
 //! [desk](crate::desk) fills these in. How a document travels is the surface's business.
 
 mod answers;
+mod artifacts;
 mod attempts;
 mod document;
 mod explained;
@@ -19,6 +20,7 @@ mod values;
 mod wishes;
 
 pub use answers::{Answered, Asked, GoneOn, Preview};
+pub use artifacts::{ArtifactLine, ArtifactList};
 pub use attempts::{AttemptLine, AttemptList};
 pub use document::Document;
 pub use explained::{Explained, StepExplained};

@@ -7,7 +7,7 @@ use tidewheel::Timestamp;
 
 use super::document::documents;
 use super::times::{instant, instant_if_any};
-use super::{Named, RunState, StepState, Values};
+use super::{ArtifactLine, Named, RunState, StepState, Values};
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct RunResult {
     pub steps: Named<StepResult>,
     /// What steps that succeeded left.
     pub outputs: Named<Values>,
+    /// Files that steps left with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<ArtifactLine>,
 }
 
 impl RunResult {

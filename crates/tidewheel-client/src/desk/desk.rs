@@ -10,8 +10,8 @@ use tidewheel::store::sqlite::DataFolder;
 use super::error::DeskError;
 use super::local::LocalDesk;
 use crate::api::{
-    AnswerWish, Answered, Asked, AttemptList, CancelWish, Explained, GoneOn, ListWish, LogList,
-    LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
+    AnswerWish, Answered, ArtifactList, Asked, AttemptList, CancelWish, Explained, GoneOn,
+    ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
 };
 
 /// Where questions about runs are asked, and wishes said: the same for every surface. Clones are the same desk.
@@ -117,6 +117,20 @@ impl Desk {
     /// When there can be no such run.
     pub async fn log(&self, wanted: LogWanted) -> Result<Vec<u8>, DeskError> {
         self.here(move |desk| desk.log(&wanted)).await
+    }
+
+    /// The artifacts of a run, of all of its steps or of one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run or step.
+    pub async fn artifacts(
+        &self,
+        word: &str,
+        step: Option<&str>,
+    ) -> Result<ArtifactList, DeskError> {
+        let (word, step) = (word.to_owned(), step.map(str::to_owned));
+        self.here(move |desk| desk.artifacts(&word, step.as_deref())).await
     }
 
     /// Starts nothing more of a run until it is resumed; what runs goes on.

@@ -74,6 +74,32 @@ pub enum DeskError {
         /// The newest that there is; 0: none.
         newest: u32,
     },
+    /// No step has left such an artifact.
+    #[error("run {run} has no artifact `{name}`")]
+    NoArtifact {
+        /// The run.
+        run: RunId,
+        /// The word for it.
+        name: String,
+        /// The one that may be meant.
+        near: Option<String>,
+    },
+    /// Several steps left an artifact of this name.
+    #[error("several steps left `{name}`")]
+    SeveralArtifacts {
+        /// The name.
+        name: String,
+        /// The steps.
+        steps: Vec<String>,
+    },
+    /// An artifact could not be copied.
+    #[error("`{name}` cannot be copied: {error}")]
+    NotCopied {
+        /// The artifact.
+        name: String,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// What a run was started with cannot be understood.
     #[error(transparent)]
     Order(#[from] OrderError),
@@ -114,6 +140,12 @@ pub enum DeskError {
         error: AgainError,
         /// The step that may be meant, in a sentence.
         near: Option<String>,
+    },
+    /// Its flow came from standard input.
+    #[error("the flow of run {run} was read from standard input, and cannot be read again")]
+    NoFiles {
+        /// The run.
+        run: RunId,
     },
     /// Its files are not what they were.
     #[error("the flow has changed since the run was started")]
@@ -264,8 +296,11 @@ impl DeskError {
             Self::NoRun { .. }
             | Self::RunGone { .. }
             | Self::NoStep { .. }
+            | Self::NoArtifact { .. }
             | Self::NoAttempt { .. } => RefusalKind::NotFound,
             Self::SeveralRuns { .. }
+            | Self::SeveralArtifacts { .. }
+            | Self::NoFiles { .. }
             | Self::NotInFlow { .. }
             | Self::Param { .. }
             | Self::ParamForm { .. }
@@ -293,7 +328,7 @@ impl DeskError {
             | Self::AnsweredBefore { .. }
             | Self::LeftBehind { .. }
             | Self::Held(_) => RefusalKind::Conflict,
-            Self::NotStarted(_) | Self::System(_) => RefusalKind::Failed,
+            Self::NotStarted(_) | Self::System(_) | Self::NotCopied { .. } => RefusalKind::Failed,
         }
     }
 
@@ -311,6 +346,16 @@ impl DeskError {
                 near.iter().map(|near| format!("did you mean `{near}`?")).collect()
             }
             Self::NotInFlow { near, .. } => near.iter().cloned().collect(),
+            Self::NoArtifact { near, .. } => {
+                near.iter().map(|near| format!("did you mean `{}`?", harmless(near))).collect()
+            }
+            Self::SeveralArtifacts { steps, .. } => {
+                let steps: Vec<String> = steps.iter().map(|step| harmless(step)).collect();
+                vec![format!("say which one with --step: {}", steps.join(", "))]
+            }
+            Self::NoFiles { .. } => {
+                vec!["leave out --new-files, or start a new run:  tidewheel run -".to_owned()]
+            }
             Self::NoAttempt { newest, .. } => vec![match newest {
                 0 => "it was not started".to_owned(),
                 1 => "it has attempt 1".to_owned(),

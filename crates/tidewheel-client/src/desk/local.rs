@@ -125,7 +125,11 @@ impl LocalDesk {
     ///
     /// When there is no such run.
     pub fn result(&self, word: &str) -> Result<RunResult, DeskError> {
-        Ok(self.show(word)?.document(&self.folder.logs_dir()))
+        let view = self.show(word)?;
+        let mut result = view.document(&self.folder.logs_dir());
+        let left = self.left_in(view.detail.summary.id)?;
+        result.artifacts = left.iter().flat_map(super::artifacts::lines).collect();
+        Ok(result)
     }
 
     /// The same of a run by its identity; `None` when it is gone.

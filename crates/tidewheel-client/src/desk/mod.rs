@@ -4,6 +4,7 @@
 //! runs is in a [session](crate::session). Nothing here parses arguments or shows anything.
 
 mod again;
+mod artifacts;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod desk;
 mod error;

@@ -97,7 +97,7 @@ fn needed_of_others<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let steps = flow.steps.iter().filter(|step| chosen.contains(&step.name));
     let needed: BTreeSet<&str> = steps
-        .flat_map(|step| step.after.iter().filter(|needed| needed.is_inferred))
+        .flat_map(|step| step.after.iter().filter(|needed| needed.needs_outputs()))
         .map(|needed| needed.step.as_str())
         .filter(|step| !chosen.contains(*step))
         .collect();

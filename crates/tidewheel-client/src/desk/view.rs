@@ -158,6 +158,7 @@ impl RunView {
             hints: self.hints(&listed, logs),
             steps: Named(steps),
             outputs: Named(outputs),
+            artifacts: Vec::new(),
         }
     }
 

@@ -3,13 +3,14 @@
 //! What a run would do is in [`super::plan`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tidewheel_flow::{
-    Disk, Flow, FlowOrder, Loaded, ParamError, ReadText, Style, known_params, load, parse_param,
-    resolve_params,
+    Disk, Flow, FlowOrder, Loaded, ParamError, ReadText, STDIN, Style, known_params, load,
+    parse_param, resolve_params,
 };
 
 use crate::api::Validated;
@@ -32,6 +33,8 @@ pub struct RunWish {
     pub only: Vec<String>,
     /// Only this step and what comes after it.
     pub from: Option<String>,
+    /// Only these steps and what they need.
+    pub to: Vec<String>,
     /// Steps at once, if it is to be other than the flow says.
     pub max_workers: Option<u32>,
 }
@@ -44,6 +47,12 @@ impl FlowFiles {
     #[must_use]
     pub fn read(paths: &[PathBuf]) -> Self {
         Self::read_with(paths, &Disk)
+    }
+
+    /// The same, where the path `-` stands for this text.
+    #[must_use]
+    pub fn read_with_stdin(paths: &[PathBuf], text: Vec<u8>) -> Self {
+        Self::read_with(paths, &BesideStdin(text))
     }
 
     /// The same of texts that are at hand, by path.
@@ -123,6 +132,18 @@ impl FlowFiles {
     }
 }
 
+/// Files on disk, and the text that came from standard input.
+struct BesideStdin(Vec<u8>);
+
+impl ReadText for BesideStdin {
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        match path == Path::new(STDIN) {
+            true => Ok(self.0.clone()),
+            false => Disk.read(path, bytes_max),
+        }
+    }
+}
+
 /// Params from `name=value`.
 fn said_params(flow: &Flow, said: &[String]) -> Result<BTreeMap<String, Json>, DeskError> {
     let mut values = BTreeMap::new();
@@ -143,13 +164,14 @@ fn said_params(flow: &Flow, said: &[String]) -> Result<BTreeMap<String, Json>, D
 
 /// The steps that are run, if not all are: these, or one and all that comes after it.
 fn chosen(flow: &Flow, wish: &RunWish) -> Result<Option<BTreeSet<String>>, DeskError> {
-    for name in wish.from.iter().chain(&wish.only) {
+    for name in wish.from.iter().chain(&wish.only).chain(&wish.to) {
         if flow.step(name).is_none() {
             return Err(DeskError::NotInFlow { step: name.clone(), near: near_step(flow, name) });
         }
     }
     Ok(match &wish.from {
         Some(from) => Some(flow.descendants(from)),
+        None if !wish.to.is_empty() => Some(flow.ancestors_of(wish.to.iter().map(String::as_str))),
         None => (!wish.only.is_empty()).then(|| wish.only.iter().cloned().collect()),
     })
 }

@@ -8,4 +8,4 @@ mod plan;
 
 pub use flow_files::{FlowFiles, RunWish};
 pub use tidewheel_flow::picture::{Picture, SvgOptions};
-pub use tidewheel_flow::{parse_yaml, schema};
+pub use tidewheel_flow::{STDIN, parse_yaml, schema};

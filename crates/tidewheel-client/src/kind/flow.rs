@@ -12,8 +12,8 @@ use serde_json::{Map, Value as Json};
 use tidewheel::store::RunDetail;
 use tidewheel::{Run, RunId, TaskState};
 use tidewheel_flow::{
-    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, PastRun, ReadText, Secrets, Step,
-    resolve_params, says_the_same, tolerated,
+    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, PastRun, ReadText, STDIN, Secrets,
+    Step, resolve_params, says_the_same, tolerated,
 };
 
 use super::definition::{Definition, Timeouts};
@@ -42,6 +42,9 @@ impl Kind for Flows {
         let then = order_of(&past.detail)?;
         let mut order = then.clone();
         let mut files = None;
+        if wish.new_files && !order.is_of_files() {
+            return Err(DeskError::NoFiles { run: id });
+        }
         if wish.new_files {
             let now = FlowFiles::read_with(&order.paths, &DiskAt(order.base.clone()));
             order.texts = match now.runnable() {
@@ -122,7 +125,8 @@ fn params_again(
 
 /// The files that do not say any more what they said when the run was started.
 fn changes_since(order: &FlowOrder) -> Vec<FileChange> {
-    let changed = order.texts.iter().filter_map(|(path, before)| {
+    let texts = order.texts.iter().filter(|(path, _)| path.as_path() != Path::new(STDIN));
+    let changed = texts.filter_map(|(path, before)| {
         let now = std::fs::read_to_string(order.base.join(path)).ok();
         if now.as_deref().is_some_and(|now| says_the_same(before, now)) {
             return None;

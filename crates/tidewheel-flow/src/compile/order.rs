@@ -13,7 +13,7 @@ use tidewheel::Timestamp;
 use tidewheel::store::RunDetail;
 
 use crate::definition::Flow;
-use crate::definition::load::{Loaded, load};
+use crate::definition::load::{Loaded, STDIN, load};
 use crate::language::problem::{Problems, SourceFiles};
 use crate::language::yaml::{self, Node, merge};
 
@@ -119,7 +119,13 @@ impl FlowOrder {
             path.canonicalize().unwrap_or(path)
         };
         let own = self.paths.iter().map(|path| place(&self.base, path));
-        own.eq(other.paths.iter().map(|path| place(&other.base, path)))
+        self.is_of_files() && own.eq(other.paths.iter().map(|path| place(&other.base, path)))
+    }
+
+    /// Whether all of it comes from files, which may be read again.
+    #[must_use]
+    pub fn is_of_files(&self) -> bool {
+        !self.paths.iter().any(|path| path == Path::new(STDIN))
     }
 
     /// What the files say of each step, with what they say for all of them and the flows that are

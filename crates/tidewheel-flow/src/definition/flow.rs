@@ -13,7 +13,7 @@ use tidewheel::run::{Busy, Ends, RunGroup, RunOrder};
 use tidewheel::schedule::ScheduleSpec;
 use tidewheel::{LimitSpec, OnError, Priority, QueueSpec, Retry};
 
-use super::work::{Cache, Foreach, Repeat, StepOutput, Surroundings, Work};
+use super::work::{ArtifactRule, Cache, Foreach, Repeat, StepOutput, Surroundings, Work};
 use crate::language::problem::Span;
 use crate::language::template::Context;
 use crate::language::tree::{Leaf, RenderError, Tree};
@@ -42,6 +42,8 @@ pub struct Flow {
     pub(crate) concurrency: Option<Concurrency>,
     /// When it is run by itself.
     pub schedules: Vec<FlowSchedule>,
+    /// Whether each step waits for the one that is written before it.
+    pub(crate) is_sequence: bool,
     /// The folder that relative paths start at.
     pub folder: PathBuf,
     /// The file it was read from, the first of several: which flow it is.
@@ -114,6 +116,7 @@ impl Flow {
             queues: BTreeMap::new(),
             concurrency: None,
             schedules: Vec::new(),
+            is_sequence: false,
             folder: PathBuf::new(),
             file: PathBuf::new(),
             secrets: Vec::new(),
@@ -136,6 +139,7 @@ impl Flow {
             places: std::mem::take(&mut self.places),
             names: Arc::clone(&self.names),
             tasks: self.tasks,
+            is_sequence: self.is_sequence,
             concurrency: None,
             schedules: Vec::new(),
             ..around.without_steps()
@@ -320,6 +324,8 @@ pub struct Step {
     pub(crate) repeat: Option<Repeat>,
     pub(crate) foreach: Option<Foreach>,
     pub(crate) cache: Option<Cache>,
+    /// Files that stay with the run.
+    pub(crate) artifacts: Vec<ArtifactRule>,
 }
 
 /// What a step waits for.
@@ -327,10 +333,20 @@ pub struct Step {
 pub struct Dependency {
     /// The step.
     pub step: String,
-    /// Whether it was found in a template and not written down.
+    /// Whether it was found in a template, or in the files that steps read and make, and not written down.
     pub is_inferred: bool,
+    /// The file by which it was found: the other makes it, and this one reads it.
+    pub(crate) file: Option<Arc<str>>,
     /// Where it is written.
     pub(crate) span: Span,
+}
+
+impl Dependency {
+    /// Whether what the other left is used.
+    #[must_use]
+    pub fn needs_outputs(&self) -> bool {
+        self.is_inferred && self.file.is_none()
+    }
 }
 
 /// How some of the steps that a step waits for must have ended.

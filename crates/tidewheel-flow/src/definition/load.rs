@@ -21,6 +21,9 @@ use crate::language::yaml::{self, Map, Node, Value, merge};
 /// How many flows may be inside each other.
 const DEPTH_MAX: usize = 8;
 
+/// The path that stands for a text which comes from no file, but from whoever starts the run.
+pub const STDIN: &str = "-";
+
 /// What came of reading files: a flow if there is one, and every problem.
 #[derive(Debug)]
 #[non_exhaustive]

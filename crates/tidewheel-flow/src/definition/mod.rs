@@ -22,7 +22,7 @@ pub(crate) use flow::{
 };
 pub use flow::{Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment};
 pub(crate) use work::{
-    Cache, ChildFlow, CommandLine, FileFormat, FileWork, Foreach, ForeachList, HttpBody, HttpWork,
-    Idempotency, InputMode, Matrix, OutputRule, PassTo, ProcessWork, Repeat, ResourceLimits, Shown,
-    StepOutput, Surroundings, Wait, WaitFor, Work,
+    ArtifactRule, Cache, ChildFlow, CommandLine, FileFormat, FileWork, Foreach, ForeachList,
+    HttpBody, HttpWork, Idempotency, InputMode, Matrix, OutputRule, PassTo, ProcessWork, Repeat,
+    ResourceLimits, Shown, StepOutput, Surroundings, Wait, WaitFor, Work, is_inside, of_run,
 };

@@ -9,7 +9,7 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 25] = [
+const SHAPES: [&Shape; 26] = [
     &keys::OVERRIDE,
     &keys::FLOW,
     &keys::CONCURRENCY,
@@ -29,6 +29,7 @@ const SHAPES: [&Shape; 25] = [
     &keys::REPEAT,
     &keys::TIMEOUT,
     &keys::CACHE,
+    &keys::ARTIFACT,
     &keys::RUNNER,
     &keys::LIMIT,
     &keys::BREAKER,
@@ -54,9 +55,10 @@ const TOPICS: [(&str, &[&str]); 7] = [
             "flow",
             "with",
             "steps",
+            "sequence",
         ],
     ),
-    ("What comes out", &["outputs", "output"]),
+    ("What comes out", &["outputs", "output", "artifacts"]),
     (
         "When it runs",
         &[

@@ -27,6 +27,7 @@ impl Step {
                 visit(label);
             }
         }
+        visit_all(self.artifacts.iter().map(|rule| &rule.path), visit);
         if let Some(cache) = &self.cache {
             visit_all(cache.inputs.iter().chain(&cache.outputs).chain(&cache.key), visit);
         }

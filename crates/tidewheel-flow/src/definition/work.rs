@@ -3,6 +3,7 @@
 //! Plain data; how a step is treated by the scheduler is with the step itself.
 
 use std::fmt;
+use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -289,10 +290,34 @@ pub(crate) struct Repeat {
     pub rounds_max: Option<u32>,
 }
 
+/// Files that stay with the run.
+#[derive(Debug, Clone)]
+pub(crate) struct ArtifactRule {
+    /// A pattern, from the folder of the step, or of the run.
+    pub path: Tree,
+    /// Whether there may be none.
+    pub is_optional: bool,
+}
+
 /// When the work of a step need not be done again.
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
     pub inputs: Vec<Tree>,
     pub outputs: Vec<Tree>,
     pub key: Option<Tree>,
+}
+
+/// What stands for the folder of the run at the beginning of a path.
+const OF_RUN: [&str; 2] = ["$TIDEWHEEL_RUN_DIR/", "${TIDEWHEEL_RUN_DIR}/"];
+
+/// A path that leads nowhere but down.
+pub(crate) fn is_inside(path: &Path) -> bool {
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    path.components().all(is_plain) && path.components().next().is_some()
+}
+
+/// The path of an artifact, and whether it starts at the folder of the run.
+pub(crate) fn of_run(path: &str) -> (&str, bool) {
+    let rest = OF_RUN.iter().find_map(|start| path.strip_prefix(start));
+    (rest.unwrap_or(path), rest.is_some())
 }

@@ -171,14 +171,14 @@ fn source(tree: &Tree) -> Json {
 
 /// Files by a pattern, as they were named and where they are.
 #[derive(Debug, Clone)]
-struct Files {
-    named: String,
+pub(super) struct Files {
+    pub named: String,
     pattern: String,
 }
 
 impl Files {
     /// What a pattern stands for that is written in a folder.
-    fn within(folder: &Path, named: String) -> Self {
+    pub fn within(folder: &Path, named: String) -> Self {
         let pattern = match Path::new(&named).is_absolute() {
             true => named.clone(),
             // The folder stands for itself, whatever its name has in it.
@@ -194,7 +194,7 @@ impl Files {
         !self.named.contains(['*', '?', '['])
     }
 
-    fn found(&self) -> Result<Vec<PathBuf>, String> {
+    pub fn found(&self) -> Result<Vec<PathBuf>, String> {
         let found = glob::glob(&self.pattern).map_err(|error| error.to_string())?;
         found.collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
@@ -234,7 +234,7 @@ fn hash_file(path: &Path) -> std::io::Result<[u8; 32]> {
     Ok(hash.finalize().into())
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

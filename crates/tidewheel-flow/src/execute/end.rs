@@ -92,6 +92,14 @@ impl Trouble {
         Self { outcome, record: Box::default(), was_answered: false }
     }
 
+    /// What went wrong, if something did.
+    pub fn message(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Failed(failure) => Some(failure.message.to_string()),
+            _ => None,
+        }
+    }
+
     /// It is not time yet.
     pub fn postponed(wait: Duration) -> Self {
         Self::of(Outcome::Postponed(wait))

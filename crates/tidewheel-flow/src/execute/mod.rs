@@ -4,6 +4,7 @@
 //! One attempt in, one outcome out. When an attempt is made, and what follows from its outcome, is
 //! decided by the scheduler.
 
+mod artifacts;
 mod cache;
 mod context;
 mod end;
@@ -23,9 +24,11 @@ mod wait;
 mod world;
 mod written;
 
+pub use artifacts::{Artifact, TaskArtifacts};
 pub use env_file::{EnvFileError, EnvFiles};
 pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;
+pub(crate) use run_folder::Earlier;
 pub use runner::FlowRunner;
 pub use secrets::{SecretError, Secrets};
 pub use states::Trace;

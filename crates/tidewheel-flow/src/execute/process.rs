@@ -41,7 +41,22 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let command = self.command(position, work, input, context, attempt)?;
-        self.process_end(command, position, attempt).await
+        let ended = self.process_end(command, position, attempt).await;
+        match ended {
+            Ok(success) => {
+                let kept = self.keep_artifacts(position, context, attempt, true).await;
+                kept.map_err(|trouble| trouble.with_record(success.record.clone()))?;
+                Ok(success)
+            }
+            // What it made says more about the failure than its last words.
+            Err(mut trouble) if trouble.was_answered => {
+                let kept = self.keep_artifacts(position, context, attempt, false).await;
+                let why = kept.err().and_then(|error| error.message());
+                trouble.record.warnings.extend(why.map(|why| self.secrets.mask(&why)));
+                Err(trouble)
+            }
+            Err(trouble) => Err(trouble),
+        }
     }
 
     /// Starts a process, and says how it ended.

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! runs/<run>/work                       what steps keep there: $TIDEWHEEL_RUN_DIR
+//! runs/<run>/artifacts                  what stays with the run, see `artifacts`
 //! runs/<run>/<task>-<attempt>.output    what an attempt writes for others: $TIDEWHEEL_OUTPUT
 //! ```
 //!
-//! What is in the second is understood in `written`. That all of it goes with the run is seen to by the data
+//! What is in the last is understood in `written`. That all of it goes with the run is seen to by the data
 //! folder.
 
 use std::fs::{self, DirBuilder};
@@ -17,15 +18,26 @@ use serde_json::{Map, Value as Json};
 use tidewheel::executor::process::ProcessCommand;
 use tidewheel::{Attempt, RunId};
 
+use super::artifacts::key_of;
 use super::end::Trouble;
 use super::runner::FlowRunner;
 use super::written;
 
 /// Where steps keep files for each other.
-const WORK: &str = "work";
+pub(super) const WORK: &str = "work";
+/// Where what stays with the run is.
+pub(super) const ARTIFACTS: &str = "artifacts";
+
+/// A run whose results are used again.
+#[derive(Debug, Clone)]
+pub(crate) struct Earlier {
+    pub run: String,
+    /// The tasks that are not done again.
+    pub tasks: Vec<String>,
+}
 
 /// The folder of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RunFolder {
     folder: PathBuf,
 }
@@ -36,7 +48,7 @@ impl FlowRunner {
         let Some(runs) = &self.means.runs else { return Ok(None) };
         let make = || async {
             let (runs, run, earlier) = (runs.clone(), run.to_string(), self.earlier.clone());
-            let make = move || RunFolder::make(&runs, &run, earlier.as_deref());
+            let make = move || RunFolder::make(&runs, &run, earlier.as_ref());
             tokio::task::spawn_blocking(make).await.map_err(io::Error::other)?
         };
         let folder = self.folder.get_or_try_init(make).await;
@@ -45,12 +57,21 @@ impl FlowRunner {
         })
     }
 
+    /// Takes over what an earlier run kept, also if nothing of this one needs a folder. Should that fail, the
+    /// first step that needs it says so.
+    pub(crate) async fn take_over_folder(&self, run: RunId) {
+        if self.earlier.is_some() {
+            let _ = self.run_folder(run).await;
+        }
+    }
+
     /// Removes the folder of a run that has ended if nothing is in it.
     pub(crate) async fn leave_folder(&self) {
         let Some(folder) = self.folder.get() else { return };
         let folder = folder.folder.clone();
         let leave = move || {
             let _ = fs::remove_dir(folder.join(WORK));
+            let _ = fs::remove_dir(folder.join(ARTIFACTS));
             let _ = fs::remove_dir(folder);
         };
         let _ = tokio::task::spawn_blocking(leave).await;
@@ -58,24 +79,36 @@ impl FlowRunner {
 }
 
 impl RunFolder {
-    /// The folder of a run. What `earlier` kept, whose results are used again, is there too.
-    fn make(runs: &Path, run: &str, earlier: Option<&str>) -> io::Result<Self> {
+    /// The folder at this place, whatever is there.
+    #[cfg(test)]
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of a run. What `earlier` kept is there too.
+    fn make(runs: &Path, run: &str, earlier: Option<&Earlier>) -> io::Result<Self> {
         let folder = Self { folder: runs.join(run) };
         let work = folder.folder.join(WORK);
         if fs::symlink_metadata(&work).is_ok_and(|found| found.is_dir()) {
             return Ok(folder);
         }
         private().recursive(true).create(&folder.folder)?;
-        let earlier = earlier.and_then(plain).map(|run| runs.join(run).join(WORK));
-        match earlier.filter(|earlier| earlier.is_dir()) {
-            // It is there as a whole or not at all, whenever we are killed.
-            Some(earlier) => {
-                let part = folder.folder.join("work.part");
-                let _ = fs::remove_dir_all(&part);
-                copy(&earlier, &part)?;
-                fs::rename(part, work)?;
+        let from = earlier.and_then(|earlier| Some((runs.join(plain(&earlier.run)?), earlier)));
+        if let Some((from, earlier)) = &from {
+            for task in &earlier.tasks {
+                let place = Path::new(ARTIFACTS).join(key_of(task));
+                copy_whole(&from.join(&place), &folder.folder.join(place))?;
             }
-            None => private().create(work)?,
+        }
+        // Comes last: once it is there, all is.
+        if let Some((from, _)) = from.filter(|(from, _)| from.join(WORK).is_dir()) {
+            copy_whole(&from.join(WORK), &work)?;
+        } else {
+            private().create(work)?;
         }
         Ok(folder)
     }
@@ -121,7 +154,7 @@ impl RunFolder {
     }
 }
 
-fn private() -> DirBuilder {
+pub(super) fn private() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     builder
@@ -132,6 +165,18 @@ fn plain(name: &str) -> Option<&str> {
     let mut parts = Path::new(name).components();
     let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
     is_plain.then_some(name)
+}
+
+/// Copies a folder, if it is there, so that it is there as a whole or not at all, whenever we are killed.
+fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() || to.exists() {
+        return Ok(());
+    }
+    let part = to.with_extension("part");
+    let _ = fs::remove_dir_all(&part);
+    private().recursive(true).create(part.parent().unwrap_or(to))?;
+    copy(from, &part)?;
+    fs::rename(part, to)
 }
 
 /// Copies a folder with all that is in it. Links stay links; what is neither file nor folder is left out.
@@ -167,19 +212,22 @@ mod tests {
         fs::create_dir(first.join("deep")).unwrap();
         fs::write(first.join("deep/x"), "1").unwrap();
         symlink("/etc/hostname", first.join("link")).unwrap();
-        let second = RunFolder::make(&runs, "b", Some("a")).unwrap().folder.join(WORK);
+        let earlier = |run: &str| Earlier { run: run.to_owned(), tasks: Vec::new() };
+        let make =
+            |run: &str, from: &str| RunFolder::make(&runs, run, Some(&earlier(from))).unwrap();
+        let second = make("b", "a").folder.join(WORK);
         assert_eq!(fs::read(second.join("deep/x")).unwrap(), b"1");
         assert_eq!(fs::read_link(second.join("link")).unwrap(), Path::new("/etc/hostname"));
         assert_eq!(fs::metadata(&second).unwrap().permissions().mode() & 0o777, 0o700);
         // It is another file, and a run that goes on finds what it had.
         fs::write(second.join("deep/x"), "2").unwrap();
         assert_eq!(fs::read(first.join("deep/x")).unwrap(), b"1");
-        RunFolder::make(&runs, "b", Some("a")).unwrap();
+        make("b", "a");
         assert_eq!(fs::read(second.join("deep/x")).unwrap(), b"2");
         // Nothing is taken from elsewhere, and what is gone is no trouble.
-        for earlier in ["../b", "/etc", "gone", ""] {
-            let made = RunFolder::make(&runs, "c", Some(earlier)).unwrap().folder;
-            assert_eq!(fs::read_dir(made.join(WORK)).unwrap().count(), 0, "{earlier}");
+        for from in ["../b", "/etc", "gone", ""] {
+            let made = make("c", from).folder;
+            assert_eq!(fs::read_dir(made.join(WORK)).unwrap().count(), 0, "{from}");
             fs::remove_dir_all(made).unwrap();
         }
         fs::remove_dir_all(runs).unwrap();

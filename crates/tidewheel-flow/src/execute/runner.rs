@@ -17,7 +17,7 @@ use super::end::{Success, Trouble};
 use super::env_file::EnvFiles;
 use super::means::{Means, Progress};
 use super::outputs::{Outputs, to_records};
-use super::run_folder::RunFolder;
+use super::run_folder::{Earlier, RunFolder};
 use super::secrets::Secrets;
 use super::states::{Trace, Traces};
 use crate::compile::{Elements, Role, Segment, is_late};
@@ -37,7 +37,7 @@ pub struct FlowRunner {
     pub(super) scheduled_at: Option<Timestamp>,
     pub(super) means: Arc<Means>,
     /// The run whose results are used again.
-    pub(super) earlier: Option<String>,
+    pub(super) earlier: Option<Earlier>,
     /// Made when it is needed.
     pub(super) folder: OnceCell<RunFolder>,
     known: Mutex<Known>,
@@ -102,8 +102,8 @@ impl FlowRunner {
 
     /// The run whose results are used again, and with them what it kept.
     #[must_use]
-    pub fn earlier(mut self, run: Option<String>) -> Self {
-        self.earlier = run;
+    pub(crate) fn earlier(mut self, earlier: Option<Earlier>) -> Self {
+        self.earlier = earlier;
         self
     }
 
@@ -207,7 +207,11 @@ impl FlowRunner {
             return Ok(Done::Worked(Box::default(), self.gather(&position, attempt)?));
         }
         let work = self.prepare_cache(&position, &context).await?;
-        if let Some(outputs) = work.as_ref().and_then(|cache| cache.found.clone()) {
+        let found = work.as_ref().and_then(|cache| cache.found.clone());
+        // What it should leave must be there too; else it is done again.
+        if let Some(outputs) = found
+            && self.keep_artifacts(&position, &context, attempt, true).await.is_ok()
+        {
             let record = AttemptRecord {
                 outcome: Some(RecordedOutcome::Cached),
                 ..AttemptRecord::default()

@@ -31,6 +31,32 @@ impl Flow {
         self.descendants_of([name])
     }
 
+    /// Several steps and everything that they need, and what follows the run and needs nothing else.
+    #[must_use]
+    pub fn ancestors_of<'a>(
+        &'a self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<&str> = names.into_iter().collect();
+        while let Some(name) = open.pop() {
+            if let Some(step) = self.step(name).filter(|_| found.insert(name.to_owned())) {
+                open.extend(step.after.iter().map(|needed| needed.step.as_str()));
+            }
+        }
+        // They can wait for each other, in any order.
+        loop {
+            let follows = self.steps.iter().find(|step| {
+                let has_all = step.after.iter().all(|needed| found.contains(&needed.step));
+                step.follows_run() && has_all && !found.contains(&step.name)
+            });
+            match follows {
+                Some(step) => found.insert(step.name.clone()),
+                None => return found,
+            };
+        }
+    }
+
     /// Several steps and everything that comes after one of them.
     #[must_use]
     pub fn descendants_of<'a>(

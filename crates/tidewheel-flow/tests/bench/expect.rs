@@ -85,6 +85,10 @@ impl Player {
                 let error = stage.standing(task)?.error.unwrap_or_default();
                 ensure!(error.contains(&text), "the error of `{task}`: {error}");
             }
+            "kept" => {
+                let (text, kept) = (words.text()?, stage.kept(task)?);
+                ensure!(kept == text, "`{task}` kept {kept}");
+            }
             "recorded" => {
                 let (word, id) = (words.word("a word")?, stage.id_of(task)?);
                 let staged = stage.world.staged();

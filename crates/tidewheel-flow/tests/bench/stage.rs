@@ -17,7 +17,8 @@ use tidewheel::store::{Answer, Memory, RunDetail, RunKind, RunSummary, Store, Ta
 use tidewheel::task::Reason;
 use tidewheel::{Attempt, Run, RunId, RunReport, TaskState, Tidewheel, Timestamp};
 use tidewheel_flow::{
-    AgainWith, FLOW_KIND, FlowHost, FlowOrder, Means, PastRun, Progress, load, resolve_params,
+    AgainWith, FLOW_KIND, FlowHost, FlowOrder, Means, PastRun, Progress, TaskArtifacts, load,
+    resolve_params,
 };
 use tokio::runtime::Runtime;
 
@@ -258,6 +259,15 @@ impl Stage {
     /// What a task left.
     pub fn outputs(&self, task: &str) -> Result<Json> {
         Ok(Json::Object(self.left_by(self.id_of(task)?)))
+    }
+
+    /// The names of the artifacts of a task.
+    pub fn kept(&self, task: &str) -> Result<String> {
+        let run = self.run.context("nothing was started")?;
+        let left = TaskArtifacts::in_run(&self.folder.join("runs").join(run.to_string()))?;
+        let artifacts = left.into_iter().filter(|left| left.task == task);
+        let names = artifacts.flat_map(|left| left.artifacts).map(|artifact| artifact.name);
+        Ok(names.collect::<Vec<_>>().join(", "))
     }
 
     /// Somebody answers a step that waits for it.

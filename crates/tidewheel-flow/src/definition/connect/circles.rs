@@ -27,11 +27,29 @@ pub(super) fn report_circles(flow: &Flow, problems: &mut Problems) {
             _ => format!("steps wait for each other: {}", path.join(" → ")),
         };
         let mut problem = Problem::error("cycle", text).at(flow.steps[circle[0]].span);
+        if let Some(files) = by_files(flow, &circle) {
+            problem = problem.hint(files);
+        }
         for place in circle.iter().skip(1).take(8) {
             problem = problem.see(flow.steps[*place].span, "part of the circle");
         }
         problems.push(problem);
     }
+}
+
+/// The files by which steps of a circle wait for each other.
+fn by_files(flow: &Flow, circle: &[usize]) -> Option<String> {
+    let before = circle.iter().cycle().skip(circle.len() - 1);
+    let found = circle.iter().zip(before).filter_map(|(step, needed)| {
+        let (step, needed) = (&flow.steps[*step], &flow.steps[*needed]);
+        let file = step.after.iter().find(|it| it.step == needed.name)?.file.as_deref()?;
+        Some(format!("`{}` reads {file}, which `{}` makes", step.name, needed.name))
+    });
+    let found: Vec<String> = found.take(8).collect();
+    (!found.is_empty()).then(|| {
+        let found = found.join("; ");
+        format!("{found}: say with `depends_on` which comes first, or correct `cache`")
+    })
 }
 
 /// Circles of a graph given by what each vertex waits for: one for each vertex at which walking back

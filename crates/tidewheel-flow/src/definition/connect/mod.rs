@@ -5,8 +5,10 @@
 
 mod capacity;
 mod circles;
+mod files;
 mod missing;
 mod names;
+mod sequence;
 mod whole;
 
 pub(crate) use whole::{TASKS_MAX, connect};

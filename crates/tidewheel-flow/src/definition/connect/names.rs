@@ -96,7 +96,8 @@ impl<'a> Names<'a> {
             for (reference, at) in leaf.references() {
                 let needed = self.check_reference(step, reference, at, problems);
                 if let Some(needed) = needed {
-                    add(Dependency { step: needed.to_owned(), is_inferred: true, span: at });
+                    let step = needed.to_owned();
+                    add(Dependency { step, is_inferred: true, file: None, span: at });
                 }
             }
         });

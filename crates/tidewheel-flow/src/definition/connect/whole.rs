@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::capacity::{check_capacity, take_over_capacity};
 use super::circles::report_circles;
+use super::files::follow_files;
 use super::missing::{check_missing, may_decline};
 use super::names::Names;
+use super::sequence::follow_order;
 use crate::definition::{Dependency, Flow, Step, Work};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::Reference;
@@ -63,6 +65,8 @@ fn connect_steps(
             child.flow = Arc::new(group);
         }
     }
+    follow_order(flow);
+    follow_files(flow);
     flow.may_decline = may_decline(flow);
     check_missing(flow, problems);
     report_circles(flow, problems);

@@ -84,7 +84,7 @@ impl Decoder<'_> {
 }
 
 fn dependency(step: String, span: Span) -> Dependency {
-    Dependency { step, is_inferred: false, span }
+    Dependency { step, is_inferred: false, file: None, span }
 }
 
 /// How the steps of an entry must have ended. A step that was skipped because something failed counts as

@@ -15,6 +15,7 @@ use super::source::view;
 use super::{Decoder, FindFlow, fields};
 use crate::definition::flow::Concurrency;
 use crate::definition::keys::FLOW;
+use crate::definition::load::STDIN;
 use crate::definition::shape::{Kind, check};
 use crate::definition::{Flow, Gaps, Place, Runner, Step, places_of};
 use crate::language::literal;
@@ -80,6 +81,7 @@ pub(crate) fn decode(
         concurrency: decoder.concurrency(map),
         schedules: decoder.schedules(map),
         sources: sources.iter().map(|(name, node)| (name.clone(), view(node))).collect(),
+        is_sequence: fields::boolean(map, "sequence").unwrap_or_default(),
         folder: folder.to_owned(),
         file: file.to_owned(),
         gaps: decoder.gaps,
@@ -88,6 +90,9 @@ pub(crate) fn decode(
 }
 
 fn name_of_file(file: &Path) -> String {
+    if file.file_name().is_some_and(|name| name == STDIN) {
+        return "stdin".to_owned();
+    }
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     stem.unwrap_or_else(|| "flow".to_owned())
 }

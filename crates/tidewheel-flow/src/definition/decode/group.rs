@@ -32,7 +32,9 @@ impl Decoder<'_> {
         let steps: Vec<_> = steps.map(Arc::new).collect();
         self.defaults = outside;
         self.check_duplicates(&steps);
-        let flow = Arc::new(Flow::of_group(steps));
+        let mut flow = Flow::of_group(steps);
+        flow.is_sequence = fields::boolean(map, "sequence").unwrap_or_default();
+        let flow = Arc::new(flow);
         Some(ChildFlow { flow, params: Vec::new(), is_group: true })
     }
 }

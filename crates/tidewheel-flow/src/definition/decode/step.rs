@@ -3,6 +3,7 @@
 //! The kinds of work are decoded in the files beside this one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use super::foreach::element_names;
@@ -13,8 +14,8 @@ use crate::definition::keys;
 use crate::definition::params::fits;
 use crate::definition::shape::meant_key;
 use crate::definition::{
-    Cache, ChildFlow, OutputRule, Place, Step, StepOutput, Surroundings, Treatment, Wait, WaitFor,
-    Work,
+    ArtifactRule, Cache, ChildFlow, OutputRule, Place, Step, StepOutput, Surroundings, Treatment,
+    Wait, WaitFor, Work, is_inside, of_run,
 };
 use crate::language::problem::{Problem, Span};
 use crate::language::query::Query;
@@ -45,7 +46,7 @@ const OF_GROUPS: [&str; 14] = [
 const FOR_STEPS: [&str; 4] = ["env", "cwd", "inherit", "shell"];
 
 /// What can be said only of a step that starts a program.
-const OF_PROGRAMS: [&str; 10] = [
+const OF_PROGRAMS: [&str; 11] = [
     "shell",
     "allow_options",
     "env",
@@ -56,9 +57,10 @@ const OF_PROGRAMS: [&str; 10] = [
     "capture_max",
     "rlimits",
     "skip_codes",
+    "artifacts",
 ];
 /// What can be said of a program only if it is the work of a step, and not a look.
-const OF_WORK: [&str; 3] = ["allow_options", "output_max", "skip_codes"];
+const OF_WORK: [&str; 4] = ["allow_options", "output_max", "skip_codes", "artifacts"];
 /// What templates of outputs may name.
 pub(super) const RESULT_NAMES: [&str; 9] =
     ["stdout", "stderr", "output", "code", "returncode", "json", "data", "status", "headers"];
@@ -123,6 +125,7 @@ impl Decoder<'_> {
                 when: map.get("when").and_then(|node| decoder.expression(node, "when")),
                 foreach,
                 cache: map.get("cache").and_then(|node| decoder.cache(node)),
+                artifacts: decoder.artifacts(map),
                 name,
                 work,
             })
@@ -139,16 +142,19 @@ impl Decoder<'_> {
             Some("steps") => ("is a group", "say it in the steps of the group"),
             Some("http") => ("sends a request", "only programs take it"),
             Some("wait") => ("waits", "only programs take it"),
+            _ if is_said("sequence") => ("is no group", "only a group, with `steps`, has an order"),
             _ => return,
         };
         let looks_by_command =
             fields::mapping(map, "wait").is_some_and(|it| it.get("run").is_some());
         let has_effect = |key: &&str| match work {
             Some("flow") => OF_GROUPS.contains(key) || *key == "with",
+            _ if *key == "sequence" => work == Some("steps"),
             Some("steps") => OF_GROUPS.contains(key) || FOR_STEPS.contains(key),
             Some("wait") if *key == "repeat" => false,
             Some("wait") if looks_by_command => !OF_WORK.contains(key),
-            _ => !OF_PROGRAMS.contains(key),
+            Some("http" | "wait") => !OF_PROGRAMS.contains(key),
+            _ => true,
         };
         let keys = keys::STEP.keys.iter().map(|key| key.name);
         for key in keys.filter(|key| !WORKS.contains(key) && is_said(key) && !has_effect(key)) {
@@ -386,6 +392,26 @@ impl Decoder<'_> {
                 None
             }
         }
+    }
+
+    fn artifacts(&mut self, map: &Map) -> Vec<ArtifactRule> {
+        let mut rules = Vec::new();
+        for node in fields::many(map, "artifacts") {
+            let said = fields::as_mapping(node);
+            let Some(path) = said.map_or(Some(node), |map| map.get("path")) else { continue };
+            let tree = self.tree(path, "artifacts");
+            let is_outside = |text: &str| !is_inside(Path::new(of_run(text).0));
+            if tree.as_value().and_then(|value| value.as_str()).is_some_and(is_outside) {
+                let text = "an artifact is in the folder of the step, or in that of the run";
+                let hint = "name it from there, or copy it:  cp … \"$TIDEWHEEL_RUN_DIR\"  and  \
+                            $TIDEWHEEL_RUN_DIR/…";
+                self.problems.push(Problem::error("bad-value", text).at(path.span).hint(hint));
+            }
+            let is_optional = said.and_then(|map| fields::boolean(map, "optional"));
+            let is_optional = is_optional.unwrap_or_default();
+            rules.push(ArtifactRule { path: tree, is_optional });
+        }
+        rules
     }
 
     fn cache(&mut self, node: &Node) -> Option<Cache> {

@@ -35,7 +35,16 @@ pub(crate) static FLOW: Shape = Shape {
         ),
         key("defaults", Kind::Object(&DEFAULTS), "What counts for steps that say nothing else."),
         key("sources", Kind::Map(&Kind::Object(&SOURCE)), "Work that several steps do, by name."),
-        key("flow", STEPS, "The steps. Their order in the file does not matter."),
+        key(
+            "flow",
+            STEPS,
+            "The steps. Their order in the file does not matter, unless `sequence` says so.",
+        ),
+        key(
+            "sequence",
+            Kind::Bool,
+            "Runs the steps of each list one after another, as they are written.",
+        ),
         key("runner", Kind::Object(&RUNNER), "How the flow as a whole is run."),
         key(
             "limits",

@@ -15,6 +15,8 @@ pub(crate) use work::{ENV, FILE, HTTP, PROCESS};
 #[cfg(test)]
 pub(crate) use flow::{BREAKER, CONCURRENCY, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET};
 #[cfg(test)]
-pub(crate) use step::{CACHE, DEFAULTS, DEPENDENCY, FOREACH, REPEAT, RETRY, RLIMITS, TIMEOUT};
+pub(crate) use step::{
+    ARTIFACT, CACHE, DEFAULTS, DEPENDENCY, FOREACH, REPEAT, RETRY, RLIMITS, TIMEOUT,
+};
 #[cfg(test)]
 pub(crate) use work::{OUTPUT, OVERRIDE, SOURCE, WAIT};

@@ -60,6 +60,11 @@ pub(crate) static STEP: Shape = Shape {
             Kind::List(&Kind::Object(&STEP)),
             "Steps of its own: a group, which is treated as one.",
         ),
+        key(
+            "sequence",
+            Kind::Bool,
+            "Runs the steps of a group one after another, as they are written.",
+        ),
         key("input", Kind::Any, "What the source is given. Templates are rendered at any depth."),
         key(
             "output",
@@ -142,6 +147,11 @@ pub(crate) static STEP: Shape = Shape {
             "cache",
             Kind::Either(&[Kind::Bool, Kind::Object(&CACHE)]),
             "Skips the work when nothing it depends on has changed.",
+        ),
+        key(
+            "artifacts",
+            Kind::Many(&Kind::Either(&[Kind::Template, Kind::Object(&ARTIFACT)])),
+            "Files it makes that stay with the run; * ? ** and [] stand for many.",
         ),
         key("on_error", ON_ERROR, "What its failure means, and the failure of what it needs."),
         key("on_dependency_error", ON_ERROR, "What the failure of something it needs means."),
@@ -301,6 +311,19 @@ pub(crate) static CACHE: Shape = Shape {
             "Files it makes; without one of them the step fails.",
         ),
         key("key", Kind::Template, "Anything else it depends on."),
+    ],
+};
+
+pub(crate) static ARTIFACT: Shape = Shape {
+    name: "an artifact",
+    about: "Files that stay with the run.",
+    keys: &[
+        required(
+            "path",
+            Kind::Template,
+            "Where, from the folder of the step, or from `$TIDEWHEEL_RUN_DIR/`; a folder is all that is in it.",
+        ),
+        key("optional", Kind::Bool, "Whether there may be none."),
     ],
 };
 

@@ -1,0 +1,140 @@
+//! What people know from make: targets, a usual file, files that make others necessary. The real program.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use common::{Scratch, states, stderr, stdout};
+use serde_json::{Value, json};
+
+const CHAIN: &str = r#"
+flow:
+  - { name: fetch, run: "echo 1" }
+  - { name: build, depends_on: fetch, run: "echo 1" }
+  - { name: docs, depends_on: fetch, run: "echo 1" }
+  - { name: deploy, depends_on: [build, docs], run: "echo 1", outputs: { url: "{{ stdout }}" } }
+finally:
+  - { name: tidy, run: "echo 1" }
+  - { name: tell, run: 'echo "$URL"', env: { URL: "{{ flows.deploy.url }}" } }
+"#;
+
+#[test]
+fn a_step_is_run_with_what_it_needs() {
+    let scratch = Scratch::new("manners-to");
+    let file = scratch.file("flow.yaml", CHAIN);
+    let names = |result: &Value| -> Vec<String> {
+        states(result).into_iter().filter(|(_, it)| it == "succeeded").map(|(it, _)| it).collect()
+    };
+    assert_eq!(names(&scratch.json(&["run", &file, "--to", "build"])), ["build", "fetch", "tidy"]);
+    let both = scratch.json(&["run", &file, "--to", "build", "--to", "docs"]);
+    assert_eq!(names(&both), ["build", "docs", "fetch", "tidy"]);
+    let all = scratch.json(&["run", &file, "--to", "deploy"]);
+    assert_eq!(names(&all).len(), 6);
+    let plan = scratch.json(&["run", &file, "--to", "docs", "--dry-run"]);
+    assert_eq!(plan["levels"], json!([["fetch"], ["docs"], ["tidy"]]), "{plan}");
+    let output = scratch.run(&["run", &file, "--to", "biuld"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `build`"), "{}", stderr(&output));
+    let output = scratch.run(&["run", &file, "--to", "build", "--only", "docs"]);
+    assert_eq!(output.status.code(), Some(2), "they exclude each other");
+}
+
+#[test]
+fn the_usual_file_is_found() {
+    let scratch = Scratch::new("manners-usual");
+    let output = scratch.run(&["run"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is no tidewheel.yaml here"), "{}", stderr(&output));
+    scratch.file("tidewheel.yml", "flow: [{ name: short, run: 'true' }]");
+    assert_eq!(scratch.json(&["run"])["flow"], "tidewheel");
+    scratch.file("tidewheel.yaml", "flow: [{ name: long, run: 'true' }]");
+    let output = scratch.run(&["validate"]);
+    assert!(stderr(&output).contains("are both here"), "{}", stderr(&output));
+    std::fs::remove_file(scratch.path("tidewheel.yml")).unwrap();
+    assert_eq!(scratch.json(&["plan"])["levels"], json!([["long"]]));
+    assert_eq!(scratch.json(&["validate"])["valid"], true);
+    assert!(stdout(&scratch.run(&["graph"])).contains("long"));
+}
+
+/// Runs the program with this text as its standard input.
+fn with_stdin(scratch: &Scratch, arguments: &[&str], text: &str) -> (Option<i32>, String, String) {
+    let mut command = scratch.command(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), stdout(&output), stderr(&output))
+}
+
+#[test]
+fn a_flow_from_standard_input_can_be_run_again() {
+    let scratch = Scratch::new("manners-stdin");
+    let flow = "flow: [{ name: a, run: echo 1 }, { name: b, depends_on: a, run: test -e there }]";
+    let (code, text, error) = with_stdin(&scratch, &["run", "-", "--format", "json"], flow);
+    assert_eq!(code, Some(1), "{error}");
+    let result: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["flow"], "stdin");
+    scratch.file("there", "");
+    let output = scratch.run(&["retry", "last", "--new-files"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("read from standard input"), "{}", stderr(&output));
+    let again = scratch.json(&["retry", "last"]);
+    assert_eq!((&again["state"], &again["flow"]), (&json!("succeeded"), &json!("stdin")));
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["b"]["state"], "succeeded");
+    let (code, _, error) = with_stdin(&scratch, &["validate", "-"], "flow: [{ nam: a }]");
+    assert_eq!(code, Some(3));
+    assert!(error.contains("--> -:1:10"), "{error}");
+    let (code, _, error) = with_stdin(&scratch, &["run", "-", "-"], flow);
+    assert!(code == Some(2) && error.contains("only once"), "{error}");
+}
+
+#[test]
+fn a_killed_run_from_standard_input_is_resumed() {
+    let scratch = Scratch::new("manners-resume");
+    let flow = "flow: [{ name: a, run: 'touch began; test -e over || sleep 600' }]";
+    let mut child = scratch
+        .command(&["run", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(flow.as_bytes()).unwrap();
+    scratch.wait_for("began");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    scratch.file("over", "");
+    let resumed = scratch.json(&["resume", "last"]);
+    assert_eq!((&resumed["state"], &resumed["flow"]), (&json!("succeeded"), &json!("stdin")));
+}
+
+/// The result of defect 3 in the review of real workflows: it was `in=v1 x=v1 y=v0`, and a success.
+#[test]
+fn a_file_that_a_step_makes_is_not_read_before_it_is_made() {
+    let scratch = Scratch::new("manners-files");
+    scratch.file("in.txt", "v1");
+    scratch.file("x.txt", "v0");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: make, cache: { inputs: [in.txt], outputs: [x.txt] }, run: sleep 0.3; cp in.txt x.txt }
+  - { name: use, cache: { inputs: [x.txt], outputs: [y.txt] }, run: cp x.txt y.txt }
+"#,
+    );
+    scratch.json(&["run", &file]);
+    assert_eq!(scratch.read("y.txt"), "v1");
+    let plan = scratch.json(&["run", &file, "--dry-run"]);
+    assert_eq!(plan["steps"][1]["after"], json!(["make"]), "{plan}");
+    let graph = stdout(&scratch.run(&["graph", &file, "--format", "dot"]));
+    assert!(graph.contains("->"), "{graph}");
+    let circle = scratch.file(
+        "circle.yaml",
+        "flow:\n  - { name: a, cache: { inputs: [x], outputs: [y] }, run: a }\n  - { name: b, cache: { inputs: [y], outputs: [x] }, run: b }\n",
+    );
+    let error = stderr(&scratch.run(&["validate", &circle]));
+    assert!(error.contains("`a` reads x, which `b` makes"), "{error}");
+    assert!(error.contains("`b` reads y, which `a` makes"), "{error}");
+}
