@@ -141,3 +141,62 @@ flow:
     scratch.json(&["run", &other]);
     assert!(get(&[]).1.contains("has no artifacts"));
 }
+
+/// Writes to both streams in turn, and waits in between until what was written has been read: `ready` files
+/// are made by the test when the log has grown.
+#[test]
+fn both_streams_are_shown_in_the_order_they_were_written() {
+    let scratch = Scratch::new("files-streams");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: talk
+    run: |
+      wait_for() { while ! test -e "$1"; do sleep 0.01; done; }
+      touch began; wait_for go0
+      echo "out 1"; wait_for go1
+      printf 'half a ' >&2; wait_for go2
+      echo "out 2"; wait_for go3
+      echo "line" >&2; wait_for go4
+      printf 'last'
+"#,
+    );
+    let running = scratch.start(&["run", &file, "--quiet"]);
+    scratch.wait_for("began");
+    let logged = || -> u64 {
+        let logs = std::fs::read_dir(scratch.data().join("logs")).into_iter().flatten().flatten();
+        let files = logs.flat_map(|run| std::fs::read_dir(run.path()).into_iter().flatten());
+        let is_log = |path: &std::path::Path| path.extension().is_some_and(|it| it != "seq");
+        let files = files.flatten().map(|file| file.path()).filter(|path| is_log(path));
+        files.map(|path| std::fs::metadata(path).map_or(0, |it| it.len())).sum()
+    };
+    for (step, bytes) in [0, 6, 13, 19, 24].into_iter().enumerate() {
+        common::wait_until("what was written is read", || logged() >= bytes);
+        scratch.file(&format!("go{step}"), "");
+    }
+    assert_eq!(running.output().status.code(), Some(0));
+    let merged = stdout(&scratch.run(&["logs", "last", "talk", "--merge"]));
+    assert_eq!(merged, "out | out 1\nout | out 2\nerr | half a line\nout | last\n");
+    let all = stdout(&scratch.run(&["logs", "last", "--merge"]));
+    assert!(all.starts_with("talk out | out 1\n"), "{all}");
+    let list = scratch.json(&["logs", "last"]);
+    let turn = |stream: &str, bytes: u64| json!({ "stream": stream, "bytes": bytes });
+    let turns = [
+        turn("stdout", 6),
+        turn("stderr", 7),
+        turn("stdout", 6),
+        turn("stderr", 5),
+        turn("stdout", 4),
+    ];
+    assert_eq!(list["steps"][0]["turns"], json!(turns));
+    let only = scratch.run(&["logs", "last", "talk", "--stream", "stderr"]);
+    assert_eq!((stdout(&only), stderr(&only)), (String::new(), "half a line\n".to_owned()));
+    let only = scratch.run(&["logs", "last", "--stream", "stdout"]);
+    assert_eq!(stdout(&only), "talk | out 1\ntalk | out 2\ntalk | last\n");
+    // Byte for byte, each stream to its own.
+    let raw = scratch.run(&["logs", "last", "talk"]);
+    assert_eq!(stdout(&raw), "out 1\nout 2\nlast");
+    assert_eq!(scratch.run(&["prune", "--keep", "0"]).status.code(), Some(0));
+    assert_eq!(std::fs::read_dir(scratch.data().join("logs")).unwrap().count(), 0);
+}

@@ -15,10 +15,10 @@ use serde_json::{Map, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
     AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, AttemptLine, AttemptList, CancelWish,
-    Document, Explained, FileChange, GoneOn, ListWish, LogFile, LogList, LogStream, LogWanted,
-    LogWish, Named, NextFirings, Plan, PlannedStep, Preview, Refusal, RefusalKind, Refused,
-    RequestEnd, RetryWish, RunLine, RunList, RunResult, RunState, StateWish, StepExplained,
-    StepLogs, StepResult, StepState, UnknownSteps, Validated, Values,
+    Document, Explained, FileChange, GoneOn, ListWish, LogFile, LogList, LogStream, LogTurn,
+    LogWanted, LogWish, Named, NextFirings, Plan, PlannedStep, Preview, Refusal, RefusalKind,
+    Refused, RequestEnd, RetryWish, RunLine, RunList, RunResult, RunState, StateWish,
+    StepExplained, StepLogs, StepResult, StepState, UnknownSteps, Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 
@@ -145,6 +145,7 @@ fn logs() -> LogList {
             task: 1,
             state: StepState::Failed,
             attempt: 1,
+            turns: vec![LogTurn { stream: LogStream::Stderr, bytes: 12 }],
             silent: Some("the step has not started".to_owned()),
             warnings: vec!["its standard output could not be kept: full".to_owned()],
         }],

@@ -22,7 +22,8 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// One step's output is written byte for byte: standard output to standard output, standard error to
 /// standard error; to a terminal without what would move its cursor, set its title or its clipboard. Of several steps each line is marked with the step's name. Of a request it is the
-/// status, and the error with the beginning of the answer if it failed.
+/// status, and the error with the beginning of the answer if it failed. What a step wrote to both streams is
+/// shown in the order in which it was read: exact but for what came within the same moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,9 +31,12 @@ Examples:
   tidewheel logs 3f9a build
   tidewheel logs 3f9a build --attempt 1
   tidewheel logs last -f
+  tidewheel logs last build --merge | less
+  tidewheel logs last --stream stderr
 
 With --format json it prints { run_id, logs: [ { step, state, attempt, stream, path, bytes } ],
-requests: [ { step, state, attempt, status, error, answer } ] }.")]
+requests: [ { step, state, attempt, status, error, answer } ], steps: [ { step, attempt, turns: [
+{ stream, bytes } ] } ] }.")]
 pub(crate) struct Args {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -48,8 +52,32 @@ pub(crate) struct Args {
     #[arg(long, short = 'f')]
     follow: bool,
 
+    /// Only what was written to this stream
+    #[arg(long, value_name = "STREAM")]
+    stream: Option<StreamWord>,
+
+    /// Write both streams to standard output, each line with its stream before it
+    #[arg(long)]
+    merge: bool,
+
     #[command(flatten)]
     data: DataArgs,
+}
+
+/// One of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StreamWord {
+    Stdout,
+    Stderr,
+}
+
+impl From<StreamWord> for LogStream {
+    fn from(word: StreamWord) -> Self {
+        match word {
+            StreamWord::Stdout => Self::Stdout,
+            StreamWord::Stderr => Self::Stderr,
+        }
+    }
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
@@ -61,7 +89,12 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
             ui.print_json(&list)?;
             return Ok(0);
         }
-        let mut shown = Shown::new(&desk, &list, &wish);
+        let look = Look {
+            is_of_one: args.step.is_some(),
+            only: args.stream.map(LogStream::from),
+            is_merged: args.merge,
+        };
+        let mut shown = Shown::new(&desk, &list, &wish, look);
         let run = list.run_id.clone();
         shown.show(&list).await?;
         let mut is_over = list.over || !args.follow;
@@ -77,11 +110,46 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     })
 }
 
+/// How it is shown.
+#[derive(Clone, Copy)]
+struct Look {
+    is_of_one: bool,
+    /// Only this stream.
+    only: Option<LogStream>,
+    /// Whether all goes to standard output.
+    is_merged: bool,
+}
+
+impl Look {
+    /// Where a line of a stream goes.
+    fn target(self, stream: LogStream) -> LogStream {
+        if self.is_merged { LogStream::Stdout } else { stream }
+    }
+
+    /// What stands before a line.
+    fn mark(self, step: &str, stream: LogStream) -> String {
+        let word = match stream {
+            LogStream::Stdout => "out",
+            LogStream::Stderr => "err",
+        };
+        match (self.is_of_one, self.is_merged) {
+            (true, false) => String::new(),
+            (true, true) => format!("{word} | "),
+            (false, false) => format!("{step} | "),
+            (false, true) => format!("{step} {word} | "),
+        }
+    }
+
+    fn wants(self, stream: LogStream) -> bool {
+        self.only.is_none_or(|only| only == stream)
+    }
+}
+
 /// How much of it has been shown.
 struct Shown<'a> {
     desk: &'a Desk,
     run: String,
-    is_of_one: bool,
+    look: Look,
     is_followed: bool,
     /// Files by task, those of the newest attempt last.
     tails: BTreeMap<u32, Vec<Tail>>,
@@ -97,11 +165,11 @@ struct Tail {
 }
 
 impl<'a> Shown<'a> {
-    fn new(desk: &'a Desk, list: &LogList, wish: &LogWish) -> Self {
+    fn new(desk: &'a Desk, list: &LogList, wish: &LogWish, look: Look) -> Self {
         Self {
             desk,
             run: list.run_id.clone(),
-            is_of_one: wish.step.is_some(),
+            look,
             is_followed: wish.follow,
             tails: BTreeMap::new(),
             told: BTreeSet::new(),
@@ -130,7 +198,9 @@ impl<'a> Shown<'a> {
         if step.attempt == 0 || is_newest {
             return;
         }
-        tails.extend(LogStream::ALL.map(|stream| {
+        let look = self.look;
+        let streams = LogStream::ALL.into_iter().filter(|stream| look.wants(*stream));
+        tails.extend(streams.map(|stream| {
             let (run_id, task, attempt) = (self.run.clone(), step.task, step.attempt);
             let wanted = LogWanted { version: None, run_id, task, attempt, stream, from: 0 };
             Tail { name: step.step.clone(), wanted, rest: Vec::new() }
@@ -139,25 +209,25 @@ impl<'a> Shown<'a> {
 
     /// What has no line end is written when nothing more can come, but for one step byte for byte.
     async fn write_new(&mut self, step: &StepLogs, is_final: bool) -> Result<(), CommandError> {
-        for tail in self.tails.get_mut(&step.task).into_iter().flatten() {
-            let stream = tail.wanted.stream;
-            let is_raw = self.is_of_one && !is_terminal(stream);
-            loop {
-                let bytes = self.desk.log(tail.wanted.clone()).await?;
-                if bytes.is_empty() {
-                    break;
-                }
-                tail.wanted.from += bytes.len() as u64;
-                match is_raw {
-                    true => write_raw(stream, &bytes)?,
-                    false => {
-                        tail.rest.extend(bytes);
-                        write_lines(stream, self.is_of_one, &step.step, tail.take_lines())?;
-                    }
-                }
+        let (desk, look) = (self.desk, self.look);
+        let Some(tails) = self.tails.get_mut(&step.task) else { return Ok(()) };
+        // First as far as the order is known, then the rest.
+        let newest = tails.iter_mut().filter(|tail| tail.wanted.attempt == step.attempt);
+        let mut newest: Vec<&mut Tail> = newest.collect();
+        let mut ends = BTreeMap::new();
+        for turn in &step.turns {
+            let end = ends.entry(turn.stream).or_insert(0);
+            *end += turn.bytes;
+            let tail = newest.iter_mut().find(|tail| tail.wanted.stream == turn.stream);
+            if let Some(tail) = tail {
+                tail.write_until(*end, desk, look).await?;
             }
+        }
+        for tail in tails {
+            tail.write_until(u64::MAX, desk, look).await?;
             if is_final {
-                write_lines(stream, self.is_of_one, &step.step, tail.take_rest())?;
+                let rest = tail.take_rest();
+                look.write_lines(tail.wanted.stream, &tail.name, rest)?;
             }
         }
         Ok(())
@@ -165,18 +235,19 @@ impl<'a> Shown<'a> {
 
     /// Says how a request was answered, and why one step that was asked for wrote nothing.
     fn tell(&self, step: &StepLogs, request: Option<&RequestEnd>) -> Result<(), CommandError> {
-        let mark = match self.is_of_one {
-            true => String::new(),
-            false => format!("{} | ", harmless(&step.step)),
-        };
+        let name = harmless(&step.step);
         for (stream, line) in request.map(request_lines).unwrap_or_default() {
-            write_raw(stream, format!("{mark}{line}\n").as_bytes())?;
+            if self.look.wants(stream) {
+                let text = format!("{}{line}\n", self.look.mark(&name, stream));
+                write_raw(self.look.target(stream), text.as_bytes())?;
+            }
         }
         for warning in &step.warnings {
+            let mark = if self.look.is_of_one { String::new() } else { format!("{name} | ") };
             let text = format!("{mark}warning: {}\n", harmless(warning));
             write_raw(LogStream::Stderr, text.as_bytes())?;
         }
-        if self.is_of_one
+        if self.look.is_of_one
             && let Some(why) = &step.silent
         {
             let short = short_id(&self.run);
@@ -190,14 +261,36 @@ impl<'a> Shown<'a> {
     fn finish(mut self) -> Result<(), CommandError> {
         for tail in self.tails.values_mut().flatten() {
             let rest = tail.take_rest();
-            let name = tail.name.clone();
-            write_lines(tail.wanted.stream, self.is_of_one, &name, rest)?;
+            self.look.write_lines(tail.wanted.stream, &tail.name, rest)?;
         }
         Ok(())
     }
 }
 
 impl Tail {
+    /// Writes what came up to this byte.
+    async fn write_until(&mut self, end: u64, desk: &Desk, look: Look) -> Result<(), CommandError> {
+        let stream = self.wanted.stream;
+        let is_raw = look.is_of_one && !look.is_merged && !is_terminal(stream);
+        while self.wanted.from < end {
+            let mut bytes = desk.log(self.wanted.clone()).await?;
+            let left = usize::try_from(end - self.wanted.from).unwrap_or(usize::MAX);
+            bytes.truncate(left);
+            if bytes.is_empty() {
+                break;
+            }
+            self.wanted.from += bytes.len() as u64;
+            if is_raw {
+                write_raw(stream, &bytes)?;
+            } else {
+                self.rest.extend(bytes);
+                let lines = self.take_lines();
+                look.write_lines(stream, &self.name, lines)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The whole lines.
     fn take_lines(&mut self) -> Vec<u8> {
         let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
@@ -210,27 +303,28 @@ impl Tail {
     }
 }
 
-/// Writes lines, of several steps each with its step. What a terminal would obey does not get there, but for
-/// colours.
-fn write_lines(
-    stream: LogStream,
-    is_of_one: bool,
-    step: &str,
-    bytes: Vec<u8>,
-) -> Result<(), CommandError> {
-    let text = String::from_utf8_lossy(&bytes);
-    let mut shown = String::new();
-    for line in text.lines() {
-        if !is_of_one {
-            shown.push_str(&format!("{step} | "));
+impl Look {
+    /// Writes lines, of several steps each with its step. What a terminal would obey does not get there, but for
+    /// colours.
+    fn write_lines(
+        self,
+        stream: LogStream,
+        step: &str,
+        bytes: Vec<u8>,
+    ) -> Result<(), CommandError> {
+        let text = String::from_utf8_lossy(&bytes);
+        let (mark, target) = (self.mark(step, stream), self.target(stream));
+        let mut shown = String::new();
+        for line in text.lines() {
+            shown.push_str(&mark);
+            match is_terminal(target) {
+                true => shown.push_str(&coloured(line)),
+                false => shown.push_str(line),
+            }
+            shown.push('\n');
         }
-        match is_terminal(stream) {
-            true => shown.push_str(&coloured(line)),
-            false => shown.push_str(line),
-        }
-        shown.push('\n');
+        write_raw(target, shown.as_bytes())
     }
-    write_raw(stream, shown.as_bytes())
 }
 
 fn is_terminal(stream: LogStream) -> bool {

@@ -36,6 +36,10 @@ pub struct StepLogs {
     pub state: StepState,
     /// The attempt that was asked for, else the newest; 0 if there is none yet.
     pub attempt: u32,
+    /// How much of which stream that attempt wrote before how much of the other, if it wrote to both; what is
+    /// not told here came last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<LogTurn>,
     /// Why it has no log, if it has none and its process has not just written nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<String>,
@@ -76,6 +80,15 @@ pub struct LogFile {
     /// Where it is, on the machine that ran it.
     pub path: String,
     /// How long it is.
+    pub bytes: u64,
+}
+
+/// So much of a stream, before the other had its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogTurn {
+    /// The stream.
+    pub stream: LogStream,
+    /// How much of it.
     pub bytes: u64,
 }
 

@@ -25,7 +25,7 @@ pub use attempts::{AttemptLine, AttemptList};
 pub use document::Document;
 pub use explained::{Explained, StepExplained};
 pub use listed::{RunLine, RunList};
-pub use logs::{LogFile, LogList, LogStream, LogWanted, RequestEnd, StepLogs};
+pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, StepLogs};
 pub use named::Named;
 pub use plan::{NextFirings, Plan, PlannedStep, UnknownSteps, Validated};
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};

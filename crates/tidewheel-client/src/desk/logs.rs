@@ -3,7 +3,7 @@
 //! The files themselves are read in [`super::tail`].
 
 use tidewheel::id::TaskId;
-use tidewheel::store::{AttemptRecord, RunDetail, TaskSummary};
+use tidewheel::store::{AttemptRecord, RunDetail, TaskSummary, log_file};
 use tidewheel::{RunId, TaskState};
 use tidewheel_flow::listed;
 
@@ -12,7 +12,7 @@ use super::find::{run_id_of, task_of};
 use super::local::LocalDesk;
 use super::states::{reason_words, step_state, timeout_words};
 use super::tail::{LogTail, log_path};
-use crate::api::{LogFile, LogList, LogStream, LogWanted, LogWish, RequestEnd, StepLogs};
+use crate::api::{LogFile, LogList, LogStream, LogTurn, LogWanted, LogWish, RequestEnd, StepLogs};
 use crate::kind::Definition;
 use crate::text::harmless;
 
@@ -66,6 +66,17 @@ impl LocalDesk {
     }
 }
 
+/// A line of the file with the order of streams; the last may not be whole yet.
+fn turn(line: &str) -> Option<LogTurn> {
+    let (letter, bytes) = line.split_once(' ')?;
+    let stream = match letter {
+        "o" => LogStream::Stdout,
+        "e" => LogStream::Stderr,
+        _ => return None,
+    };
+    Some(LogTurn { stream, bytes: bytes.parse().ok()? })
+}
+
 fn check_attempt(task: &TaskSummary, attempt: u32) -> Result<(), DeskError> {
     if (1..=task.attempts).contains(&attempt) {
         return Ok(());
@@ -92,6 +103,14 @@ impl Logs<'_> {
         log_path(&self.desk.folder.logs_dir(), id, attempt, stream)
     }
 
+    /// In which order the attempt wrote to its streams.
+    fn turns(&self, task: &TaskSummary) -> Vec<LogTurn> {
+        let id = TaskId { run: self.run, index: task.index };
+        let path = log_file(id, self.attempt_of(task), "seq");
+        let text = std::fs::read_to_string(self.desk.folder.logs_dir().join(path));
+        text.unwrap_or_default().lines().map_while(turn).collect()
+    }
+
     /// Whether a task is a request, of which there is no file.
     fn is_request(&self, task: &TaskSummary) -> bool {
         self.definition.work_of(&task.name) == Some("http")
@@ -110,6 +129,7 @@ impl Logs<'_> {
                 task: task.index,
                 state: step_state(task.state),
                 attempt: self.attempt_of(task),
+                turns: self.turns(task),
                 silent: self.why_silent(task, record.as_ref()).map(str::to_owned),
                 warnings: record.as_ref().map(|it| it.warnings.clone()).unwrap_or_default(),
             });

@@ -114,7 +114,7 @@ impl RecordedOutcome {
 }
 
 /// Where what an attempt writes to one of its streams is kept, from the folder of logs. `end` is `out` or
-/// `err`.
+/// `err`; `seq` is the file that says in which order both were written.
 #[must_use]
 pub fn log_file(task: TaskId, attempt: u32, end: &str) -> PathBuf {
     log_folder(task.run).join(format!("{}-{attempt}.{end}", task.index))

@@ -59,6 +59,7 @@ mod start;
 mod survivors;
 mod table;
 mod trees;
+mod turns;
 mod variants;
 mod wire;
 

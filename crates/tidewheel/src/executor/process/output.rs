@@ -59,6 +59,11 @@ impl Sink {
         }
     }
 
+    /// How much of it is in its log.
+    pub(super) fn kept(&self) -> u64 {
+        self.log.kept
+    }
+
     /// Nothing more follows.
     pub(super) fn finish(&mut self) {
         if let Some(masking) = &mut self.masking {
@@ -170,7 +175,7 @@ impl Log {
     }
 }
 
-fn create(path: &std::path::Path) -> io::Result<File> {
+pub(super) fn create(path: &std::path::Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     match options.open(path) {

@@ -29,6 +29,7 @@ use super::end::{ProcessEnd, ProcessStatus};
 use super::error::ProcessError;
 use super::output::{self, Sink};
 use super::table;
+use super::turns::Turns;
 use super::wire::{FRAME_MAX, Request, SpawnRequest};
 use crate::store::log_file;
 
@@ -94,6 +95,8 @@ struct Running {
     program: PathBuf,
     started: SystemTime,
     pipes: [(Pipe, Sink); 2],
+    /// In which order they were read.
+    turns: Turns,
     ending: Option<Ending>,
     /// The grace of the last request to stop.
     granted: Option<Duration>,
@@ -173,6 +176,7 @@ impl Running {
             program,
             started: SystemTime::now(),
             pipes: [(stdout, out), (stderr, error)],
+            turns: Turns::new(log("seq")),
             ending: None,
             granted: None,
             bytes,
@@ -201,17 +205,22 @@ impl Running {
         }
         match self.ending.take() {
             None => {
-                for (pipe, sink) in &mut self.pipes {
-                    pipe.poll(context, sink);
-                }
+                self.each(|pipe, sink| pipe.poll(context, sink));
                 Poll::Pending
             }
             Some(ending) => {
-                for (pipe, sink) in &mut self.pipes {
-                    pipe.drain(sink);
-                }
+                self.each(Pipe::drain);
                 Poll::Ready(ending)
             }
+        }
+    }
+
+    /// Does something with each stream, and notes what came of it.
+    fn each(&mut self, mut take: impl FnMut(&mut Pipe, &mut Sink)) {
+        for (stream, (pipe, sink)) in self.pipes.iter_mut().enumerate() {
+            let before = sink.kept();
+            take(pipe, sink);
+            self.turns.note(stream, sink.kept() - before);
         }
     }
 
@@ -220,9 +229,8 @@ impl Running {
         ending: Ending,
         command: &ProcessCommand,
     ) -> Result<ProcessEnd, ProcessError> {
-        for (_, sink) in &mut self.pipes {
-            sink.finish();
-        }
+        self.each(|_, sink| sink.finish());
+        self.turns.finish();
         let (pid, status) = match ending {
             Ending::Exited { pid, code, signal } => (pid, ProcessStatus::new(code, signal)),
             Ending::Lost => return Err(ProcessError::SpawnerLost),
