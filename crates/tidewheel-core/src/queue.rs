@@ -143,7 +143,7 @@ impl Queue {
             self.statistics.promotions += u64::from(promotions);
         }
         if let Some(rate) = self.spec.rate {
-            let taken = self.bucket.take(rate, now);
+            let taken = self.bucket.take(rate, task.ready_at, now);
             debug_assert!(taken.is_ok(), "the rate was looked at before");
         }
     }

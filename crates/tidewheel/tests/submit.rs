@@ -5,8 +5,10 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use common::{Gate, Log, builder, millis, on_threads, seconds, settle};
+use tidewheel::policy::Rate;
 use tidewheel::task::Reason;
 use tidewheel::{
     BuildError, Cancel, Permanent, Priority, Rejection, Shutdown, Submission, TaskError, Tidewheel,
@@ -33,6 +35,28 @@ async fn never_more_run_than_there_are_slots() {
     }
     assert_eq!(most.load(Ordering::SeqCst), 2);
     wheel.check();
+}
+
+/// Tokio's timers go by whole milliseconds, so of these starts all but every third are woken up late.
+#[tokio::test(start_paused = true)]
+async fn a_rate_finer_than_the_timer_holds() {
+    let rate = Rate::new(3_000, seconds(1)).unwrap().with_burst(1).unwrap();
+    let wheel = builder().rate("api", rate).start();
+    let begin = tokio::time::Instant::now();
+    let starts: Vec<Submission<_>> = (0..6_001)
+        .map(|_| {
+            let start = move || async move { Ok::<_, TaskError>(begin.elapsed()) };
+            wheel.task(start).limit("api").submit()
+        })
+        .collect();
+    let mut before = [Duration::ZERO; 4];
+    for start in starts {
+        before.rotate_left(1);
+        before[3] = start.await.unwrap();
+        let apart = before[3] - before[0];
+        assert!(before[0].is_zero() || !apart.is_zero(), "never more than three at a time");
+    }
+    assert_eq!(before[3], seconds(2), "two seconds for six thousand");
 }
 
 /// CE-02, CE-06 and CE-07: counters go by the submitted, clamped priority.

@@ -3,6 +3,11 @@
 //! Waiting for the next unit, and waking those that wait, is the scheduler's. The rule is the generic
 //! cell rate algorithm: it gives the same answers as a bucket that fills continuously, needs no
 //! refilling, and is exact, because the fraction of a nanosecond is kept too.
+//!
+//! Nobody wakes up on the nanosecond. If what a wake-up was late were lost, a rate of 1,000 a second
+//! with a burst of 1 would be half of that on a timer that is a millisecond late. So the bucket goes on
+//! from when a unit was due, not from when it was taken, if whoever took it had waited for it. What is
+//! forgiven is bounded by [`Rate::LATENESS_MAX`], and a bucket that rests collects nothing.
 
 use std::time::Duration;
 
@@ -10,15 +15,23 @@ use crate::time::{Moment, duration_nanos};
 
 /// So many units per period, of which some may be taken at once.
 ///
+/// After a rest the burst is all there is. While somebody waits, the rate is kept although timers are late:
+/// what a start was late is made up for, up to [`Rate::LATENESS_MAX`]. So no stretch of time `t` ever holds
+/// more starts than `burst + count · (t + 10 ms) / per`.
+///
 /// ```
 /// # use std::time::Duration;
 /// # use tidewheel_core::policy::{Bucket, Rate};
 /// # use tidewheel_core::time::Moment;
 /// let rate = Rate::new(2, Duration::from_secs(1))?;
 /// let mut bucket = Bucket::default();
-/// assert_eq!(bucket.take(rate, Moment::ZERO), Ok(()));
-/// assert_eq!(bucket.take(rate, Moment::ZERO), Ok(()));
-/// assert_eq!(bucket.take(rate, Moment::ZERO), Err(Moment::from_millis(500)));
+/// let asked = Moment::ZERO;
+/// assert_eq!(bucket.take(rate, asked, Moment::ZERO), Ok(()));
+/// assert_eq!(bucket.take(rate, asked, Moment::ZERO), Ok(()));
+/// assert_eq!(bucket.take(rate, asked, Moment::ZERO), Err(Moment::from_millis(500)));
+/// // Two milliseconds late; the next one is not.
+/// assert_eq!(bucket.take(rate, asked, Moment::from_millis(502)), Ok(()));
+/// assert_eq!(bucket.take(rate, asked, Moment::from_millis(503)), Err(Moment::from_millis(1000)));
 /// # Ok::<(), tidewheel_core::policy::RateError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,6 +57,9 @@ pub enum RateError {
 }
 
 impl Rate {
+    /// How late a start may be and still be made up for: a little more than timers are late.
+    pub const LATENESS_MAX: Duration = Duration::from_millis(10);
+
     /// `count` units in every `per`, all of which may be taken at once.
     ///
     /// # Errors
@@ -107,12 +123,15 @@ impl Bucket {
         now.max(Moment::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
-    /// Takes one unit.
+    /// Takes one unit for somebody who has wanted it since `wanted`.
+    ///
+    /// Of the time from when it was there, that before `wanted` was rest, and is gone. That after it was
+    /// lateness, and counts as if the unit had been taken on time, up to [`Rate::LATENESS_MAX`].
     ///
     /// # Errors
     ///
     /// When there is none: the moment from which there is one, if nobody else takes it.
-    pub fn take(&mut self, rate: Rate, now: Moment) -> Result<(), Moment> {
+    pub fn take(&mut self, rate: Rate, wanted: Moment, now: Moment) -> Result<(), Moment> {
         let earliest = self.earliest(rate, now);
         if earliest > now {
             return Err(earliest);
@@ -121,8 +140,10 @@ impl Bucket {
         // Clocks show whole nanoseconds: a unit taken at the first of them that is not too early is
         // not late, and the part of it that has passed must not be lost, or the rate would drift.
         let rounded_up = self.full_at.saturating_add(u64::from(self.fraction > 0));
-        if rounded_up < now.as_nanos() {
-            *self = Self { full_at: now.as_nanos(), fraction: 0 };
+        let forgiven = now.as_nanos().saturating_sub(duration_nanos(Rate::LATENESS_MAX));
+        let rested_until = wanted.as_nanos().clamp(forgiven, now.as_nanos());
+        if rounded_up < rested_until {
+            *self = Self { full_at: rested_until, fraction: 0 };
         }
         let fraction = u64::from(self.fraction) + rate.per_nanos % count;
         let whole = (rate.per_nanos / count).saturating_add(fraction / count);
@@ -160,13 +181,13 @@ mod tests {
         let mut now = start;
         let mut taken = Vec::new();
         while taken.len() < units {
-            match bucket.take(rate, now) {
+            match bucket.take(rate, start, now) {
                 Ok(()) => taken.push(now.as_nanos()),
                 Err(later) => {
                     assert!(later > now);
                     assert_eq!(bucket.available(rate, now), 0);
                     let just_before = Moment::from_nanos(later.as_nanos() - 1);
-                    assert_eq!(bucket.take(rate, just_before), Err(later));
+                    assert_eq!(bucket.take(rate, start, just_before), Err(later));
                     now = later;
                 }
             }
@@ -216,6 +237,97 @@ mod tests {
         }
     }
 
+    /// Takes units whenever there is one, waking up `late(n)` nanoseconds late the n-th time.
+    fn tardy(rate: Rate, until: u64, mut late: impl FnMut(u64) -> u64) -> Vec<u64> {
+        let (mut bucket, mut now, mut taken) = (Bucket::default(), Moment::ZERO, Vec::new());
+        for wakeup in 0.. {
+            match bucket.take(rate, Moment::ZERO, now) {
+                Ok(()) => taken.push(now.as_nanos()),
+                Err(due) => now = Moment::from_nanos(due.as_nanos() + late(wakeup)),
+            }
+            if now.as_nanos() >= until {
+                break;
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn a_rate_holds_although_every_wakeup_is_late() {
+        let millis = SECOND / 1000;
+        for (count, burst) in [(100, 1), (500, 1), (1000, 1), (1000, 10), (3, 1), (20_000, 1)] {
+            for late in [0, 1, millis, 3 * millis, 9 * millis] {
+                let taken = tardy(rate(count, 1000, burst), 10 * SECOND, |_| late).len() as u64;
+                let exact = u64::from(count) * 10 + u64::from(burst);
+                // The last wake-up may lie beyond the ten seconds.
+                let least = exact - u64::from(count) * late / SECOND - 2;
+                assert!((least..=exact).contains(&taken), "{taken} of {count}/s, {late} ns late");
+            }
+        }
+    }
+
+    #[test]
+    fn lateness_beyond_what_is_forgiven_is_lost() {
+        // Of each 15 ms late 10 are made up for: 11 units at each of the wake-ups, which are 16 ms apart.
+        let taken = tardy(rate(1000, 1000, 1), 16 * SECOND, |_| 15 * SECOND / 1000);
+        assert_eq!(taken.len(), 1 + 11 * 999);
+    }
+
+    #[test]
+    fn who_did_not_wait_gets_the_burst_and_no_more() {
+        let rate = rate(1000, 1000, 2);
+        let mut bucket = Bucket::default();
+        for millis in [0, 100, 109, 1000] {
+            let now = Moment::from_millis(millis);
+            assert_eq!(bucket.take(rate, now, now), Ok(()));
+            assert_eq!(bucket.take(rate, now, now), Ok(()));
+            assert_eq!(bucket.take(rate, now, now), Err(Moment::from_millis(millis + 1)));
+        }
+    }
+
+    #[test]
+    fn whoever_comes_when_no_window_holds_more_than_burst_rate_and_lateness() {
+        for seed in 1..500 {
+            let mut state = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed);
+            let mut below = |end: u64| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state % end
+            };
+            let rate = rate(1 + below(5000) as u32, 1000, 1 + below(20) as u32);
+            let crowded = below(3) > 0;
+            let (mut bucket, mut wanted, mut now) = (Bucket::default(), 0, 0);
+            let mut taken = Vec::new();
+            for _ in 0..200 {
+                // Who comes how long after the one before, and how late he is woken up.
+                wanted += below(if crowded { 500_000 } else { 30_000_000 });
+                now = now.max(wanted);
+                let ask = |bucket: &mut Bucket, now| {
+                    bucket.take(rate, Moment::from_nanos(wanted), Moment::from_nanos(now))
+                };
+                if let Err(due) = ask(&mut bucket, now) {
+                    now = due.as_nanos() + below(25_000_000);
+                    assert!(ask(&mut bucket, now).is_ok());
+                }
+                taken.push(now);
+            }
+            check_windows(rate, &taken, seed);
+        }
+    }
+
+    fn check_windows(rate: Rate, taken: &[u64], seed: u64) {
+        let forgiven = duration_nanos(Rate::LATENESS_MAX);
+        for (first, start) in taken.iter().enumerate() {
+            for (more, end) in taken[first..].iter().enumerate() {
+                // A nanosecond more, because starts are put off to whole ones.
+                let parts = u128::from(end - start + forgiven + 1) * u128::from(rate.count);
+                let most = u128::from(rate.burst) + parts / u128::from(SECOND);
+                assert!((more as u128) < most, "seed {seed}: {first} and {more} more");
+            }
+        }
+    }
+
     #[test]
     fn a_long_rest_fills_the_bucket_and_no_more() {
         let rate = rate(10, 1000, 5);
@@ -246,13 +358,14 @@ mod tests {
     fn a_jump_to_the_end_of_time_does_no_harm() {
         let rate = rate(3, 1000, 2);
         let mut bucket = Bucket::default();
-        bucket.take(rate, Moment::MAX).unwrap();
-        bucket.take(rate, Moment::MAX).unwrap();
+        bucket.take(rate, Moment::MAX, Moment::MAX).unwrap();
+        bucket.take(rate, Moment::MAX, Moment::MAX).unwrap();
         assert_eq!(bucket.full_at, u64::MAX);
         let slow = Rate::new(1, Duration::MAX).unwrap();
         let mut bucket = Bucket::default();
-        bucket.take(slow, Moment::from_millis(5)).unwrap();
-        assert_eq!(bucket.take(slow, Moment::from_millis(6)), Err(Moment::MAX));
+        let moments = [Moment::from_millis(5), Moment::from_millis(6)];
+        bucket.take(slow, moments[0], moments[0]).unwrap();
+        assert_eq!(bucket.take(slow, moments[1], moments[1]), Err(Moment::MAX));
     }
 
     #[test]

@@ -367,6 +367,7 @@ impl Scheduler {
     }
 
     fn take_units(&mut self, key: TaskKey, class: u32, now: Moment) {
+        let wanted = self.work(key).task(key.index).map_or(now, |task| task.ready_at);
         for place in 0..self.classes[class as usize].needs.len() {
             let (index, units) = self.classes[class as usize].needs[place];
             let limit = &mut self.limits[index as usize];
@@ -374,7 +375,7 @@ impl Scheduler {
             match &mut limit.kind {
                 LimitKind::Units { used, .. } => *used += u64::from(units),
                 LimitKind::Rate { rate, bucket } => {
-                    let taken = bucket.take(*rate, now);
+                    let taken = bucket.take(*rate, wanted, now);
                     debug_assert!(taken.is_ok(), "the rate was looked at before");
                 }
                 LimitKind::Breaker(breaker) => {
