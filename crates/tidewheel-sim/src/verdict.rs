@@ -402,7 +402,9 @@ fn judge_firings(
         });
         let Some(first) = fates.iter().map(|(nominal, _)| *nominal).min() else { continue };
         let last = fates.iter().map(|(_, row)| row.last).max().unwrap_or(first);
-        let expected = last.since(first).as_micros() / period.as_micros() + 1;
+        // Each instant is the microsecond below, and periods are much longer than that.
+        let nanos = last.since(first).as_nanos() + period.as_nanos() / 2;
+        let expected = nanos / period.as_nanos() + 1;
         let fated: u128 = fates.iter().map(|(_, row)| u128::from(row.count)).sum();
         // What is queued when the wheel ends waits for the next one.
         let queue = row.state.queue.iter().filter(|queued| queued.origin == Origin::Trigger);

@@ -325,7 +325,7 @@ pub fn schedule(random: &mut Random, wall: Timestamp) -> ScheduleSpec {
     let trigger = match random.below(12) {
         0 => Trigger::Once(start),
         1 => Trigger::at(wall.after(random.millis(1_000, 30_000))),
-        2..=4 => Trigger::FixedRate { period: random.millis(500, 20_000), start },
+        2..=4 => Trigger::FixedRate { period: random.millis(1_500, 60_000) / 3, start },
         5..=6 => Trigger::FixedDelay { delay: random.millis(500, 20_000), start },
         7 => Trigger::Custom,
         _ => {

@@ -220,7 +220,8 @@ impl Tidewheel {
         self.shared.lock().find_run(id).map(|cell| Run::new(cell, self.until))
     }
 
-    /// A schedule at a fixed rate: now, and then exactly every `period`.
+    /// A schedule at a fixed rate: now, and then exactly every `period`, which may be a third of a second:
+    /// instants are rounded to whole microseconds one by one, so they do not drift.
     pub fn every(&self, period: Duration) -> ScheduleBuilder {
         self.schedule(ScheduleSpec::new(Trigger::every(period)))
     }

@@ -42,10 +42,10 @@ impl Chance {
         let crons = ["* * * * * *", "*/7 * * * * *", "* * * * *", "30 2 * * *", "5,6 */2 * * mon"];
         let zones = ["UTC", "Europe/Berlin", "Australia/Lord_Howe"];
         match self.below(3) {
-            0 => Trigger::every(self.time(24)),
+            0 => Trigger::every(self.time(24) * 4 / 3),
             1 => {
                 let start = Anchor::At(noon().wall.before(self.time(40)));
-                Trigger::FixedRate { period: self.time(24), start }
+                Trigger::FixedRate { period: self.time(24) * 8 / 7, start }
             }
             _ => cron_in(self.pick(&crons), self.pick(&zones)),
         }

@@ -399,7 +399,8 @@ impl Schedule {
             && self.state.outstanding == 0
             && self.state.queue.is_empty()
         {
-            let instant = end.after(delay);
+            // Instants are whole microseconds, and a delay is never cut short.
+            let instant = end.after(delay + Duration::from_nanos(999));
             self.place(self.state.not_before.map_or(instant, |until| instant.max(until)));
         }
     }

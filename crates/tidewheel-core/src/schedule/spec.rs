@@ -107,7 +107,7 @@ impl ScheduleSpec {
             Trigger::FixedDelay { delay, .. } => ("delay", *delay),
             _ => ("period", PERIOD_MIN),
         };
-        if step < PERIOD_MIN || !step.subsec_nanos().is_multiple_of(1000) {
+        if step < PERIOD_MIN {
             return Err(SpecError::Step { name });
         }
         let start = match &self.trigger {
@@ -242,7 +242,7 @@ impl Span {
 #[non_exhaustive]
 pub enum SpecError {
     /// A period or delay that cannot be kept.
-    #[error("the {name} must be whole microseconds and at least 1 ms")]
+    #[error("the {name} must be at least 1 ms")]
     Step {
         /// Which.
         name: &'static str,

@@ -5,16 +5,17 @@
 use std::time::Duration;
 
 use crate::calendar::{Cron, Zone};
-use crate::time::{Moment, Timestamp};
+use crate::time::{Moment, Timestamp, duration_nanos};
 
 /// A rule that yields instants.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trigger {
     /// One instant.
     Once(Anchor),
-    /// Instants at a fixed distance: the k-th is exactly `start + k · period`.
+    /// Instants at a fixed distance: the k-th is exactly `start + k · period`, to the microsecond below.
     ///
-    /// Measured on the monotonic clock, so jumps of the wall clock do not move it.
+    /// Measured on the monotonic clock, so jumps of the wall clock do not move it. The period counts to the
+    /// nanosecond: each instant is rounded by itself, so a period of a third of a second does not drift.
     FixedRate {
         /// The distance from one instant to the next.
         period: Duration,
@@ -111,8 +112,9 @@ pub enum Due {
 pub(super) enum Series<'a> {
     /// At most one instant: the only one, or the only one known so far.
     Single(Option<i64>),
-    /// `anchor + k · period`, in microseconds.
-    Lattice { anchor: i64, period: i64 },
+    /// `anchor + k · period`, the anchor in microseconds, the period in nanoseconds, and each instant
+    /// the whole microsecond below. A period is more than that, so no two are the same.
+    Lattice { anchor: i64, period: i128 },
     /// A cron expression.
     Cron(&'a Cron, &'a Zone),
 }
@@ -123,7 +125,8 @@ impl<'a> Series<'a> {
         match (trigger, anchor) {
             (Trigger::Calendar { cron, zone }, _) => Self::Cron(cron, zone),
             (Trigger::FixedRate { period, .. }, Some(anchor)) => {
-                Self::Lattice { anchor: anchor.as_micros(), period: micros(*period).max(1) }
+                let period = i128::from(duration_nanos(*period).max(1000));
+                Self::Lattice { anchor: anchor.as_micros(), period }
             }
             (_, anchor) => Self::Single(anchor.map(Timestamp::as_micros)),
         }
@@ -134,9 +137,7 @@ impl<'a> Series<'a> {
         match self {
             Self::Single(instant) => instant.filter(|instant| *instant >= from),
             Self::Lattice { anchor, period } => {
-                let steps = (i128::from(from) - i128::from(anchor)).max(0);
-                let steps = (steps + i128::from(period) - 1) / i128::from(period);
-                i64::try_from(i128::from(anchor) + steps * i128::from(period)).ok()
+                lattice_point(anchor, period, steps_from(anchor, period, from))
             }
             Self::Cron(cron, zone) => cron.next_after(before(from), zone).map(Timestamp::as_micros),
         }
@@ -148,8 +149,7 @@ impl<'a> Series<'a> {
             Self::Single(instant) => instant.filter(|instant| *instant <= until),
             Self::Lattice { anchor, .. } if until < anchor => None,
             Self::Lattice { anchor, period } => {
-                let steps = (i128::from(until) - i128::from(anchor)) / i128::from(period);
-                i64::try_from(i128::from(anchor) + steps * i128::from(period)).ok()
+                lattice_point(anchor, period, steps_until(anchor, period, until))
             }
             Self::Cron(cron, zone) => {
                 let after = Timestamp::from_micros(until.saturating_add(1));
@@ -167,20 +167,34 @@ impl<'a> Series<'a> {
             Self::Single(instant) => {
                 u64::from(instant.is_some_and(|instant| (first..=last).contains(&instant)))
             }
+            Self::Lattice { anchor, .. } if last < anchor => 0,
             Self::Lattice { anchor, period } => {
-                match (self.first_from(first), self.last_until(last)) {
-                    (Some(low), Some(high)) if anchor <= low && low <= high => {
-                        let steps = (i128::from(high) - i128::from(low)) / i128::from(period);
-                        u64::try_from(steps + 1).unwrap_or(u64::MAX)
-                    }
-                    _ => 0,
-                }
+                let (low, high) =
+                    (steps_from(anchor, period, first), steps_until(anchor, period, last));
+                u64::try_from((high - low + 1).max(0)).unwrap_or(u64::MAX)
             }
             Self::Cron(cron, zone) => {
                 cron.count_between(before(first), Timestamp::from_micros(last), zone)
             }
         }
     }
+}
+
+/// The number of the first instant of a lattice at or after `from`.
+fn steps_from(anchor: i64, period: i128, from: i64) -> i128 {
+    // Rounding down reaches a whole microsecond exactly when the product does.
+    let nanos = (i128::from(from) - i128::from(anchor)).max(0) * 1000;
+    (nanos + period - 1) / period
+}
+
+/// The number of the last instant of a lattice at or before `until`, which is not before its anchor.
+fn steps_until(anchor: i64, period: i128, until: i64) -> i128 {
+    let nanos = (i128::from(until) - i128::from(anchor)) * 1000 + 999;
+    nanos / period
+}
+
+fn lattice_point(anchor: i64, period: i128, steps: i128) -> Option<i64> {
+    i64::try_from(i128::from(anchor) + steps * period / 1000).ok()
 }
 
 /// The last instant before `micros`.
