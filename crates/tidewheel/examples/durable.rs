@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::Path;
 
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::{Attempt, Graph, Rejection, Shutdown, Tidewheel};
+use tidewheel::{Attempt, Graph, Rejection, Shutdown, TaskError, Tidewheel};
 
 // [snippet: code]
 /// Does what the payload says. It is all the code there is: after a crash the same function is
@@ -49,6 +49,20 @@ async fn accept(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn share(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
+    // [snippet: share]
+    async fn price(_: Attempt) -> Result<u32, TaskError> {
+        Ok(42)
+    }
+
+    let ask = || wheel.task_with(price).payload(*b"7 boxes").once("price of 1234").submit_shared();
+    // Asked twice, worked out once.
+    let (mine, yours) = (ask(), ask());
+    assert_eq!((mine.await?, yours.await?), (42, 42));
+    // [end]
+    Ok(())
+}
+
 async fn graph(wheel: &Tidewheel) -> Result<(), Box<dyn Error>> {
     // [snippet: graph]
     let graph = Graph::from_edges([("pick", "pack"), ("pack", "ship")])?;
@@ -75,6 +89,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("tidewheel-durable-{}", std::process::id()));
     let wheel = open(&path)?;
     accept(&wheel).await?;
+    share(&wheel).await?;
     graph(&wheel).await?;
     held(&path)?;
     wheel.shutdown(Shutdown::drain()).await;

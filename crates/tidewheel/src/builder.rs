@@ -122,6 +122,14 @@ impl Builder {
         self
     }
 
+    /// How long the name of a submission or run is remembered after it was accepted
+    /// ([`once`](crate::task::TaskRequest::once)), and with it the value that everybody gets who asks again
+    /// ([`submit_shared`](crate::task::TaskRequest::submit_shared)). Default: a day.
+    pub fn once_kept(mut self, time: Duration) -> Self {
+        self.config.once_kept = time;
+        self
+    }
+
     /// Defines a queue, or changes `default`.
     pub fn queue(mut self, name: &str, spec: QueueSpec) -> Self {
         if name == DEFAULT_QUEUE {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Failure, Rejection};
 use tidewheel_core::task::Reason;
 
@@ -38,6 +39,20 @@ pub enum TaskError {
     /// Nobody can say what became of it: the runtime ended, or the store failed.
     #[error("lost: {0}")]
     Lost(Arc<str>),
+    /// It was accepted before under the same name, in another way or before a restart, and its value is
+    /// not known here: [`TaskRequest::submit_shared`](crate::task::TaskRequest::submit_shared).
+    #[error("accepted before as run {0}, whose value is not kept")]
+    ValueNotKept(RunId),
+    /// It was accepted before under the same name, and gives a value of another type.
+    #[error("accepted before as run {run}, whose value is a `{kept}`, not a `{wanted}`")]
+    OtherType {
+        /// What was accepted.
+        run: RunId,
+        /// The type of its value.
+        kept: &'static str,
+        /// The type that was asked for.
+        wanted: &'static str,
+    },
 }
 
 /// Why there is no report of a run.

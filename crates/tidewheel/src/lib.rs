@@ -73,6 +73,7 @@ mod payload;
 pub mod policy;
 pub mod run;
 pub mod schedule;
+mod shared_submission;
 pub mod store;
 mod submission;
 pub mod task;

@@ -135,9 +135,11 @@ macro_rules! durable_option_methods {
             self
         }
 
-        /// A name under which this work is accepted once: asking again within a day is refused with
+        /// A name under which this work is accepted once: asking again within a day
+        /// ([`Builder::once_kept`](crate::Builder::once_kept)) is refused with
         /// [`crate::Rejection::AlreadyAccepted`], other work (another payload) under the same name
-        /// with [`crate::Rejection::KeyTaken`].
+        /// with [`crate::Rejection::KeyTaken`]. A single task gives its value to all who ask by
+        /// [`submit_shared`](crate::task::TaskRequest::submit_shared).
         pub fn once(mut self, name: &str) -> Self {
             self.$($options).+.once = Some(std::sync::Arc::from(name));
             self

@@ -13,15 +13,17 @@ use tidewheel_core::input::{self, Command, Outcome, Rejection, Reply};
 use tidewheel_core::policy::Priority;
 use tidewheel_core::spec::Profile;
 use tidewheel_core::task::{Reason, TaskState};
+use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
 use crate::driver::books::{Ticket, Wish};
 use crate::driver::engine::RunRef;
 use crate::driver::span::WorkSpan;
-use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, Until, Waiter};
+use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, State, Until, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
 use crate::handle::TaskHandle;
 use crate::options::{Said, durable_option_methods, option_methods, single_option_methods};
+use crate::shared_submission::{SharedSlot, SharedSubmission, submit_shared};
 
 /// A task that was submitted, and a future of its value.
 ///
@@ -232,7 +234,10 @@ impl<T: Send> Waiter for Slot<T> {
     }
 }
 
-fn result_of<T>(returned: Option<Result<T, BoxError>>, end: End) -> Result<T, TaskError> {
+pub(crate) fn result_of<T>(
+    returned: Option<Result<T, BoxError>>,
+    end: End,
+) -> Result<T, TaskError> {
     let (state, reason, error) = match end {
         End::Ended { state, reason, error } => (state, reason, error),
         End::ShutDown => return Err(TaskError::ShutDown),
@@ -266,7 +271,7 @@ pub(crate) fn submit_once<T: Send + 'static>(
         kept.put(Ok(future.await));
         Outcome::Succeeded
     });
-    submit(shared, None, priority, &Said::default(), Code::Once(Some(future)), slot)
+    submit(shared, Asked::plain(priority, &Said::default(), future), slot)
 }
 
 /// Submits a future that runs once and whose error is a failure.
@@ -277,24 +282,25 @@ pub(crate) fn submit_fallible<T: Send + 'static, E: Into<BoxError>>(
 ) -> Submission<T> {
     let slot = Arc::new(Slot::new());
     let kept = Arc::clone(&slot);
-    let future: BoxFuture<Outcome> = Box::pin(async move { keep(&kept, future.await, false) });
-    submit(shared, None, priority, &Said::default(), Code::Once(Some(future)), slot)
+    let future: BoxFuture<Outcome> =
+        Box::pin(async move { keep(|returned| kept.put(returned), future.await, false) });
+    submit(shared, Asked::plain(priority, &Said::default(), future), slot)
 }
 
 fn keep<T, E: Into<BoxError>>(
-    slot: &Slot<T>,
+    put: impl FnOnce(Result<T, BoxError>),
     result: Result<T, E>,
     has_seen_stop: bool,
 ) -> Outcome {
     match result {
         Ok(value) => {
-            slot.put(Ok(value));
+            put(Ok(value));
             Outcome::Succeeded
         }
         Err(error) => {
             let error = error.into();
             let failure = Box::new(failure_of(&*error));
-            slot.put(Err(error));
+            put(Err(error));
             if has_seen_stop { Outcome::Cancelled } else { Outcome::Failed(failure) }
         }
     }
@@ -302,13 +308,41 @@ fn keep<T, E: Into<BoxError>>(
 
 fn submit<T: Send + 'static>(
     shared: &Arc<Shared>,
-    profile: Option<&Profile>,
-    priority: Priority,
-    said: &Said,
-    code: Code,
+    asked: Asked<'_>,
     slot: Arc<Slot<T>>,
 ) -> Submission<T> {
-    let fresh = Cell::new(RunId::default());
+    let waiter: Arc<dyn Waiter> = slot.clone();
+    let stage = match ask(shared, asked, waiter, |_, _, _, _| {}) {
+        Ok((run, ticket)) => Stage::Accepted { shared: Arc::clone(shared), slot, run, ticket },
+        Err(rejection) => Stage::Refused(rejection),
+    };
+    Submission { stage }
+}
+
+/// What is asked for as a single submission.
+pub(crate) struct Asked<'a> {
+    /// `None`: as plain futures are.
+    pub profile: Option<&'a Profile>,
+    pub priority: Priority,
+    pub said: &'a Said,
+    pub code: Code,
+}
+
+impl<'a> Asked<'a> {
+    fn plain(priority: Priority, said: &'a Said, future: BoxFuture<Outcome>) -> Self {
+        Self { profile: None, priority, said, code: Code::Once(Some(future)) }
+    }
+}
+
+/// Asks for a single submission. What is accepted is bound under the lock.
+pub(crate) fn ask(
+    shared: &Arc<Shared>,
+    asked: Asked<'_>,
+    waiter: Arc<dyn Waiter>,
+    bind: impl FnOnce(&mut State, RunRef, Ticket, Timestamp),
+) -> Result<(RunRef, Ticket), Rejection> {
+    let Asked { profile, priority, said, code } = asked;
+    let fresh = Cell::new((RunId::default(), Timestamp::UNIX_EPOCH));
     let mut accepted = None;
     let mut code = Some(code);
     let span = WorkSpan::of_task();
@@ -316,7 +350,7 @@ fn submit<T: Send + 'static>(
         Until::Later,
         |state, now| {
             let id = state.fresh_run_id(now);
-            fresh.set(id);
+            fresh.set((id, now.wall));
             let profile = match profile {
                 Some(profile) => state.engine.scheduler_mut().profile(profile)?,
                 None => state.plain,
@@ -328,24 +362,25 @@ fn submit<T: Send + 'static>(
         },
         |state, reply, ticket| {
             if let (Reply::Accepted(run), Some(code)) = (reply, code.take()) {
-                let id = fresh.get();
-                let (span, waiter) = (span.clone(), slot.clone());
-                state.insert_single(*run, SingleEntry { id, code, span, waiter });
-                accepted = Some((state.engine.run_ref(id, *run), ticket));
+                let (id, now) = fresh.get();
+                let entry = SingleEntry { id, code, span: span.clone(), waiter };
+                state.insert_single(*run, entry);
+                let run = state.engine.run_ref(id, *run);
+                bind(state, run, ticket, now);
+                accepted = Some((run, ticket));
             }
         },
     );
     // A refused future is dropped here, without the lock.
     drop(code);
-    let stage = match (reply, accepted) {
+    match (reply, accepted) {
         (Ok(_), Some((run, ticket))) => {
             span.accepted(run.id);
-            Stage::Accepted { shared: Arc::clone(shared), slot, run, ticket }
+            Ok((run, ticket))
         }
         (Ok(other), None) => unreachable!("a submission was answered with {other:?}"),
-        (Err(rejection), _) => Stage::Refused(rejection),
-    };
-    Submission { stage }
+        (Err(rejection), _) => Err(rejection),
+    }
 }
 
 /// A task about to be submitted; made by [`crate::Tidewheel::task`].
@@ -409,11 +444,42 @@ impl<F> TaskRequest<F> {
         let repeat = move |attempt: Attempt| -> BoxFuture<Outcome> {
             let kept = Arc::clone(&kept);
             let future = code(attempt.clone());
-            Box::pin(async move { keep(&kept, future.await, attempt.has_seen_stop()) })
+            Box::pin(async move {
+                keep(|returned| kept.put(returned), future.await, attempt.has_seen_stop())
+            })
         };
         let profile = self.said.apply(&Profile::default());
+        let (priority, said) = (profile.priority, &self.said);
         let code = Code::Repeat(Arc::new(repeat));
-        submit(&self.shared, Some(&profile), profile.priority, &self.said, code, slot)
+        submit(&self.shared, Asked { profile: Some(&profile), priority, said, code }, slot)
+    }
+
+    /// Submits the task for everybody who asks for it under the same name
+    /// ([`once`](TaskRequest::once)): whoever submits it again in this way, while it runs or after it, gets
+    /// the same value. All must ask in this way; to others the task is accepted before
+    /// ([`Rejection::AlreadyAccepted`](crate::Rejection::AlreadyAccepted)).
+    ///
+    /// Values are not stored. After a restart the name is still known, and awaiting it tells that the value
+    /// is not ([`TaskError::ValueNotKept`]); what must be known then belongs into a store of your own.
+    pub fn submit_shared<R, T, E>(self) -> SharedSubmission<T>
+    where
+        F: Fn(Attempt) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+        T: Clone + Send + Sync + 'static,
+        E: Into<BoxError> + 'static,
+    {
+        let slot = Arc::new(SharedSlot::new());
+        let kept = Arc::clone(&slot);
+        let code = self.code;
+        let repeat = move |attempt: Attempt| -> BoxFuture<Outcome> {
+            let kept = Arc::clone(&kept);
+            let future = code(attempt.clone());
+            Box::pin(async move {
+                keep(|returned| kept.put(returned), future.await, attempt.has_seen_stop())
+            })
+        };
+        let profile = self.said.apply(&Profile::default());
+        submit_shared(&self.shared, &profile, &self.said, Code::Repeat(Arc::new(repeat)), slot)
     }
 }
 

@@ -34,4 +34,5 @@ pub use crate::handle::TaskHandle;
 pub use crate::output::TaskOutput;
 #[cfg(feature = "serde")]
 pub use crate::payload::PayloadError;
+pub use crate::shared_submission::SharedSubmission;
 pub use crate::submission::TaskRequest;

@@ -1,4 +1,5 @@
-//! Who owns work and who only looks at it: futures, handles, detaching; going on with what failed.
+//! Who owns work and who only looks at it: futures, handles, detaching, values for everybody; going on with
+//! what failed.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -7,8 +8,11 @@ use std::sync::Arc;
 
 use common::{Gate, Log, builder, seconds, settle};
 use tidewheel::explain::Hold;
+use tidewheel::store::Memory;
 use tidewheel::task::Reason;
-use tidewheel::{Cancel, Graph, Task, TaskError, TaskState, Tidewheel};
+use tidewheel::{
+    Cancel, Graph, Permanent, Rejection, Shutdown, Task, TaskError, TaskState, Tidewheel,
+};
 
 fn pair() -> Graph {
     Graph::from_edges([("a", "b")]).unwrap()
@@ -121,4 +125,124 @@ async fn an_observer_can_be_ended() {
     wheel.submit_normal(async {}).await.unwrap();
     settle().await;
     assert_eq!(log.len(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everybody_who_asks_under_a_name_gets_the_value() {
+    let (wheel, log, gate) = (builder().start(), Log::default(), Gate::closed());
+    let ask = || {
+        let (log, gate) = (log.clone(), gate.clone());
+        let work = move || {
+            log.add("ran");
+            let pass = gate.pass();
+            async move {
+                pass.await;
+                Ok::<_, TaskError>(Arc::new(String::from("7 boxes")))
+            }
+        };
+        wheel.task(work).once("order 7").submit_shared()
+    };
+    let first = ask();
+    settle().await;
+    let (second, third) = (ask(), ask());
+    let id = first.accepted().await.unwrap();
+    assert_eq!((second.accepted().await, third.id()), (Ok(id), Some(id)));
+    assert!(!second.is_finished() && second.handle().state() == Some(TaskState::Running));
+    // Nobody owns it, not even whoever asked first.
+    drop(first);
+    let waiting = tokio::spawn(second.clone().into_future());
+    settle().await;
+    gate.open();
+    let value = waiting.await.unwrap().unwrap();
+    assert_eq!(*value, "7 boxes");
+    for again in [second, third, ask()] {
+        assert!(again.is_finished() && again.rejection().is_none());
+        assert!(Arc::ptr_eq(&again.await.unwrap(), &value), "the same value, not another like it");
+    }
+    assert_eq!(log.take(), ["ran"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_failure_is_told_to_all_and_a_cancel_ends_it_for_all() {
+    let wheel = builder().start();
+    let ask = || {
+        let work = || async { Err::<u32, _>(Permanent::new("no such box")) };
+        wheel.task(work).once("order 7").submit_shared()
+    };
+    let (first, second) = (ask(), ask());
+    let (first, second) = (first.await.unwrap_err(), second.await.unwrap_err());
+    assert!(Arc::ptr_eq(&first, &second) && matches!(&*first, TaskError::Failed(_)), "{first}");
+    assert_eq!(ask().value().await.unwrap_err().to_string(), "no such box");
+
+    let ask = || {
+        let work = || std::future::pending::<Result<u32, TaskError>>();
+        wheel.task(work).once("order 8").submit_shared()
+    };
+    let (first, second) = (ask(), ask());
+    settle().await;
+    second.cancel(Cancel::now());
+    assert!(matches!(&*first.await.unwrap_err(), TaskError::Cancelled(_)));
+    // Without a name it is nobody's but that of its clones.
+    let work = || std::future::ready(Ok::<_, TaskError>(7));
+    let alone = wheel.task(work).submit_shared();
+    assert_eq!((alone.clone().await.unwrap(), alone.await.unwrap()), (7, 7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_whose_value_cannot_be_had_says_why() {
+    let memory = Memory::new();
+    let wheel = builder().store(memory.clone()).start();
+    let seven = || std::future::ready(Ok::<_, TaskError>(7_u32));
+    let first = wheel.task(seven).once("shared").submit_shared();
+    let id = first.accepted().await.unwrap();
+    assert_eq!(first.await.unwrap(), 7);
+    let text = || std::future::ready(Ok::<_, TaskError>("7"));
+    let other = wheel.task(text).once("shared").submit_shared();
+    assert_eq!(other.id(), Some(id));
+    let error = other.await.unwrap_err();
+    assert!(matches!(&*error, TaskError::OtherType { run, .. } if *run == id));
+    assert!(error.to_string().ends_with("whose value is a `u32`, not a `&str`"), "{error}");
+    let other = wheel.task(seven).once("shared").payload(*b"else").submit_shared();
+    assert!(matches!(other.rejection(), Some(Rejection::KeyTaken { .. })), "{other:?}");
+    assert!(matches!(&*other.await.unwrap_err(), TaskError::Rejected(_)));
+    // Whoever asked in the plain way has the value alone.
+    let plain = wheel.task(seven).once("plain").submit();
+    let shared = wheel.task(seven).once("plain").submit_shared();
+    assert_eq!((shared.accepted().await.ok(), plain.await.unwrap()), (shared.id(), 7));
+    assert!(matches!(&*shared.await.unwrap_err(), TaskError::ValueNotKept(_)));
+    wheel.shutdown(Shutdown::drain()).await;
+
+    // Names are stored, values are not.
+    let wheel = builder().store(memory).start();
+    let again = wheel.task(seven).once("shared").submit_shared();
+    let error = again.await.unwrap_err();
+    assert!(matches!(&*error, TaskError::ValueNotKept(run) if *run == id), "{error}");
+}
+
+/// A value that tells when it is dropped.
+#[derive(Clone)]
+struct Weighty(#[expect(dead_code, reason = "only counted")] Arc<()>);
+
+#[tokio::test(start_paused = true)]
+async fn a_value_is_kept_as_long_as_its_name_and_no_longer() {
+    let wheel = builder().once_kept(seconds(60)).start();
+    let kept = Arc::new(());
+    let ask = |name: &str| {
+        let kept = Arc::clone(&kept);
+        let work = move || std::future::ready(Ok::<_, TaskError>(Weighty(Arc::clone(&kept))));
+        wheel.task(work).once(name).submit_shared()
+    };
+    let first = ask("a").accepted().await.unwrap();
+    tokio::time::sleep(seconds(59)).await;
+    assert_eq!(ask("a").id(), Some(first));
+    tokio::time::sleep(seconds(1)).await;
+    let second = ask("a");
+    assert_ne!(second.id(), Some(first));
+    second.await.unwrap();
+    for number in 0..100 {
+        tokio::time::sleep(seconds(30)).await;
+        ask(&number.to_string()).await.unwrap();
+    }
+    // Two names are known, each with a value and none with its code.
+    assert_eq!(Arc::strong_count(&kept), 1 + 2);
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::state::Scheduler;
 use crate::id::RunId;
@@ -20,6 +21,12 @@ pub(super) struct Names {
 }
 
 impl Scheduler {
+    /// How long a name is remembered after it was accepted.
+    #[must_use]
+    pub fn once_kept(&self) -> Duration {
+        self.config.once_kept
+    }
+
     /// Refuses what was accepted under this name before, and other work under a known name.
     pub(super) fn refuse_known(
         &mut self,

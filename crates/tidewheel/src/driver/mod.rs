@@ -28,6 +28,7 @@ mod state;
 mod sync;
 mod timer;
 mod turnstile;
+mod values;
 mod worker;
 mod writing;
 
@@ -41,5 +42,6 @@ pub(crate) use making::Maker;
 pub(crate) use seat::Seat;
 pub(crate) use shared::{Settings, Shared, Until};
 pub(crate) use state::{Keeping, State};
+pub(crate) use values::SharedValue;
 pub(crate) use worker::{conclude, plain_conclude, run_worker};
 pub(crate) use writing::Reclaim;

@@ -26,6 +26,7 @@ use super::schedules::EndedSchedules;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
 use super::span::WorkSpan;
+use super::values::SharedValues;
 use super::writing::{Reclaim, Writer};
 use crate::error::describe;
 use crate::run::{RunCell, RunCode, Task};
@@ -60,6 +61,8 @@ pub(crate) struct State {
     pub(super) has_early: Arc<AtomicBool>,
     /// Code for restored tasks.
     pub(super) adopt: Adopt,
+    /// What tasks give that several people wait for.
+    pub values: SharedValues,
     ids: Ids,
     /// Where commands of other processes arrive, until somebody looks after them.
     pub(super) inbox: Option<Box<dyn CommandSource>>,
@@ -119,6 +122,7 @@ impl State {
             early: HashMap::default(),
             has_early: Arc::default(),
             adopt,
+            values: SharedValues::default(),
             ids: Ids::new(seed),
             opening,
             inbox,
