@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, stderr, stdout, wait_until};
+use common::{Scratch, read_until, stderr, stdout, wait_until};
 
 /// A step that runs until a file is there.
 const HELD: &str = "
@@ -70,6 +70,34 @@ fn what_nobody_has_heard_is_said_to_be_asked() {
     assert_eq!((&cancelled["asked"], &cancelled["heard"]), (&"cancelled".into(), &true.into()));
     drop(running.output());
     assert!(!scratch.path("b").exists());
+}
+
+#[test]
+fn a_cancel_that_waits_for_what_is_left_says_so() {
+    let scratch = Scratch::new("manners-left");
+    let file = scratch.file("flow.yaml", HELD);
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("started");
+    // The only child of any of its threads; steps are children of that.
+    let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
+    let children = threads.map(|thread| thread.unwrap().path().join("children"));
+    let spawner: String = children.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let spawner = spawner.trim().to_owned();
+    let signal = |name: &str, pid: &str| {
+        assert!(Command::new("kill").args([name, pid]).status().unwrap().success());
+    };
+    // It holds the shard of its dead owner for as long as it cannot go away.
+    signal("-STOP", &spawner);
+    running.signal("KILL");
+    drop(running.output());
+    let mut command = scratch.command(&["cancel", "last"]);
+    let mut cancel = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = cancel.stderr.take().unwrap();
+    read_until(&mut said, "until what it left behind has ended");
+    signal("-CONT", &spawner);
+    let output = cancel.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert_eq!(scratch.json(&["show", "last"])["state"], "cancelled");
 }
 
 #[test]

@@ -496,6 +496,26 @@ fn pruning_by_count_bytes_and_age() {
 }
 
 #[test]
+fn a_command_that_cannot_be_left_is_told_as_soon_as_it_was_promised() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut rig = Rig::open(data.shard("default").unwrap());
+    let (run, _) = start_run(&mut rig, "ci");
+    // As an owner that is frozen while it writes.
+    let writer = rusqlite::Connection::open(data.database()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let patience = Duration::from_millis(20);
+    let begin = std::time::Instant::now();
+    let sent = data.send_and_wait(run, RunCommand::Pause, patience);
+    assert!(matches!(sent, Err(FolderError::Busy { .. })), "{sent:?}");
+    assert!(begin.elapsed() < Duration::from_secs(50), "not the minute of other writers");
+    writer.execute_batch("ROLLBACK").unwrap();
+    // Nobody has followed it, but it is there.
+    assert!(!data.send_and_wait(run, RunCommand::Pause, patience).unwrap());
+    assert_eq!(data.inbox("default").unwrap().take().unwrap().len(), 1);
+}
+
+#[test]
 fn pruning_that_died_is_finished_by_the_next() {
     let folder = TestFolder::new();
     let data = folder.open();

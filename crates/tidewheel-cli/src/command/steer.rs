@@ -2,15 +2,20 @@
 //!
 //! Who may wish what is known at the desk.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tidewheel_client::api::{AnswerWish, Asked, CancelWish};
+use tidewheel_client::desk::{Desk, DeskError};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
 use crate::value;
+
+/// How long it is waited in silence.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Start nothing more of a run until it is resumed; what runs goes on
 #[derive(Debug, clap::Args)]
@@ -29,7 +34,8 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
-    said(ui, &args.data.at_desk(ui, async |desk| Ok(desk.pause(&args.run).await?))?)
+    let asked = args.data.at_desk(ui, async |desk| patiently(ui, desk.pause(&args.run)).await)?;
+    said(ui, &asked)
 }
 
 /// End a run
@@ -64,11 +70,25 @@ pub(crate) struct CancelArgs {
 
 pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
     let wish = CancelWish { version: None, grace: args.grace, everything: args.everything };
-    let asked = args.data.at_desk(ui, async |desk| Ok(desk.cancel(&args.run, wish).await?))?;
+    let cancel = async |desk: Desk| patiently(ui, desk.cancel(&args.run, wish)).await;
+    let asked = args.data.at_desk(ui, cancel)?;
     if asked.clean_up_left && ui.format(Format::Human) == Format::Human {
         ui.note("nobody ran it, so its clean-up was not run");
     }
     said(ui, &asked)
+}
+
+/// Waits for an answer, and says so if it takes long.
+async fn patiently(
+    ui: &Ui,
+    answer: impl Future<Output = Result<Asked, DeskError>>,
+) -> Result<Asked, CommandError> {
+    let mut answer = pin!(answer);
+    if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
+        return Ok(answer?);
+    }
+    ui.note("waiting for the process that runs it, or until what it left behind has ended");
+    Ok(answer.await?)
 }
 
 fn said(ui: &Ui, asked: &Asked) -> Result<u8, CommandError> {

@@ -439,6 +439,7 @@ fn folder_kind(error: &FolderError) -> RefusalKind {
         FolderError::AlreadyEnded { .. }
         | FolderError::Exists { .. }
         | FolderError::InUse { .. }
+        | FolderError::Busy { .. }
         | FolderError::Store(StoreError::Held { .. }) => RefusalKind::Conflict,
         _ => RefusalKind::Failed,
     }
@@ -456,6 +457,9 @@ fn folder_hint(FolderProblem { error, path }: &FolderProblem) -> Option<String> 
         FolderError::UnknownRun { .. } => {
             let path = path.display();
             return Some(format!("runs of other data folders are not seen from {path}"));
+        }
+        FolderError::Busy { .. } => {
+            "if the process that runs it was stopped, let it go on (`kill -CONT`), and ask again"
         }
         FolderError::Exists { .. } => "choose another name, or remove it first",
         FolderError::InUse { .. } | FolderError::Store(StoreError::Held { .. }) => {

@@ -3,6 +3,7 @@
 //! Nothing is retried here; whoever called decides.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 use tidewheel_core::id::RunId;
@@ -122,6 +123,14 @@ pub enum FolderError {
         path: PathBuf,
         /// By whom.
         by: String,
+    },
+    /// Another process is in the middle of writing, and does not come to its end.
+    #[error("another process has kept {} busy for {} s: nothing was asked", path.display(), patience.as_secs())]
+    Busy {
+        /// The database.
+        path: PathBuf,
+        /// How long it was waited for.
+        patience: Duration,
     },
     /// The store refused.
     #[error(transparent)]

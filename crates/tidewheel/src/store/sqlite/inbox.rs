@@ -6,7 +6,7 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use tidewheel_core::id::RunId;
 
 use super::changes::blob;
@@ -50,7 +50,8 @@ impl DataFolder {
     ///
     /// # Errors
     ///
-    /// As for [`DataFolder::send`].
+    /// As for [`DataFolder::send`], and [`FolderError::Busy`] when the command cannot even be left for so
+    /// long: whoever has the run may be frozen while it writes.
     pub fn send_and_wait(
         &self,
         run: RunId,
@@ -60,7 +61,14 @@ impl DataFolder {
         let text = codec::write(&command).map_err(StoreError::from)?;
         let connection = self.connect()?;
         let failed = |error| self.failed(error);
-        left(send(&connection, run, &text).map_err(failed)?, run)?;
+        connection.busy_timeout(patience).map_err(failed)?;
+        let sent = send(&connection, run, &text).map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy) => {
+                FolderError::Busy { path: self.database().to_owned(), patience }
+            }
+            _ => failed(error),
+        });
+        left(sent?, run)?;
         let id = connection.last_insert_rowid();
         let deadline = Instant::now() + patience;
         loop {
