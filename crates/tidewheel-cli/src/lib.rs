@@ -16,6 +16,7 @@ mod files;
 mod import;
 mod live;
 mod output;
+mod random;
 mod runtime;
 pub mod simulate;
 mod status;

@@ -80,6 +80,7 @@ fn every_command_has_help_with_examples_and_fits() {
         &["bench", "micro"],
         &["bench", "sqlite"],
         &["bench", "process"],
+        &["bench", "stress"],
         &["backup"],
         &["restore"],
         &["prune"],
@@ -99,6 +100,7 @@ fn every_command_has_help_with_examples_and_fits() {
         &["prune", "--help"],
         &["bench", "sqlite", "--help"],
         &["bench", "process", "--help"],
+        &["bench", "stress", "--help"],
     ] {
         assert!(out(&tidewheel(command)).contains("Examples:"), "{command:?}");
     }
@@ -442,6 +444,21 @@ fn measurements_are_one_object_each() {
         assert_eq!((&line["variant"], &line["n"]), (&json!(variant), &json!(n)), "{arguments:?}");
         assert!(line["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0));
     }
+}
+
+#[test]
+fn under_stress_what_must_hold_does() {
+    let arguments = ["bench", "stress", "--seconds", "1", "--threads", "4", "--seed", "7"];
+    let told = json_of(&tidewheel(&[&arguments[..], &["--format", "json"]].concat()));
+    assert_eq!((&told["breaches"], &told["seed"]), (&json!([]), &json!(7)), "{told}");
+    // How much is asked for depends on the machine; that each kind is does not.
+    for field in ["n", "submissions", "attempts", "cancels", "runs", "checks", "slots_most"] {
+        assert!(told[field].as_u64().is_some_and(|number| number > 0), "{field}: {told}");
+    }
+    assert!(told["slots_most"].as_u64() <= Some(16) && told["limit_most"].as_u64() <= Some(3));
+    let parts = ["submissions", "firings"].map(|field| told[field].as_u64());
+    let [Some(submissions), Some(firings)] = parts else { panic!("{told}") };
+    assert!(told["n"].as_u64() > Some(submissions + firings), "tasks of runs count too: {told}");
 }
 
 #[test]

@@ -116,3 +116,19 @@ fn a_large_graph_and_a_long_queue_survive() {
     assert_played(&report);
     assert!(report["attempts"].as_u64() >= Some(2_400), "{report}");
 }
+
+#[test]
+fn what_does_not_belong_into_the_folder_harms_nobody() {
+    assert_played(&torture(&["--only", "odd", "--rounds", "1"]));
+}
+
+#[test]
+fn ignored_signals_end_nothing_and_stubborn_steps_are_ended() {
+    assert_played(&torture(&["--only", "signals", "--rounds", "1"]));
+}
+
+#[test]
+fn a_frozen_owner_is_said_not_to_have_heard_and_follows_later() {
+    // The first of the two rounds pauses the run, the second ends it.
+    assert_played(&torture(&["--only", "frozen", "--rounds", "2"]));
+}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use tidewheel::store::sqlite::{Durability, Options};
 
-use super::{dag, flow, micro, priority, process, sqlite, timers};
+use super::{dag, flow, micro, priority, process, sqlite, stress, timers};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -23,11 +23,12 @@ Examples:
   tidewheel bench sqlite --in-flight 256 --durability power
   tidewheel bench process --tasks 2000 --slots 2
   tidewheel bench flow
+  tidewheel bench stress --seconds 65 --threads 8
 
 With --format json each prints one object: workload, peer, version, variant, n, seconds, build_seconds,
 per_task_us, tasks_per_s, peak_rss_mb (MiB); sqlite adds in_flight, start_p50_us, start_p99_us, process
 adds slots, floor_seconds, ratio, and flow adds cold_start_ms, make_ms, chain_steps, chain_ms,
-chain_beyond_ms, check_steps, check_lines, check_ms.")]
+chain_beyond_ms, check_steps, check_lines, check_ms. The object of stress is told in its own help.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     workload: Workload,
@@ -42,6 +43,7 @@ enum Workload {
     Sqlite(SqliteArgs),
     Process(ProcessArgs),
     Flow(FlowArgs),
+    Stress(StressArgs),
 }
 
 /// Run a graph of empty tasks
@@ -235,6 +237,37 @@ pub(super) struct FlowArgs {
     pub within: Option<PathBuf>,
 }
 
+/// Let many users do everything at once, and check every 5 s that what must hold does
+///
+/// They submit, start runs, set schedules, cancel, pause and change limits and queues, with options that
+/// are hardly ever twice the same. Slots, limits and keys are watched by the tasks themselves. Every 5 s
+/// all comes to its end: nothing may be lost, the books must close, statistics add up, and memory not
+/// grow. It ends with one line, and with exit code 1 if something did not hold.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel bench stress
+  tidewheel bench stress --seconds 600 --threads 16 --seed 7
+  tidewheel bench stress --seconds 5 --format json
+
+With --format json it prints one object: workload, peer, version, variant, n, seconds, per_task_us,
+tasks_per_s, peak_rss_mb, seed, threads, checks, submissions, runs, schedules, firings, attempts,
+cancels, refused, slots_most, limit_most, first_rss_mb and last_rss_mb (at rest), and breaches, a list of
+texts.")]
+pub(super) struct StressArgs {
+    /// How long they work
+    #[arg(long, value_name = "N", default_value_t = 65, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub seconds: u64,
+
+    /// Threads of the runtime, and as many users
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+
+    /// Which chance: the same seed asks for the same, though not in the same order
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
 /// What stored decisions survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Durable {
@@ -271,5 +304,6 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
         Workload::Sqlite(args) => sqlite::measure(args)?.print(ui),
         Workload::Process(args) => process::measure(args)?.print(ui),
         Workload::Flow(args) => flow::measure(ui, args),
+        Workload::Stress(args) => stress::measure(ui, args),
     }
 }

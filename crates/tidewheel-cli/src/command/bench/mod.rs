@@ -10,6 +10,7 @@ mod micro;
 mod priority;
 mod process;
 mod sqlite;
+mod stress;
 mod timers;
 
 pub(crate) use command::{Args, run};

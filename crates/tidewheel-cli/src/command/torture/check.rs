@@ -48,6 +48,10 @@ pub(super) enum Duty {
     Quiet,
     /// Nothing: it must be skipped.
     Never,
+    /// To run and to say so, unless it was ended before.
+    Perhaps,
+    /// Whatever it likes, without a word.
+    Free,
 }
 
 impl StoredRun {
@@ -60,8 +64,8 @@ impl StoredRun {
             let Some(needed) = self.tasks.get(index as usize) else { continue };
             match needed.duty {
                 _ if !seen.insert(index) => {}
-                Duty::Work => found.push(needed),
-                Duty::Quiet | Duty::Never => open.extend(&needed.after),
+                Duty::Work | Duty::Perhaps => found.push(needed),
+                Duty::Quiet | Duty::Never | Duty::Free => open.extend(&needed.after),
             }
         }
         found
@@ -267,7 +271,10 @@ fn check_run(run: &StoredRun, history: &History, verdict: &mut Verdict) {
 /// Whether the task came to the end that it should, and did what the database says it did.
 fn check_end(id: TaskId, task: &StoredTask, lines: &TaskLines, verdict: &mut Verdict) {
     let (state, attempts) = (task.state, task.attempts);
-    if task.duty != Duty::Work {
+    if task.duty == Duty::Free {
+        return;
+    }
+    if matches!(task.duty, Duty::Quiet | Duty::Never) {
         let should =
             if task.duty == Duty::Quiet { TaskState::Succeeded } else { TaskState::Skipped };
         if state != should || lines.last().is_some() {
@@ -278,6 +285,7 @@ fn check_end(id: TaskId, task: &StoredTask, lines: &TaskLines, verdict: &mut Ver
     }
     // Whether a lost attempt took effect is not known, and it must not be tried again.
     let may_fail = task.at_most_once && matches!(state, TaskState::Unknown | TaskState::Failed);
+    let may_fail = may_fail || task.duty == Duty::Perhaps;
     if state != TaskState::Succeeded && !may_fail {
         let what = format!("{} is {} after {attempts} attempts", shown(id), state.word());
         verdict.find(Kind::Lost, what);

@@ -35,6 +35,9 @@ Scenarios:
   steps   a large graph, killed again and again
   queue   many queued tasks, killed; how long until the first one starts
   flows   flows with outputs, elements, calls and hooks, killed and resumed again and again
+  odd     links and strange things in the data folder, while flows are killed and others pruned
+  signals signals that were ignored at the start, and steps that ignore being told to end
+  frozen  an owner that is stopped while others ask it to pause or to end its run
 
 Needs strace for sweep and errors, and the right to mount for full; what is missing is said.")]
 pub(crate) struct Args {

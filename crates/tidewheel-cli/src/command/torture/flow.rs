@@ -31,10 +31,23 @@ const CALLS: u32 = 3;
 const STEP: &str = r#"say() { printf '%s %s %s %s %s\n' "$1" "$TIDEWHEEL_RUN_ID" "$TIDEWHEEL_TASK_INDEX" \
 "$TIDEWHEEL_ATTEMPT" $$ >> "$TORTURE_LEDGER"; }; say start; sleep 0.02; say end; echo "$PRINT""#;
 
+/// What a step says first that does not end when it is told to, nor does what it starts.
+const STUBBORN: &str = "trap '' TERM HUP INT; ";
+
 /// Writes the files of the flow.
 pub(super) fn write(folder: &Path, ledger: &Path, tag: &str) -> anyhow::Result<()> {
+    write_with(folder, ledger, tag, STEP)
+}
+
+/// The same with steps that ignore signals.
+pub(super) fn write_stubborn(folder: &Path, ledger: &Path, tag: &str) -> anyhow::Result<()> {
+    write_with(folder, ledger, tag, &format!("{STUBBORN}{STEP}"))
+}
+
+fn write_with(folder: &Path, ledger: &Path, tag: &str, step: &str) -> anyhow::Result<()> {
     let around = json!({ "TORTURE_LEDGER": ledger, TAG: tag });
-    let step = |name: &str, prints: &str| json!({ "name": name, "run": STEP, "env": { "PRINT": prints }, "outputs": { "n": "{{ json }}" } });
+    let text = step;
+    let step = |name: &str, prints: &str| json!({ "name": name, "run": text, "env": { "PRINT": prints }, "outputs": { "n": "{{ json }}" } });
     let each = |name: &str, list: &str, prints: &str| {
         let mut step = step(name, prints);
         step["foreach"] = json!(list);
@@ -150,6 +163,17 @@ fn output(result: &TaskResult) -> Value {
         Some(OutputValue::Bytes(bytes)) => serde_json::from_slice(bytes).unwrap_or_default(),
         _ => Value::Null,
     }
+}
+
+/// Checks a run that was ended on the way: it has ended, each attempt came once and after what it needs.
+pub(super) fn check_ended(ledger: &str, stored: &Stored) -> Verdict {
+    let mut stored = stored.clone();
+    let duties = expected();
+    for task in stored.runs.iter_mut().flat_map(|run| &mut run.tasks) {
+        let is_quiet = duties.get(&task.name).is_some_and(|(duty, _)| *duty != Duty::Work);
+        task.duty = if is_quiet { Duty::Free } else { Duty::Perhaps };
+    }
+    check_tasks(ledger, &stored)
 }
 
 /// Checks that there is one run with exactly the tasks it should have, each done as the ledger says, and

@@ -13,7 +13,6 @@ mod flow;
 mod flow_tests;
 mod ledger;
 mod plan;
-mod random;
 mod report;
 mod round;
 mod scenario;

@@ -29,6 +29,9 @@ pub(super) enum Plan {
     /// A flow, which is not for victims of their own kind but for `tidewheel run`
     #[value(skip)]
     Flow,
+    /// A flow that somebody ends before it is done
+    #[value(skip)]
+    Ended,
 }
 
 impl Plan {
@@ -39,6 +42,7 @@ impl Plan {
             Self::Mixed => "mixed",
             Self::Queue => "queue",
             Self::Flow => "flow",
+            Self::Ended => "ended",
         }
     }
 
@@ -50,7 +54,7 @@ impl Plan {
         };
         let steps = || Work { name: "steps".to_owned(), shape: Shape::Steps(count) };
         match self {
-            Self::Flow => Vec::new(),
+            Self::Flow | Self::Ended => Vec::new(),
             Self::Small => small().collect(),
             Self::Steps => vec![steps()],
             Self::Mixed => small().chain([steps()]).collect(),

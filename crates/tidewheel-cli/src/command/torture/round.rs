@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
@@ -122,11 +122,30 @@ impl Round {
         self.launch(&words)
     }
 
-    /// The program itself with these arguments, as a victim.
-    pub fn start_command(&self, arguments: &[&str]) -> anyhow::Result<Life> {
-        let mut words = vec![self.settings.program.to_string_lossy().into_owned()];
+    /// The program itself with these arguments, as a victim and as the last words of another command.
+    pub fn start_command(&self, before: &[&str], arguments: &[&str]) -> anyhow::Result<Life> {
+        let mut words: Vec<String> = before.iter().map(|word| (*word).to_owned()).collect();
+        words.push(self.settings.program.to_string_lossy().into_owned());
         words.extend(arguments.iter().map(|word| (*word).to_owned()));
         self.launch(&words)
+    }
+
+    /// What the program says to a question about the folder; it is no victim.
+    pub fn ask(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let mut command = Command::new(&self.settings.program);
+        command.args(arguments).arg("--data").arg(self.data()).env(TAG, &self.tag);
+        command.stdin(Stdio::null()).output().context("a question cannot be asked")
+    }
+
+    /// Something that must end with one of these codes.
+    pub fn expect_command(&mut self, arguments: &[&str], codes: &[i32]) -> anyhow::Result<()> {
+        let output = self.ask(arguments)?;
+        if !output.status.code().is_some_and(|code| codes.contains(&code)) {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let what = format!("`{}` ended with {}: {said}", arguments.join(" "), output.status);
+            self.find(Kind::Broken, what);
+        }
+        Ok(())
     }
 
     /// What marks everything that victims of this round start.
@@ -221,6 +240,11 @@ impl Round {
     }
 
     fn verdict(&self) -> anyhow::Result<Verdict> {
+        if self.plan == Plan::Ended {
+            let mut stored = stored::read(&self.data())?;
+            stored.left = self.left().into_iter().map(|seen| seen.command).collect();
+            return Ok(flow::check_ended(&self.ledger_text()?, &stored));
+        }
         if self.plan == Plan::Flow {
             let stored = flow::read(&self.data(), self.left())?;
             return Ok(flow::check(&self.ledger_text()?, &stored));

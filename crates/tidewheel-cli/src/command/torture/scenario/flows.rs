@@ -47,7 +47,12 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
 }
 
 /// Goes on with the run if there is one, and starts it if not.
-fn start(round: &Round) -> anyhow::Result<Life> {
+pub(super) fn start(round: &Round) -> anyhow::Result<Life> {
+    start_under(round, &[])
+}
+
+/// The same, as the last words of another command.
+pub(super) fn start_under(round: &Round, before: &[&str]) -> anyhow::Result<Life> {
     let (data, file) = (round.data(), round.folder.join(flow::FILE));
     let [data_text, file] = [&data, &file].map(|path| path.to_string_lossy().into_owned());
     let what = match flow::is_stored(&data)? {
@@ -55,5 +60,5 @@ fn start(round: &Round) -> anyhow::Result<Life> {
         false => ["run", &file],
     };
     let around = ["--data", &data_text, "--durability", round.durability()];
-    round.start_command(&[&what[..], &around[..]].concat())
+    round.start_command(before, &[&what[..], &around[..]].concat())
 }

@@ -4,9 +4,12 @@
 
 mod errors;
 mod flows;
+mod frozen;
 mod full;
 mod kill;
+mod odd;
 mod queue;
+mod signals;
 mod stage;
 mod steps;
 mod stop;

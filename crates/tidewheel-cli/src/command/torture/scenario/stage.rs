@@ -8,10 +8,10 @@ use clap::ValueEnum;
 
 use super::super::check::Kind;
 use super::super::command::Settings;
-use super::super::random::Random;
 use super::super::report::{Failure, Outcome};
 use super::super::round::{Judged, Round};
-use super::{errors, flows, full, kill, queue, steps, stop, sweep};
+use super::{errors, flows, frozen, full, kill, odd, queue, signals, steps, stop, sweep};
+use crate::random::Random;
 use crate::ui::Ui;
 
 /// The scenarios.
@@ -33,10 +33,16 @@ pub(crate) enum Name {
     Queue,
     /// Flows with elements, calls and hooks
     Flows,
+    /// Links and strange things in the data folder
+    Odd,
+    /// Signals that are ignored
+    Signals,
+    /// A frozen owner that others ask
+    Frozen,
 }
 
 impl Name {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Sweep,
         Self::Errors,
         Self::Kill,
@@ -45,6 +51,9 @@ impl Name {
         Self::Steps,
         Self::Queue,
         Self::Flows,
+        Self::Odd,
+        Self::Signals,
+        Self::Frozen,
     ];
 
     pub fn word(self) -> &'static str {
@@ -57,6 +66,9 @@ impl Name {
             Self::Steps => "steps",
             Self::Queue => "queue",
             Self::Flows => "flows",
+            Self::Odd => "odd",
+            Self::Signals => "signals",
+            Self::Frozen => "frozen",
         }
     }
 }
@@ -93,6 +105,9 @@ impl<'a> Stage<'a> {
             Name::Steps => steps::play(&mut self),
             Name::Queue => queue::play(&mut self),
             Name::Flows => flows::play(&mut self),
+            Name::Odd => odd::play(&mut self),
+            Name::Signals => signals::play(&mut self),
+            Name::Frozen => frozen::play(&mut self),
         };
         if let Err(error) = played {
             let folder = self.settings.work.display().to_string();

@@ -4,7 +4,7 @@
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
-pub(super) struct Random {
+pub(crate) struct Random {
     state: u64,
 }
 
