@@ -98,7 +98,8 @@ impl World {
             self.promises.queues.insert(name.clone(), spec.clone());
             self.command(Command::DefineQueue { name, spec });
         }
-        for (name, spec) in workload::limits(&mut self.random) {
+        let limits = workload::limits(&mut self.random).into_iter().chain(self.extremes.limit());
+        for (name, spec) in limits.collect::<Vec<_>>() {
             self.command(Command::DefineLimit { name, spec });
         }
         self.faults = true;
@@ -147,13 +148,15 @@ impl World {
 
     fn submit_run(&mut self) -> Option<(Command, Asked)> {
         let id = RunId(self.fresh());
-        let spec = Arc::new(workload::run(&mut self.random));
-        Some((Command::SubmitRun { id, spec }, Asked::Work(id)))
+        let mut spec = workload::run(&mut self.random);
+        self.extremes.exaggerate_run(&mut spec, &mut self.coverage);
+        Some((Command::SubmitRun { id, spec: Arc::new(spec) }, Asked::Work(id)))
     }
 
     fn submit_single(&mut self) -> Option<(Command, Asked)> {
         let id = RunId(self.fresh());
-        let profile = workload::profile(&mut self.random);
+        let mut profile = workload::profile(&mut self.random);
+        self.extremes.exaggerate(&mut profile, &mut self.coverage);
         let priority = profile.priority;
         let profile = self.engine.as_mut()?.scheduler_mut().profile(&profile).ok()?;
         let submission = Submission {
@@ -172,8 +175,10 @@ impl World {
             return None;
         }
         let id = ScheduleId(self.fresh() << 64);
-        let spec = Box::new(workload::schedule(&mut self.random, self.now.wall));
-        let profile = workload::profile(&mut self.random);
+        let mut spec = Box::new(workload::schedule(&mut self.random, self.now.wall));
+        self.extremes.exaggerate_schedule(&mut spec, &mut self.coverage);
+        let mut profile = workload::profile(&mut self.random);
+        self.extremes.exaggerate(&mut profile, &mut self.coverage);
         let profile = self.engine.as_mut()?.scheduler_mut().profile(&profile).ok()?;
         let priority = Priority::new(self.random.between(0, 100) as i64);
         self.schedules.insert(id, false);
@@ -218,6 +223,7 @@ impl World {
         let names: Vec<String> =
             (0..self.random.between(1, 4)).map(|_| format!("added-{}", self.fresh())).collect();
         let mut addition = workload::addition(&mut self.random, names, tasks, &blocked);
+        self.extremes.exaggerate_addition(&mut addition, &mut self.coverage);
         if let Some(kept) = self.store.rows().runs.get(&id)
             && (!kept.row.spec.groups.is_empty() || self.random.percent(10))
         {

@@ -53,6 +53,9 @@ pub struct Executor {
     sequence: u64,
 }
 
+/// Longer than any world goes on.
+const LIFETIME: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 impl Executor {
     /// Starts an attempt and settles its fate. Of a task of a run, `successors` wait for it.
     pub fn start(
@@ -82,7 +85,8 @@ impl Executor {
         {
             outcome = Outcome::Expanded(Box::new(workload::expansion(random, id, successors)));
         }
-        if let Some(timeout) = start.timeout
+        // A time that no world lives through is none: whoever hangs is found to be lost at the end.
+        if let Some(timeout) = start.timeout.filter(|timeout| *timeout < LIFETIME)
             && duration.is_none_or(|duration| duration > timeout)
         {
             duration = Some(timeout);

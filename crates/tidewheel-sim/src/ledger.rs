@@ -15,11 +15,12 @@ use tidewheel_core::time::Moment;
 
 use crate::coverage::Coverage;
 use crate::executor::Executor;
+use crate::extremes::VAST;
 use crate::grouping::{
     chain, condition_of, defaults, group_of, holds, implied, is_judged, is_spared, opener_of,
 };
 use crate::store::{KeptRun, Rows};
-use crate::workload::UNITS;
+use crate::workload::{UNIT_LIMITS, UNITS};
 
 /// A rule that was broken.
 #[derive(Debug, Clone)]
@@ -238,7 +239,8 @@ impl Ledger {
             broken("not before it is time", format!("{:?} too early", until.since(now)));
         }
         if let Some(row) = rows.task(start.id)
-            && row.attempts.saturating_sub(row.uncounted) > treatment.profile.retry.retries + 1
+            && row.attempts.saturating_sub(row.uncounted)
+                > treatment.profile.retry.retries.saturating_add(1)
         {
             broken("no more than the retries", format!("attempt {}", start.attempt));
         }
@@ -259,6 +261,10 @@ impl Ledger {
         let standing = (is_stopped, is_spared);
         check_promises(start.id, &treatment, promises, standing, &mut broken);
         check_limits(start.id, &treatment, promises, rows, executor, &mut broken);
+        let mut limits = treatment.profile.limits.iter();
+        if limits.any(|(name, units)| **name == *VAST && *units > u32::MAX / 2) {
+            coverage.hit("extreme: units");
+        }
         check_key(start.id, &treatment, rows, executor, coverage, &mut broken);
     }
 }
@@ -367,9 +373,9 @@ fn check_limits(
     broken: &mut impl FnMut(&'static str, String),
 ) {
     let (mut all, mut in_queue, mut in_run) = (1, 1, 1);
-    let mut units: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut units: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, count) in &treatment.profile.limits {
-        *units.entry(name).or_default() += count;
+        *units.entry(name).or_default() += u64::from(*count);
     }
     let others: Vec<(RunId, Treatment)> = executor
         .running
@@ -381,7 +387,7 @@ fn check_limits(
         in_queue += u32::from(other.queue == treatment.queue);
         in_run += u32::from(*run == id.run);
         for (name, count) in &other.profile.limits {
-            *units.entry(name).or_default() += count;
+            *units.entry(name).or_default() += u64::from(*count);
         }
     }
     if promises.slots.is_some_and(|slots| all > slots) {
@@ -397,7 +403,12 @@ fn check_limits(
     }
     for (name, count) in &treatment.profile.limits {
         let used = units.get(&**name).copied().unwrap_or(0);
-        if crate::workload::UNIT_LIMITS.contains(&&**name) && used > UNITS {
+        let most = match &**name {
+            VAST => u32::MAX,
+            name if UNIT_LIMITS.contains(&name) => UNITS,
+            _ => continue,
+        };
+        if used > u64::from(most) {
             broken("units of a limit", format!("{used} of `{name}`, {count} for this one"));
         }
     }

@@ -10,6 +10,7 @@ pub mod client;
 pub mod coverage;
 mod drive;
 pub mod executor;
+pub mod extremes;
 pub mod grouping;
 mod groups;
 pub mod ledger;

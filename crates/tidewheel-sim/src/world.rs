@@ -19,12 +19,16 @@ use tidewheel_core::time::{Moment, Now, Timestamp};
 use crate::client::Asked;
 use crate::coverage::Coverage;
 use crate::executor::{Executor, Report};
+use crate::extremes::Extremes;
 use crate::ledger::{Ledger, Promises, Violation};
 use crate::owner::Making;
 use crate::random::Random;
 use crate::store::{Rows, SimStore};
 use crate::trace::Trace;
 use crate::workload;
+
+/// The longest that nothing happens.
+const STRETCH_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// What a seed came to.
 #[derive(Debug)]
@@ -86,6 +90,7 @@ pub struct World {
     /// Every run that was ever asked for.
     pub(crate) wished: BTreeSet<RunId>,
     pub(crate) wall_jumped: bool,
+    pub(crate) extremes: Extremes,
 }
 
 /// Plays a seed.
@@ -161,6 +166,7 @@ impl World {
             making: Vec::new(),
             wished: BTreeSet::new(),
             wall_jumped: false,
+            extremes: Extremes::new(seed),
         }
     }
 
@@ -180,6 +186,7 @@ impl World {
     }
 
     fn step(&mut self) {
+        self.change_options();
         match self.random.below(100) {
             0..=44 => {
                 let commands = if self.one_at_a_time { 1 } else { self.random.between(1, 4) };
@@ -297,6 +304,12 @@ impl World {
     }
 
     fn disturb_clock(&mut self) {
+        if self.extremes.jump(&mut self.now, &mut self.coverage) {
+            self.wall_jumped = true;
+            self.trace.add(format_args!("clock {:?}", self.now));
+            self.turn(vec![Input::Event(Event::TimePassed)], Vec::new());
+            return;
+        }
         let by = match self.random.below(3) {
             0 => self.random.millis(1, 5_000),
             1 => self.random.millis(5_000, 600_000),
@@ -336,7 +349,8 @@ impl World {
     pub(crate) fn let_time_pass(&mut self) {
         let now = self.now.monotonic;
         let next = self.next_due().unwrap_or(now.after(Duration::from_secs(1))).max(now);
-        let mut time = next.since(now);
+        // What would never be due is none of this world's: no machine runs for centuries.
+        let mut time = next.since(now).min(STRETCH_MAX);
         if self.faults && self.random.percent(20) {
             time = time.min(self.random.millis(0, 2_000));
         } else if self.faults && self.random.percent(10) {
