@@ -363,7 +363,8 @@ pub(crate) fn ask(
         |state, reply, ticket| {
             if let (Reply::Accepted(run), Some(code)) = (reply, code.take()) {
                 let (id, now) = fresh.get();
-                let entry = SingleEntry { id, code, span: span.clone(), waiter };
+                let stored_as = state.engine.keeps_rows().then(|| Box::new(id));
+                let entry = SingleEntry { stored_as, code, span: span.clone(), waiter };
                 state.insert_single(*run, entry);
                 let run = state.engine.run_ref(id, *run);
                 bind(state, run, ticket, now);

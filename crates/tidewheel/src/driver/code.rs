@@ -61,10 +61,11 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    pub fn id(&self) -> RunId {
+    /// Whose it is. Of single submissions it is known only where they are stored.
+    pub fn id(&self) -> Option<RunId> {
         match self {
-            Self::Single(entry) => entry.id,
-            Self::Run(launch) => launch.cell().work.id,
+            Self::Single(entry) => entry.stored_as.as_deref().copied(),
+            Self::Run(launch) => Some(launch.cell().work.id),
         }
     }
 
@@ -78,7 +79,9 @@ impl Entry {
 }
 
 pub(crate) struct SingleEntry {
-    pub id: RunId,
+    /// Its identity, if it outlives this memory. Apart, because of what is in memory only there may be
+    /// millions.
+    pub stored_as: Option<Box<RunId>>,
     pub code: Code,
     pub span: WorkSpan,
     pub waiter: Arc<dyn Waiter>,

@@ -84,7 +84,7 @@ impl State {
     /// is left to them.
     fn ours(&self) -> Ours {
         Ours {
-            runs: self.entries.iter().chain(self.ending.values()).map(Entry::id).collect(),
+            runs: self.entries.iter().chain(self.ending.values()).filter_map(Entry::id).collect(),
             schedules: self.schedules.values().map(|entry| entry.id).collect(),
         }
     }
@@ -98,7 +98,7 @@ impl State {
     ) {
         let ending = std::mem::take(&mut self.ending).into_values();
         let mut waiting: BTreeMap<RunId, Entry> =
-            self.entries.drain().chain(ending).map(|entry| (entry.id(), entry)).collect();
+            self.entries.drain().chain(ending).filter_map(|it| Some((it.id()?, it))).collect();
         for (key, id) in self.engine.scheduler().works() {
             let Some(entry) = waiting.remove(&id) else { continue };
             if let Entry::Run(launch) = &entry {
