@@ -24,10 +24,10 @@ pub(crate) struct Shape {
 impl Shape {
     /// A key, or the one with a star that stands for it.
     pub fn key(&self, name: &str) -> Option<&Key> {
-        self.keys.iter().find(|key| match key.name.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => key.name == name,
-        })
+        let stands_for =
+            |key: &&Key| key.name.strip_suffix('*').is_some_and(|it| name.starts_with(it));
+        let own = self.keys.iter().find(|key| key.name == name);
+        own.or_else(|| self.keys.iter().find(stands_for))
     }
 }
 

@@ -15,14 +15,17 @@ use crate::language::tree::Leaf;
 /// The steps of a flow that may be skipped although nothing fails: by a condition of their own, or because
 /// one they need is.
 pub(super) fn may_decline(flow: &Flow) -> BTreeSet<String> {
+    let own = flow.steps.iter().filter(|step| declines_itself(step));
+    let mut open: Vec<&Step> = own.map(|step| &**step).collect();
+    if open.is_empty() {
+        return BTreeSet::new();
+    }
     let mut dependents: BTreeMap<&str, Vec<&Step>> = BTreeMap::new();
     for step in &flow.steps {
         for needed in &step.after {
             dependents.entry(&needed.step).or_default().push(step);
         }
     }
-    let own = flow.steps.iter().filter(|step| declines_itself(step));
-    let mut open: Vec<&Step> = own.map(|step| &**step).collect();
     let mut found: BTreeSet<&str> = open.iter().map(|step| step.name.as_str()).collect();
     while let Some(step) = open.pop() {
         for dependent in dependents.get(step.name.as_str()).into_iter().flatten() {

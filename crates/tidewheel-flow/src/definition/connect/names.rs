@@ -21,6 +21,13 @@ pub(super) struct Names<'a> {
     sources: BTreeSet<&'a str>,
 }
 
+/// A step behind a name.
+struct Found<'a> {
+    step: &'a Step,
+    /// It is of the flow, not of what is around it.
+    is_own: bool,
+}
+
 impl<'a> Names<'a> {
     pub fn new(flow: &'a Flow, around: Option<&'a Names<'a>>) -> Self {
         Self {
@@ -46,9 +53,11 @@ impl<'a> Names<'a> {
     }
 
     /// A step of the flow, or of what is around it.
-    fn find(&self, name: &str) -> Option<&'a Step> {
-        let own = self.by_name.get(name).copied();
-        own.or_else(|| self.around.and_then(|around| around.find(name)))
+    fn find(&self, name: &str) -> Option<Found<'a>> {
+        match self.by_name.get(name) {
+            Some(step) => Some(Found { step, is_own: true }),
+            None => Some(Found { is_own: false, ..self.around?.find(name)? }),
+        }
     }
 
     fn is_own(&self, name: &str) -> bool {
@@ -60,7 +69,7 @@ impl<'a> Names<'a> {
         if let Some(other) = self.around.and_then(|around| around.find(&step.name)) {
             let text = format!("a step outside of the group is called `{}` too", step.name);
             let problem = Problem::error("duplicate-step", text).at(step.span);
-            problems.push(problem.see(other.span, "this one"));
+            problems.push(problem.see(other.step.span, "this one"));
         }
     }
 
@@ -74,30 +83,35 @@ impl<'a> Names<'a> {
         problems: &mut Problems,
     ) -> Vec<Dependency> {
         let (mut after, mut known) = (Vec::new(), BTreeSet::new());
-        let mut add = |dependency: Dependency| match self.is_own(&dependency.step) {
-            true if known.insert(dependency.step.clone()) => after.push(dependency),
-            true => {}
-            false => outside.push(dependency),
+        let mut add = |dependency: Dependency, found: Option<Found<'a>>| match found {
+            Some(Found { step, is_own: true }) => {
+                if known.insert(step.name.as_str()) {
+                    after.push(dependency);
+                }
+            }
+            _ => outside.push(dependency),
         };
         for dependency in &step.after {
-            self.check_dependency(step, dependency, problems);
-            if self.find(&dependency.step).is_some() {
-                add(dependency.clone());
+            let found = self.check_dependency(step, dependency, problems);
+            if found.is_some() {
+                add(dependency.clone(), found);
             }
         }
         for dependency in inside {
-            if let Some(needed) = self.by_name.get(dependency.step.as_str()) {
+            let found = self.find(&dependency.step);
+            if let Some(Found { step: needed, is_own: true }) = found {
                 check_places(step, needed, dependency.span, problems);
             }
-            add(dependency);
+            add(dependency, found);
         }
         self.check_clauses(step, problems);
         step.visit(&mut |leaf| {
             for (reference, at) in leaf.references() {
                 let needed = self.check_reference(step, reference, at, problems);
-                if let Some(needed) = needed {
-                    let step = needed.to_owned();
-                    add(Dependency { step, is_inferred: true, file: None, span: at });
+                if let Some(found) = needed {
+                    let step = found.step.name.clone();
+                    let needed = Dependency { step, is_inferred: true, file: None, span: at };
+                    add(needed, Some(found));
                 }
             }
         });
@@ -116,10 +130,17 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn check_dependency(&self, step: &Step, dependency: &Dependency, problems: &mut Problems) {
+    /// The step that is waited for, if there is one.
+    fn check_dependency(
+        &self,
+        step: &Step,
+        dependency: &Dependency,
+        problems: &mut Problems,
+    ) -> Option<Found<'a>> {
         let (wanted, at) = (dependency.step.as_str(), dependency.span);
-        match self.find(wanted) {
-            Some(found) if self.is_own(wanted) => check_places(step, found, at, problems),
+        let found = self.find(wanted);
+        match &found {
+            Some(Found { step: needed, is_own: true }) => check_places(step, needed, at, problems),
             Some(_) => {}
             None => {
                 let text =
@@ -127,6 +148,7 @@ impl<'a> Names<'a> {
                 self.missing_step(&text, wanted, Some(&step.name), at, problems);
             }
         }
+        found
     }
 
     /// Reports a step that is not there. Nobody means the one that it is said in.
@@ -154,7 +176,7 @@ impl<'a> Names<'a> {
         reference: &Reference,
         at: Span,
         problems: &mut Problems,
-    ) -> Option<&'a str> {
+    ) -> Option<Found<'a>> {
         let mut path = reference.path.iter().map(String::as_str);
         let root = path.next()?;
         if root != "flows" && root != "steps" {
@@ -176,17 +198,17 @@ impl<'a> Names<'a> {
             self.missing_step(&text, wanted, Some(&step.name), at, problems);
             return None;
         };
-        if self.is_own(wanted) {
-            check_places(step, found, at, problems);
+        if found.is_own {
+            check_places(step, found.step, at, problems);
         }
         if root == "steps" {
             if let Some(name) = path.next() {
                 check_about(&format!("steps.{wanted}"), name, &ABOUT_STEP, at, problems);
             }
         } else if !reference.has_default && !self.gaps.outputs.contains(wanted) {
-            check_outputs(found, path, at, problems);
+            check_outputs(found.step, path, at, problems);
         }
-        Some(&found.name)
+        Some(found)
     }
 
     /// Params, secrets and sources must be declared, and what is known of a run is always the same.

@@ -2,6 +2,8 @@
 //!
 //! What the keys mean is decoded as if each step had said them.
 
+use std::borrow::Cow;
+
 use super::group::laid_under;
 use super::{Decoder, fields};
 use crate::language::yaml::{Map, Node, Value};
@@ -22,7 +24,10 @@ const REACH: [(&str, &[&str]); 8] = [
 impl Decoder<'_> {
     /// What a step says, with the defaults where it says nothing. A null that is written says something:
     /// that there is none.
-    pub(super) fn with_defaults(&self, said: &Map) -> Map {
+    pub(super) fn with_defaults<'m>(&self, said: &'m Map) -> Cow<'m, Map> {
+        if self.defaults.is_empty() {
+            return Cow::Borrowed(said);
+        }
         let mut map = said.clone();
         for (key, works) in REACH {
             let Some(entry) = self.defaults.entry(key) else { continue };
@@ -46,6 +51,6 @@ impl Decoder<'_> {
                 _ => {}
             }
         }
-        map
+        Cow::Owned(map)
     }
 }
