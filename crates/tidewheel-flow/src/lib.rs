@@ -36,7 +36,7 @@ pub use definition::{
 };
 pub use execute::{
     Answers, Artifact, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, Pending, Progress,
-    SecretError, Secrets, TaskArtifacts, ThisMachine, Trace, World,
+    SecretError, Secrets, TaskArtifacts, ThisMachine, Trace, World, remove_containers,
 };
 pub use host::{FlowHost, Recalled, RecalledTask, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};

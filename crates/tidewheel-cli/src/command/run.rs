@@ -246,6 +246,7 @@ pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
     options.grace = config.process_grace();
     options.output_max = config.process_output_max();
     options.descriptors = raise_descriptors();
+    options.engine = config.container_engine();
     if config.http_allow_private() {
         options.policy = AddressPolicy::open();
     }

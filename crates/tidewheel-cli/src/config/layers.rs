@@ -229,6 +229,14 @@ impl Config {
         self.count(Setting::ProcessOutputMax).unwrap_or_default()
     }
 
+    /// What makes containers of steps, if not the first engine that is there.
+    pub fn container_engine(&self) -> Option<String> {
+        match self.value(Setting::ContainerEngine) {
+            Some(Value::Word(word)) if *word != "auto" => Some((*word).to_owned()),
+            _ => None,
+        }
+    }
+
     /// Whether requests may go to addresses that are not public.
     pub fn http_allow_private(&self) -> bool {
         self.is_set(Setting::HttpAllowPrivate)

@@ -22,6 +22,7 @@ pub(crate) enum Setting {
     SchedulerStarvationTimeout,
     ProcessGrace,
     ProcessOutputMax,
+    ContainerEngine,
     HttpAllowPrivate,
     RetentionAge,
     RetentionRuns,
@@ -82,7 +83,7 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 const TEBIBYTE: u64 = 1 << 40;
 
 /// All of them. Whoever adds one adds it to [`Setting`] at the same place.
-pub(crate) static SETTINGS: [Definition; 16] = [
+pub(crate) static SETTINGS: [Definition; 17] = [
     Definition {
         setting: Setting::Data,
         key: "data",
@@ -204,6 +205,16 @@ pub(crate) static SETTINGS: [Definition; 16] = [
         variable: "TIDEWHEEL_PROCESS_OUTPUT_MAX",
         flag: None,
         description: "How much of each stream of a process is kept.",
+    },
+    Definition {
+        setting: Setting::ContainerEngine,
+        key: "container.engine",
+        kind: Kind::Choice(&["auto", "docker", "podman", "nerdctl"]),
+        off: Off::Never,
+        otherwise: Otherwise::Value("auto"),
+        variable: "TIDEWHEEL_CONTAINER_ENGINE",
+        flag: None,
+        description: "What makes containers of steps; `auto`: the first of docker, podman and nerdctl that is there.",
     },
     Definition {
         setting: Setting::HttpAllowPrivate,

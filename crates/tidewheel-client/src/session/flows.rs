@@ -5,15 +5,32 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidewheel::id::TaskId;
+use tidewheel::id::{AttemptId, TaskId};
 use tidewheel::store::sqlite::{DataFolder, Reader};
 use tidewheel::store::{Answer, AttemptRecord, RecordedOutcome};
 use tidewheel::task::{BoxError, Reason};
 use tidewheel::{RunId, TaskState};
-use tidewheel_flow::{Answers, Means, Progress, Recalled, RecalledTask, Trace, World};
+use tidewheel_flow::{
+    Answers, Means, Progress, Recalled, RecalledTask, Trace, World, remove_containers,
+};
 
 use crate::desk::{DeskError, LocalDesk};
 use crate::progress::{Said, Sayings};
+
+/// Where it is noted which containers may be there.
+const CONTAINERS: &str = "containers";
+
+/// Ends what is left of attempts that were under way when their owner died: processes, then containers.
+pub(super) fn end_left(
+    mut end_processes: impl FnMut(&[AttemptId]) -> Result<(), BoxError> + Send + 'static,
+    folder: &DataFolder,
+) -> impl FnMut(&[AttemptId]) -> Result<(), BoxError> + Send + 'static {
+    let containers = folder.path().join(CONTAINERS);
+    move |attempts| {
+        end_processes(attempts)?;
+        Ok(remove_containers(&containers, attempts)?)
+    }
+}
 
 pub(super) fn means(
     folder: &DataFolder,
@@ -35,6 +52,7 @@ pub(super) fn means(
         .variable("TIDEWHEEL_DATA", whole_path(folder.path()))
         .variable("TIDEWHEEL_BIN", std::env::current_exe().unwrap_or_default())
         .cache(folder.path().join("cache"))
+        .containers(folder.path().join(CONTAINERS))
         .runs(whole_path(&folder.runs_dir()))
         .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))
 }

@@ -31,6 +31,8 @@ pub struct SessionOptions {
     pub descriptors: Option<u64>,
     /// Where requests may go.
     pub policy: AddressPolicy,
+    /// The container engine, if not the first that is there.
+    pub engine: Option<String>,
     pub(super) adopted: Vec<(String, Code)>,
     /// Of runs that are taken over, fetched before.
     pub(crate) secrets: Vec<(RunId, Secrets)>,
@@ -47,6 +49,7 @@ impl SessionOptions {
             output_max: 64 << 20,
             descriptors: None,
             policy: AddressPolicy::public_only(),
+            engine: None,
             adopted: Vec::new(),
             secrets: Vec::new(),
         }

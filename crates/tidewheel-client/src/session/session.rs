@@ -12,7 +12,7 @@ use tidewheel::{Attempt, Shutdown, Tidewheel};
 use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
 use tokio::runtime::Handle;
 
-use super::flows::{means, recall};
+use super::flows::{end_left, means, recall};
 use super::opening::{Opening, Phase, lasting};
 use super::options::{SessionOptions, Takeover};
 use super::shard::{not_started, take_shard};
@@ -91,7 +91,7 @@ impl Session {
         let processes = Processes::builder().spawner(spawner);
         let processes = processes.grace(options.grace).output_max(options.output_max);
         let processes = processes.of_shard(store.share().map_err(DeskError::System)?);
-        let mut end_left = processes.reclaim();
+        let mut end_left = end_left(processes.reclaim(), &folder);
         let reclaim = move |attempts: &[AttemptId]| {
             phase.waits(Opening::LeftBehind);
             let ended = end_left(attempts);
@@ -99,7 +99,7 @@ impl Session {
             ended
         };
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
-        let means = means(&folder, &sayings, Arc::clone(&world))?;
+        let means = means(&folder, &sayings, Arc::clone(&world))?.engine(options.engine);
         let flows = FlowHost::new(Arc::new(means), recall(&folder));
         for (run, secrets) in options.secrets {
             flows.know_secrets(run, secrets);

@@ -64,7 +64,7 @@ pub(crate) fn end_left(folder: &DataFolder, shard: &str, id: RunId) -> Result<()
     let (phase, _) = Phase::new();
     let store = take_shard(folder, &Takeover::Shard(shard.to_owned()), &phase)?;
     let shard = store.share().map_err(DeskError::System)?;
-    let reclaim = Processes::builder().of_shard(shard).reclaim();
+    let reclaim = super::flows::end_left(Processes::builder().of_shard(shard).reclaim(), folder);
     runtime.block_on(async {
         let wheel = Tidewheel::builder()
             .reclaim(reclaim)

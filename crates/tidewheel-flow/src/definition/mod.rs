@@ -22,7 +22,8 @@ pub(crate) use flow::{
 };
 pub use flow::{Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment};
 pub(crate) use work::{
-    ArtifactRule, Cache, ChildFlow, CommandLine, FileFormat, FileWork, Foreach, ForeachList,
-    HttpBody, HttpWork, Idempotency, InputMode, Matrix, OutputRule, PassTo, ProcessWork, Repeat,
-    ResourceLimits, Shown, StepOutput, Surroundings, Wait, WaitFor, Work, is_inside, of_run,
+    ArtifactRule, Cache, ChildFlow, CommandLine, Container, Elsewhere, FileFormat, FileWork,
+    Foreach, ForeachList, HttpBody, HttpWork, Idempotency, InputMode, Matrix, OutputRule, PassTo,
+    ProcessWork, Pull, Remote, Repeat, ResourceLimits, Shown, StepOutput, Surroundings, Wait,
+    WaitFor, Work, is_inside, of_run,
 };

@@ -9,7 +9,7 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 26] = [
+const SHAPES: [&Shape; 28] = [
     &keys::OVERRIDE,
     &keys::FLOW,
     &keys::CONCURRENCY,
@@ -18,6 +18,8 @@ const SHAPES: [&Shape; 26] = [
     &keys::SOURCE,
     &keys::PROCESS,
     &keys::HTTP,
+    &keys::CONTAINER,
+    &keys::REMOTE,
     &keys::ENV,
     &keys::FILE,
     &keys::OUTPUT,
@@ -75,7 +77,18 @@ const TOPICS: [(&str, &[&str]); 7] = [
     ),
     (
         "What its process has",
-        &["env", "inherit", "cwd", "stdin", "grace", "output_max", "capture_max", "rlimits"],
+        &[
+            "env",
+            "inherit",
+            "cwd",
+            "stdin",
+            "grace",
+            "output_max",
+            "capture_max",
+            "rlimits",
+            "container",
+            "ssh",
+        ],
     ),
     (
         "What its failure means",

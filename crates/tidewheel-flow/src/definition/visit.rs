@@ -72,6 +72,9 @@ impl Surroundings {
     fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         visit_all(self.env.iter().map(|(_, tree)| tree), visit);
         visit_all(self.cwd.iter().chain(&self.stdin), visit);
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.visit(visit);
+        }
     }
 }
 

@@ -99,6 +99,69 @@ pub(crate) struct Surroundings {
     /// How much of what it writes can become outputs.
     pub capture_max: Option<u64>,
     pub limits: ResourceLimits,
+    /// Where it runs, if not on this machine.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// Where the program of a step runs, if not as a process of this machine.
+#[derive(Debug, Clone)]
+pub(crate) enum Elsewhere {
+    Container(Box<Container>),
+    Remote(Box<Remote>),
+}
+
+/// A container that is made for each attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Container {
+    pub image: Tree,
+    /// `here:there[:options]`.
+    pub mounts: Vec<Tree>,
+    pub env: Vec<(String, Tree)>,
+    pub pull: Option<Pull>,
+    pub workdir: Option<Tree>,
+    pub user: Option<Tree>,
+    pub network: Option<Tree>,
+    /// The program that makes it.
+    pub engine: Option<String>,
+    pub options: Vec<String>,
+}
+
+/// When an image is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pull {
+    Missing,
+    Always,
+    Never,
+}
+
+/// Another host, by OpenSSH.
+#[derive(Debug, Clone)]
+pub(crate) struct Remote {
+    pub host: Tree,
+    pub user: Option<Tree>,
+    pub port: Option<u16>,
+    /// The file of the key.
+    pub identity: Option<Tree>,
+    pub workdir: Option<Tree>,
+    /// As in `ssh_config`.
+    pub options: Vec<(String, String)>,
+}
+
+impl Elsewhere {
+    pub fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
+        match self {
+            Self::Container(it) => {
+                let trees = [&it.image].into_iter().chain(&it.mounts);
+                let env = it.env.iter().map(|(_, tree)| tree);
+                let rest = it.workdir.iter().chain(&it.user).chain(&it.network);
+                trees.chain(env).chain(rest).for_each(|tree| tree.visit(visit));
+            }
+            Self::Remote(it) => {
+                let rest = it.user.iter().chain(&it.identity).chain(&it.workdir);
+                [&it.host].into_iter().chain(rest).for_each(|tree| tree.visit(visit));
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -93,6 +93,7 @@ impl FlowRunner {
             "stdin": render(&step.surroundings.stdin)?,
             "inherited": step.surroundings.inherit.as_deref().map(|names| self.inherited(names)),
             "output_max": step.surroundings.output_max,
+            "elsewhere": self.about_place(step, context)?,
             "input": input,
             "key": render(&cache.key)?,
             "outputs": step.outputs.iter().map(|it| about_output(it, context)).collect::<Json>(),
@@ -121,8 +122,23 @@ impl FlowRunner {
         })
     }
 
+    /// Where its program runs, if not here.
+    fn about_place(&self, step: &Step, context: &Context) -> Result<Json, Trouble> {
+        let Some(elsewhere) = &step.surroundings.elsewhere else { return Ok(Json::Null) };
+        let mut values = Vec::new();
+        let mut failed = None;
+        elsewhere.visit(&mut |leaf| match leaf.template.render(context) {
+            Ok(value) => values.push(value.to_string()),
+            Err(error) => failed = Some(error.to_string()),
+        });
+        match failed {
+            Some(error) => Err(Trouble::permanent(error)),
+            None => Ok(json!({ "said": format!("{elsewhere:?}"), "values": values })),
+        }
+    }
+
     /// The variables of our own environment that a step names, a star at the end for any more letters.
-    fn inherited(&self, names: &[String]) -> Json {
+    pub(super) fn inherited(&self, names: &[String]) -> BTreeMap<String, Json> {
         let is_named = |name: &str| {
             names.iter().any(|known| match known.strip_suffix('*') {
                 Some(start) => name.starts_with(start),
@@ -133,7 +149,7 @@ impl FlowRunner {
             let name = name.into_string().ok().filter(|name| is_named(name))?;
             Some((name, Json::String(value.to_string_lossy().into_owned())))
         });
-        Json::Object(variables.collect::<BTreeMap<_, _>>().into_iter().collect())
+        variables.collect()
     }
 }
 

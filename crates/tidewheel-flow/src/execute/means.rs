@@ -21,6 +21,8 @@ pub struct Means {
     pub(super) cache: Option<PathBuf>,
     pub(super) runs: Option<PathBuf>,
     pub(super) answers: Option<Arc<dyn Answers>>,
+    pub(super) containers: Option<PathBuf>,
+    pub(super) engine: Option<String>,
 }
 
 /// Hears what tasks do.
@@ -52,7 +54,8 @@ impl Means {
     #[must_use]
     pub fn new(world: Arc<dyn World>) -> Self {
         let (told, variables) = (Box::new(|_, _: Progress<'_>| ()), Vec::new());
-        Self { world, told, variables, cache: None, runs: None, answers: None }
+        let (cache, runs, answers, containers, engine) = (None, None, None, None, None);
+        Self { world, told, variables, cache, runs, answers, containers, engine }
     }
 
     /// Hands over what is to be stored with the outcome of an attempt, and tells of it.
@@ -93,6 +96,21 @@ impl Means {
     #[must_use]
     pub fn runs(mut self, folder: impl Into<PathBuf>) -> Self {
         self.runs = Some(folder.into());
+        self
+    }
+
+    /// The folder that says which containers may be there, for
+    /// [`remove_containers`](crate::remove_containers) after a crash.
+    #[must_use]
+    pub fn containers(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.containers = Some(folder.into());
+        self
+    }
+
+    /// The container engine, by name or path, instead of the first that is there.
+    #[must_use]
+    pub fn engine(mut self, engine: Option<String>) -> Self {
+        self.engine = engine;
         self
     }
 

@@ -6,7 +6,9 @@
 
 mod artifacts;
 mod cache;
+mod container;
 mod context;
+mod elsewhere;
 mod end;
 mod env_file;
 mod file;
@@ -15,6 +17,7 @@ mod http;
 mod means;
 mod outputs;
 mod process;
+mod remote;
 mod retry;
 mod run_folder;
 mod runner;
@@ -25,6 +28,7 @@ mod world;
 mod written;
 
 pub use artifacts::{Artifact, TaskArtifacts};
+pub use container::remove_containers;
 pub use env_file::{EnvFileError, EnvFiles};
 pub use means::{Answers, Means, Progress};
 pub use outputs::Outputs;

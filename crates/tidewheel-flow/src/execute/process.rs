@@ -14,6 +14,7 @@ use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::{Attempt, Outcome};
 
 use super::context::Position;
+use super::elsewhere::Carried;
 use super::end::{Success, Trouble};
 use super::means::Progress;
 use super::runner::FlowRunner;
@@ -41,7 +42,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let command = self.command(position, work, input, context, attempt)?;
-        let ended = self.process_end(command, position, attempt).await;
+        let ended = self.process_end(command, position, context, attempt).await;
         match ended {
             Ok(success) => {
                 let kept = self.keep_artifacts(position, context, attempt, true).await;
@@ -64,6 +65,7 @@ impl FlowRunner {
         &self,
         mut command: ProcessCommand,
         position: &Position,
+        context: &Context,
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let step = &*position.step;
@@ -71,7 +73,12 @@ impl FlowRunner {
         if let Some(folder) = folder {
             command = folder.given_to(command, attempt);
         }
+        let Carried { command, container } = self.carried(command, position, context, attempt)?;
         let end = self.means.world.run(attempt, &command).await;
+        let warning = match container {
+            Some(container) => container.follow(&end, &*self.means.world).await,
+            None => None,
+        };
         let end = match end {
             // Others will end and leave theirs: no fault of the step, and nothing was started.
             Err(error @ ProcessError::Descriptors { .. }) => {
@@ -81,7 +88,8 @@ impl FlowRunner {
             Err(ProcessError::CaptureTooLarge { most, seen }) => return Err(too_much(most, seen)),
             end => end.map_err(|error| Trouble::of(error.into_outcome()))?,
         };
-        let record = end.record(attempt);
+        let mut record = end.record(attempt);
+        record.warnings.extend(warning);
         if let Some(folder) = folder.filter(|_| !end.status.is_success()) {
             folder.drop_output(attempt);
         }

@@ -74,7 +74,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Success, Trouble> {
         let command = self.command(position, work, None, context, attempt)?.unlogged();
-        match self.process_end(command, position, attempt).await {
+        match self.process_end(command, position, context, attempt).await {
             Err(trouble) if trouble.was_answered => {
                 self.keep_last_answer(&trouble, attempt);
                 Err(Trouble::postponed(wait.every))

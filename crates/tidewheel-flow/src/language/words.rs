@@ -34,6 +34,21 @@ pub(crate) fn split_words(text: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
+/// A word in which a shell reads nothing but the word itself, whatever is in it. The one place where
+/// values become text for a shell.
+pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut text = vec![b'\''];
+    for byte in word {
+        match byte {
+            // Between single quotes everything but their end stands for itself.
+            b'\'' => text.extend(b"'\\''"),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'\'');
+    text
+}
+
 fn double_quoted<'a>(mut rest: &'a str, word: &mut String) -> Result<&'a str, &'static str> {
     loop {
         if let Some((template, after)) = template_at(rest) {
@@ -64,7 +79,67 @@ fn template_at(text: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+    use std::process::Command;
+
     use super::*;
+
+    /// What a real shell makes of quoted words: each with an end of its own, so that none is lost.
+    fn read_by_shell(words: &[Vec<u8>]) -> Vec<u8> {
+        let mut script = b"printf '%s\\0'".to_vec();
+        for word in words {
+            script.extend([b" ".as_slice(), &quoted(word)].concat());
+        }
+        let script = std::ffi::OsString::from_vec(script);
+        let output = Command::new("/bin/sh").arg("-c").arg(script).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    #[test]
+    fn a_shell_reads_quoted_words_as_they_are() {
+        let mut words: Vec<Vec<u8>> = [
+            "",
+            "'",
+            "''",
+            "'\\''",
+            "$(id)",
+            "`id`",
+            "$HOME",
+            "\\",
+            "\n",
+            "a b",
+            "-n",
+            "!",
+            "*",
+            "~",
+            "#x",
+            "a;b",
+            "\"",
+            "\\'",
+            "é\u{202e}",
+            "\r\t",
+        ]
+        .map(|word| word.as_bytes().to_vec())
+        .to_vec();
+        // Every byte but zero, and words made of what means something, by a fixed chance.
+        words.extend((1..=255_u8).map(|byte| vec![b'a', byte, b'\'', byte]));
+        let letters = b"'\"\\$`(){}[]<>|&;!#~*? \n\t=%^-a\xff";
+        let mut chance = 0x9e37_79b9_u32;
+        let mut next = |most: usize| {
+            chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (chance >> 8) as usize % most
+        };
+        for _ in 0..2_000 {
+            let length = next(12);
+            words.push((0..length).map(|_| letters[next(letters.len())]).collect());
+        }
+        for some in words.chunks(500) {
+            let expected: Vec<u8> =
+                some.iter().flat_map(|word| word.iter().copied().chain([0])).collect();
+            assert_eq!(read_by_shell(some), expected);
+        }
+    }
 
     #[test]
     fn commands_are_split_as_a_shell_would() {

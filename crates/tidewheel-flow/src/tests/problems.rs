@@ -445,3 +445,27 @@ flow:
         [("contradiction", "abc".to_owned()), ("contradiction", "{ A: 1 }".to_owned())]
     );
 }
+
+#[test]
+fn what_cannot_be_elsewhere_is_refused() {
+    let text = "
+flow:
+  - { name: both, container: x, ssh: y, run: 'true' }
+  - { name: bounded, container: x, rlimits: { memory: 1MiB }, run: 'true' }
+  - { name: short, container: { image: x, options: [-m=1g] }, run: 'true' }
+  - { name: missing, container: { mounts: ['.:/work'] }, run: 'true' }
+  - { name: typo, ssh: { hots: y }, run: 'true' }
+  - { name: option, ssh: { host: y, options: { 'Proxy Command': z } }, run: 'true' }
+  - { name: asks, http: 'http://localhost/', container: x }
+";
+    let found = places(text);
+    let is = |code: &str, at: &str| found.iter().any(|it| it.0 == code && it.1.contains(at));
+    assert!(is("contradiction", "y"), "{found:?}");
+    assert!(is("contradiction", "memory: 1MiB"), "{found:?}");
+    assert!(is("bad-value", "-m=1g"), "{found:?}");
+    assert!(is("missing-key", "mounts"), "{found:?}");
+    assert!(is("unknown-key", "hots"), "{found:?}");
+    assert!(is("bad-name", "'Proxy Command'"), "{found:?}");
+    let asks = problems(text).into_iter().find(|it| it.2.contains("sends a request"));
+    assert!(asks.is_some_and(|it| it.2.starts_with("`container` has no effect")), "{found:?}");
+}

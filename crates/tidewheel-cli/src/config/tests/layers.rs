@@ -108,6 +108,7 @@ fn every_setting_can_be_said_in_a_file_and_in_the_environment() {
         ("scheduler.starvation_timeout", "1500ms"),
         ("process.grace", "2m"),
         ("process.output_max", "3KiB"),
+        ("container.engine", "podman"),
         ("http.allow_private", "false"),
         ("retention.age", "30d"),
         ("retention.runs", "10"),
@@ -134,6 +135,7 @@ fn every_setting_can_be_said_in_a_file_and_in_the_environment() {
         assert_eq!(config.scheduler_starvation_timeout(), Some(Duration::from_millis(1500)));
         assert_eq!(config.process_grace(), Duration::from_secs(120));
         assert_eq!(config.process_output_max(), 3072);
+        assert_eq!(config.container_engine().as_deref(), Some("podman"));
         assert_eq!(config.retention_age(), Some(Duration::from_secs(30 * 86_400)));
         assert_eq!(config.retention_runs(), Some(10));
         assert_eq!(config.retention_bytes(), Some(2 << 30));

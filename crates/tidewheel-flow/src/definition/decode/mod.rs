@@ -8,6 +8,7 @@
 mod decoder;
 mod defaults;
 mod dependency;
+mod elsewhere;
 mod fields;
 mod flow;
 mod foreach;

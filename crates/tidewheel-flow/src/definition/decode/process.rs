@@ -244,6 +244,7 @@ impl Decoder<'_> {
             output_max: fields::size(map, "output_max"),
             capture_max: self.capture_max(map),
             limits,
+            elsewhere: self.elsewhere(map),
         }
     }
 

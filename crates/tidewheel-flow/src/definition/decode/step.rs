@@ -46,7 +46,7 @@ const OF_GROUPS: [&str; 14] = [
 const FOR_STEPS: [&str; 4] = ["env", "cwd", "inherit", "shell"];
 
 /// What can be said only of a step that starts a program.
-const OF_PROGRAMS: [&str; 11] = [
+const OF_PROGRAMS: [&str; 13] = [
     "shell",
     "allow_options",
     "env",
@@ -58,6 +58,8 @@ const OF_PROGRAMS: [&str; 11] = [
     "rlimits",
     "skip_codes",
     "artifacts",
+    "container",
+    "ssh",
 ];
 /// What can be said of a program only if it is the work of a step, and not a look.
 const OF_WORK: [&str; 4] = ["allow_options", "output_max", "skip_codes", "artifacts"];

@@ -19,4 +19,4 @@ pub(crate) use step::{
     ARTIFACT, CACHE, DEFAULTS, DEPENDENCY, FOREACH, REPEAT, RETRY, RLIMITS, TIMEOUT,
 };
 #[cfg(test)]
-pub(crate) use work::{OUTPUT, OVERRIDE, SOURCE, WAIT};
+pub(crate) use work::{CONTAINER, OUTPUT, OVERRIDE, REMOTE, SOURCE, WAIT};

@@ -3,7 +3,7 @@
 //! Those of its work are in `work`.
 
 use super::common::{COUNT, ON_ERROR, ON_SKIP, VARIABLES, WORDS, key, required};
-use super::work::{HTTP, OUTPUT, SOURCE, WAIT};
+use super::work::{CONTAINER, HTTP, OUTPUT, REMOTE, SOURCE, WAIT};
 use crate::definition::shape::{Kind, Shape};
 
 const SHELL: Kind = Kind::Either(&[Kind::Choice(&["sh", "bash"]), Kind::List(&Kind::Text)]);
@@ -90,6 +90,16 @@ pub(crate) static STEP: Shape = Shape {
         key("inherit", INHERIT, "Variables its process gets from ours, such as `AWS_*`."),
         key("cwd", Kind::Template, "The folder it runs in. That of the flow's file unless given."),
         key("stdin", Kind::Any, "What its process reads. Lists and mappings are given as JSON."),
+        key(
+            "container",
+            Kind::Either(&[Kind::Text, Kind::Object(&CONTAINER)]),
+            "Runs its program in a container; a bare text is the image.",
+        ),
+        key(
+            "ssh",
+            Kind::Either(&[Kind::Text, Kind::Object(&REMOTE)]),
+            "Runs its program on another host; a bare text is the host.",
+        ),
         key(
             "when",
             Kind::Expression,

@@ -115,6 +115,65 @@ pub(crate) static HTTP: Shape = Shape {
     ],
 };
 
+/// `container:` of a step.
+pub(crate) static CONTAINER: Shape = Shape {
+    name: "a container",
+    about: "A container that is made for each attempt and removed after it.",
+    keys: &[
+        required("image", Kind::Template, "The image it is made from."),
+        key(
+            "mounts",
+            Kind::Many(&Kind::Template),
+            "Folders it sees, as `here:/there` or `here:/there:ro`; paths here start at the folder of the step, a name without a slash is a volume of the engine. None unless given.",
+        ),
+        key("env", VARIABLES, "Variables for the program in it, beside those of the step."),
+        key(
+            "pull",
+            Kind::Choice(&["missing", "always", "never"]),
+            "When the image is fetched. `missing` unless given.",
+        ),
+        key("workdir", Kind::Template, "The folder in it where the program runs."),
+        key("user", Kind::Template, "The user in it."),
+        key("network", Kind::Template, "Its network, such as `none` or `host`."),
+        key(
+            "engine",
+            Kind::Text,
+            "The program that makes it: docker, podman or nerdctl. The first of them that is there unless given.",
+        ),
+        key(
+            "options",
+            Kind::List(&Kind::Text),
+            "More options for the engine's `run`, each one word, such as `--memory=1g`.",
+        ),
+    ],
+};
+
+/// `ssh:` of a step.
+pub(crate) static REMOTE: Shape = Shape {
+    name: "a remote host",
+    about: "Another host, spoken to by OpenSSH.",
+    keys: &[
+        required("host", Kind::Template, "Its name or address, or what ssh_config calls it."),
+        key("user", Kind::Template, "The user there."),
+        key("port", Kind::Integer { min: 1, max: 65_535 }, "Its port."),
+        key(
+            "identity",
+            Kind::Template,
+            "The file of the key; relative paths start at the folder of the step.",
+        ),
+        key(
+            "workdir",
+            Kind::Template,
+            "The folder there where the program runs. That of the user unless given.",
+        ),
+        key(
+            "options",
+            Kind::Map(&Kind::Name),
+            "Options by name, as in ssh_config, such as `ConnectTimeout: 5`.",
+        ),
+    ],
+};
+
 /// The configuration of `type: env`.
 pub(crate) static ENV: Shape = Shape {
     name: "an env source",

@@ -313,6 +313,7 @@ impl fmt::Debug for HttpRequest {
             .field("url", &url)
             .field("headers", &headers)
             .field("accept_invalid_tls", &self.accept_invalid_tls)
+            .field("idempotency", &self.idempotency)
             .finish_non_exhaustive()
     }
 }

@@ -187,8 +187,20 @@ impl ProcessCommand {
     /// What it consists of, for whoever runs it in another way than [`Processes`](super::Processes).
     #[must_use]
     pub fn parts(&self) -> CommandParts<'_> {
-        let Self { program, cwd, variables, stdin, .. } = self;
-        CommandParts { program, cwd: cwd.as_deref(), variables, stdin }
+        let Self { program, shell, cwd, variables, stdin, .. } = self;
+        CommandParts { program, shell, cwd: cwd.as_deref(), variables, stdin }
+    }
+
+    /// Another program with other variables, and all else as it is: limits, streams, secrets. For a
+    /// program that has this command run elsewhere.
+    pub fn carried_by(
+        mut self,
+        words: impl IntoIterator<Item = impl Into<OsString>>,
+        variables: BTreeMap<OsString, OsString>,
+    ) -> Self {
+        self.program = Program::Argv(words.into_iter().map(Into::into).collect());
+        self.variables = variables;
+        self
     }
 
     pub(super) fn words(&self) -> Result<Vec<&OsStr>, ProcessError> {
@@ -221,6 +233,8 @@ impl ProcessCommand {
 pub struct CommandParts<'a> {
     /// What to run.
     pub program: &'a Program,
+    /// The shell and its arguments, for a text.
+    pub shell: &'a [OsString],
     /// The working folder.
     pub cwd: Option<&'a Path>,
     /// The variables it declares, without those it inherits.
