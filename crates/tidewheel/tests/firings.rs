@@ -12,10 +12,9 @@ use tidewheel::observe::Fact;
 use tidewheel::schedule::{
     Backfill, Firing, MadeRun, Misfire, Origin, Overlap, ScheduleHandle, Span,
 };
-use tidewheel::store::HeldId;
-use tidewheel::store::Memory;
+use tidewheel::store::rows::Fate;
+use tidewheel::store::{HeldId, Memory};
 use tidewheel::{Builder, Graph, GraphError, Rejection, Shutdown, Tidewheel, Timestamp};
-use tidewheel_core::row::Fate;
 
 /// Seconds since the tests begin.
 fn seconds_in(instant: Timestamp) -> u64 {

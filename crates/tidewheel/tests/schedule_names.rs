@@ -264,7 +264,7 @@ async fn a_firing_that_fails_tells_why_and_is_counted() {
     let error = Some(Arc::from("disk full"));
     assert_eq!(ended, Fact::FiringEnded { schedule, run, success: false, error });
     let ledger = store.firings(once.id());
-    assert_eq!(ledger[0].fate, tidewheel_core::row::Fate::Fired(run));
+    assert_eq!(ledger[0].fate, tidewheel::store::rows::Fate::Fired(run));
     once.cancel();
     next(&mut notices, |it| matches!(it, Fact::ScheduleEnded(_))).await;
     assert!(once.is_ended());

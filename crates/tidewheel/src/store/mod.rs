@@ -1,7 +1,8 @@
 //! Where decisions are kept: the [`Store`] trait and those beside it ([`Reader`], [`Records`], [`Outbox`],
 //! [`Commons`]), its errors, and two stores in memory.
 //!
-//! A store never chooses, orders or skips work; it keeps rows and gives them back.
+//! A store never chooses, orders or skips work; it keeps rows and gives them back. What a store of your own is
+//! given and gives is here too: a [`ChangeSet`] of [`rows`] and a [`Tenure`], a [`CommitProof`] and a [`Snapshot`].
 
 #[cfg(feature = "sqlite")]
 mod coalesce;
@@ -24,6 +25,10 @@ mod records;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod volatile;
+
+pub use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
+pub use tidewheel_core::row as rows;
+pub use tidewheel_core::row::Snapshot;
 
 pub use commons::{Commons, Placement, Settled};
 pub use durations::durations;

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use tidewheel::store::{
-    AttemptRecord, CommandSource, Memory, Pace, SentCommand, Store, StoreError,
+    AttemptRecord, ChangeSet, CommandSource, CommitProof, Memory, Pace, SentCommand, Snapshot,
+    Store, StoreError, Tenure,
 };
 use tidewheel::{Builder, Tidewheel};
-use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
-use tidewheel_core::row::Snapshot;
 
 /// What goes wrong with commits, or with taking the tenure again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
