@@ -179,7 +179,8 @@ impl Builder {
         self
     }
 
-    /// Makes all chance (jitter, identities) repeatable, for tests.
+    /// Makes all chance (jitter, identities) repeatable, for tests. Identities differ from one wheel on a store
+    /// to the next; wheels on several shards of one data folder need a seed each.
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = seed;
         self.seed = Some(seed);

@@ -283,3 +283,22 @@ async fn calendars_begin_when_they_are_told_to() {
     let from = hourly().starting_at(march).run(|| async {}).unwrap();
     assert_eq!(from.next(), at("2026-03-03T00:00:00Z"));
 }
+
+/// The clock has not moved between the two, and chance is the same.
+#[tokio::test(start_paused = true)]
+async fn wheels_of_one_seed_on_one_store_make_different_identities() {
+    let ground = ground();
+    let mut ids = Vec::new();
+    for name in ["first", "second"] {
+        let wheel = on(&ground).seed(7).start();
+        let schedule = wheel.every(seconds(60)).name(name).run(|| async {}).unwrap();
+        let task = wheel.task(|| async { Ok::<_, &str>(()) }).submit();
+        ids.extend([schedule.id().to_string(), task.accepted().await.unwrap().to_string()]);
+        task.await.unwrap();
+        wheel.shutdown(Shutdown::reject()).await;
+    }
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "{ids:?}");
+}

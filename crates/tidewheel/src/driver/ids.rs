@@ -4,6 +4,7 @@
 
 use std::hash::Hasher;
 
+use tidewheel_core::decision::Tenure;
 use tidewheel_core::time::Timestamp;
 
 /// Keys are already well spread numbers; they need no defence against an attacker.
@@ -43,11 +44,14 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub fn new(seed: Option<u64>) -> Self {
+    pub fn new(seed: Option<u64>, tenure: Tenure) -> Self {
         use std::hash::BuildHasher as _;
         // The standard library's own source of randomness, which needs no other crate.
         let random = || std::hash::RandomState::new().build_hasher().finish();
-        Self { base: seed.unwrap_or_else(random), count: 0 }
+        // With a seed they are the same each time; but a store may hold those of the wheel before, of the
+        // same seed and, on a virtual clock, of the same time.
+        let base = seed.map_or_else(random, |seed| seed ^ mix(tenure.0));
+        Self { base, count: 0 }
     }
 
     pub fn next(&mut self, now: Timestamp) -> u128 {
@@ -65,4 +69,16 @@ const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_ids_again_but_not_in_the_next_tenure() {
+        let first = |tenure| Ids::new(Some(7), Tenure(tenure)).next(Timestamp::from_seconds(1));
+        assert_eq!(first(1), first(1));
+        assert_ne!(first(1), first(2));
+    }
 }

@@ -97,7 +97,7 @@ impl State {
         keeping: Keeping,
     ) -> Self {
         let opening = std::mem::take(&mut engine.outputs().actions);
-        let inbox = engine.inbox();
+        let (inbox, ids) = (engine.inbox(), Ids::new(seed, engine.tenure()));
         let commons = engine.commons().map(|commons| Arc::new(Mutex::new(commons)));
         let mut books = engine.keeps_rows().then(|| Books::new(&engine, &opening));
         if let Some(books) = books.as_mut().filter(|_| keeping.paused) {
@@ -123,7 +123,7 @@ impl State {
             has_early: Arc::default(),
             adopt,
             values: SharedValues::default(),
-            ids: Ids::new(seed),
+            ids,
             opening,
             inbox,
             commons,
