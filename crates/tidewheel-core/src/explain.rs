@@ -164,6 +164,8 @@ pub enum Hold {
     Order {
         /// Tasks ahead of it in its queue.
         ahead: u64,
+        /// Only so many were counted: there are more.
+        is_least: bool,
     },
 }
 
@@ -178,8 +180,10 @@ pub struct Place {
     pub effective: u8,
     /// How long it has been ready.
     pub waited: Duration,
-    /// Tasks ahead of it in its queue.
+    /// Tasks ahead of it in its queue. Of many, only some ten thousand are counted.
     pub ahead: u64,
+    /// The key by which it shares its queue with others.
+    pub fair_by: Option<Arc<str>>,
 }
 
 impl fmt::Display for Explanation {
@@ -202,6 +206,9 @@ impl fmt::Display for Explanation {
             )?;
             if place.effective != place.priority {
                 write!(f, ", now {} by waiting", place.effective)?;
+            }
+            if let Some(key) = &place.fair_by {
+                write!(f, ", sharing it as `{key}`")?;
             }
         }
         Ok(())
@@ -286,7 +293,10 @@ impl fmt::Display for Hold {
                 write!(f, "breaker `{limit}` waits for its probe")
             }
             Self::KeyTaken { key } => write!(f, "another task of key `{key}` is ahead"),
-            Self::Order { ahead } => {
+            Self::Order { ahead, is_least: true } => {
+                write!(f, "{ahead} tasks and more are ahead of it")
+            }
+            Self::Order { ahead, .. } => {
                 write!(f, "{ahead} task{} ahead of it", if *ahead == 1 { " is" } else { "s are" })
             }
         }

@@ -30,6 +30,7 @@ pub mod input;
 mod level;
 mod limit;
 pub mod nearest;
+mod party;
 pub mod policy;
 pub mod pool;
 mod queue;

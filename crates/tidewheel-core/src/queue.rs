@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::id::TaskKey;
 use crate::input::Rejection;
+use crate::party::Parties;
 use crate::policy::{Ageing, Bucket, Priority};
 use crate::ready::Lanes;
 use crate::spec::QueueSpec;
@@ -43,6 +44,8 @@ pub(crate) struct Queue {
     pub statistics: Statistics,
     /// Who gives way first, where the queue has preemption.
     pub preemptible: Preemptible,
+    /// Who shares it fairly, once a task has said so.
+    pub parties: Option<Box<Parties>>,
 }
 
 /// Running attempts that may give way, and whether one does already.
@@ -102,6 +105,7 @@ impl Queue {
             cost_estimate: 1_000_000,
             statistics: Statistics::default(),
             preemptible: Preemptible::default(),
+            parties: None,
         }
     }
 }
@@ -194,6 +198,8 @@ pub(crate) struct Class {
     pub blocked_by: Option<u32>,
     /// Whether it stands in its queue's list of open classes.
     pub is_open: bool,
+    /// Whether its queue has parties.
+    pub has_parties: bool,
 }
 
 impl Class {

@@ -44,6 +44,8 @@ pub struct Profile {
     pub stays: bool,
     /// Named limits and the units taken of each while an attempt runs.
     pub limits: Vec<(Arc<str>, u32)>,
+    /// Whose task it is: those of a queue who say something here share its slots fairly.
+    pub fair_by: Option<Arc<str>>,
 }
 
 impl Default for Profile {
@@ -62,6 +64,7 @@ impl Default for Profile {
             at_most_once: false,
             stays: false,
             limits: Vec::new(),
+            fair_by: None,
         }
     }
 }

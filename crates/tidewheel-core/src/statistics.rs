@@ -27,7 +27,8 @@ pub struct Statistics {
     pub high_priority_completed: u64,
     /// Of those, tasks with a submitted priority below 25.
     pub low_priority_completed: u64,
-    /// Times that waiting raised a task's priority.
+    /// Times that waiting raised a task's priority. Of tasks that still wait, the oldest are counted, some ten
+    /// thousand; the others when they start.
     pub promotions: u64,
     /// Tasks refused because a queue was full or the scheduler was shutting down.
     pub rejected: u64,

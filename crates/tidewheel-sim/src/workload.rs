@@ -34,6 +34,8 @@ pub const BREAKER: &str = "service";
 pub const NIGHTLY: &str = "30 2 * * *";
 /// Keys of tasks that run one at a time.
 pub const KEYS: [&str; 3] = ["red", "green", "blue"];
+/// Who shares queues fairly.
+const PARTIES: [&str; 3] = ["one", "another", "a third"];
 
 /// The scheduler's settings.
 pub fn config(random: &mut Random) -> Config {
@@ -128,6 +130,9 @@ pub fn profile(random: &mut Random) -> Profile {
     }
     if random.percent(15) {
         profile.on_skip = Some(*random.pick(&[OnSkip::Skip, OnSkip::Continue]));
+    }
+    if random.percent(20) {
+        profile.fair_by = Some(Arc::from(*random.pick(&PARTIES)));
     }
     profile.always = random.percent(6);
     profile.at_most_once = random.percent(8);

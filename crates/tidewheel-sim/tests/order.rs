@@ -133,3 +133,100 @@ fn play(seed: u64) -> (u64, u64) {
     }
     (decisions, contested)
 }
+
+/// One who waits in a queue that is shared fairly.
+#[derive(Debug, Clone, Copy)]
+struct Sharing {
+    id: RunId,
+    party: usize,
+}
+
+/// The reference for fairness: what each party has had, looked through from end to end.
+#[derive(Debug, Default)]
+struct FairReference {
+    /// In the order of submission.
+    waiting: Vec<Sharing>,
+    /// By party: microseconds of ended attempts, attempts running, and both together as they were last
+    /// reckoned. The first is of those without a party.
+    had: [(u64, u64, u64); 4],
+    virtual_time: u64,
+    estimate: u64,
+}
+
+impl FairReference {
+    fn take(&mut self) -> Sharing {
+        let least = self.waiting.iter().map(|task| (self.had[task.party].2, task.party)).min();
+        let party = least.expect("somebody waits").1;
+        let place = self.waiting.iter().position(|task| task.party == party);
+        let (served, active, tag) = &mut self.had[party];
+        self.virtual_time = self.virtual_time.max(*tag);
+        *served += self.virtual_time - *tag;
+        *active += 1;
+        *tag = *served + *active * self.estimate;
+        self.waiting.remove(place.expect("one of the party waits"))
+    }
+
+    fn ended(&mut self, party: usize, ran: Duration) {
+        let ran = ran.as_micros() as u64;
+        let (served, active, tag) = &mut self.had[party];
+        *active -= 1;
+        *served += ran;
+        *tag = *served + *active * self.estimate;
+        self.estimate = (self.estimate - self.estimate / 8 + ran / 8).max(1);
+    }
+}
+
+#[test]
+fn parties_share_as_the_naive_reference_says() {
+    let mut contested = 0;
+    for seed in 1..=DECISIONS / 200 {
+        contested += play_fairly(seed);
+    }
+    assert!(contested > DECISIONS / 4, "only {contested} had a choice between parties");
+}
+
+/// Plays one world of parties; how many starts had a choice between some.
+fn play_fairly(seed: u64) -> u64 {
+    let mut random = Random::new(seed);
+    let slots = random.between(1, 4) as usize;
+    let mut bare = Bare::new(Config { slots: Some(slots as u32), ..Config::default() });
+    let profiles: Vec<_> = [None, Some("one"), Some("two"), Some("three")]
+        .into_iter()
+        .map(|name: Option<&str>| {
+            let profile = Profile { fair_by: name.map(Into::into), ..Profile::default() };
+            bare.scheduler.profile(&profile).expect("a plain profile")
+        })
+        .collect();
+    let mut reference = FairReference { estimate: 1000, ..FairReference::default() };
+    let mut running: Vec<(Start, usize, Moment)> = Vec::new();
+    let mut contested = 0;
+    for number in 0..400_u64 {
+        bare.now.monotonic = bare.now.monotonic.after(random.millis(0, 200));
+        let now = bare.now.monotonic;
+        let outputs = if random.percent(55) || running.is_empty() {
+            // The crowd of one party does not keep the others from their share.
+            let party = *random.pick(&[0, 1, 2, 3, 3, 3, 3]);
+            let id = RunId(u128::from(number + 1));
+            reference.waiting.push(Sharing { id, party });
+            let profile = profiles[party];
+            bare.ask(Command::Submit(Submission { id, profile, ..Submission::default() }))
+        } else {
+            let place = random.below(running.len() as u64) as usize;
+            let (ended, party, started) = running.swap_remove(place);
+            reference.ended(party, now.since(started));
+            bare.end(ended, false)
+        };
+        bare.scheduler.check();
+        for start in starts(&outputs) {
+            let mut parties: Vec<_> = reference.waiting.iter().map(|task| task.party).collect();
+            parties.sort_unstable();
+            parties.dedup();
+            contested += u64::from(parties.len() > 1);
+            let before = format!("{reference:?} at {now:?}");
+            let expected = reference.take();
+            assert_eq!(start.id.run, expected.id, "seed {seed}, input {number}: {before}");
+            running.push((start, expected.party, now));
+        }
+    }
+    contested
+}

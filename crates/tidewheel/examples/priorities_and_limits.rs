@@ -17,6 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     order().await?;
     ageing().await?;
     queues().await?;
+    fair().await?;
     limits().await?;
     keys().await?;
     breaker().await?;
@@ -90,6 +91,30 @@ async fn queues() -> Result<(), Box<dyn Error>> {
     wheel.define_queue("imports", QueueSpec { slots: Some(1), ..QueueSpec::default() })?;
     assert_eq!(report.await?, "done");
     // [end]
+    Ok(())
+}
+
+async fn fair() -> Result<(), Box<dyn Error>> {
+    let builder = builder()?;
+    // [snippet: fair]
+    let wheel = builder.slots(2).start();
+    let resize = |customer: &str| {
+        let work = || async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok::<_, String>(())
+        };
+        wheel.task(work).fair_by(customer).submit()
+    };
+    // A thousand of one customer, then two of another, who do not wait for the thousand.
+    let crowd: Vec<_> = (0..1000).map(|_| resize("large")).collect();
+    let few = [resize("small"), resize("small")];
+    let begin = tokio::time::Instant::now();
+    for mine in few {
+        mine.await?;
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    // [end]
+    drop(crowd);
     Ok(())
 }
 

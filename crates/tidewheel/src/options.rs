@@ -66,6 +66,14 @@ macro_rules! option_methods {
             self
         }
 
+        /// Whose work it is, a tenant or a user, say: whoever is named so in a queue gets as much of its slots as
+        /// any other, however many tasks each has waiting. What is shared is the time that attempts take. It
+        /// holds among tasks of one priority; those that say nothing are one more among the others.
+        pub fn fair_by(mut self, key: &str) -> Self {
+            self.$($options).+.set_fair_by(key);
+            self
+        }
+
         /// Never starts a second attempt, whatever is said about retries. When the first was lost
         /// and may have taken effect, the task ends as unknown.
         pub fn at_most_once(mut self) -> Self {
@@ -263,6 +271,7 @@ pub(crate) struct Said {
     always: bool,
     at_most_once: bool,
     limits: Vec<(Arc<str>, u32)>,
+    fair_by: Option<Arc<str>>,
     pub(crate) key: Option<Arc<str>>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) when: Option<When>,
@@ -301,6 +310,7 @@ impl Said {
         retry.backoff.base = self.base_delay.unwrap_or(retry.backoff.base);
         profile.priority = self.priority.unwrap_or(profile.priority);
         profile.queue = self.queue.clone().or(profile.queue);
+        profile.fair_by = self.fair_by.clone().or(profile.fair_by);
         profile.attempt_timeout = self.attempt_timeout.unwrap_or(profile.attempt_timeout);
         profile.task_timeout = self.task_timeout.or(profile.task_timeout);
         profile.start_delay = self.start_delay.unwrap_or(profile.start_delay);
@@ -333,6 +343,10 @@ impl Said {
 
     pub(crate) fn set_queue(&mut self, queue: &str) {
         self.queue = Some(Arc::from(queue));
+    }
+
+    pub(crate) fn set_fair_by(&mut self, key: &str) {
+        self.fair_by = Some(Arc::from(key));
     }
 
     pub(crate) fn set_retry(&mut self, retry: Retry) {

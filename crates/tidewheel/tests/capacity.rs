@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{Gate, Log, builder, millis, seconds, settle};
+use tidewheel::explain::Hold;
 use tidewheel::policy::{BreakerSpec, Rate};
 use tidewheel::{
     Graph, LimitSpec, QueueSpec, Rejection, Submission, TaskOptions, TaskState, Tidewheel,
@@ -76,6 +77,25 @@ async fn a_rate_spreads_starts() {
     let report = wheel.run(graph, |_| async {}).limit("mail").concurrency(None).await.unwrap();
     assert!(report.is_success());
     assert_eq!(started.elapsed(), seconds(2));
+}
+
+/// D17 of the review: "a probe may start in 1000 s", and "expected to start within 0 ns".
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_an_open_breaker_is_expected_with_its_probe() {
+    let wheel = builder().breaker("registry", BreakerSpec::new(1, seconds(1000))).start();
+    let good = wheel.task(|| async { Ok::<_, &str>(()) }).limit("registry").submit();
+    good.await.unwrap();
+    let down = wheel.task(|| async { Err::<(), _>("down") }).limit("registry").submit();
+    down.await.unwrap_err();
+    let waiting = wheel.task(|| async { Ok::<_, &str>(()) }).limit("registry").submit();
+    let why = wheel.explain(&waiting).unwrap();
+    let left = Some(seconds(1000));
+    assert!(
+        why.facts.holds.contains(&Hold::BreakerOpen { limit: "registry".into(), left }),
+        "{why}"
+    );
+    assert_eq!(why.expected_start, left, "{why}");
+    waiting.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,6 +196,41 @@ async fn queues_share_by_weight() {
     let heavy = log.take().iter().take(200).filter(|line| *line == "heavy").count();
     assert!((145..=155).contains(&heavy), "{heavy} of 200");
     wheel.check();
+}
+
+/// Whoever came first with a crowd: the others get as much, whatever kind of work it is.
+#[tokio::test(start_paused = true)]
+async fn keys_share_a_queue_fairly() {
+    let wheel = builder().slots(2).start();
+    let log = Log::default();
+    let note = |who: &'static str| {
+        let log = log.clone();
+        move || {
+            log.add(who);
+            async {
+                tokio::time::sleep(seconds(1)).await;
+                Ok::<_, &str>(())
+            }
+        }
+    };
+    let crowd: Vec<_> =
+        (0..100).map(|_| wheel.task(note("crowd")).fair_by("crowd").submit()).collect();
+    let few: Vec<_> = (0..5).map(|_| wheel.task(note("few")).fair_by("few").submit()).collect();
+    let run = note("run");
+    let graph = Graph::numbered(5, []).unwrap();
+    let run = wheel.run(graph, move |_| run()).fair_by("run").start().unwrap();
+    let why = wheel.explain(&few[4]).unwrap();
+    let place = why.facts.place.clone().unwrap();
+    assert_eq!(place.fair_by.as_deref(), Some("few"));
+    assert!(place.ahead < 20, "{why}");
+    for submission in few {
+        submission.await.unwrap();
+    }
+    assert!(run.await.unwrap().is_success());
+    let started = log.take();
+    assert!(started.len() <= 18, "{} started before the few had ended", started.len());
+    wheel.check();
+    drop(crowd);
 }
 
 #[tokio::test(start_paused = true)]

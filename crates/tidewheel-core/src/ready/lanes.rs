@@ -2,14 +2,18 @@
 //!
 //! In a lane the oldest is always the most aged, so the heads of the lanes that are not empty are
 //! all that has to be looked at, however many tasks wait; nothing is ever sorted or swept. What
-//! stands in a lane is a single submission, or a run's ready set placed by its oldest task.
+//! stands in a lane is a single submission, or a run's ready set placed by its oldest task. Where parties
+//! share a queue fairly, each has a line of its own in the lane ([`super::lines`]).
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::ControlFlow;
 
 use slotmap::DefaultKey;
 
+use super::lines::Lines;
+use crate::party::NO_PARTY;
 use crate::policy::{Ageing, Priority};
 use crate::time::Moment;
 
@@ -29,6 +33,18 @@ pub(crate) struct Entry {
     pub run: DefaultKey,
     /// The run's ready set, or [`SINGLE`].
     pub set: u32,
+    /// The party it belongs to, or [`NO_PARTY`].
+    pub party: u32,
+}
+
+/// What somebody wants who looks at entries.
+pub(crate) enum Visit {
+    /// The next one.
+    Next,
+    /// None that became ready later and stands in the same part.
+    NextPart,
+    /// No more.
+    Stop,
 }
 
 /// Whether an entry still stands for ready work.
@@ -40,7 +56,7 @@ pub(crate) enum Alive {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Lane {
+pub(super) struct Lane {
     /// Single submissions, oldest first.
     singles: VecDeque<Entry>,
     /// Ready sets of runs, and single submissions that come back older than the last.
@@ -51,6 +67,8 @@ struct Lane {
     urgent_ages: BTreeMap<u64, Moment>,
     /// Entries of single submissions that are no longer ready.
     dead: usize,
+    /// Entries of parties, while there are any. All of the above have none.
+    lines: Option<Box<Lines>>,
 }
 
 /// Which of a lane's parts the next entry comes from.
@@ -62,13 +80,30 @@ enum Part {
 }
 
 impl Lane {
-    fn is_empty(&self) -> bool {
-        self.singles.is_empty() && self.others.is_empty() && self.urgent.is_empty()
+    pub(super) fn is_empty(&self) -> bool {
+        self.singles.is_empty()
+            && self.others.is_empty()
+            && self.urgent.is_empty()
+            && self.lines.is_none()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry, deadline: Option<Moment>) {
+        if let Some(deadline) = deadline {
+            self.urgent.insert((deadline, entry.sequence), entry);
+            self.urgent_ages.insert(entry.sequence, entry.ready_at);
+        } else if entry.set == SINGLE
+            && self.singles.back().is_none_or(|last| last.sequence < entry.sequence)
+        {
+            self.singles.push_back(entry);
+        } else {
+            self.others.push(Reverse(entry));
+        }
     }
 
     /// Age of the oldest entry: what the lane's ageing goes by.
     #[inline]
-    fn age(&self) -> (u64, Moment) {
+    pub(super) fn age(&self) -> (u64, Moment) {
         let mut oldest = (u64::MAX, Moment::MAX);
         if let Some(entry) = self.singles.front() {
             oldest = (entry.sequence, entry.ready_at);
@@ -83,11 +118,39 @@ impl Lane {
         {
             oldest = (sequence, ready_at);
         }
+        if let Some(lines) = &self.lines
+            && let Some(age) = lines.age()
+            && age.0 < oldest.0
+        {
+            oldest = age;
+        }
         oldest
     }
 
+    /// The entry that goes first, be it a party's.
     #[inline]
-    fn first(&self) -> Option<(Part, Entry)> {
+    fn first(&self) -> Option<Entry> {
+        match &self.lines {
+            None => self.own_first().map(|(_, entry)| entry),
+            Some(lines) => self.fair_first(lines).map(|(_, entry)| entry),
+        }
+    }
+
+    /// What the party has had whose entry goes first, and that entry. Among equals the ones without a party,
+    /// then the party that was known first.
+    #[cold]
+    fn fair_first(&self, lines: &Lines) -> Option<(u64, Entry)> {
+        let own = self.own_first().map(|(_, entry)| (lines.own_tag, entry));
+        match (own, lines.first()) {
+            (Some(own), Some((tag, _))) if own.0 <= tag => Some(own),
+            (_, Some((tag, lane))) => lane.own_first().map(|(_, entry)| (tag, entry)),
+            (own, None) => own,
+        }
+    }
+
+    /// The first of the entries that are in no line.
+    #[inline]
+    fn own_first(&self) -> Option<(Part, Entry)> {
         if let Some((_, entry)) = self.urgent.first_key_value() {
             return Some((Part::Urgent, *entry));
         }
@@ -101,7 +164,56 @@ impl Lane {
         }
     }
 
-    fn tidy(&mut self, alive: &mut impl FnMut(&Entry) -> Alive) {
+    /// Shows the entries that are in no line, until it is enough.
+    fn visit(&self, mut look: impl FnMut(&Entry) -> Visit) -> ControlFlow<()> {
+        // Only single submissions without a deadline stand here in the order of their ages.
+        for entry in &self.singles {
+            match look(entry) {
+                Visit::Next => {}
+                Visit::NextPart => break,
+                Visit::Stop => return ControlFlow::Break(()),
+            }
+        }
+        let others = self.others.iter().map(|Reverse(entry)| entry);
+        for entry in others.chain(self.urgent.values()) {
+            if matches!(look(entry), Visit::Stop) {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes the first of the entries that are in no line, a single submission.
+    fn take_own_first(&mut self) {
+        let Some((part, entry)) = self.own_first() else { return };
+        match part {
+            Part::Singles => drop(self.singles.pop_front()),
+            Part::Others => drop(self.others.pop()),
+            Part::Urgent => {
+                self.urgent.pop_first();
+                self.urgent_ages.remove(&entry.sequence);
+            }
+        }
+    }
+
+    /// Changes what a party has here, or the ones without a party have, and brings it to order.
+    #[inline]
+    fn change(
+        &mut self,
+        party: u32,
+        alive: &mut impl FnMut(&Entry) -> Alive,
+        change: impl FnOnce(&mut Self),
+    ) {
+        if party == NO_PARTY {
+            change(self);
+            self.tidy(alive);
+        } else if let Some(lines) = &mut self.lines {
+            lines.change(party, alive, change);
+            self.lines.take_if(|lines| lines.is_empty());
+        }
+    }
+
+    pub(super) fn tidy(&mut self, alive: &mut impl FnMut(&Entry) -> Alive) {
         while let Some(front) = self.singles.front() {
             if !matches!(alive(front), Alive::No) {
                 break;
@@ -138,8 +250,9 @@ pub(crate) struct Lanes {
     lanes: Vec<Lane>,
     /// No entry is older than this.
     oldest_bound: Moment,
-    /// A lane in which a set may have moved without notice.
+    /// A lane in which a set may have moved without notice, and the set's party.
     stale: u8,
+    stale_party: u32,
 }
 
 /// The lane whose turn it is.
@@ -165,6 +278,7 @@ impl Lanes {
             lanes: Vec::new(),
             oldest_bound: Moment::MAX,
             stale: NO_LANE,
+            stale_party: NO_PARTY,
         }
     }
 
@@ -191,17 +305,42 @@ impl Lanes {
     pub fn push(&mut self, priority: u8, entry: Entry, deadline: Option<Moment>) {
         self.mask |= 1 << priority;
         self.oldest_bound = self.oldest_bound.min(entry.ready_at);
-        let lane = self.lane(priority);
-        if let Some(deadline) = deadline {
-            lane.urgent.insert((deadline, entry.sequence), entry);
-            lane.urgent_ages.insert(entry.sequence, entry.ready_at);
-        } else if entry.set == SINGLE
-            && lane.singles.back().is_none_or(|last| last.sequence < entry.sequence)
-        {
-            lane.singles.push_back(entry);
-        } else {
-            lane.others.push(Reverse(entry));
+        self.lane(priority).push(entry, deadline);
+    }
+
+    /// Puts an entry of a party into its line. `tags` are what it has had, and what the ones without a party
+    /// have had.
+    pub fn push_fairly(
+        &mut self,
+        priority: u8,
+        entry: Entry,
+        deadline: Option<Moment>,
+        tags: (u64, u64),
+    ) {
+        self.mask |= 1 << priority;
+        self.oldest_bound = self.oldest_bound.min(entry.ready_at);
+        let lines = self.lane(priority).lines.get_or_insert_default();
+        lines.own_tag = tags.1;
+        lines.push(tags.0, entry, deadline);
+    }
+
+    /// A party has had so much by now. Whether that matters in this lane.
+    pub fn retag(&mut self, priority: u8, party: u32, tag: u64) -> bool {
+        let place = self.place[priority as usize];
+        match self.lanes.get_mut(place as usize).and_then(|lane| lane.lines.as_mut()) {
+            Some(lines) if party == NO_PARTY => {
+                lines.own_tag = tag;
+                true
+            }
+            Some(lines) => lines.retag(party, tag),
+            None => false,
         }
+    }
+
+    /// What the party has had whose entry goes first in the chosen lane; `None`: nobody there has a party.
+    pub fn first_tag(&self, choice: Choice) -> Option<u64> {
+        let lane = self.existing(choice.priority);
+        lane.lines.as_ref().and_then(|lines| lane.fair_first(lines)).map(|(tag, _)| tag)
     }
 
     /// The lane whose head has the highest effective priority; among equals the oldest.
@@ -250,60 +389,55 @@ impl Lanes {
     /// The entry that goes first in the chosen lane.
     #[inline]
     pub fn peek(&self, choice: Choice) -> Option<Entry> {
-        self.existing(choice.priority).first().map(|(_, entry)| entry)
+        self.existing(choice.priority).first()
     }
 
     /// Takes a single submission that [`Lanes::peek`] showed.
-    pub fn take_single(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
-        let lane = self.lane(choice.priority);
-        if let Some((part, entry)) = lane.first() {
-            match part {
-                Part::Singles => drop(lane.singles.pop_front()),
-                Part::Others => drop(lane.others.pop()),
-                Part::Urgent => {
-                    lane.urgent.pop_first();
-                    lane.urgent_ages.remove(&entry.sequence);
-                }
-            }
-        }
-        self.tidy(choice.priority, alive);
+    pub fn take_single(&mut self, choice: Choice, party: u32, alive: impl FnMut(&Entry) -> Alive) {
+        self.change(choice.priority, party, alive, Lane::take_own_first);
     }
 
     /// A task of the ready set that [`Lanes::peek`] showed was taken; its place may move.
     #[inline]
-    pub fn took_from_set(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
-        self.tidy(choice.priority, alive);
+    pub fn took_from_set(
+        &mut self,
+        choice: Choice,
+        party: u32,
+        alive: impl FnMut(&Entry) -> Alive,
+    ) {
+        self.change(choice.priority, party, alive, |_| {});
     }
 
     /// Takes the ready set that [`Lanes::peek`] showed out of its lane, for a run that may not start.
-    pub fn unlist_set(&mut self, choice: Choice, alive: impl FnMut(&Entry) -> Alive) {
-        self.lane(choice.priority).others.pop();
-        self.tidy(choice.priority, alive);
+    pub fn unlist_set(&mut self, choice: Choice, party: u32, alive: impl FnMut(&Entry) -> Alive) {
+        self.change(choice.priority, party, alive, |lane| {
+            lane.others.pop();
+        });
     }
 
     /// An entry somewhere in the lane is no longer ready.
     pub fn forget(
         &mut self,
         priority: u8,
-        deadline: Option<Moment>,
-        sequence: u64,
+        party: u32,
+        (deadline, sequence): (Option<Moment>, u64),
         alive: impl FnMut(&Entry) -> Alive,
     ) {
-        let lane = self.lane(priority);
-        if let Some(deadline) = deadline {
-            lane.urgent.remove(&(deadline, sequence));
-            lane.urgent_ages.remove(&sequence);
-        } else {
-            lane.dead += 1;
-        }
-        self.tidy(priority, alive);
+        self.change(priority, party, alive, |lane| match deadline {
+            Some(deadline) => {
+                lane.urgent.remove(&(deadline, sequence));
+                lane.urgent_ages.remove(&sequence);
+            }
+            None => lane.dead += 1,
+        });
     }
 
     /// A task was taken from a set in this lane, and its place is not looked at now.
     #[inline]
-    pub fn note_stale(&mut self, priority: u8) {
+    pub fn note_stale(&mut self, priority: u8, party: u32) {
         debug_assert!(self.stale == NO_LANE || self.stale == priority, "one set is all there is");
         self.stale = priority;
+        self.stale_party = party;
     }
 
     /// Brings to order what was left.
@@ -311,14 +445,20 @@ impl Lanes {
     pub fn tidy_stale(&mut self, alive: impl FnMut(&Entry) -> Alive) {
         if self.stale != NO_LANE {
             let priority = std::mem::replace(&mut self.stale, NO_LANE);
-            self.tidy(priority, alive);
+            self.change(priority, self.stale_party, alive, |_| {});
         }
     }
 
     #[inline]
-    fn tidy(&mut self, priority: u8, mut alive: impl FnMut(&Entry) -> Alive) {
+    fn change(
+        &mut self,
+        priority: u8,
+        party: u32,
+        mut alive: impl FnMut(&Entry) -> Alive,
+        change: impl FnOnce(&mut Lane),
+    ) {
         let lane = self.lane(priority);
-        lane.tidy(&mut alive);
+        lane.change(party, &mut alive, change);
         if lane.is_empty() {
             self.mask &= !(1 << priority);
             if self.mask == 0 {
@@ -343,17 +483,29 @@ impl Lanes {
         self.oldest_bound = bound;
     }
 
-    /// Every entry with its priority, in no particular order; entries that are no longer ready too.
-    pub fn entries(&self) -> impl Iterator<Item = (u8, &Entry)> {
-        (0..LANES as u8).filter(|&priority| self.place[priority as usize] != NO_LANE).flat_map(
-            move |priority| {
-                let lane = self.existing(priority);
-                lane.singles
-                    .iter()
-                    .chain(lane.others.iter().map(|Reverse(entry)| entry))
-                    .chain(lane.urgent.values())
-                    .map(move |entry| (priority, entry))
-            },
-        )
+    /// Shows entries with their priority, the most important first, until it is enough. Those of a part come
+    /// oldest first; some are no longer ready.
+    pub fn visit(&self, mut look: impl FnMut(u8, &Entry) -> Visit) {
+        for priority in (0..LANES as u8).rev() {
+            let place = self.place[priority as usize];
+            let Some(lane) = self.lanes.get(place as usize) else { continue };
+            let lines = lane.lines.iter().flat_map(|lines| lines.lanes());
+            for lane in std::iter::once(lane).chain(lines.map(|(_, _, line)| line)) {
+                if lane.visit(|entry| look(priority, entry)).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Checks the order of lines, and that they know what their parties have had.
+    pub fn check(&self, tag: impl Fn(u32) -> u64) {
+        for lines in self.lanes.iter().filter_map(|lane| lane.lines.as_ref()) {
+            lines.check();
+            assert_eq!(lines.own_tag, tag(NO_PARTY), "what the ones without a party have had");
+            for (party, known, _) in lines.lanes() {
+                assert_eq!(known, tag(party), "what party {party} has had");
+            }
+        }
     }
 }

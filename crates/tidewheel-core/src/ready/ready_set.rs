@@ -14,6 +14,8 @@ pub(crate) struct ReadySet {
     /// The class its tasks belong to: queue and limits.
     pub class: u32,
     pub priority: u8,
+    /// The party that its tasks belong to.
+    pub party: u32,
     /// Whether the set stands in its lane.
     pub listed: bool,
     /// Tasks in it that are ready.
@@ -26,11 +28,12 @@ pub(crate) struct ReadySet {
 }
 
 impl ReadySet {
-    pub fn new(class: u32, priority: u8, ranks: usize) -> Self {
+    pub fn new(class: u32, priority: u8, party: u32, ranks: usize) -> Self {
         let ranks = ranks.max(1);
         Self {
             class,
             priority,
+            party,
             listed: false,
             len: 0,
             occupied: RankSet::new(ranks),
@@ -38,6 +41,11 @@ impl ReadySet {
             tails: vec![NO_TASK; ranks],
             by_age: VecDeque::new(),
         }
+    }
+
+    /// Tasks in the order in which they became ready, by sequence and index; some are ready no longer.
+    pub fn by_age(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.by_age.iter().copied()
     }
 
     pub fn len(&self) -> u32 {

@@ -84,6 +84,7 @@ impl Scheduler {
         self.check_classes();
         self.check_schedules();
         self.check_profiles();
+        self.check_parties();
         let mut preemptible = self.find_preemptible();
         for (queue, index) in self.queues.iter().zip(0..) {
             let found = preemptible.remove(&index).unwrap_or_default();

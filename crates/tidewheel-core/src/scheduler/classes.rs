@@ -3,6 +3,7 @@
 //! Which class goes first is decided in `fill`; what stands in one is the business of its lanes.
 
 use super::state::Scheduler;
+use crate::party::NO_PARTY;
 use crate::queue::Class;
 use crate::ready::Lanes;
 
@@ -19,6 +20,7 @@ impl Scheduler {
             profiles: 0,
             blocked_by: None,
             is_open: false,
+            has_parties: self.queues[queue as usize].parties.is_some(),
         };
         let class = match self.free_classes.pop() {
             Some(class) => {
@@ -37,8 +39,13 @@ impl Scheduler {
     /// Forgets profiles that nobody needs any more, and their classes.
     #[inline]
     pub(super) fn forget_profiles(&mut self) {
-        while let Some(class) = self.profiles.forget_one() {
+        while let Some((class, party)) = self.profiles.forget_one() {
             let entry = &mut self.classes[class as usize];
+            if let Some(parties) = &mut self.queues[entry.queue as usize].parties
+                && party != NO_PARTY
+            {
+                parties.leave(party);
+            }
             entry.profiles -= 1;
             if entry.profiles == 0 {
                 self.forget_class(class);

@@ -52,7 +52,8 @@ impl Scheduler {
         let needs = self.needs_of(profile)?;
         let class = self.class_of(queue, needs);
         self.classes[class as usize].profiles += 1;
-        Ok(self.profiles.insert(profile.clone(), queue, class))
+        let party = self.party_of(queue, profile);
+        Ok(self.profiles.insert(profile.clone(), queue, class, party))
     }
 
     /// A profile that is known may ask for more than there is by now: limits can be lowered.
@@ -342,9 +343,11 @@ impl Scheduler {
     pub(super) fn add_profile(&mut self, run: &mut Run, profile: ProfileId, ranks: usize) -> u32 {
         let resolved = &self.profiles[profile.0 as usize];
         let priority = resolved.spec.priority.value();
-        let same = |set: &ReadySet| set.class == resolved.class && set.priority == priority;
+        let (class, party) = (resolved.class, resolved.party);
+        let own = (class, priority, party);
+        let same = |set: &ReadySet| (set.class, set.priority, set.party) == own;
         let set = run.sets.iter().position(same).unwrap_or_else(|| {
-            run.sets.push(ReadySet::new(resolved.class, priority, ranks));
+            run.sets.push(ReadySet::new(class, priority, party, ranks));
             run.sets.len() - 1
         });
         run.profiles.push(RunProfile { profile, set: set as u32 });

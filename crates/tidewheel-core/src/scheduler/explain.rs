@@ -1,16 +1,16 @@
 //! Why a task is not running: the facts behind every rule that holds it.
 //!
-//! Asked for seldom, so it may look at everything; deciding never uses it.
+//! Deciding never uses it. It is asked under the lock, so it looks at so many tasks at the most (`waiting`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::state::Scheduler;
+use super::waiting::{Ahead, LOOKS_MAX, Looks};
 use crate::explain::{Explanation, Hold, Place};
-use crate::id::TaskKey;
+use crate::id::{RunKey, TaskKey};
 use crate::limit::{LimitKind, Verdict};
 use crate::policy::Priority;
-use crate::ready::SINGLE;
 use crate::run::Work;
 use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now};
@@ -36,7 +36,7 @@ impl Scheduler {
             TaskState::Blocked => holds.push(self.unmet_dependencies(key)),
             TaskState::Delayed => holds.push(self.delay_hold(key, now)),
             _ => {
-                let ahead = self.ahead_of(key, now);
+                let ahead = self.ahead_of(key, now, &mut Looks::new());
                 self.ready_holds(key, now, ahead, &mut holds);
                 place = Some(self.place(key, task, ahead, now));
             }
@@ -92,7 +92,7 @@ impl Scheduler {
         }
     }
 
-    fn ready_holds(&self, key: TaskKey, now: Moment, ahead: u64, holds: &mut Vec<Hold>) {
+    fn ready_holds(&self, key: TaskKey, now: Moment, ahead: Ahead, holds: &mut Vec<Hold>) {
         if self.shutdown.is_some() {
             holds.push(Hold::ShuttingDown);
         }
@@ -127,8 +127,8 @@ impl Scheduler {
         if let Some(slots) = self.config.slots.filter(|&slots| self.active >= slots) {
             holds.push(Hold::SchedulerFull { active: self.active, slots });
         }
-        if ahead > 0 {
-            holds.push(Hold::Order { ahead });
+        if ahead.count > 0 {
+            holds.push(Hold::Order { ahead: ahead.count, is_least: ahead.is_least });
         }
     }
 
@@ -186,17 +186,28 @@ impl Scheduler {
 
     /// Names of running tasks that have units of a limit, some of many.
     fn holders_of(&self, limit: u32) -> Vec<Arc<str>> {
-        self.running()
-            .filter(|(key, _)| {
+        let tasks = self.works.iter().flat_map(|(run, work)| {
+            let count = match work {
+                // One that holds nothing is passed over as a whole.
+                Work::Run(run) if run.active == 0 => 1,
+                Work::Run(run) => run.tasks.len() as u32,
+                Work::Single(_) => 1,
+            };
+            (0..count).map(move |index| TaskKey { run: RunKey(run), index })
+        });
+        tasks
+            .take(LOOKS_MAX as usize)
+            .filter(|key| self.member(*key).is_some_and(|task| task.state.holds_slot()))
+            .filter(|key| {
                 let class = &self.classes[self.work(*key).class(key.index) as usize];
                 class.needs.iter().any(|(index, _)| *index == limit)
             })
-            .filter_map(|(key, _)| self.task_name(key))
+            .filter_map(|key| self.task_name(key))
             .take(NAMES_MAX)
             .collect()
     }
 
-    fn place(&self, key: TaskKey, task: &Task, ahead: u64, now: Moment) -> Place {
+    fn place(&self, key: TaskKey, task: &Task, ahead: Ahead, now: Moment) -> Place {
         let class = &self.classes[self.work(key).class(key.index) as usize];
         let queue = &self.queues[class.queue as usize];
         let waited = now.since(task.ready_at);
@@ -206,48 +217,8 @@ impl Scheduler {
             priority: task.priority,
             effective: self.ageing.effective(priority, waited),
             waited,
-            ahead,
+            ahead: ahead.count,
+            fair_by: self.fair_by(key),
         }
-    }
-
-    /// Ready tasks of the same queue that go before this one as things stand.
-    fn ahead_of(&self, key: TaskKey, now: Moment) -> u64 {
-        let Some(own) = self.works.get(key.run.0).and_then(|work| work.task(key.index)) else {
-            return 0;
-        };
-        let queue = self.classes[self.work(key).class(key.index) as usize].queue;
-        let rank = |task: &Task| {
-            let priority = Priority::new(i64::from(task.priority));
-            let effective = self.ageing.effective(priority, now.since(task.ready_at));
-            (std::cmp::Reverse(effective), task.ready_sequence)
-        };
-        let own_rank = rank(own);
-        let mut ahead = 0;
-        for class in self.classes.iter().filter(|class| class.queue == queue) {
-            for (_, entry) in class.lanes.entries().filter(|(_, entry)| entry.set == SINGLE) {
-                if let Some(Work::Single(single)) = self.works.get(entry.run) {
-                    let waits = single.task.state == TaskState::Ready
-                        && single.task.ready_sequence == entry.sequence;
-                    ahead += u64::from(waits && rank(&single.task) < own_rank);
-                }
-            }
-        }
-        for (&_, &run_key) in &self.run_keys {
-            let Some(run) = self.run(run_key) else { continue };
-            let inside = run_key == key.run.0;
-            for task in run.tasks.iter().filter(|task| task.state == TaskState::Ready) {
-                let set = &run.sets[run.profiles[task.profile.0 as usize].set as usize];
-                if self.classes[set.class as usize].queue != queue {
-                    continue;
-                }
-                let before = if inside && task.priority == own.priority {
-                    (task.rank, task.ready_sequence) < (own.rank, own.ready_sequence)
-                } else {
-                    rank(task) < own_rank
-                };
-                ahead += u64::from(before);
-            }
-        }
-        ahead
     }
 }

@@ -11,7 +11,9 @@ use crate::decision::{Action, Decision, Fact, Start};
 use crate::id::{RunKey, ScheduleKey, TaskId, TaskKey};
 use crate::input::ShutdownMode;
 use crate::limit::{LimitKind, Verdict};
+use crate::party::NO_PARTY;
 use crate::policy::Priority;
+use crate::queue::Queue;
 use crate::ready::{Choice, Entry, SINGLE};
 use crate::run::Work;
 use crate::task::{Reason, TaskState};
@@ -156,7 +158,7 @@ impl Scheduler {
             return false;
         }
         let index = set.pop(&run.tasks).expect("a set with tasks has a first");
-        class.lanes.note_stale(set.priority);
+        class.lanes.note_stale(set.priority, set.party);
         let key = TaskKey { run: RunKey(run_key), index };
         self.transit(key, TaskState::Running, Reason::Ordinary, now, decision);
         self.start_attempt(key, now, decision);
@@ -192,7 +194,7 @@ impl Scheduler {
         if set == entry.set {
             self.leave_lane(class, choice, entry);
         } else {
-            self.leave_other_lane(class, choice);
+            self.leave_other_lane(class, choice, entry.party);
         }
         self.start_attempt(key, now, decision);
     }
@@ -211,7 +213,8 @@ impl Scheduler {
         let mut best = ((u32::MAX, u64::MAX), class, entry.set);
         for (set, number) in run.sets.iter_mut().zip(0..) {
             let other = &classes[set.class as usize];
-            let is_eligible = set.listed && set.priority == choice.priority;
+            let is_eligible =
+                set.listed && set.priority == choice.priority && set.party == entry.party;
             if !is_eligible || !other.is_open || other.queue != queue {
                 continue;
             }
@@ -223,10 +226,10 @@ impl Scheduler {
     }
 
     /// A task was taken from a set that need not stand first in its lane.
-    fn leave_other_lane(&mut self, class: u32, choice: Choice) {
+    fn leave_other_lane(&mut self, class: u32, choice: Choice, party: u32) {
         let Self { works, classes, queues, .. } = self;
         let taken = &mut classes[class as usize];
-        taken.lanes.took_from_set(choice, |entry| alive(works, entry));
+        taken.lanes.took_from_set(choice, party, |entry| alive(works, entry));
         if taken.lanes.is_empty() {
             taken.is_open = false;
             queues[taken.queue as usize].open.retain(|&other| other != class);
@@ -240,7 +243,7 @@ impl Scheduler {
         if let Some(Work::Run(run)) = works.get_mut(entry.run) {
             run.sets[entry.set as usize].listed = false;
         }
-        classes[class as usize].lanes.unlist_set(choice, |entry| alive(works, entry));
+        classes[class as usize].lanes.unlist_set(choice, entry.party, |entry| alive(works, entry));
         if classes[class as usize].lanes.is_empty() {
             self.drop_reservations(class);
         }
@@ -253,7 +256,7 @@ impl Scheduler {
         let Self { works, classes, queues, .. } = self;
         let taken = &mut classes[class as usize];
         if entry.set == SINGLE {
-            taken.lanes.take_single(choice, |entry| alive(works, entry));
+            taken.lanes.take_single(choice, entry.party, |entry| alive(works, entry));
         } else {
             // A run that is full now would only be met, and passed over, again.
             let full = match works.get_mut(entry.run) {
@@ -264,9 +267,9 @@ impl Scheduler {
                 _ => false,
             };
             if full {
-                taken.lanes.unlist_set(choice, |entry| alive(works, entry));
+                taken.lanes.unlist_set(choice, entry.party, |entry| alive(works, entry));
             } else {
-                taken.lanes.took_from_set(choice, |entry| alive(works, entry));
+                taken.lanes.took_from_set(choice, entry.party, |entry| alive(works, entry));
             }
         }
         if taken.lanes.is_empty() {
@@ -324,24 +327,29 @@ impl Scheduler {
             }
             return choice.map(|choice| (class, choice));
         }
-        let mut best: Option<(u32, Choice)> = None;
-        queues[queue as usize].open.retain(|&class| {
+        let mut best: Option<(u32, Choice, u64)> = None;
+        let Queue { open, parties, .. } = &mut queues[queue as usize];
+        open.retain(|&class| {
             let entry = &mut classes[class as usize];
             entry.lanes.refresh_bound(now, ageing);
             let Some(choice) = entry.lanes.choose(now, ageing) else {
                 entry.is_open = false;
                 return false;
             };
-            let better = best.is_none_or(|(_, best)| {
-                (choice.effective, Reverse(choice.sequence))
-                    > (best.effective, Reverse(best.sequence))
+            // Among equals the party that has had the least, then the oldest.
+            let tag = parties.as_ref().map_or(0, |parties| {
+                entry.lanes.first_tag(choice).unwrap_or_else(|| parties.tag(NO_PARTY))
+            });
+            let better = best.is_none_or(|(_, best, least)| {
+                (choice.effective, Reverse(tag), Reverse(choice.sequence))
+                    > (best.effective, Reverse(least), Reverse(best.sequence))
             });
             if better {
-                best = Some((class, choice));
+                best = Some((class, choice, tag));
             }
             true
         });
-        best
+        best.map(|(class, choice, _)| (class, choice))
     }
 
     /// Whether a limit of the class is closed; if so the class waits for it.

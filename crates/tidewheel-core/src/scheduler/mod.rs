@@ -14,6 +14,7 @@ mod classes;
 mod command;
 mod control;
 mod explain;
+mod fair;
 mod fill;
 mod firing;
 mod forecast;
@@ -33,6 +34,7 @@ mod tally;
 mod time;
 mod transition;
 mod view;
+mod waiting;
 
 pub use forecast::Forecast;
 pub use restore::RestoreError;

@@ -18,6 +18,8 @@ pub(super) struct Resolved {
     pub spec: Arc<Profile>,
     pub queue: u32,
     pub class: u32,
+    /// The party its tasks belong to.
+    pub party: u32,
     /// No start delay and no task timeout: ready tasks need no timer.
     pub plain: bool,
     /// Single submissions, runs and schedules that are treated so.
@@ -54,7 +56,7 @@ impl Profiles {
     }
 
     /// Gives a profile that is not known yet a number.
-    pub fn insert(&mut self, spec: Arc<Profile>, queue: u32, class: u32) -> ProfileId {
+    pub fn insert(&mut self, spec: Arc<Profile>, queue: u32, class: u32, party: u32) -> ProfileId {
         if self.known.len() <= queue as usize {
             self.known.resize_with(queue as usize + 1, HashMap::new);
         }
@@ -65,6 +67,7 @@ impl Profiles {
             spec: spec.clone(),
             queue,
             class,
+            party,
             plain,
             users: u32::from(is_first),
             in_line: !is_first,
@@ -105,9 +108,9 @@ impl Profiles {
     }
 
     /// Forgets one that nobody uses and the last [`IDLE_MAX`] questions did not name, and gives its
-    /// class. Among more than so many there is always one.
+    /// class and party. Among more than so many there is always one.
     #[inline]
-    pub fn forget_one(&mut self) -> Option<u32> {
+    pub fn forget_one(&mut self) -> Option<(u32, u32)> {
         while self.line.len() > IDLE_MAX {
             let forgotten = self.pass_first();
             if forgotten.is_some() {
@@ -118,7 +121,7 @@ impl Profiles {
     }
 
     /// Decides about the first in line: it leaves, gets another round, or is forgotten.
-    fn pass_first(&mut self) -> Option<u32> {
+    fn pass_first(&mut self) -> Option<(u32, u32)> {
         let id = self.line.pop_front()?;
         let entry = &mut self.entries[id.0 as usize];
         if entry.users > 0 {
@@ -131,7 +134,8 @@ impl Profiles {
             self.entries[id.0 as usize].spec = self.entries[0].spec.clone();
             self.known[queue].remove(&spec);
             self.free.push(id);
-            return Some(self.entries[id.0 as usize].class);
+            let entry = &self.entries[id.0 as usize];
+            return Some((entry.class, entry.party));
         }
         None
     }
@@ -179,17 +183,17 @@ mod tests {
 
     fn profiles() -> Profiles {
         let mut profiles = Profiles::default();
-        profiles.insert(Arc::default(), 0, 0);
+        profiles.insert(Arc::default(), 0, 0, 0);
         profiles
     }
 
     #[test]
     fn the_same_profile_has_one_number_and_another_queue_another() {
         let mut profiles = profiles();
-        let id = profiles.insert(timeout(1), 0, 0);
+        let id = profiles.insert(timeout(1), 0, 0, 0);
         assert_eq!(profiles.find(&timeout(1), 0), Some(id));
         assert_eq!(profiles.find(&timeout(1), 1), None);
-        let other = profiles.insert(timeout(1), 1, 1);
+        let other = profiles.insert(timeout(1), 1, 1, 0);
         assert_ne!(other, id);
         assert_eq!(profiles.find(&timeout(1), 1), Some(other));
     }
@@ -197,10 +201,10 @@ mod tests {
     #[test]
     fn what_nobody_uses_is_forgotten_and_what_somebody_uses_is_not() {
         let mut profiles = profiles();
-        let used = profiles.insert(timeout(0), 0, 0);
+        let used = profiles.insert(timeout(0), 0, 0, 0);
         profiles.take(used);
         for seconds in 1..100_000 {
-            let id = profiles.insert(timeout(seconds), 0, 0);
+            let id = profiles.insert(timeout(seconds), 0, 0, 0);
             profiles.take(id);
             profiles.leave(id);
             profiles.forget_one();
@@ -216,12 +220,12 @@ mod tests {
     fn a_number_that_was_asked_for_outlives_many_that_come_after_it() {
         let mut profiles = profiles();
         for seconds in 0..IDLE_MAX as u64 {
-            profiles.insert(timeout(seconds), 0, 0);
+            profiles.insert(timeout(seconds), 0, 0, 0);
             profiles.forget_one();
         }
         let oldest = profiles.find(&timeout(0), 0);
         for seconds in 1..IDLE_MAX as u64 {
-            profiles.insert(timeout(1_000_000 + seconds), 0, 0);
+            profiles.insert(timeout(1_000_000 + seconds), 0, 0, 0);
             profiles.forget_one();
         }
         assert!(oldest.is_some());

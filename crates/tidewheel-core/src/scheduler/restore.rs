@@ -279,13 +279,17 @@ impl Scheduler {
     /// A running task of a stored run holds its slot until it is found lost. Shared units that it
     /// had are still ours only if it is alive: otherwise somebody else may have them by now.
     fn take_restored_slot(&mut self, key: TaskKey, is_alive: bool) {
-        let class = self.work(key).class(key.index);
+        let (class, party) = (self.work(key).class(key.index), self.party(key));
         if let Some(run) = self.run_mut(key.run.0) {
             run.active += 1;
         }
         self.active += 1;
         let class = &self.classes[class as usize];
-        self.queues[class.queue as usize].active += 1;
+        let queue = &mut self.queues[class.queue as usize];
+        queue.active += 1;
+        if let Some(parties) = &mut queue.parties {
+            parties.restored(party);
+        }
         for &(index, units) in &class.needs {
             let limit = &mut self.limits[index as usize];
             if let LimitKind::Units { used, .. } = &mut limit.kind {

@@ -13,6 +13,7 @@ use crate::decision::Decision;
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, TaskId, TaskKey};
 use crate::input::{Command, Event, Fires, Input, Rejection, Reply, ShutdownMode};
 use crate::limit::Limit;
+use crate::party::NO_PARTY;
 use crate::policy::Ageing;
 use crate::queue::{Class, Queue};
 use crate::row::Wanted;
@@ -182,7 +183,7 @@ impl Scheduler {
         };
         let class = scheduler.class_of(DEFAULT_QUEUE_INDEX, Vec::new());
         scheduler.classes[class as usize].profiles = 1;
-        scheduler.profiles.insert(Arc::default(), DEFAULT_QUEUE_INDEX, class);
+        scheduler.profiles.insert(Arc::default(), DEFAULT_QUEUE_INDEX, class, NO_PARTY);
         scheduler
     }
 

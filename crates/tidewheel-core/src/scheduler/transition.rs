@@ -9,6 +9,7 @@ use super::state::{Alarm, Scheduler};
 use crate::decision::{Decision, Fact};
 use crate::id::{RunKey, TaskId, TaskKey};
 use crate::limit::LimitKind;
+use crate::party::NO_PARTY;
 use crate::policy::{BreakerState, Ending};
 use crate::ready::{Alive, Entry, SINGLE};
 use crate::row::{Change, TaskRow};
@@ -93,6 +94,9 @@ impl Scheduler {
         }
         if (takes || releases) && !self.classes[class as usize].needs.is_empty() {
             self.count_units(key, class, to, now, decision);
+        }
+        if (takes || releases) && self.classes[class as usize].has_parties {
+            self.charge_party(key, class, now.monotonic);
         }
         if from == TaskState::Ready && to != TaskState::Running {
             self.leave_order(key, class);
@@ -249,10 +253,16 @@ impl Scheduler {
                     ready_at: single.task.ready_at,
                     run: key.run.0,
                     set: SINGLE,
+                    party: NO_PARTY,
                 };
                 let deadline = single.extra.as_ref().and_then(|extra| extra.deadline);
                 let (priority, class) = (single.task.priority, single.class);
-                self.classes[class as usize].lanes.push(priority, entry, deadline);
+                if self.classes[class as usize].has_parties {
+                    let party = self.profiles[single.task.profile.0 as usize].party;
+                    self.enlist_fairly(class, priority, Entry { party, ..entry }, deadline);
+                } else {
+                    self.classes[class as usize].lanes.push(priority, entry, deadline);
+                }
                 self.open_class(class);
             }
         }
@@ -267,9 +277,13 @@ impl Scheduler {
         let ready = &mut run.sets[set as usize];
         let Some((sequence, ready_at)) = ready.oldest(&run.tasks) else { return };
         ready.listed = true;
-        let class = ready.class;
-        let entry = Entry { sequence, ready_at, run: run_key, set };
-        classes[class as usize].lanes.push(ready.priority, entry, None);
+        let (class, priority, party) = (ready.class, ready.priority, ready.party);
+        let entry = Entry { sequence, ready_at, run: run_key, set, party };
+        if party == NO_PARTY {
+            classes[class as usize].lanes.push(priority, entry, None);
+        } else {
+            self.enlist_fairly(class, priority, entry, None);
+        }
         self.open_class(class);
     }
 
@@ -301,7 +315,7 @@ impl Scheduler {
             self.fresh.remove(place);
             return;
         }
-        let Self { works, classes, .. } = self;
+        let Self { works, classes, profiles, .. } = self;
         let work = works.get_mut(key.run.0).expect("the key was checked on arrival");
         let task = work.task_mut(key.index);
         if std::mem::take(&mut task.held_by_key) {
@@ -318,8 +332,9 @@ impl Scheduler {
                 deadline = single.extra.as_ref().and_then(|extra| extra.deadline);
             }
         }
+        let party = profiles[work.profile(key.index).0 as usize].party;
         let lanes = &mut classes[class as usize].lanes;
-        lanes.forget(priority, deadline, sequence, |entry| alive(works, entry));
+        lanes.forget(priority, party, (deadline, sequence), |entry| alive(works, entry));
         if lanes.is_empty() {
             self.drop_reservations(class);
         }

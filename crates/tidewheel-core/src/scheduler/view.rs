@@ -5,16 +5,14 @@
 use std::sync::Arc;
 
 use super::state::Scheduler;
+use super::waiting::Looks;
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
-use crate::policy::Priority;
-use crate::ready::SINGLE;
 use crate::report::{Counts, RunReport, TaskReport};
 use crate::run::Work;
 use crate::schedule::{Counters, ScheduleSpec, Span};
 use crate::spec::RunSpec;
 use crate::statistics::{Overview, Statistics};
-use crate::task::{Task, TaskState};
-use crate::time::{Moment, Now, Timestamp};
+use crate::time::{Now, Timestamp};
 
 impl Scheduler {
     /// Turns notices on or off.
@@ -120,12 +118,6 @@ impl Scheduler {
         self.works.iter().map(|(key, work)| (RunKey(key), work.id()))
     }
 
-    /// A task of a live run by name.
-    #[must_use]
-    pub fn find_task(&self, run: RunKey, name: &str) -> Option<TaskKey> {
-        self.run(run.0)?.find(name).map(|index| TaskKey { run, index })
-    }
-
     /// Names of the tasks that were added to a run, by index; the first follows the graph's last.
     pub fn added_names(&self, run: RunKey, from: usize) -> impl Iterator<Item = &Arc<str>> {
         let added = self.run(run.0).and_then(|run| run.added.get(from..)).unwrap_or_default();
@@ -226,13 +218,14 @@ impl Scheduler {
             ..Overview::default()
         };
         let mut oldest = now.monotonic;
+        let mut looks = Looks::new();
         for (index, queue) in self.queues.iter().enumerate() {
-            let (promotions, queue_oldest) = self.waiting_promotions(index as u32, now.monotonic);
-            oldest = oldest.min(queue_oldest);
+            let waiting = self.waiting_figures(index as u32, now.monotonic, &mut looks);
+            oldest = oldest.min(waiting.oldest);
             let statistics = Statistics {
                 active: u64::from(queue.active),
                 queued: queue.waiting,
-                promotions: queue.statistics.promotions + promotions,
+                promotions: queue.statistics.promotions + waiting.promotions,
                 ..queue.statistics.clone()
             };
             overview.total.add(&statistics);
@@ -240,38 +233,5 @@ impl Scheduler {
         }
         overview.oldest_wait = now.monotonic.since(oldest);
         overview
-    }
-
-    /// Promotions of tasks that still wait, and since when the oldest waits: computed when asked.
-    fn waiting_promotions(&self, queue: u32, now: Moment) -> (u64, Moment) {
-        let mut promotions = 0;
-        let mut oldest = now;
-        let mut count = |task: &Task| {
-            if task.state == TaskState::Ready {
-                let priority = Priority::new(i64::from(task.priority));
-                let waited = now.since(task.ready_at);
-                promotions += u64::from(self.ageing.promotions(priority, waited));
-                oldest = oldest.min(task.ready_at);
-            }
-        };
-        for class in self.classes.iter().filter(|class| class.queue == queue) {
-            for (_, entry) in class.lanes.entries().filter(|(_, entry)| entry.set == SINGLE) {
-                if let Some(Work::Single(single)) = self.works.get(entry.run) {
-                    count(&single.task);
-                }
-            }
-        }
-        for run in self.run_keys.values().filter_map(|&key| self.run(key)) {
-            if run.counts.of(TaskState::Ready) == 0 {
-                continue;
-            }
-            for task in &run.tasks {
-                let set = &run.sets[run.profiles[task.profile.0 as usize].set as usize];
-                if self.classes[set.class as usize].queue == queue {
-                    count(task);
-                }
-            }
-        }
-        (promotions, oldest)
     }
 }

@@ -68,6 +68,7 @@ impl TaskText {
         match words.word("an attribute")?.as_str() {
             "priority" => profile.priority = priority(words)?,
             "queue" => profile.queue = Some(words.word("a queue")?.into()),
+            "fair-by" => profile.fair_by = Some(words.word("a key")?.into()),
             "retries" => profile.retry = retry(words)?,
             "timeout" => profile.attempt_timeout = Some(words.duration()?),
             "task-timeout" => profile.task_timeout = Some(words.duration()?),

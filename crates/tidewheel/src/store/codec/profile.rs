@@ -38,6 +38,8 @@ pub(crate) struct ProfileRecord {
     at_most_once: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     limits: Vec<(Arc<str>, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fair_by: Option<Arc<str>>,
 }
 
 impl ProfileRecord {
@@ -55,6 +57,7 @@ impl ProfileRecord {
             always: profile.always,
             at_most_once: profile.at_most_once,
             limits: profile.limits.clone(),
+            fair_by: profile.fair_by.clone(),
         }
     }
 
@@ -77,6 +80,7 @@ impl ProfileRecord {
             at_most_once: self.at_most_once,
             stays: false,
             limits: self.limits,
+            fair_by: self.fair_by,
         })
     }
 }

@@ -57,6 +57,8 @@ struct PlaceRecord {
     effective: u8,
     waited: Duration,
     ahead: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fair_by: Option<Arc<str>>,
 }
 
 impl AnswerRecord {
@@ -71,6 +73,7 @@ impl AnswerRecord {
                 effective: place.effective,
                 waited: place.waited,
                 ahead: place.ahead,
+                fair_by: place.fair_by.clone(),
             }),
             expected_start: answer.expected_start,
         }
@@ -87,6 +90,7 @@ impl AnswerRecord {
                 effective: place.effective,
                 waited: place.waited,
                 ahead: place.ahead,
+                fair_by: place.fair_by,
             }),
             expected_start: self.expected_start,
         })

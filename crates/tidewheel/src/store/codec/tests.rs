@@ -80,6 +80,7 @@ fn profile(retry: Retry) -> Profile {
         at_most_once: true,
         stays: false,
         limits: vec![(Arc::from("ünits"), u32::MAX), (Arc::from(""), 0)],
+        fair_by: Some(Arc::from("ténant")),
     }
 }
 
