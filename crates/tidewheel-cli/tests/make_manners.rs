@@ -138,3 +138,80 @@ flow:
     assert!(error.contains("`a` reads x, which `b` makes"), "{error}");
     assert!(error.contains("`b` reads y, which `a` makes"), "{error}");
 }
+
+#[test]
+fn a_dry_run_says_what_is_cached_and_why_not() {
+    let scratch = Scratch::new("manners-dry");
+    scratch.file("in.txt", "1");
+    let flow = r#"
+params: { level: 1 }
+secrets: { token: { env: TOKEN } }
+flow:
+  - name: make
+    cache: { inputs: ["in*.txt"], outputs: [x.txt], key: "{{ params.level }}" }
+    run: cp in.txt x.txt; cat in.txt
+    outputs: { text: "{{ stdout | trim }}" }
+  - { name: use, cache: { inputs: [x.txt], outputs: [y.txt] }, run: cp x.txt y.txt }
+  - name: each
+    foreach: [a, b]
+    cache: true
+    run: echo "$T$I"
+    env: { T: "{{ flows.make.text }}", I: "{{ item }}" }
+    outputs: { text: "{{ stdout | trim }}" }
+  - { name: all, cache: true, run: 'echo "$T"', env: { T: "{{ flows.each.text }}" } }
+  - { name: sign, cache: true, run: 'true', env: { T: "{{ secrets.token }}" } }
+  - { name: plain, run: touch ran }
+"#;
+    let file = scratch.file("flow.yaml", flow);
+    let run = |arguments: &[&str]| -> Value {
+        let mut command = scratch.command(&[&["run", file.as_str()], arguments].concat());
+        let command = command.args(["--format", "json"]).env("TOKEN", "t0k3n-t0k3n");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).unwrap()
+    };
+    let forecast = |arguments: &[&str]| -> Vec<String> {
+        let plan = run(&[&["--dry-run"], arguments].concat());
+        let steps = plan["steps"].as_array().unwrap().iter();
+        let line = |step: &Value| {
+            let cache = step.get("cache")?;
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (state, why) = (text(&cache["state"]), text(&cache["why"]));
+            Some(format!("{} {state} {why}", text(&step["step"])).trim_end().to_owned())
+        };
+        let mut lines: Vec<String> = steps.filter_map(line).collect();
+        lines.sort();
+        lines
+    };
+    let of = |lines: &[String], step: &str| {
+        lines.iter().find(|line| line.starts_with(step)).cloned().unwrap_or_default()
+    };
+    let first = forecast(&[]);
+    assert_eq!(of(&first, "make"), "make done it was not done before");
+    assert_eq!(of(&first, "use"), "use unknown it reads x.txt, which `make` may make anew");
+    assert!(of(&first, "each[0]").starts_with("each[0] unknown it depends on what is not known"));
+    assert!(of(&first, "sign").starts_with("sign unknown"), "secrets are not fetched");
+    assert!(!scratch.path("ran").exists(), "nothing is run");
+    run(&[]);
+    let again = forecast(&[]);
+    let cached = ["all cached", "each[0] cached", "each[1] cached", "make cached"];
+    assert_eq!(again[..4], cached);
+    assert_eq!(of(&again, "use"), "use cached");
+    // Each thing that may have changed is told.
+    let changed = |lines: Vec<String>| of(&lines, "make");
+    scratch.file("in.txt", "2");
+    scratch.file("in2.txt", "2");
+    assert_eq!(changed(forecast(&[])), "make done in.txt has changed, in2.txt is new");
+    std::fs::remove_file(scratch.path("in2.txt")).unwrap();
+    scratch.file("in.txt", "1");
+    assert_eq!(changed(forecast(&["--param", "level=2"])), "make done its `key` has changed");
+    scratch.file("x.txt", "other");
+    assert_eq!(changed(forecast(&[])), "make done x.txt has changed since it made it");
+    std::fs::remove_file(scratch.path("x.txt")).unwrap();
+    assert_eq!(changed(forecast(&[])), "make done x.txt, which it makes, is not there");
+    scratch.file("flow.yaml", &flow.replace("cat in.txt", "cat in.txt; true"));
+    assert_eq!(changed(forecast(&[])), "make done its command has changed");
+    let text = scratch.command(&["run", &file, "--dry-run"]).env("TOKEN", "t0k3n-t0k3n").output();
+    let text = stdout(&text.unwrap());
+    assert!(text.contains("make is not cached: its command has changed"), "{text}");
+}

@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, AttemptLine, AttemptList, CancelWish,
-    Document, Explained, FileChange, GoneOn, ListWish, LogFile, LogList, LogStream, LogTurn,
-    LogWanted, LogWish, Named, NextFirings, Plan, PlannedStep, Preview, Refusal, RefusalKind,
-    Refused, RequestEnd, RetryWish, RunLine, RunList, RunResult, RunState, StateWish,
-    StepExplained, StepLogs, StepResult, StepState, UnknownSteps, Validated, Values,
+    AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, AttemptLine, AttemptList, CacheState,
+    CancelWish, Document, Explained, FileChange, GoneOn, ListWish, LogFile, LogList, LogStream,
+    LogTurn, LogWanted, LogWish, Named, NextFirings, Plan, PlannedCache, PlannedStep, Preview,
+    Refusal, RefusalKind, Refused, RequestEnd, RetryWish, RunLine, RunList, RunResult, RunState,
+    StateWish, StepExplained, StepLogs, StepResult, StepState, UnknownSteps, Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 
@@ -271,6 +271,10 @@ fn plan() -> Plan {
         expected_seconds: Some(1.5),
         critical: true,
         many: !after.is_empty(),
+        cache: Some(PlannedCache {
+            state: CacheState::Done,
+            why: Some("in.txt has changed".to_owned()),
+        }),
     };
     Plan {
         version: None,

@@ -13,6 +13,7 @@ use tidewheel::run::RunGroup;
 use tidewheel::task::{BoxError, Failure};
 use tidewheel::{Attempt, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel, Timestamp};
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
 use crate::compile::order::{FLOW_KIND, FlowOrder, OrderError};
 use crate::compile::{Blueprint, CompileError, Estimates};
@@ -85,6 +86,8 @@ struct Shared {
     places: Mutex<HashMap<RunId, Arc<Place>>>,
     /// Of runs that will be brought back, fetched before.
     secrets: Mutex<HashMap<RunId, Secrets>>,
+    /// What waits for the ends of runs, and tidies up after them.
+    watchers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl FlowHost {
@@ -96,9 +99,9 @@ impl FlowHost {
         means: Arc<Means>,
         recall: impl Fn(RunId) -> Result<Recalled, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        let (places, secrets) = (Mutex::default(), Mutex::default());
+        let (places, secrets, watchers) = (Mutex::default(), Mutex::default(), Mutex::default());
         let recall = Arc::new(recall);
-        Self { shared: Arc::new(Shared { means, recall, places, secrets }) }
+        Self { shared: Arc::new(Shared { means, recall, places, secrets, watchers }) }
     }
 
     /// Hands over the secrets of a run that the store will bring back, by whoever has fetched them already.
@@ -124,10 +127,7 @@ impl FlowHost {
         let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
         let env_files = EnvFiles::read(flow).await?;
         let blueprint = Blueprint::new(flow, &order.params, estimates)?;
-        let outputs = Arc::new(Outputs::default());
-        for (task, values) in &order.reused {
-            outputs.insert(task, values.clone());
-        }
+        let outputs = reused_outputs(order);
         let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
         let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
         let runner = runner.env_files(env_files).scheduled_at(scheduled_at(order));
@@ -208,6 +208,14 @@ impl FlowHost {
         }
     }
 
+    /// Waits until everything is tidied up that was left of runs: for whoever has ended the wheel.
+    pub async fn settled(&self) {
+        let watchers = std::mem::take(&mut *self.shared.watchers());
+        for watcher in watchers {
+            let _ = watcher.await;
+        }
+    }
+
     /// How many runs it carries out.
     #[must_use]
     pub fn runs(&self) -> usize {
@@ -234,7 +242,7 @@ impl FlowHost {
             Entry::Vacant(free) => Arc::clone(free.insert(place)),
         };
         let shared = Arc::downgrade(&self.shared);
-        wheel.runtime().spawn(async move {
+        let watcher = wheel.runtime().spawn(async move {
             // Also when the wheel ends before the run.
             let _ = run.report().await;
             let Some(shared) = shared.upgrade() else { return };
@@ -243,6 +251,9 @@ impl FlowHost {
                 runner.leave_folder().await;
             }
         });
+        let mut watchers = self.shared.watchers();
+        watchers.retain(|watcher| !watcher.is_finished());
+        watchers.push(watcher);
         place
     }
 
@@ -260,10 +271,7 @@ impl FlowHost {
         };
         let (recall, run) = (Arc::clone(&self.shared.recall), attempt.id().run);
         let recalled = tokio::task::spawn_blocking(move || recall(run)).await??;
-        let outputs = Arc::new(Outputs::default());
-        for (task, values) in &order.reused {
-            outputs.insert(task, values.clone());
-        }
+        let outputs = reused_outputs(&order);
         let (instant, means) = (scheduled_at(&order), Arc::clone(&self.shared.means));
         let again = earlier(&order);
         let runner = FlowRunner::new(flow, order.params, secrets, Arc::clone(&outputs), means);
@@ -306,6 +314,19 @@ impl Shared {
     fn secrets(&self) -> MutexGuard<'_, HashMap<RunId, Secrets>> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn watchers(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What tasks that are not done again left before.
+fn reused_outputs(order: &FlowOrder) -> Arc<Outputs> {
+    let outputs = Arc::new(Outputs::default());
+    for (task, values) in &order.reused {
+        outputs.insert(task, values.clone());
+    }
+    outputs
 }
 
 /// The run whose results are used again.

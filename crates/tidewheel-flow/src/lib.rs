@@ -35,8 +35,8 @@ pub use definition::{
     Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
 };
 pub use execute::{
-    Answers, Artifact, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, Pending, Progress,
-    SecretError, Secrets, TaskArtifacts, ThisMachine, Trace, World, remove_containers,
+    Answers, Artifact, CacheForecast, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, Pending,
+    Progress, SecretError, Secrets, TaskArtifacts, ThisMachine, Trace, World, remove_containers,
 };
 pub use host::{FlowHost, Recalled, RecalledTask, StartError};
 pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size};

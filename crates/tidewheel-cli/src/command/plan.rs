@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidewheel_client::api::Plan;
+use tidewheel_client::api::{CacheState, Plan};
 use tidewheel_client::files::{RunWish, SvgOptions};
 use tidewheel_client::kind::{FlowRun, Startable as _};
 use tidewheel_client::text::{count, harmless, span};
@@ -16,6 +16,7 @@ use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::files::read_files;
 use crate::output::write_atomically;
+use crate::runtime::on_this_thread;
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -57,12 +58,22 @@ pub(crate) fn plan(ui: &Ui, args: &PlanArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
+/// What a run would do, and which of its work need not be done again.
+pub(crate) fn show_with_cache(ui: &Ui, run: &FlowRun, data: &DataArgs) -> Result<(), CommandError> {
+    let (learnt, folder) = (learnt(ui, data, run), data.path(ui)?);
+    let plan = on_this_thread(async { Ok(run.plan_with_cache(&learnt, &folder).await?) })?;
+    print(ui, &plan)
+}
+
 /// What a run would do.
 pub(crate) fn show(ui: &Ui, run: &FlowRun, data: &DataArgs) -> Result<(), CommandError> {
-    let plan = run.plan(&learnt(ui, data, run))?;
+    print(ui, &run.plan(&learnt(ui, data, run))?)
+}
+
+fn print(ui: &Ui, plan: &Plan) -> Result<(), CommandError> {
     match ui.format(Format::Human) {
-        Format::Json => ui.print_json(&plan),
-        _ => ui.print(&as_text(&plan)),
+        Format::Json => ui.print_json(plan),
+        _ => ui.print(&as_text(plan)),
     }
 }
 
@@ -98,6 +109,16 @@ fn as_text(plan: &Plan) -> String {
     let path: Vec<String> = plan.critical_path.iter().map(|name| harmless(name)).collect();
     let long = plan.expected_seconds.map(|expected| format!(" ({})", seconds(expected)));
     lines.push(format!("critical path (*): {}{}", path.join(" → "), long.unwrap_or_default()));
+    for step in &plan.steps {
+        let Some(cache) = &step.cache else { continue };
+        let word = match cache.state {
+            CacheState::Cached => "is cached",
+            CacheState::Done => "is not cached",
+            CacheState::Unknown => "may be cached",
+        };
+        let why = cache.why.as_deref().map(|why| format!(": {}", harmless(why)));
+        lines.push(format!("{} {word}{}", harmless(&step.step), why.unwrap_or_default()));
+    }
     for elements in &plan.unknown {
         let known = match &elements.params[..] {
             [] => "known when the run gets there".to_owned(),

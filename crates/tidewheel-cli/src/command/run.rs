@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STEP")]
     to: Vec<String>,
 
-    /// Show what would be run, and run nothing
+    /// Show what would be run and what is cached, or why not, and run nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -181,7 +181,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     };
     let mut run = files.run(&wish)?;
     if args.dry_run {
-        return plan::show(ui, &run, &args.data).map(|()| 0);
+        return plan::show_with_cache(ui, &run, &args.data).map(|()| 0);
     }
     let folder = args.data.open(ui, how.durability())?;
     on_runtime(async {

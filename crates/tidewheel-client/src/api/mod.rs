@@ -27,7 +27,7 @@ pub use explained::{Explained, StepExplained};
 pub use listed::{RunLine, RunList};
 pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, StepLogs};
 pub use named::Named;
-pub use plan::{NextFirings, Plan, PlannedStep, UnknownSteps, Validated};
+pub use plan::{CacheState, NextFirings, Plan, PlannedCache, PlannedStep, UnknownSteps, Validated};
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
 pub use result::{RunResult, StepResult};
 pub use states::{RunState, StepState};

@@ -76,6 +76,31 @@ pub struct PlannedStep {
     pub critical: bool,
     /// Whether it stands for as many as there are elements, which are not known.
     pub many: bool,
+    /// Whether its work would be passed over, if it has a cache and that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<PlannedCache>,
+}
+
+/// What would become of a step with a cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCache {
+    /// What is known.
+    pub state: CacheState,
+    /// Why its work would be done, or why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What is known of the work of a step with a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheState {
+    /// It would be passed over.
+    Cached,
+    /// It would be done.
+    Done,
+    /// That is known only when the run gets there.
+    Unknown,
 }
 
 /// A step of which it is not known how many there will be.

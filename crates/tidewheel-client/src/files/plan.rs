@@ -3,12 +3,15 @@
 //! Tasks and their order are found out by `tidewheel-flow`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_flow::{Flow, FlowPlan, PlannedTask};
+use tidewheel::executor::process::Processes;
+use tidewheel_flow::{CacheForecast, Flow, FlowPlan, PlannedTask, ThisMachine};
 
 use super::Picture;
-use crate::api::{NextFirings, Plan, PlannedStep, UnknownSteps};
+use crate::api::{CacheState, NextFirings, Plan, PlannedCache, PlannedStep, UnknownSteps};
 use crate::desk::DeskError;
 use crate::kind::FlowRun;
 
@@ -45,6 +48,28 @@ impl FlowRun {
         })
     }
 
+    /// The same, with what would become of steps that have a cache: this is that of a data folder. Nothing is
+    /// run for it, so what depends on secrets is not known.
+    ///
+    /// # Errors
+    ///
+    /// As for [`FlowRun::plan`].
+    pub async fn plan_with_cache(
+        &self,
+        expected: &BTreeMap<String, Duration>,
+        data: &Path,
+    ) -> Result<Plan, DeskError> {
+        let mut plan = self.plan(expected)?;
+        let tasks: Vec<String> = plan.steps.iter().map(|step| step.step.clone()).collect();
+        let world = Arc::new(ThisMachine::new(Processes::builder()));
+        let cache = data.join("cache");
+        let found = CacheForecast::of_run(&self.flow, &self.order, &tasks, world, cache).await;
+        for step in &mut plan.steps {
+            step.cache = found.get(&step.step).map(planned_cache);
+        }
+        Ok(plan)
+    }
+
     /// The same as a picture.
     ///
     /// # Errors
@@ -64,7 +89,17 @@ fn step(task: &PlannedTask) -> PlannedStep {
         expected_seconds: task.expected.map(|it| it.as_secs_f64()),
         critical: task.is_critical,
         many: task.is_of_each,
+        cache: None,
     }
+}
+
+fn planned_cache(forecast: &CacheForecast) -> PlannedCache {
+    let (state, why) = match forecast {
+        CacheForecast::Cached => (CacheState::Cached, None),
+        CacheForecast::Done(why) => (CacheState::Done, Some(why.clone())),
+        CacheForecast::Unknown(why) => (CacheState::Unknown, Some(why.clone())),
+    };
+    PlannedCache { state, why }
 }
 
 fn firings(flow: &Flow) -> Vec<NextFirings> {

@@ -142,6 +142,7 @@ impl Session {
     /// Ends the wheel when nothing runs any more.
     pub async fn close(self) {
         self.wheel.shutdown(Shutdown::drain()).await;
+        self.flows.settled().await;
     }
 }
 

@@ -26,10 +26,24 @@ const FILES_MAX: usize = 100_000;
 /// What is known of a step's work before it is done.
 pub(super) struct Prepared {
     entry: PathBuf,
+    /// What it depends on, for whoever asks later why it was done again.
+    seen: Seen,
     /// Files that the work makes.
     made: Vec<Files>,
     /// What the work left, if it was done before and all it made is as it was.
     pub found: Option<Map<String, Json>>,
+}
+
+/// What the work of a step depended on when it was done, without values.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Seen {
+    /// Where it is kept, one for each task of a flow.
+    #[serde(skip)]
+    pub place: PathBuf,
+    /// What was rendered, by part: fingerprints, secrets left out.
+    pub parts: BTreeMap<String, String>,
+    /// The files it read, each with the fingerprint of what was in it.
+    pub files: BTreeMap<String, String>,
 }
 
 /// What is kept of a step's work.
@@ -59,14 +73,25 @@ impl FlowRunner {
             Work::File(file) => Some(from.join(file.path.render_text(context)?)),
             _ => None,
         };
-        let folder = folder.clone();
+        let (folder, parts) = (folder.clone(), self.parts_of(&about));
         let prepare = move || {
-            let entry = folder.join(format!("{}.json", fingerprint(&about, &inputs, read)?));
+            let files = hash_inputs(&inputs, read)?;
+            let entry = folder.join(format!("{}.json", fingerprint(&about, &files)));
             let found = find(&entry, &made);
-            Ok(Some(Prepared { entry, made, found }))
+            let place = folder.join(format!("seen-{}.json", key_of(&about)));
+            let seen = Seen { place, parts, files };
+            Ok(Some(Prepared { entry, seen, made, found }))
         };
         let prepared = tokio::task::spawn_blocking(prepare).await;
         prepared.map_err(|error| Trouble::passing(error.to_string()))?
+    }
+
+    /// Fingerprints of what was rendered. Secrets are not in them: even that tells something.
+    fn parts_of(&self, about: &Json) -> BTreeMap<String, String> {
+        let hash =
+            |value: &Json| hexadecimal(&Sha256::digest(self.secrets.mask(&value.to_string())));
+        let parts = about.as_object().into_iter().flatten();
+        parts.map(|(name, value)| (name.clone(), hash(value))).collect()
     }
 
     /// Everything rendered that the work depends on.
@@ -221,9 +246,17 @@ fn files(trees: &[Tree], from: &Path, context: &Context) -> Result<Vec<Files>, T
     named.collect()
 }
 
-fn fingerprint(about: &Json, inputs: &[Files], read: Option<PathBuf>) -> Result<String, Trouble> {
-    let mut hash = Sha256::new();
-    hash.update(about.to_string());
+/// Which task of which flow it is, where.
+fn key_of(about: &Json) -> String {
+    let who = json!([about["flow"], about["step"], about["folder"]]);
+    hexadecimal(&Sha256::digest(who.to_string())[..16])
+}
+
+/// The files that the work reads, each with the fingerprint of what is in it.
+fn hash_inputs(
+    inputs: &[Files],
+    read: Option<PathBuf>,
+) -> Result<BTreeMap<String, String>, Trouble> {
     // That a file to be read is not there is for the step to tell.
     let mut found: Vec<PathBuf> = read.into_iter().filter(|path| path.is_file()).collect();
     for files in inputs {
@@ -235,13 +268,18 @@ fn fingerprint(about: &Json, inputs: &[Files], read: Option<PathBuf>) -> Result<
         }
         found.extend(paths);
     }
-    let hashes = hash_all(found).map_err(|error| Trouble::passing(format!("cache: {error}")))?;
-    for (name, of_file) in hashes {
+    hash_all(found).map_err(|error| Trouble::passing(format!("cache: {error}")))
+}
+
+fn fingerprint(about: &Json, files: &BTreeMap<String, String>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(about.to_string());
+    for (name, of_file) in files {
         hash.update(name.as_bytes());
         hash.update([0]);
         hash.update(of_file);
     }
-    Ok(hexadecimal(&hash.finalize()))
+    hexadecimal(&hash.finalize())
 }
 
 fn hash_file(path: &Path) -> std::io::Result<[u8; 32]> {
@@ -333,7 +371,8 @@ impl Prepared {
                 )));
             }
             if let Some(made) = hash_made(&self.made) {
-                let _ = self.write(&Entry { outputs, made });
+                let _ = write(&self.entry, &Entry { outputs, made });
+                let _ = write(&self.seen.place, &self.seen);
             }
             Ok(())
         };
@@ -341,13 +380,94 @@ impl Prepared {
         kept.unwrap_or_else(|error| Err(Trouble::passing(error.to_string())))
     }
 
-    fn write(&self, entry: &Entry) -> std::io::Result<()> {
-        let folder = self.entry.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let part = self.entry.with_extension(format!("{}.part", std::process::id()));
-        fs::write(&part, serde_json::to_vec(entry)?)?;
-        fs::rename(part, &self.entry)
+    /// Why the work would be done; `None` if it would not.
+    pub fn why_done(&self, from: &Path) -> Option<String> {
+        if self.found.is_some() {
+            return None;
+        }
+        let entry = fs::read(&self.entry).ok();
+        let entry = entry.and_then(|bytes| serde_json::from_slice::<Entry>(&bytes).ok());
+        let reasons = match (entry, Seen::read(&self.seen.place)) {
+            (Some(entry), _) => self.made_differently(&entry, from),
+            (None, Some(before)) => self.seen.since(&before, from),
+            (None, None) => vec!["it was not done before".to_owned()],
+        };
+        Some(match reasons.len() {
+            0 => "what it left is not kept any more".to_owned(),
+            1..=REASONS_MAX => reasons.join(", "),
+            more => {
+                let more = more - REASONS_MAX;
+                format!("{} and {more} more", reasons[..REASONS_MAX].join(", "))
+            }
+        })
     }
+
+    /// What is not as the work left it.
+    fn made_differently(&self, entry: &Entry, from: &Path) -> Vec<String> {
+        let is_missing = |files: &&Files| files.found().is_ok_and(|found| found.is_empty());
+        let missing = self.made.iter().filter(is_missing);
+        let missing: Vec<String> =
+            missing.map(|files| format!("{}, which it makes, is not there", files.named)).collect();
+        if !missing.is_empty() {
+            return missing;
+        }
+        let now = hash_made(&self.made).unwrap_or_default();
+        let changed = changes(&entry.made, &now, from);
+        changed.into_iter().map(|change| format!("{change} since it made it")).collect()
+    }
+}
+
+/// So many reasons are told.
+const REASONS_MAX: usize = 3;
+
+impl Seen {
+    fn read(place: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(place).ok()?).ok()
+    }
+
+    /// What is different from what was seen before.
+    fn since(&self, before: &Self, from: &Path) -> Vec<String> {
+        let word = |part: &str| match part {
+            "work" => "its command".to_owned(),
+            "env" => "a variable".to_owned(),
+            "inherited" => "a variable that it inherits".to_owned(),
+            "outputs" => "what its outputs are made of".to_owned(),
+            part => format!("its `{part}`"),
+        };
+        let is_same = |(name, hash): &(&String, &String)| before.parts.get(*name) == Some(*hash);
+        let parts = self.parts.iter().filter(|part| !is_same(part));
+        let parts = parts.map(|(name, _)| format!("{} has changed", word(name)));
+        parts.chain(changes(&before.files, &self.files, from)).collect()
+    }
+}
+
+/// What became of files, in words.
+fn changes(
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+    from: &Path,
+) -> Vec<String> {
+    let shown = |name: &str| {
+        let path = Path::new(name);
+        path.strip_prefix(from).unwrap_or(path).display().to_string()
+    };
+    let gone = before.keys().filter(|name| !now.contains_key(*name));
+    let gone = gone.map(|name| format!("{} is gone", shown(name)));
+    let other = now.iter().filter_map(|(name, hash)| match before.get(name) {
+        Some(known) if known == hash => None,
+        Some(_) => Some(format!("{} has changed", shown(name))),
+        None => Some(format!("{} is new", shown(name))),
+    });
+    other.chain(gone).collect()
+}
+
+/// Writes a file, whole or not at all.
+fn write(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    fs::write(&part, serde_json::to_vec(value)?)?;
+    fs::rename(part, path)
 }
 
 #[cfg(test)]
@@ -364,7 +484,8 @@ mod tests {
         let (entry, outputs) = (folder.join("entry.json"), Map::new());
         let keep = |patterns: &[&str]| {
             let made = patterns.iter().map(|it| Files::within(&folder, (*it).to_owned())).collect();
-            Prepared { entry: entry.clone(), made, found: None }.keep(&outputs)
+            let (entry, seen) = (entry.clone(), Seen::default());
+            Prepared { entry, seen, made, found: None }.keep(&outputs)
         };
         for wrong in ["never.bin", "*.never"] {
             let trouble = keep(&["made.bin", wrong]).await.expect_err("it is not there");
@@ -386,7 +507,7 @@ mod tests {
         fs::write(folder.join("src/deep/code"), "1").unwrap();
         let of = |named: &str| {
             let files = Files::within(&folder, named.to_owned());
-            fingerprint(&Json::Null, &[files], None).map_err(|_| ()).ok()
+            hash_inputs(&[files], None).ok().map(|files| fingerprint(&Json::Null, &files))
         };
         for (named, file) in [("in.txt", "in.txt"), ("*.txt", "in.txt"), ("src", "src/deep/code")] {
             let before = of(named);

@@ -36,11 +36,11 @@ impl FlowRunner {
         Ok(Position { name, scope, step })
     }
 
-    /// What the templates of a step are given.
+    /// What the templates of a step are given. Without an attempt, what is known before there is a run.
     pub(super) fn context(
         &self,
         position: &Position,
-        attempt: &Attempt,
+        attempt: Option<&Attempt>,
     ) -> Result<Context, Trouble> {
         let mut context = self.scope_context(&position.scope, attempt)?;
         if let Role::Element(element) | Role::Open(Some(element)) = &position.name.role {
@@ -50,21 +50,21 @@ impl FlowRunner {
         Ok(context.with("run", self.about(attempt, position)?))
     }
 
-    fn about(&self, attempt: &Attempt, position: &Position) -> Result<Json, Trouble> {
+    fn about(&self, attempt: Option<&Attempt>, position: &Position) -> Result<Json, Trouble> {
         let instant = |at: Option<Timestamp>| at.map_or(Json::Null, |at| at.to_string().into());
-        let started_at = attempt.run().and_then(|run| run.accepted_at());
+        let started_at = attempt.and_then(|it| it.run()?.accepted_at());
         let values = [
-            attempt.id().run.to_string().into(),
+            attempt.map_or(Json::Null, |attempt| attempt.id().run.to_string().into()),
             self.flow.name.clone().into(),
             position.name.to_string().into(),
-            attempt.number().into(),
+            attempt.map_or(Json::Null, |attempt| attempt.number().into()),
             folder_of_flow(&position.scope.flow).to_string_lossy().into(),
             instant(started_at),
             instant(self.scheduled_at.or(started_at)),
         ];
         let names = ABOUT_RUN.into_iter().map(str::to_owned);
         let mut about: Map<String, Json> = names.zip(values).collect();
-        if let Some((scope, task)) = self.follower(position) {
+        if let (Some((scope, task)), Some(attempt)) = (self.follower(position), attempt) {
             about.append(&mut self.about_whole(attempt, &scope, &task)?);
         }
         Ok(Json::Object(about))
@@ -87,11 +87,11 @@ impl FlowRunner {
     pub(super) fn scope_context(
         &self,
         scope: &Scope,
-        attempt: &Attempt,
+        attempt: Option<&Attempt>,
     ) -> Result<Context, Trouble> {
         let context = self.lasting_context(scope, attempt)?;
         // It knows the run, and so must not be kept: the run keeps us.
-        let Some(run) = attempt.run() else { return Ok(context) };
+        let Some(run) = attempt.and_then(Attempt::run) else { return Ok(context) };
         Ok(context.with_lookup("steps", Arc::new(self.steps_lookup(scope, &run))))
     }
 
@@ -119,7 +119,11 @@ impl FlowRunner {
     }
 
     /// What of it does not change. It is put together once for each place of a flow.
-    fn lasting_context(&self, scope: &Scope, attempt: &Attempt) -> Result<Context, Trouble> {
+    fn lasting_context(
+        &self,
+        scope: &Scope,
+        attempt: Option<&Attempt>,
+    ) -> Result<Context, Trouble> {
         let path = scope.path();
         if let Some(known) = self.known_context(&path) {
             return Ok(known);
@@ -137,7 +141,7 @@ impl FlowRunner {
     }
 
     /// What templates of a group know from around it: all that is known there, and the element.
-    fn context_around(&self, scope: &Scope, attempt: &Attempt) -> Result<Context, Trouble> {
+    fn context_around(&self, scope: &Scope, attempt: Option<&Attempt>) -> Result<Context, Trouble> {
         let lost = || Trouble::permanent("what is around the group cannot be found");
         let (segment, step) = scope.calls.last().ok_or_else(lost)?;
         let around = scope.around(&self.flow).ok_or_else(lost)?;
@@ -152,7 +156,7 @@ impl FlowRunner {
     fn params_of(
         &self,
         scope: &Scope,
-        attempt: &Attempt,
+        attempt: Option<&Attempt>,
     ) -> Result<BTreeMap<String, Json>, Trouble> {
         let Some((segment, step)) = scope.calls.last() else { return Ok(self.params.clone()) };
         let Work::Flow(child) = &step.work else { return Ok(BTreeMap::new()) };
@@ -177,7 +181,7 @@ impl FlowRunner {
         scope: &Scope,
         step: &Arc<Step>,
         element: &Element,
-        attempt: &Attempt,
+        attempt: Option<&Attempt>,
     ) -> Result<Context, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(context) };
         let elements = self.elements(scope, step, attempt)?;
@@ -192,7 +196,7 @@ impl FlowRunner {
         &self,
         scope: &Scope,
         step: &Arc<Step>,
-        attempt: &Attempt,
+        attempt: Option<&Attempt>,
     ) -> Result<Arc<Elements>, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(Arc::default()) };
         let mut path = scope.path();

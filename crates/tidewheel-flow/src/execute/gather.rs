@@ -23,7 +23,7 @@ impl FlowRunner {
         attempt: &Attempt,
     ) -> Result<Outcome, Trouble> {
         let run = run_of(attempt)?;
-        let elements = self.elements(&position.scope, &position.step, attempt)?;
+        let elements = self.elements(&position.scope, &position.step, Some(attempt))?;
         let estimates = BTreeMap::new();
         let mut draft = Draft::new(&self.params, &estimates);
         let after = [position.name.to_string()];
@@ -47,7 +47,7 @@ impl FlowRunner {
     pub(super) fn gather(
         &self,
         position: &Position,
-        attempt: &Attempt,
+        attempt: Option<&Attempt>,
     ) -> Result<Map<String, Json>, Trouble> {
         let (prefix, step) = (position.scope.prefix(), &*position.step);
         let name = format!("{prefix}{}", step.name);

@@ -186,7 +186,7 @@ impl FlowRunner {
 
     async fn carry_out(&self, task: &str, attempt: &Attempt) -> Result<Done, Trouble> {
         let position = self.position(task)?;
-        let context = self.context(&position, attempt)?;
+        let context = self.context(&position, Some(attempt))?;
         if looks(&position) && !holds(&position.step, &context)? {
             return Err(Trouble::skipped());
         }
@@ -204,7 +204,7 @@ impl FlowRunner {
         }
         if gathers(&position) {
             begin();
-            return Ok(Done::Worked(Box::default(), self.gather(&position, attempt)?));
+            return Ok(Done::Worked(Box::default(), self.gather(&position, Some(attempt))?));
         }
         let work = self.prepare_cache(&position, &context).await?;
         let found = work.as_ref().and_then(|cache| cache.found.clone());
@@ -376,7 +376,7 @@ impl Success {
 }
 
 /// Whether a task only gathers what others left.
-fn gathers(position: &Position) -> bool {
+pub(super) fn gathers(position: &Position) -> bool {
     let calls_flow = matches!(position.step.work, Work::Flow(_));
     match &position.name.role {
         Role::Step => calls_flow || position.step.foreach.is_some(),
@@ -387,7 +387,7 @@ fn gathers(position: &Position) -> bool {
 
 /// Whether it is this task of a step that looks at the step's condition: the one that opens it, or each
 /// element for itself where the condition is about the element.
-fn looks(position: &Position) -> bool {
+pub(super) fn looks(position: &Position) -> bool {
     let (step, role) = (&*position.step, &position.name.role);
     match role {
         Role::Step | Role::Element(_) if gathers(position) => false,
@@ -398,7 +398,7 @@ fn looks(position: &Position) -> bool {
 }
 
 /// Whether the condition of a step holds.
-fn holds(step: &Step, context: &Context) -> Result<bool, Trouble> {
+pub(super) fn holds(step: &Step, context: &Context) -> Result<bool, Trouble> {
     match &step.when {
         Some(when) => Ok(when.is_true(context)?),
         None => Ok(true),

@@ -195,7 +195,7 @@ impl FlowRunner {
         let step = name.as_ref().and_then(|name| scope.flow.step(&name.step));
         let element = match (name.as_ref().map(|name| &name.role), step) {
             (Some(Role::Element(element) | Role::Open(Some(element))), Some(step)) => {
-                let elements = self.elements(scope, step, attempt)?;
+                let elements = self.elements(scope, step, Some(attempt))?;
                 elements.find(element).map(|(_, value)| value.clone()).unwrap_or_default()
             }
             _ => Json::Null,
