@@ -68,53 +68,29 @@ impl FlowRunner {
     ) -> Result<Carried, Trouble> {
         let engine = self.engine(container)?;
         let name = name_of(attempt.attempt_id());
-        let folder = self.folder_of(position, context)?;
         let inherited = self.inherited_names(position);
         let mut variables = self.for_the_program(&command);
         for (name, tree) in &container.env {
             variables.insert(name.into(), tree.render_text(context)?.into());
         }
         let mut words: Vec<OsString> = vec![engine.clone().into(), "run".into(), "--rm".into()];
-        let mut add = |name: &str, value: &OsStr| {
-            let mut word = OsString::from(format!("--{name}="));
-            word.push(value);
-            words.push(word);
-        };
-        add("name", name.as_ref());
+        words.push(option("name", &name));
         for (label, value) in labels(attempt.attempt_id()) {
-            add("label", format!("tidewheel.{label}={value}").as_ref());
+            words.push(option("label", format!("tidewheel.{label}={value}")));
         }
-        if let Some(pull) = container.pull {
-            add("pull", pull.word().as_ref());
-        }
-        for (option, tree) in [
-            ("workdir", &container.workdir),
-            ("user", &container.user),
-            ("network", &container.network),
-        ] {
-            if let Some(tree) = tree {
-                add(option, tree.render_text(context)?.as_ref());
-            }
-        }
+        words.extend(said_options(container, context)?);
+        let folder = self.folder_of(position, context)?;
         for tree in &container.mounts {
-            add("volume", &mount(&tree.render_text(context)?, &folder)?);
+            words.push(option("volume", mount(&tree.render_text(context)?, &folder)?));
         }
-        // What it writes for others is at the same place there.
-        for variable in ["TIDEWHEEL_RUN_DIR", "TIDEWHEEL_OUTPUT"] {
-            if let Some(path) = variables.get(OsStr::new(variable)) {
-                make_file(Path::new(path)).map_err(|error| Trouble::passing(error.to_string()))?;
-                let mut mount = path.clone();
-                mount.push(":");
-                mount.push(path);
-                add("volume", &mount);
-            }
-        }
-        let given = variables.iter().map(|(name, value)| (name.as_os_str(), Some(value)));
-        let taken = inherited.iter().map(|name| (OsStr::new(name), None));
-        let ours = [(OsStr::new("TIDEWHEEL_TASK_INDEX"), None)];
+        words.extend(shared_places(&variables)?);
         let mut for_client = BTreeMap::new();
-        for (name, value) in given.chain(taken).chain(ours) {
-            add("env", &self.env_word(name, value, &mut for_client)?);
+        for (name, value) in &variables {
+            words.push(option("env", self.env_word(name, value, &mut for_client)?));
+        }
+        // These the client has already.
+        for name in inherited.iter().map(String::as_str).chain(["TIDEWHEEL_TASK_INDEX"]) {
+            words.push(option("env", name));
         }
         if !matches!(command.parts().stdin, Stdin::Null) {
             words.push("--interactive".into());
@@ -125,14 +101,11 @@ impl FlowRunner {
             let image = quote(&self.secrets.mask(&image));
             return Err(Trouble::permanent(format!("container.image: {image} is no image")));
         }
-        let mut program = inner_words(&command);
-        let rest = program.split_off(1.min(program.len()));
         // The program of the step runs, whatever the image would start by itself.
-        let mut entrypoint = OsString::from("--entrypoint=");
-        entrypoint.push(program.pop().unwrap_or_default());
-        words.push(entrypoint);
+        let mut program = inner_words(&command).into_iter();
+        words.push(option("entrypoint", program.next().unwrap_or_default()));
         words.push(image.into());
-        words.extend(rest);
+        words.extend(program);
         let names: Vec<String> =
             CLIENT_VARIABLES.iter().map(|name| (*name).to_owned()).chain(inherited).collect();
         let marker = self.mark_container(attempt.attempt_id(), &engine)?;
@@ -147,10 +120,9 @@ impl FlowRunner {
     fn env_word(
         &self,
         name: &OsStr,
-        value: Option<&OsString>,
+        value: &OsString,
         for_client: &mut BTreeMap<OsString, OsString>,
     ) -> Result<OsString, Trouble> {
-        let Some(value) = value else { return Ok(name.to_owned()) };
         if !is_obeyed(&name.to_string_lossy()) {
             for_client.insert(name.to_owned(), value.clone());
             return Ok(name.to_owned());
@@ -258,6 +230,44 @@ impl LeftContainer {
         }
         why.map(|why| format!("its container {name} could not be removed: {why}"))
     }
+}
+
+/// An option and its value, as one word: a value is no option itself.
+fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut word = OsString::from(format!("--{name}="));
+    word.push(value);
+    word
+}
+
+/// What a container says about itself.
+fn said_options(container: &Container, context: &Context) -> Result<Vec<OsString>, Trouble> {
+    let mut words: Vec<OsString> =
+        container.pull.iter().map(|pull| option("pull", pull.word())).collect();
+    let said = [
+        ("workdir", &container.workdir),
+        ("user", &container.user),
+        ("network", &container.network),
+    ];
+    for (name, tree) in said {
+        if let Some(tree) = tree {
+            words.push(option(name, tree.render_text(context)?));
+        }
+    }
+    Ok(words)
+}
+
+/// What it keeps and writes for others is at the same place there.
+fn shared_places(variables: &BTreeMap<OsString, OsString>) -> Result<Vec<OsString>, Trouble> {
+    let names = ["TIDEWHEEL_RUN_DIR", "TIDEWHEEL_OUTPUT"].map(OsStr::new);
+    let mut words = Vec::new();
+    for path in names.into_iter().filter_map(|name| variables.get(name)) {
+        make_file(Path::new(path)).map_err(|error| Trouble::passing(error.to_string()))?;
+        let mut mount = path.clone();
+        mount.push(":");
+        mount.push(path);
+        words.push(option("volume", mount));
+    }
+    Ok(words)
 }
 
 /// Removes what is left of containers of attempts that were under way when their owner died. It blocks.

@@ -337,6 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn a_command_can_be_carried_by_another() {
+        let inner = ProcessCommand::shell("x")
+            .variable("A", "1")
+            .cwd("/srv")
+            .stdin(Stdin::Bytes(Arc::from(*b"in")));
+        assert_eq!(inner.parts().shell, ["/bin/sh", "-c"]);
+        let carried =
+            inner.carried_by(["engine", "run"], BTreeMap::from([("B".into(), "2".into())]));
+        assert_eq!(carried.words().unwrap(), ["engine", "run"]);
+        let parts = carried.parts();
+        assert_eq!((parts.variables.len(), parts.cwd), (1, Some(Path::new("/srv"))));
+        assert!(matches!(parts.stdin, Stdin::Bytes(bytes) if **bytes == *b"in"));
+    }
+
+    #[test]
     fn impossible_commands_are_refused() {
         let none: [&str; 0] = [];
         assert!(ProcessCommand::argv(none).words().is_err());
