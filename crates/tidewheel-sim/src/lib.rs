@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod client;
+mod clocks;
 pub mod coverage;
 mod drive;
 pub mod executor;
