@@ -51,6 +51,8 @@ pub enum End {
     Lost,
     /// There is no such program, or nobody at that address.
     NotThere,
+    /// The system has no room for another process.
+    NoRoom,
     #[default]
     Well,
 }
@@ -105,6 +107,7 @@ impl Deed {
             "hangs" => self.ends = End::Hangs,
             "is-lost" => self.ends = End::Lost,
             "is-not-there" => self.ends = End::NotThere,
+            "finds-no-room" => self.ends = End::NoRoom,
             "takes" => self.takes = words.duration()?,
             "prints" => self.prints = Printed::Text(words.text()?),
             "writes" => self.writes = Some(words.text()?),

@@ -164,6 +164,11 @@ impl World for StagedWorld {
                 End::Code(code) => ProcessStatus::Exited(code),
                 End::Lost => return Err(ProcessError::SpawnerLost),
                 End::NotThere => return Err(ProcessError::NotFound { program: "missing".into() }),
+                // What the system says when a user may have no more processes.
+                End::NoRoom => {
+                    let source = std::io::Error::from(std::io::ErrorKind::WouldBlock);
+                    return Err(ProcessError::NotStarted { program: "sh".into(), source });
+                }
                 End::Well | End::Status(_) | End::Hangs => ProcessStatus::Exited(0),
             };
             let mut end = ProcessEnd::new(status);
