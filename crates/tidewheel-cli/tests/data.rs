@@ -4,6 +4,8 @@
 mod common;
 
 use std::fs;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -100,7 +102,6 @@ fn what_ended_is_pruned_by_count() {
 #[cfg(unix)]
 #[test]
 fn a_folder_is_its_owners_whatever_the_umask() {
-    use std::os::unix::fs::PermissionsExt as _;
     let scratch = Scratch::new("umask");
     let flow = scratch.file("flow.yaml", "flow:\n  - name: a\n    run: echo\n");
     for umask in ["277", "777"] {
@@ -138,6 +139,45 @@ fn what_cannot_be_pruned_is_told_and_the_rest_is_gone() {
     let removed = format!("removed {runs} runs");
     assert!(String::from_utf8_lossy(&output.stdout).starts_with(&removed), "{output:?}");
     assert_eq!(runs_in(&data), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn whichever_page_is_damaged_a_run_ends_well_or_says_that_the_database_is_damaged() {
+    let scratch = Scratch::new("damaged");
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, run: 'true' }]");
+    let data = scratch.data();
+    assert_eq!(tidewheel(&["run", &file, "--durability", "process"], &data).status.code(), Some(0));
+    // A backup has all of it in one file.
+    let backup = scratch.path("backup.db");
+    let output = tidewheel(&["backup", backup.to_str().unwrap()], &data);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let whole = fs::read(&backup).unwrap();
+    let page = usize::from(u16::from_be_bytes([whole[16], whole[17]]));
+    let mut refused = 0;
+    for number in 1..whole.len() / page {
+        let copy = scratch.path(&format!("page-{number}"));
+        fs::create_dir(&copy).unwrap();
+        let mut bytes = whole.clone();
+        bytes[number * page..][..page].fill(0xa5);
+        fs::write(copy.join("tidewheel.db"), bytes).unwrap();
+        for name in ["tidewheel.db", ""] {
+            let mode = if name.is_empty() { 0o700 } else { 0o600 };
+            fs::set_permissions(copy.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let output = tidewheel(&["run", &file, "--durability", "process"], &copy);
+        let said = String::from_utf8_lossy(&output.stderr);
+        match output.status.code() {
+            Some(0) => {}
+            Some(1 | 6) => {
+                refused += 1;
+                assert!(said.contains("damaged") && said.contains("restore"), "{number}: {said}");
+                assert!(!said.contains("panicked"), "{number}: {said}");
+            }
+            other => panic!("page {number}: {other:?}, {said}"),
+        }
+    }
+    assert!(refused > 5, "only {refused} pages matter");
 }
 
 /// A small disk of its own, if this may mount one.

@@ -205,8 +205,8 @@ fn what_is_odd_about_an_answer_is_in_the_result() {
     let scratch = Scratch::new("manners-warnings");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let file =
-        scratch.file("flow.yaml", &format!("flow: [{{ name: ask, http: 'http://{address}/' }}]"));
+    let request = format!("{{ url: 'http://{address}/', insecure_tls: true }}");
+    let file = scratch.file("flow.yaml", &format!("flow: [{{ name: ask, http: {request} }}]"));
     let mut command = scratch.command(&["run", &file, "--format", "json"]);
     command.env("TIDEWHEEL_HTTP_ALLOW_PRIVATE", "true");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -218,6 +218,9 @@ fn what_is_odd_about_an_answer_is_in_the_result() {
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let warnings = &result["steps"]["ask"]["warnings"];
-    assert!(warnings[0].as_str().is_some_and(|it| it.contains("JSON")), "{result}");
+    let shown = scratch.json(&["show", "last"]);
+    for result in [result, shown] {
+        let warnings = result["steps"]["ask"]["warnings"].to_string();
+        assert!(warnings.contains("JSON") && warnings.contains("certificate"), "{result}");
+    }
 }

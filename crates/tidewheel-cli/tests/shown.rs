@@ -5,8 +5,9 @@ mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::process::Stdio;
 
-use common::{Scratch, read_until, stderr, stdout};
+use common::{Scratch, read_until, stderr, stdout, wait_until};
 use serde_json::json;
 
 #[test]
@@ -401,6 +402,39 @@ fn who_waits_for_approval_says_how_to_give_it() {
     assert_eq!(words[0], "tidewheel", "{text}");
     assert!(scratch.run(&words[1..]).status.success(), "{command}");
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_resumed_run_knows_what_is_tolerated_before_it_starts_anything() {
+    let scratch = Scratch::new("shown-resumed");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: t, run: exit 3, retry: 0, on_error: continue }
+  - { name: w, depends_on: [t], wait: { file: go, every: 20ms } }
+  - { name: u, depends_on: [w], run: exit 4, retry: 0, on_error: continue }
+",
+    );
+    let running = scratch.start(&["run", &file]);
+    let failed = || scratch.run(&["show", "last", "--format", "json"]);
+    let failed = || String::from_utf8_lossy(&failed().stdout).contains("\"failed\"");
+    wait_until("the first step has failed", failed);
+    running.signal("KILL");
+    drop(running.output());
+    // Nothing can start until the file is there.
+    let mut command = scratch.command(&["resume", "last"]);
+    let mut resumed = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = resumed.stderr.take().unwrap();
+    let before = read_until(&mut said, "run       ");
+    scratch.file("go", "");
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(resumed.wait().unwrap().code(), Some(0), "{before}{rest}");
+    let text = before + &rest;
+    assert!(text.contains("2 failed (tolerated)"), "{text}");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" failed ")).collect();
+    assert!(lines.iter().all(|line| line.contains("tolerated")), "{text}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
-use common::{Scratch, read_until, skipped, stderr, wait_until};
+use common::{Scratch, read_until, skipped, stderr, stdout, wait_until};
 
 /// A step that runs until the test says `go`, and one after it.
 const FLOW: &str = "
@@ -116,6 +116,29 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// What a step wrote is shown, but what would act on the terminal is not.
+#[test]
+fn logs_in_a_terminal_set_neither_title_nor_clipboard() {
+    if Command::new("script").arg("--version").output().is_err() {
+        return skipped("logs in a terminal", "there is no `script` here");
+    }
+    let scratch = Scratch::new("terminal-logs");
+    let says = r"printf 'one \033]52;c;Y2xpcA==\007two \033]0;title\007three \033[2Jfour\n'";
+    scratch.file("flow.yaml", &format!("flow:\n  - name: a\n    run: {says}\n"));
+    assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(0));
+    let plain = scratch.run(&["logs", "last"]);
+    assert!(stdout(&plain).contains("\x1b]52;c;Y2xpcA=="), "to a pipe byte for byte");
+    let program = env!("CARGO_BIN_EXE_tidewheel");
+    let mut shown = Command::new("script");
+    shown.args(["-qec", &format!("{program} logs last"), "/dev/null"]);
+    shown.env("TIDEWHEEL_DATA", scratch.data()).env("SHELL", "/bin/sh").env("TERM", "xterm");
+    let shown = stdout(&shown.stdin(Stdio::null()).output().unwrap());
+    assert!(shown.contains("one ") && shown.contains("four"), "{shown:?}");
+    for sequence in ["]52;", "]0;", "\x1b[2J", "Y2xp"] {
+        assert!(!shown.contains(sequence), "{sequence}: {shown:?}");
     }
 }
 

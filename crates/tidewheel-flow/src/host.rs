@@ -41,7 +41,14 @@ pub enum StartError {
     Flow(String),
     /// The scheduler refused it.
     #[error("not accepted: {0}")]
-    Rejected(#[from] Rejection),
+    // Its words are said already: as a source they would be said again.
+    Rejected(Rejection),
+}
+
+impl From<Rejection> for StartError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
 }
 
 impl From<CompileError> for StartError {

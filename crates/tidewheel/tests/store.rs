@@ -10,7 +10,8 @@ use common::{Gate, Log, builder, seconds, settle};
 use tidewheel::engine::{Engine, EngineError};
 use tidewheel::store::{Memory, Pace, Reader, Store, conformance};
 use tidewheel::{
-    Cancel, Graph, LimitSpec, Outcome, RunError, Shutdown, TaskError, TaskState, Timestamp,
+    Cancel, Graph, LimitSpec, Outcome, Rejection, RunError, Shutdown, TaskError, TaskState,
+    Timestamp,
 };
 use tidewheel_core::input::{Command, Input};
 use tidewheel_core::spec::{Config, Profile};
@@ -244,6 +245,17 @@ async fn when_the_store_is_lost_everybody_is_told_and_nothing_more_is_accepted()
         wheel.shutdown(Shutdown::drain()).await;
         assert_eq!(log.len(), 0);
     }
+}
+
+/// Whoever asks just then is told why, not that somebody shut it down.
+#[tokio::test]
+async fn what_cannot_be_accepted_because_the_store_is_lost_is_refused_with_the_reason() {
+    let store = Disturbed::new(Pace::Instant);
+    let wheel = builder().store(store.clone()).start();
+    store.go(Wrong::Corrupt);
+    let refused = wheel.run(Graph::numbered(1, []).unwrap(), |_| async {}).start();
+    let Err(Rejection::Unavailable(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("cannot be read"), "{why}");
 }
 
 /// "Accepted" means stored: what could not be stored was not accepted and does not start.

@@ -210,7 +210,8 @@ pub enum DeskError {
     Start(#[from] StartError),
     /// The scheduler refused the run.
     #[error("not accepted: {0}")]
-    Rejected(#[from] Rejection),
+    // Its words are said already: as a source they would be said again.
+    Rejected(Rejection),
     /// What a kind of work refuses for reasons of its own.
     #[error("{}", .0.message)]
     OfKind(Box<Refusal>),
@@ -232,6 +233,12 @@ pub enum DeskError {
     /// The system refused what a session needs.
     #[error("a session cannot be set up")]
     System(#[source] std::io::Error),
+}
+
+impl From<Rejection> for DeskError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
 }
 
 /// A data folder did not do what it was asked.

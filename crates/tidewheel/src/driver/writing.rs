@@ -275,7 +275,11 @@ impl State {
             Fate::Stored => Some(Ok(())),
             Fate::Pending if self.end.is_none() => None,
             Fate::Unavailable(why) if self.end.is_none() => Some(Err(Rejection::Unavailable(why))),
-            Fate::Pending | Fate::Unavailable(_) => Some(Err(Rejection::ShuttingDown)),
+            Fate::Pending | Fate::Unavailable(_) => Some(Err(match &self.end {
+                // Nobody asked it to end, so whoever waits is told why it did.
+                Some(End::Lost(why)) => Rejection::Unavailable(Arc::clone(why)),
+                _ => Rejection::ShuttingDown,
+            })),
         }
     }
 }
