@@ -72,3 +72,66 @@ fn walk(folder: &std::path::Path) -> usize {
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()
 }
+
+#[test]
+fn a_wait_takes_as_long_as_it_waits() {
+    let scratch = Scratch::new("again-took");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - { name: time, wait: 300ms }
+  - { name: file, wait: { file: flag, every: 100ms } }
+  - { name: makes, depends_on: time, run: touch flag }
+  - { name: asks, depends_on: [time, file], run: echo "$T", env: { T: "{{ steps.time.took >= 0.3 }}" }, outputs: { t: "{{ stdout | trim }}" } }
+"#,
+    );
+    let output = scratch.run(&["run", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("succeeded time (0.0 s)"), "{}", stderr(&output));
+    let shown = scratch.json(&["show", "last"]);
+    let took = |step: &str| {
+        let at = |key: &str| {
+            let text = shown["steps"][step][key].as_str().unwrap().to_owned();
+            text.trim_end_matches('Z').rsplit(':').next().unwrap().parse::<f64>().unwrap()
+        };
+        (at("ended_at") - at("started_at")).rem_euclid(60.0)
+    };
+    assert!(took("time") >= 0.3, "{shown}");
+    assert!(took("file") >= 0.2, "{shown}");
+    assert_eq!(shown["steps"]["asks"]["outputs"]["t"], json!("true"));
+}
+
+#[test]
+fn a_number_that_is_rounded_is_told() {
+    let scratch = Scratch::new("again-large");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"flow: [{ name: a, run: 'echo "[123456789012345678901234567890]"', outputs: { id: "{{ json[0] }}" } }]"#,
+    );
+    let output = scratch.run(&["run", &file]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("123456789012345678901234567890 has more digits"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_with_params_is_told_at_once() {
+    let scratch = Scratch::new("again-params");
+    let file = scratch.file(
+        "flow.yaml",
+        "params: { x: { type: int }, y: { type: int }, z: { type: bool, default: true } }\nflow: [{ name: a, run: 'true' }]\n",
+    );
+    let output = scratch.run(&["run", &file, "--param", "x=a", "--param", "z=q", "--param", "n=1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    for wrong in
+        ["`a` is not a whole number", "`q` is neither", "no param `n`", "needs the param `y`"]
+    {
+        assert!(said.contains(wrong), "{wrong}: {said}");
+    }
+    assert!(!said.contains("needs the param `x`"), "{said}");
+}

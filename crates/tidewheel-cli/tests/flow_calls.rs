@@ -60,6 +60,11 @@ fn shells_are_seen_wherever_they_stand_in_a_command() {
         r#"[env, sh, -c, "echo {{ params.p }}"]"#,
         r#"[timeout, "5", /bin/bash, -ec, "echo {{ params.p }}"]"#,
         r#"[bash, -c, -e, "echo {{ params.p }}"]"#,
+        r#"[fish, "--command=echo {{ params.p }}"]"#,
+        r#"[fish, --command, "echo {{ params.p }}"]"#,
+        r#"[node, "--eval={{ params.p }}"]"#,
+        r#"[ssh, host, "echo {{ params.p }}"]"#,
+        r#"[sudo, /usr/bin/ssh, -p, "22", "{{ params.p }}", echo, "{{ params.p }}"]"#,
     ] {
         let text = format!("params: {{ p: x }}\nflow: [{{ name: a, argv: {argv} }}]");
         let output = scratch.run(&["validate", &scratch.file("flow.yaml", &text)]);
@@ -71,6 +76,7 @@ params: { p: x }
 flow:
   - { name: a, argv: [sh, -c, 'echo "$1"', sh, "{{ params.p }}"] }
   - { name: b, run: 'true', env: { ENVIRONMENT: "{{ params.p }}" } }
+  - { name: c, argv: [ssh, -l, me, "{{ params.p }}", uptime, -p], allow_options: true }
 "#;
     let output = scratch.run(&["validate", &scratch.file("flow.yaml", fine)]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -270,7 +270,11 @@ fn one_line(elements: &[Element]) -> Option<String> {
 
 /// A line of a comment in which nothing can end it.
 fn printable(line: &str) -> String {
-    let letter = |letter: char| if scalar::is_printable(letter) { letter } else { '\u{fffd}' };
+    let letter = |letter: char| match letter {
+        '\t' => ' ',
+        letter if scalar::is_printable(letter) => letter,
+        _ => '\u{fffd}',
+    };
     line.trim_end().chars().map(letter).collect()
 }
 

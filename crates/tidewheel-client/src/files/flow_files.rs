@@ -123,8 +123,7 @@ impl FlowFiles {
 
     fn make(&self, wish: &RunWish, resolve: Resolve) -> Result<FlowRun, DeskError> {
         let flow = self.runnable()?;
-        let said = said_params(flow, &wish.params)?;
-        let params = resolve(flow, said).map_err(|error| DeskError::param(flow, error))?;
+        let params = params_of(flow, &wish.params, resolve)?;
         let workers = workers_of(wish.max_workers, flow);
         let mut order = FlowOrder::new(&self.loaded, self.paths.clone(), params, workers);
         order.only = chosen(flow, wish)?.map(|chosen| chosen.into_iter().collect());
@@ -144,22 +143,38 @@ impl ReadText for BesideStdin {
     }
 }
 
-/// Params from `name=value`.
-fn said_params(flow: &Flow, said: &[String]) -> Result<BTreeMap<String, Json>, DeskError> {
-    let mut values = BTreeMap::new();
+/// The params of a run, from `name=value`. All that is wrong with them is told at once.
+fn params_of(
+    flow: &Flow,
+    said: &[String],
+    resolve: Resolve,
+) -> Result<BTreeMap<String, Json>, DeskError> {
+    let (mut values, mut wrong) = (BTreeMap::new(), Vec::new());
     for pair in said {
         let Some((name, text)) = pair.split_once('=') else {
             return Err(DeskError::ParamForm { text: pair.clone() });
         };
-        let value = match flow.params.iter().find(|param| param.name == name) {
-            Some(param) => {
-                parse_param(param, text).map_err(|error| DeskError::param(flow, error))?
-            }
-            None => Json::String(text.to_owned()),
-        };
-        values.insert(name.to_owned(), value);
+        let param = flow.params.iter().find(|param| param.name == name);
+        match param.map_or(Ok(Json::String(text.to_owned())), |param| parse_param(param, text)) {
+            Ok(value) => _ = values.insert(name.to_owned(), value),
+            Err(error) => wrong.push((name, error)),
+        }
     }
-    Ok(values)
+    let (resolved, errors) = match resolve(flow, values) {
+        Ok(resolved) => (resolved, Vec::new()),
+        Err(error) => (BTreeMap::new(), error.into_all()),
+    };
+    // What was said and cannot be read is not missing.
+    let is_said = |error: &ParamError| match error {
+        ParamError::Missing { name: missing } => wrong.iter().any(|(name, _)| name == missing),
+        _ => false,
+    };
+    let errors: Vec<ParamError> = errors.into_iter().filter(|error| !is_said(error)).collect();
+    let all = wrong.into_iter().map(|(_, error)| error).chain(errors).collect();
+    match ParamError::of(all) {
+        Some(error) => Err(DeskError::param(flow, error)),
+        None => Ok(resolved),
+    }
 }
 
 /// The steps that are run, if not all are: these, or one and all that comes after it.

@@ -18,6 +18,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The time that passes before the attempt of a task that waits for it, which is part of what it does.
+    fn waited_before(&self, _task: &str) -> Duration {
+        Duration::ZERO
+    }
+
     /// What a task waits for, as a phrase that follows its name: "waits for a file".
     fn waits_for(&self, _task: &str) -> Option<String> {
         None

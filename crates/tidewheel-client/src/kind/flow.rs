@@ -230,6 +230,10 @@ impl Definition for FlowDefinition {
         self.flow().is_some_and(|flow| flow.is_wait(task))
     }
 
+    fn waited_before(&self, task: &str) -> Duration {
+        self.flow().map_or(Duration::ZERO, |flow| flow.waited_before(task))
+    }
+
     fn waits_for(&self, task: &str) -> Option<String> {
         self.step_of(task)?.waits_for()
     }

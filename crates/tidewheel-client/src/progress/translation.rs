@@ -321,6 +321,7 @@ impl Progress {
         let Some(&(attempt, at)) = self.begun.get(&index) else { return };
         if self.admitted.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
             let attempt = self.counted(source, index, attempt);
+            let at = at.saturating_sub(self.definition.waited_before(&name(source, index)));
             self.tell(index, at, teller, |step| Event::StepStarted { step, attempt });
         }
     }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tidewheel::graph::GroupKind;
+use tidewheel::policy::OnSkip;
 use tidewheel::run::{Standing, When};
-use tidewheel::{Graph, GraphError, Retry, TaskOptions};
+use tidewheel::{Graph, GraphError, OnError, Retry, TaskOptions};
 
 use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;
@@ -195,9 +196,28 @@ pub(super) fn end_options(step: &Step, prefix: &str, group: GroupKind) -> TaskOp
 /// The same of one element. What is said of the step is said of all of them; only the time of a group, or of
 /// a called flow, is that of each.
 pub(super) fn element_end_options(step: &Step, group: GroupKind) -> TaskOptions {
-    let options = TaskOptions::new().attempt_timeout(None).ends(group);
     let said = &step.treatment;
-    match (group, said.step_timeout.or(said.attempt_timeout)) {
+    let timeout = match step.tries() {
+        0 | 1 => said.step_timeout.or(said.attempt_timeout),
+        // The other one is for each of its tries.
+        _ => said.step_timeout,
+    };
+    with_time(group, timeout)
+}
+
+/// How the task is treated that stands for one of the tries of a group.
+pub(super) fn try_options(step: &Step, group: GroupKind, again: u32) -> TaskOptions {
+    let options = with_time(group, step.treatment.attempt_timeout);
+    match again < step.tries() {
+        // Another one follows: it is no failure of the step.
+        true => options.on_error(OnError::Continue),
+        false => options,
+    }
+}
+
+fn with_time(group: GroupKind, timeout: Option<Duration>) -> TaskOptions {
+    let options = TaskOptions::new().attempt_timeout(None).ends(group);
+    match (group, timeout) {
         (GroupKind::Call { .. }, Some(timeout)) => options.task_timeout(timeout),
         _ => options,
     }
@@ -206,6 +226,14 @@ pub(super) fn element_end_options(step: &Step, group: GroupKind) -> TaskOptions 
 /// How the task is treated that looks whether a step is to be done, and for what.
 pub(super) fn opener_options() -> TaskOptions {
     TaskOptions::new().attempt_timeout(None).opens()
+}
+
+/// The group that a step stands for which calls a flow: that of the flow, or of its tries.
+pub(super) fn outer_of(step: &Step, flow: &Flow) -> GroupKind {
+    match step.tries() {
+        0 | 1 => call_of(flow),
+        _ => GroupKind::Call { on_error: OnError::Skip, on_skip: OnSkip::Continue },
+    }
 }
 
 /// The group of a called flow.

@@ -12,11 +12,11 @@ use tidewheel::graph::GroupKind;
 use tidewheel::run::{Ends, When};
 
 use super::blueprint::{
-    CompileError, Estimates, call_of, element_end_options, end_options, opener_options,
-    step_options, work_options,
+    CompileError, Estimates, call_of, element_end_options, end_options, opener_options, outer_of,
+    step_options, try_options, work_options,
 };
 use super::elements::{elements_of, is_late};
-use super::name::{Element, element_name};
+use super::name::{Element, element_name, try_name};
 use super::scope::Scope;
 use crate::definition::connect::TASKS_MAX;
 use crate::definition::{ChildFlow, Flow, Foreach, Param, Place, Step, Wait, WaitFor, Work};
@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
         let Some(foreach) = &step.foreach else {
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some();
-                let options = end_options(step, prefix, call_of(&child.flow));
+                let options = end_options(step, prefix, outer_of(step, &child.flow));
                 return self.add_call(scope, step, (name, None), after, has_opener, options);
             }
             self.add(name, step, after, step_options(step, prefix), inside);
@@ -174,7 +174,8 @@ impl<'a> Draft<'a> {
             let (name, mut after) = (element_name(&end, element), after.to_vec());
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some() && step.asks_element();
-                let mut options = element_end_options(step, call_of(&child.flow)).inside(&end);
+                let mut options =
+                    element_end_options(step, outer_of(step, &child.flow)).inside(&end);
                 // Groups are dealt out to so many lines, in each of which one follows the other.
                 let before = parallel.and_then(|lines| place.checked_sub(lines as usize));
                 if let Some(before) = before.map(|before| &elements[before]) {
@@ -215,18 +216,44 @@ impl<'a> Draft<'a> {
         has_opener: bool,
         options: TaskOptions,
     ) -> Result<(), CompileError> {
-        let Some(called) = scope.inside(step, element.clone()) else { return Ok(()) };
+        let Some(called) = scope.inside(step, element.clone(), 1) else { return Ok(()) };
         let mut entry = after.clone();
         if has_opener {
             entry = vec![self.add_opener(&name, after.clone())];
         }
         self.add_scope(&called, &entry)?;
+        if step.tries() > 1 {
+            self.add_tries(step, &called.flow, &name, &entry);
+        }
         let inside = match element {
             Some(_) => Some(format!("{}{}", scope.prefix(), step.name)),
             None => scope.end(),
         };
         self.add(name, step, after, options, inside);
         Ok(())
+    }
+
+    /// Adds the tasks that stand for the tries of a group, and those that begin all but the first: what is in
+    /// them is made when it is their turn, which in a plan it never is.
+    fn add_tries(&mut self, step: &Arc<Step>, flow: &Flow, name: &str, entry: &[String]) {
+        let last = if self.unknown.is_some() { 1 } else { step.tries() };
+        let mut before: Option<String> = None;
+        for again in 1..=last {
+            let end = try_name(name, again);
+            let mut options = try_options(step, call_of(flow), again);
+            let mut after = entry.to_vec();
+            if let Some(before) = before {
+                options = options.when(When::all([&before], Ends::FAILED));
+                after = vec![before];
+                self.add_opener(&end, after.clone());
+                let wait = step.wait_before(again);
+                if let Some(opener) = self.tasks.last_mut() {
+                    opener.options = std::mem::take(&mut opener.options).start_delay(wait);
+                }
+            }
+            self.add(end.clone(), step, after, options, Some(name.to_owned()));
+            before = Some(end);
+        }
     }
 
     /// What is known of elements: all, if they do not depend on what steps leave.

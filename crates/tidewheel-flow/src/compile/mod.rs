@@ -22,5 +22,5 @@ pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
 pub(crate) use elements::{Elements, elements_of, is_late};
 pub use expand::UnknownElements;
 pub(crate) use expand::{Draft, DraftTask, NewTasks, estimate_of};
-pub(crate) use name::{Element, Role, Segment, TaskName};
+pub(crate) use name::{Element, Role, Segment, TaskName, try_name};
 pub(crate) use scope::Scope;

@@ -244,5 +244,5 @@ fn steps_of(whole: &Json) -> impl Iterator<Item = &Json> {
 /// The step of the flow itself that a task belongs to: elements and called flows come with theirs.
 #[must_use]
 pub fn step_of(task: &str) -> &str {
-    task.split(['[', '/']).next().unwrap_or_default()
+    task.split(['[', '/', '{']).next().unwrap_or_default()
 }

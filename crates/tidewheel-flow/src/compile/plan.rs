@@ -229,7 +229,7 @@ fn shown_dependencies(
     let inside = |it: u32| {
         let name = graph.name(it);
         let rest = name.strip_prefix(&*own).unwrap_or_default();
-        rest.starts_with(['[', '/']) && rest != "[]"
+        rest.starts_with(['[', '/', '{']) && rest != "[]"
     };
     let stands_for_others = after.iter().any(|it| inside(*it));
     let is_shown = |it: u32| match stands_for_others {

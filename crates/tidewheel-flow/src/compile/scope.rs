@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::name::{Element, Segment};
+use super::name::{Element, Segment, try_name};
 use crate::definition::{ChildFlow, Flow, Step, Work};
 
 /// A flow at its place in a run.
@@ -26,16 +26,17 @@ impl Scope {
         let mut scope = Self::outermost(Arc::clone(flow));
         for segment in path {
             let step = Arc::clone(scope.flow.step(&segment.step)?);
-            scope = scope.inside(&step, segment.element.clone())?;
+            scope = scope.inside(&step, segment.element.clone(), segment.again)?;
         }
         Some(scope)
     }
 
-    /// The scope inside a step that calls a flow.
-    pub fn inside(&self, step: &Arc<Step>, element: Option<Element>) -> Option<Self> {
+    /// The scope inside a step that calls a flow, in one of its tries.
+    pub fn inside(&self, step: &Arc<Step>, element: Option<Element>, again: u32) -> Option<Self> {
         let Work::Flow(ChildFlow { flow, .. }) = &step.work else { return None };
         let mut calls = self.calls.clone();
-        calls.push((Segment { step: step.name.clone(), element }, Arc::clone(step)));
+        let segment = Segment { step: step.name.clone(), element, again };
+        calls.push((segment, Arc::clone(step)));
         Some(Self { flow: Arc::clone(flow), calls })
     }
 
@@ -61,8 +62,15 @@ impl Scope {
 
     /// The task that stands for all of this flow; none for that of the run itself.
     pub fn end(&self) -> Option<String> {
-        let calls: Vec<String> = self.calls.iter().map(|(call, _)| call.to_string()).collect();
-        (!calls.is_empty()).then(|| calls.join("/"))
+        let ((last, step), around) = self.calls.split_last()?;
+        let around: String = around.iter().map(|(call, _)| format!("{call}/")).collect();
+        Some(match step.tries() {
+            0 | 1 => format!("{around}{last}"),
+            _ => {
+                let first = Segment { again: 1, ..last.clone() };
+                try_name(&format!("{around}{first}"), last.again)
+            }
+        })
     }
 
     pub fn prefix(&self) -> String {

@@ -41,8 +41,18 @@ pub enum ParamError {
 }
 
 impl ParamError {
+    /// All that is wrong, one by one.
+    #[must_use]
+    pub fn into_all(self) -> Vec<Self> {
+        match self {
+            Self::Several(all) => all,
+            one => vec![one],
+        }
+    }
+
     /// All of these as one; none if there are none.
-    fn of(mut all: Vec<Self>) -> Option<Self> {
+    #[must_use]
+    pub fn of(mut all: Vec<Self>) -> Option<Self> {
         match all.len() {
             0 | 1 => all.pop(),
             _ => Some(Self::Several(all)),

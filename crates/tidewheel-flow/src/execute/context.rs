@@ -200,7 +200,7 @@ impl FlowRunner {
     ) -> Result<Arc<Elements>, Trouble> {
         let Some(foreach) = &step.foreach else { return Ok(Arc::default()) };
         let mut path = scope.path();
-        path.push(Segment { step: step.name.clone(), element: None });
+        path.push(Segment { step: step.name.clone(), element: None, again: 1 });
         if let Some(known) = self.known_elements(&path) {
             return Ok(known);
         }

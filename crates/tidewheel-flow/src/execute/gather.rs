@@ -12,7 +12,7 @@ use tidewheel::{Attempt, LimitSpec, NewTask, Outcome, Rejection, Run};
 use super::context::Position;
 use super::end::Trouble;
 use super::runner::FlowRunner;
-use crate::compile::{Draft, DraftTask, NewTasks, Role};
+use crate::compile::{Draft, DraftTask, NewTasks, Role, try_name};
 use crate::definition::{Step, Work};
 
 impl FlowRunner {
@@ -28,21 +28,27 @@ impl FlowRunner {
         let mut draft = Draft::new(&self.params, &estimates);
         let after = [position.name.to_string()];
         draft.add_elements(&position.scope, &position.step, &elements.names, &after)?;
-        for (limit, units) in &draft.limits {
-            let wheel = attempt.wheel().without_waiting();
-            wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
-        }
-        let tasks = ends_first(draft.tasks);
-        let tasks = tasks.into_iter().map(|task| {
-            let mut new = NewTask::new(task.name).after(task.after).options(task.options);
-            if let Some(estimate) = task.estimate {
-                new = new.estimate(estimate);
-            }
-            new.before(task.inside)
-        });
-        run.expansion(tasks).map_err(refused)
+        added(draft, &run, attempt)
     }
 
+    /// A success that adds the tasks of another try of a group to the run.
+    pub(super) fn expand_try(
+        &self,
+        position: &Position,
+        attempt: &Attempt,
+    ) -> Result<Outcome, Trouble> {
+        let (run, name) = (run_of(attempt)?, &position.name);
+        let element = match &name.role {
+            Role::Open(element) => element.clone(),
+            _ => None,
+        };
+        let inside = position.scope.inside(&position.step, element, name.again.unwrap_or(1));
+        let inside = inside.ok_or_else(|| Trouble::permanent("what is tried again is no group"))?;
+        let estimates = BTreeMap::new();
+        let mut draft = Draft::new(&self.params, &estimates);
+        draft.add_scope(&inside, &[name.to_string()])?;
+        added(draft, &run, attempt)
+    }
     /// What a step with elements, or one that calls a flow, leaves.
     pub(super) fn gather(
         &self,
@@ -51,6 +57,14 @@ impl FlowRunner {
     ) -> Result<Map<String, Json>, Trouble> {
         let (prefix, step) = (position.scope.prefix(), &*position.step);
         let name = format!("{prefix}{}", step.name);
+        let end = match &position.name.role {
+            Role::Element(element) => format!("{name}[{element}]"),
+            _ => name.clone(),
+        };
+        let gathers_elements = step.foreach.is_some() && position.name.role == Role::Step;
+        if step.tries() > 1 && !gathers_elements {
+            return Ok(self.gather_tries(step, &end, position.name.again));
+        }
         Ok(match (&position.name.role, &step.foreach) {
             (Role::Step, Some(_)) => {
                 let elements = self.elements(&position.scope, &position.step, attempt)?;
@@ -59,9 +73,21 @@ impl FlowRunner {
                     names.map(|element| format!("{name}[{element}]")).collect();
                 self.gather_elements(step, &tasks)
             }
-            (Role::Element(element), _) => self.collect(step, &format!("{name}[{element}]")),
-            _ => self.collect(step, &name),
+            _ => self.collect(step, &end),
         })
+    }
+
+    /// What one try of a group left; for the group itself, that which succeeded.
+    fn gather_tries(&self, step: &Step, end: &str, again: Option<u32>) -> Map<String, Json> {
+        match again {
+            Some(1) => self.collect(step, end),
+            Some(again) => self.collect(step, &try_name(end, again)),
+            None => {
+                let mut tries = (1..=step.tries()).rev();
+                let left = tries.find_map(|again| self.outputs.of(&try_name(end, again)));
+                left.map(|left| (*left).clone()).unwrap_or_default()
+            }
+        }
     }
 
     /// Each output as the list of what the elements left, in their order.
@@ -94,6 +120,23 @@ impl FlowRunner {
         });
         left.collect()
     }
+}
+
+/// The tasks of a draft, as what a success adds to the run.
+fn added(draft: Draft<'_>, run: &Run, attempt: &Attempt) -> Result<Outcome, Trouble> {
+    for (limit, units) in &draft.limits {
+        let wheel = attempt.wheel().without_waiting();
+        wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
+    }
+    let tasks = ends_first(draft.tasks);
+    let tasks = tasks.into_iter().map(|task| {
+        let mut new = NewTask::new(task.name).after(task.after).options(task.options);
+        if let Some(estimate) = task.estimate {
+            new = new.estimate(estimate);
+        }
+        new.before(task.inside)
+    });
+    run.expansion(tasks).map_err(refused)
 }
 
 /// A group is joined by way of its end, and by its opener before all others.

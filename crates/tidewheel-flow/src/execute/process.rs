@@ -111,6 +111,14 @@ impl FlowRunner {
                 .map_err(|trouble| trouble.with_record(record.clone()))?,
             None => Map::new(),
         };
+        if step.takes_results()
+            && let Some(number) = end.captured.as_deref().and_then(rounded_number)
+        {
+            record.warnings.push(format!(
+                "the number {number} has more digits than `json` can keep, and is rounded there; in `stdout` \
+                 it is whole"
+            ));
+        }
         let data = if step.takes_results() { data_of(&end, capture_max(step)) } else { Json::Null };
         Ok(Success { code: record.code, data, written, record, ..Success::default() })
     }
@@ -338,6 +346,35 @@ fn data_of(end: &ProcessEnd, bytes_max: u64) -> Json {
     data
 }
 
+/// The first whole number in a text of JSON that is too large to be kept as it is.
+fn rounded_number(text: &[u8]) -> Option<String> {
+    let (mut is_quoted, mut at) = (false, 0);
+    while at < text.len() {
+        match text[at] {
+            b'\\' if is_quoted => at += 2,
+            b'"' => {
+                is_quoted = !is_quoted;
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' if !is_quoted => {
+                let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+                let length = text[at..].iter().take_while(|byte| is_part(byte)).count();
+                let number = std::str::from_utf8(&text[at..at + length]).unwrap_or_default();
+                let digits = number.strip_prefix('-').unwrap_or(number);
+                let is_whole = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+                if is_whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return serde_json::from_slice::<serde::de::IgnoredAny>(text)
+                        .is_ok()
+                        .then(|| number.chars().take(LAST_LINE_MAX).collect());
+                }
+                at += length.max(1);
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
 /// The start of a log file as text.
 fn read_start(path: &Path, bytes_max: u64) -> String {
     let mut bytes = Vec::new();
@@ -384,6 +421,22 @@ fn is_for_want_of_room(error: &ProcessError) -> bool {
 mod tests {
     use super::*;
     use crate::definition::Shown;
+
+    #[test]
+    fn numbers_that_would_be_rounded_are_found() {
+        let found = |text: &str| rounded_number(text.as_bytes());
+        let large = "123456789012345678901234567890";
+        assert_eq!(found(&format!("{{\"id\": {large}}}")).as_deref(), Some(large));
+        assert_eq!(found(&format!("[1, -{large}]")), Some(format!("-{large}")));
+        let fine = ["18446744073709551615", "-9223372036854775808", "1.5e300", "text 1", ""];
+        for text in fine.into_iter().chain([&*format!("\"{large}\""), &*format!("no {large}")]) {
+            assert_eq!(found(text), None, "{text}");
+        }
+        assert_eq!(
+            found("{\"a\\\"1\": 18446744073709551616}").as_deref(),
+            Some("18446744073709551616")
+        );
+    }
 
     #[test]
     fn commands_are_shown_as_far_as_is_allowed() {

@@ -196,6 +196,9 @@ impl FlowRunner {
         };
         if let Role::Open(element) = &position.name.role {
             begin();
+            if position.name.again.is_some() {
+                return self.expand_try(&position, attempt).map(Done::Expanded);
+            }
             let foreach = position.step.foreach.as_ref().filter(|_| element.is_none());
             return match foreach.is_some_and(|foreach| is_late(&position.scope, foreach)) {
                 true => self.expand(&position, attempt).map(Done::Expanded),
@@ -254,7 +257,12 @@ impl FlowRunner {
             Work::Http(request) => self.send(step, request, input, context, attempt).await,
             Work::Env(names) => Ok(Success { data: self.variables(names), ..Success::default() }),
             Work::File(file) => self.read_file(file, position, context).await,
-            Work::Wait(wait) => self.wait(wait, position, context, attempt).await,
+            Work::Wait(wait) => {
+                let since = self.waits_since(wait, position, attempt);
+                let mut success = self.wait(wait, position, context, attempt).await?;
+                success.record.started_at = Some(since);
+                Ok(success)
+            }
             Work::Flow(_) => Ok(Success::default()),
         }
     }
@@ -389,6 +397,10 @@ pub(super) fn gathers(position: &Position) -> bool {
 /// element for itself where the condition is about the element.
 pub(super) fn looks(position: &Position) -> bool {
     let (step, role) = (&*position.step, &position.name.role);
+    // It was looked at before the first try.
+    if position.name.again.is_some() {
+        return false;
+    }
     match role {
         Role::Step | Role::Element(_) if gathers(position) => false,
         Role::Step | Role::Open(Some(_)) => true,

@@ -73,7 +73,7 @@ impl Traces {
     }
 
     /// From the beginning of the first to the end of the last task whose name starts so.
-    fn span(&self, starts: [String; 2]) -> Trace {
+    fn span(&self, starts: [String; 3]) -> Trace {
         let traces = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
         let is_inside = |task: &str| starts.iter().any(|start| task.starts_with(start));
         let inside = || traces.iter().filter(|(task, _)| is_inside(task)).map(|(_, trace)| trace);
@@ -82,6 +82,12 @@ impl Traces {
             ended_at: inside().filter_map(|trace| trace.ended_at).max(),
             ..Trace::default()
         }
+    }
+
+    /// Notes that a task begins, unless it began before. When that was.
+    pub fn begin(&self, task: &str, at: Timestamp) -> Timestamp {
+        let mut traces = self.by_task.write().unwrap_or_else(PoisonError::into_inner);
+        *traces.entry(task.to_owned()).or_default().started_at.get_or_insert(at)
     }
 
     /// Counts a round of a task. How many it has had.
@@ -114,7 +120,7 @@ impl Lookup for StepsLookup {
         let is_wait = matches!(step.work, Work::Wait(_));
         let stands_for_others = step.foreach.is_some() || matches!(step.work, Work::Flow(_));
         let trace = match stands_for_others {
-            true => self.traces.span([format!("{task}["), format!("{task}/")]),
+            true => self.traces.span(["[", "/", "{"].map(|sign| format!("{task}{sign}"))),
             false => self.traces.of(&task),
         };
         Some(about_step(&facts, trace, is_wait).into())

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidewheel::{Attempt, Outcome};
+use tidewheel::{Attempt, Outcome, Timestamp};
 
 use super::context::Position;
 use super::end::{Success, Trouble};
@@ -61,6 +61,21 @@ impl FlowRunner {
             },
             WaitFor::Approval(_) => self.approval(wait, attempt),
         }
+    }
+
+    /// Since when a step waits: its first look, or when the time began that the scheduler let pass.
+    pub(super) fn waits_since(
+        &self,
+        wait: &Wait,
+        position: &Position,
+        attempt: &Attempt,
+    ) -> Timestamp {
+        let now = attempt.wheel().wall_clock();
+        let began = match &wait.what {
+            WaitFor::Time(time) => now.before(*time),
+            _ => now,
+        };
+        self.traces.begin(&position.name.to_string(), began)
     }
 
     /// Looks by a command. What looks write is not kept, since there may be very many of them; the newest

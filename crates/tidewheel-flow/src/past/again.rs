@@ -108,6 +108,9 @@ impl PastRun<'_> {
             let is_done = succeeded.contains(task.name.as_str()) && succeeded.contains(whole);
             if with.skip.contains(step_of(&task.name)) {
                 again.reused.insert(task.name.clone(), Map::new());
+            } else if !is_renewed(&task.name) && is_settled(flow, &task.name, &succeeded) {
+                // What came of the tries of a group is what the last of them left.
+                again.reused.insert(task.name.clone(), Map::new());
             } else if is_done && !is_renewed(&task.name) {
                 let before = self.order.reused.get(&task.name).cloned();
                 let outputs = before.unwrap_or_else(|| (self.outputs)(task.index));
@@ -152,6 +155,12 @@ impl PastRun<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a task that did not succeed is part of a group that did, in another try.
+fn is_settled(flow: &Arc<Flow>, task: &str, succeeded: &BTreeSet<&str>) -> bool {
+    !succeeded.contains(task)
+        && flow.tried_ends(task).iter().any(|end| succeeded.contains(end.as_str()))
 }
 
 impl FlowOrder {

@@ -4,14 +4,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
+use tidewheel::policy::Jitter;
 use tidewheel::schedule::{Anchor, Trigger};
+use tidewheel::{Retry, Timestamp};
 
 use crate::compile::plan::kind;
-use crate::compile::{Role, Scope, TaskName};
-use crate::definition::{Flow, FlowSchedule, OutputRule, Place, Step, StepOutput, WaitFor, Work};
+use crate::compile::{Role, Scope, Segment, TaskName};
+use crate::definition::{
+    Flow, FlowSchedule, OutputRule, Place, Step, StepOutput, Wait, WaitFor, Work,
+};
 use crate::language::tree::starts_with;
 
 impl Flow {
@@ -81,6 +85,27 @@ impl Flow {
         found
     }
 
+    /// The groups around a task, or that it stands for a try of, which may be done several times.
+    pub(crate) fn tried_ends(self: &Arc<Self>, task: &str) -> Vec<String> {
+        let Some(name) = TaskName::parse(task) else { return Vec::new() };
+        let mut path = name.scope.clone();
+        if name.again.is_some() {
+            let element = match &name.role {
+                Role::Element(element) | Role::Open(Some(element)) => Some(element.clone()),
+                _ => None,
+            };
+            path.push(Segment { step: name.step.clone(), element, again: 1 });
+        }
+        let ends = (1..=path.len()).filter_map(|length| {
+            let (around, last) = path[..length].split_at(length - 1);
+            let step = Arc::clone(Scope::find(self, around)?.flow.step(&last[0].step)?);
+            let around: String = around.iter().map(|segment| format!("{segment}/")).collect();
+            let end = Segment { again: 1, ..last[0].clone() };
+            (step.tries() > 1).then(|| format!("{around}{end}"))
+        });
+        ends.collect()
+    }
+
     /// The step that a task of a run belongs to, of a called flow too.
     #[must_use]
     pub fn step_of_task(self: &Arc<Self>, task: &str) -> Option<Arc<Step>> {
@@ -98,6 +123,16 @@ impl Flow {
     pub fn is_wait(self: &Arc<Self>, task: &str) -> bool {
         let place = self.worker(task);
         place.is_some_and(|(_, step)| matches!(step.work, Work::Wait(_)))
+    }
+
+    /// The time that passes before the attempt of a task that waits for it, which is part of what it does.
+    #[must_use]
+    pub fn waited_before(self: &Arc<Self>, task: &str) -> Duration {
+        let worker = self.worker(task);
+        match worker.as_ref().map(|(_, step)| &step.work) {
+            Some(Work::Wait(Wait { what: WaitFor::Time(time), .. })) => *time,
+            _ => Duration::ZERO,
+        }
     }
 
     /// Whether a task waits for somebody's approval.
@@ -166,6 +201,21 @@ impl Step {
             _ => None,
         };
         self.treatment.retry.map(|retry| retry.retries).or(by_default).filter(|count| *count > 0)
+    }
+
+    /// How often it is done at most, if it is a group or calls a flow.
+    pub(crate) fn tries(&self) -> u32 {
+        match (&self.work, self.treatment.retry) {
+            (Work::Flow(_), Some(retry)) => retry.retries.saturating_add(1),
+            _ => 1,
+        }
+    }
+
+    /// How long it is waited before one of the tries of a group, from 2. Groups are not spread by chance.
+    pub(crate) fn wait_before(&self, again: u32) -> Duration {
+        let retry = self.treatment.retry.unwrap_or_default();
+        let retry = Retry { jitter: Jitter::None, ..retry };
+        retry.delay(0, 0, 0, again.saturating_sub(2))
     }
 
     /// Whether it follows the run instead of being part of it.

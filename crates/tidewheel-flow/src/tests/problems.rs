@@ -419,7 +419,7 @@ fn values_that_could_be_options_are_guarded() {
 fn what_has_no_effect_is_refused() {
     let call = "
 flow:
-  - { name: call, flow: child.yaml, retry: 2, limits: [db], when: 'true', on_error: continue }
+  - { name: call, flow: child.yaml, retry: 2, key: k, limits: [db], when: 'true', on_error: continue }
 ";
     let loaded = load_texts(&[
         ("flow.yaml", call),
@@ -430,8 +430,8 @@ flow:
     assert_eq!(
         problems,
         [
-            "`retry` has no effect on a step that calls a flow",
-            "`limits` has no effect on a step that calls a flow"
+            "`limits` has no effect on a step that calls a flow",
+            "`key` has no effect on a step that calls a flow"
         ]
     );
     let others = "

@@ -266,3 +266,13 @@ fn an_empty_crontab_has_no_flows() {
         assert!(import(text, &surroundings()).flows.is_empty(), "{text:?}");
     }
 }
+
+#[test]
+fn tabs_in_a_line_are_blanks_in_its_comment() {
+    let imported = import("*/5 * * * *\techo\thi\n", &Surroundings::default());
+    assert!(
+        imported.flows[0].text.contains("#   */5 * * * * echo hi\n"),
+        "{}",
+        imported.flows[0].text
+    );
+}

@@ -6,12 +6,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Decoder, fields};
-use crate::definition::{ChildFlow, Flow, Place};
+use crate::definition::{ChildFlow, Flow, Place, Work};
 use crate::language::problem::Problem;
 use crate::language::yaml::{Map, Node, Value};
 
 /// What a group says for its steps.
 const FOR_STEPS: [&str; 4] = ["env", "cwd", "inherit", "shell"];
+
+/// What is about the end of a single attempt.
+const OF_ATTEMPTS: [&str; 5] = ["on", "codes", "not_codes", "when", "jitter"];
+/// Tasks for each of them are there from the start.
+const TRIES_MAX: u32 = 100;
 
 impl Decoder<'_> {
     /// A group. Its templates know the element of the step it is in.
@@ -36,6 +41,23 @@ impl Decoder<'_> {
         flow.is_sequence = fields::boolean(map, "sequence").unwrap_or_default();
         let flow = Arc::new(flow);
         Some(ChildFlow { flow, params: Vec::new(), is_group: true })
+    }
+
+    /// Refuses what cannot be said of the tries of a group, or of a flow that is called.
+    pub(super) fn check_tries(&mut self, map: &Map, work: &Work) {
+        let (Work::Flow(_), Some(node)) = (work, map.get("retry")) else { return };
+        for key in OF_ATTEMPTS {
+            if let Some(entry) = fields::as_mapping(node).and_then(|retry| retry.entry(key)) {
+                let text = format!("`retry.{key}` has no effect on several steps together");
+                let problem = Problem::error("contradiction", text).at(entry.key_span);
+                self.problems.push(problem.hint("say it in the steps that fail so"));
+            }
+        }
+        let tries = self.retry(node).map_or(0, |retry| retry.retries);
+        if tries > TRIES_MAX {
+            let text = format!("several steps together are tried again at most {TRIES_MAX} times");
+            self.problems.push(Problem::error("out-of-range", text).at(node.span));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use super::program::{Script, guarded, is_template, script_of};
+use super::program::{Script, goes_far, guarded, is_template, script_of};
 use super::{Decoder, fields};
 use crate::definition::{
     CommandLine, PassTo, ProcessWork, ResourceLimits, Shown, Surroundings, Work,
@@ -91,11 +91,17 @@ impl Decoder<'_> {
         if let Some(Script::Word(place)) = script_of(&words)
             && is_template(&words[place])
         {
-            self.problems.push(
-                Problem::error("template-in-shell", VALUE_IN_SHELL).at(nodes[place].span).hint(
-                    "pass it after the text and write \"$1\" there: [sh, -c, 'echo \"$1\"', sh, \"{{ … }}\"]",
-                ),
-            );
+            let hint = match goes_far(&words) {
+                true => {
+                    "ssh puts its words together to a text for the shell on the other side: hand the \
+                     value over by `stdin:`, and read it there"
+                }
+                false => {
+                    "pass it after the text and write \"$1\" there: [sh, -c, 'echo \"$1\"', sh, \"{{ … }}\"]"
+                }
+            };
+            let problem = Problem::error("template-in-shell", VALUE_IN_SHELL);
+            self.problems.push(problem.at(nodes[place].span).hint(hint));
         }
         let guarded = if allows_options { Vec::new() } else { guarded(&words) };
         Some(Work::Process(ProcessWork { guarded, ..process(CommandLine::Argv(words)) }))

@@ -22,6 +22,14 @@ const INTERPRETERS: [(&str, char); 14] = [
     ("php", 'r'),
 ];
 
+/// The same options in words.
+const LONG: [(char, &str); 3] = [('c', "--command"), ('e', "--eval"), ('e', "--print")];
+/// Options of `ssh` that a value follows.
+const SSH_OPTIONS: [char; 20] = [
+    'B', 'b', 'c', 'D', 'E', 'e', 'F', 'I', 'i', 'J', 'L', 'l', 'm', 'O', 'o', 'p', 'Q', 'R', 'S',
+    'W',
+];
+
 /// How a command runs a program text, if it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
@@ -46,12 +54,17 @@ pub(super) fn script_of(words: &[Tree]) -> Option<Script> {
         let name = program.rsplit('/').next()?.to_owned();
         INTERPRETERS.iter().find(|(known, _)| *known == name).map(|(_, letter)| *letter)
     };
+    if let Some(place) = far_text(words) {
+        return Some(Script::Word(place));
+    }
     let (place, letter) =
         words.iter().enumerate().find_map(|(place, tree)| Some((place, letter_of(tree)?)))?;
     let is_option = |tree: &Tree| word(tree).is_some_and(|word| word.starts_with('-'));
     let takes_text = |tree: &Tree| {
         let option = word(tree).unwrap_or_default();
-        option.starts_with('-') && !option.starts_with("--") && option[1..].contains(letter)
+        let is_long = LONG.iter().any(|(of, long)| *of == letter && option.starts_with(long));
+        let is_short = option.starts_with('-') && !option.starts_with("--");
+        is_long || is_short && option[1..].contains(letter)
     };
     let rest = || words.iter().enumerate().skip(place + 1);
     if let Some((option, tree)) = rest().find(|(_, tree)| takes_text(tree)) {
@@ -64,6 +77,26 @@ pub(super) fn script_of(words: &[Tree]) -> Option<Script> {
     }
     let has_file = rest().any(|(_, tree)| !is_option(tree));
     (!has_file).then_some(Script::Stdin)
+}
+
+/// The first value among the words that `ssh` makes a text for the shell on the other side of.
+fn far_text(words: &[Tree]) -> Option<usize> {
+    let constant = |place: usize| words.get(place)?.as_value()?.as_str();
+    let is_ssh =
+        |place: &usize| constant(*place).is_some_and(|it| it.rsplit('/').next() == Some("ssh"));
+    let mut place = (0..words.len()).find(is_ssh)? + 1;
+    while let Some(option) = constant(place).filter(|word| word.starts_with('-')) {
+        // `-p 22`, and `-p22` in one word.
+        let takes_next = option.len() == 2 && option.ends_with(SSH_OPTIONS);
+        place += if takes_next { 2 } else { 1 };
+    }
+    // The host comes before it.
+    (place + 1..words.len()).find(|place| is_template(&words[*place]))
+}
+
+/// Whether a command hands its words over to a shell on another machine.
+pub(super) fn goes_far(words: &[Tree]) -> bool {
+    far_text(words).is_some()
 }
 
 pub(super) fn is_template(tree: &Tree) -> bool {

@@ -25,8 +25,9 @@ use crate::language::yaml::{Map, Node, Value};
 const WORKS: &[&str] = keys::EXACTLY_ONE[0].1;
 
 /// What can be said of a group and of a step that calls a flow.
-const OF_GROUPS: [&str; 14] = [
+const OF_GROUPS: [&str; 15] = [
     "label",
+    "retry",
     "timeout",
     "name",
     "description",
@@ -106,6 +107,7 @@ impl Decoder<'_> {
             decoder.check_program_text(map, &work, surroundings.stdin.as_ref(), input.as_ref());
             let (after, clauses) = decoder.depends_on(map, place);
             decoder.check_description(map);
+            decoder.check_tries(map, &work);
             decoder.check_stored(map, &work);
             decoder.check_written(map, &work);
             decoder.check_repeated(said, &work);

@@ -45,7 +45,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn retry(&mut self, node: &Node) -> Option<Retry> {
+    pub(super) fn retry(&mut self, node: &Node) -> Option<Retry> {
         let map = match &node.value {
             Value::Int(retries) => {
                 return Some(Retry { retries: u32::try_from(*retries).ok()?, ..Retry::default() });

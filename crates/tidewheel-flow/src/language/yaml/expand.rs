@@ -89,6 +89,9 @@ impl<'d> Expansion<'d, '_> {
                 if wanted == Wanted::Any && has_trailing_zero(text) {
                     self.problems.push(trailing_zero(text, value).at(span));
                 }
+                if !value.is_finite() {
+                    self.problems.push(not_finite(text).at(span));
+                }
                 Value::Float(value)
             }
             Scalar::TooLarge => {
@@ -224,6 +227,11 @@ fn leading_zero(text: &str, value: i64) -> Problem {
 fn trailing_zero(text: &str, value: f64) -> Problem {
     let message = format!("{} is read as the number {value:?}", quote(text));
     Problem::warning("yaml-trailing-zero", message).hint("quote it if it is meant as a text")
+}
+
+fn not_finite(text: &str) -> Problem {
+    let message = format!("{} is a number that JSON does not have", quote(text));
+    Problem::error("yaml-not-finite", message).hint("quote it if it is meant as a text")
 }
 
 fn too_large(text: &str) -> Problem {

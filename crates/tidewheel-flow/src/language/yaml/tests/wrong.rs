@@ -129,6 +129,13 @@ fn a_number_with_a_zero_before_it_is_a_warning() {
 }
 
 #[test]
+fn a_number_that_json_does_not_have_is_refused() {
+    let read = read("a: .inf\nb: [-.INF, .nan]\nc: '.inf'\n");
+    let found = ["yaml-not-finite@1:4", "yaml-not-finite@2:5", "yaml-not-finite@2:12"];
+    assert_eq!(read.found(), found);
+}
+
+#[test]
 fn bytes_that_are_no_text_are_told_with_their_line() {
     assert_eq!(decode("a: ä\n".as_bytes()), Ok("a: ä\n"));
     let message = |bytes: &[u8]| decode(bytes).unwrap_err().about("flow.yaml").message;
