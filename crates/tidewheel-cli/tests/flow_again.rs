@@ -135,3 +135,40 @@ fn everything_that_is_wrong_with_params_is_told_at_once() {
     }
     assert!(!said.contains("needs the param `x`"), "{said}");
 }
+
+#[test]
+fn elements_are_shown_with_their_values() {
+    let scratch = Scratch::new("again-elements");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+params: { hosts: [alpha, beta] }
+runner: { on_error: skip }
+flow:
+  - { name: list, run: 'echo "[{\"n\": 1}, {\"n\": 2}]"', outputs: { all: "{{ json }}" } }
+  - { name: said, foreach: "{{ params.hosts }}", run: 'test "$H" = alpha', env: { H: "{{ item }}" } }
+  - { name: late, foreach: "{{ flows.list.all }}", run: 'true' }
+  - { name: labelled, matrix: { os: [linux] }, label: "{{ matrix.os }}", run: 'false' }
+"#,
+    );
+    scratch.run(&["run", &file]);
+    let shown = scratch.json(&["show", "last"]);
+    let element = |step: &str| shown["steps"][step]["element"].clone();
+    assert_eq!(
+        (element("said[1]"), element("late[0]")),
+        (json!("beta"), json!({ "n": 1 })),
+        "{shown}"
+    );
+    assert_eq!(
+        (element("labelled[linux]"), element("said")),
+        (json!({ "os": "linux" }), json!(null))
+    );
+    let text = common::stdout(&scratch.run(&["show", "last"]));
+    for name in ["said[1] (beta)", "late[1] ({\"n\":2})", "labelled[linux] "] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    let text = common::stdout(&scratch.run(&["explain", "last"]));
+    assert!(text.contains("said[1] (beta) is failed"), "{text}");
+    let explained = scratch.json(&["explain", "last", "said[1]"]);
+    assert_eq!(explained["steps"][0]["element"], json!("beta"));
+}

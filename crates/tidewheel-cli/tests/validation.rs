@@ -94,6 +94,7 @@ const ERRORS: &[Row] = &[
     ("yaml-key-expected", "flow: []\nname\n", (2, 1), "write `key: value`"),
     ("yaml-key-not-text", "[a]: b\n", (1, 1), "a key must be a text"),
     ("yaml-merge", "<<: x\n", (1, 5), "`<<` merges mappings"),
+    ("yaml-not-finite", "params: { n: -.inf }\n", (1, 14), "a number that JSON does not have"),
     ("yaml-number-too-large", "params: { n: 99999999999999999999 }\n", (1, 14), "quote it if it is meant as a text"),
     ("yaml-second-document", "flow: []\n---\nflow: []\n", (2, 1), "a file of its own"),
     ("yaml-syntax", "%YAML 1.2\n%YAML 1.2\n---\nflow: []\n", (2, 1), "this is not YAML"),
@@ -112,6 +113,7 @@ const ERRORS: &[Row] = &[
 #[rustfmt::skip]
 const WARNINGS: &[Row] = &[
     ("stored-secret", "flow:\n  - { name: a, source: { type: env, configuration: { vars: [API_TOKEN] } }, output: [{ name: o }] }\n", (2, 85), "secrets: { token: { env: API_TOKEN } }"),
+    ("not-repeated", "flow:\n  - { name: a, http: { url: 'http://x/', method: POST }, retry: 2 }\n", (2, 65), "only if it surely was not done"),
     ("deprecated", "flow:\n  - { name: a, run: x, output: [{ name: o, type: json }] }\n", (2, 50), "the old word for `type: raw`"),
     ("dynamic-reference", "params: { s: a }\nflow:\n  - { name: a, run: x }\n  - { name: b, argv: [echo, '{{ flows[params.s] }}'] }\n", (4, 33), "name the steps in `depends_on`"),
     ("no-steps", "name: x\n", (1, 1), "a step needs a name"),

@@ -84,6 +84,7 @@ fn result() -> RunResult {
         reason: Some("cached".to_owned()),
         tolerated: false,
         attempts: 1,
+        element: Some(json!("linux")),
         started_at: Some(AT),
         ended_at: Some(AT),
         code: Some(0),
@@ -161,6 +162,7 @@ fn explained() -> Explained {
         why: Some("the run is paused".to_owned()),
         steps: vec![StepExplained {
             step: "ship".to_owned(),
+            element: Some(json!({ "host": "alpha" })),
             state: StepState::Pending,
             tolerated: false,
             why: "it waits for build".to_owned(),

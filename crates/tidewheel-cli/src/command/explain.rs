@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use tidewheel_client::api::{RunState, StepExplained, StepState};
-use tidewheel_client::text::{harmless, span};
+use tidewheel_client::text::span;
 
+use super::runs::shown_name;
 use crate::cli::Format;
 use crate::data::DataArgs;
 use crate::error::CommandError;
@@ -19,7 +20,7 @@ Examples:
   tidewheel explain last
   tidewheel explain 3f9a deploy
 
-With --format json it prints { run_id, steps: [ { step, state, tolerated, why, waits_for, expected_start_seconds } ] }.")]
+With --format json it prints { run_id, steps: [ { step, element, state, tolerated, why, waits_for, expected_start_seconds } ] }.")]
 pub(crate) struct Args {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -45,14 +46,18 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         lines.push("all steps have succeeded".to_owned());
     }
     for explained in &explained.steps {
-        let StepExplained { step, state, tolerated, why, expected_start_seconds, .. } = explained;
+        let StepExplained { step, element, state, tolerated, why, expected_start_seconds, .. } =
+            explained;
         let note = if *tolerated { ", tolerated" } else { "" };
         let start = expected_start_seconds.map(|seconds| {
             format!("; expected to start in {}", span(Duration::from_secs_f64(seconds)))
         });
         let start = start.unwrap_or_default();
         let is = if is_interrupted && *state == StepState::Running { "was" } else { "is" };
-        lines.push(format!("{} {is} {state}{note}: {why}{start}", harmless(step)));
+        lines.push(format!(
+            "{} {is} {state}{note}: {why}{start}",
+            shown_name(step, element.as_ref())
+        ));
     }
     ui.print(&lines.join("\n"))?;
     Ok(0)

@@ -3,6 +3,7 @@
 //! How that is found out is in [`crate::desk`].
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::document::documents;
 use super::{RunState, StepState};
@@ -29,6 +30,9 @@ pub struct Explained {
 pub struct StepExplained {
     /// Its name.
     pub step: String,
+    /// For one of the elements of a step: which value it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<Json>,
     /// How it stands.
     pub state: StepState,
     /// Whether it failed, and the flow says that this does not matter.

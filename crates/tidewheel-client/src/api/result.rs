@@ -3,6 +3,7 @@
 //! It is the result of `run --format json` and of `show --format json`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use tidewheel::Timestamp;
 
 use super::document::documents;
@@ -68,6 +69,9 @@ pub struct StepResult {
     pub tolerated: bool,
     /// How often it was tried. The looks of one that waits are one attempt.
     pub attempts: u32,
+    /// For one of the elements of a step: which value it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<Json>,
     /// When its newest attempt started.
     #[serde(default, with = "instant_if_any")]
     pub started_at: Option<Timestamp>,

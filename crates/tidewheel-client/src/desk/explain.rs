@@ -84,12 +84,14 @@ impl RunView {
         let views = self.listed();
         let about: HashMap<u32, &StepView<'_>> =
             views.iter().map(|step| (step.task.index, step)).collect();
+        let mut elements = self.elements();
         let steps = tasks.iter().map(|task| {
             let about = about.get(&task.index);
             let timeout = about.and_then(|step| step.timeout.as_deref());
             let expected = heard.about(task.index).and_then(|answer| answer.expected_start);
             StepExplained {
                 step: task.name.clone(),
+                element: elements.remove(&task.name),
                 state: step_state(task.state),
                 tolerated: about.is_some_and(|step| step.is_tolerated),
                 why: self.why(task, heard, timeout),

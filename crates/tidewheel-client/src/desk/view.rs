@@ -2,7 +2,7 @@
 //!
 //! The document that is made of it is [`crate::api::RunResult`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -137,7 +137,11 @@ impl RunView {
     pub fn document(&self, logs: &Path) -> RunResult {
         let summary = &self.detail.summary;
         let listed = self.listed();
-        let step = |it: &StepView<'_>| (it.task.name.clone(), self.step(it));
+        let mut elements = self.elements();
+        let step = |it: &StepView<'_>| {
+            let element = elements.remove(&it.task.name);
+            (it.task.name.clone(), StepResult { element, ..self.step(it) })
+        };
         let steps: Vec<(String, StepResult)> = listed.iter().map(step).collect();
         // As flowtoy writes them: only of steps that succeeded.
         let has_left = |(name, step): &&(String, StepResult)| {
@@ -160,6 +164,11 @@ impl RunView {
             outputs: Named(outputs),
             artifacts: Vec::new(),
         }
+    }
+
+    /// The values of elements, by task.
+    pub(super) fn elements(&self) -> HashMap<String, Json> {
+        self.definition.elements(&self.detail, &|index| self.outputs_of(index))
     }
 
     /// Why the run as a whole is in its state, if that needs saying.
@@ -190,6 +199,7 @@ impl RunView {
             reason: self.reason(task),
             tolerated: *is_tolerated,
             attempts: *attempts,
+            element: None,
             // What the executor saw happened then; the row says when it was decided.
             started_at: newest.and_then(|record| record.started_at).or(task.started_at),
             ended_at: of_last.and_then(|record| record.ended_at).or(task.at).filter(|_| is_over),

@@ -2,7 +2,7 @@
 //!
 //! Answers only; when anything is started and what a failure means is decided by the scheduler.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::time::Duration;
 
@@ -61,6 +61,16 @@ pub trait Definition: fmt::Debug + Send + Sync {
     /// What the run was given as left by this task, if it was.
     fn reused(&self, _task: &str) -> Option<Map<String, Json>> {
         None
+    }
+
+    /// The values of the elements that tasks of a run are for, by name, as far as they are known. `outputs` says
+    /// what a task left, by its index.
+    fn elements(
+        &self,
+        _run: &RunDetail,
+        _outputs: &dyn Fn(u32) -> Map<String, Json>,
+    ) -> HashMap<String, Json> {
+        HashMap::new()
     }
 
     /// When a task is done, as the condition that did not hold for one that was not: "it is done only if

@@ -2,7 +2,7 @@
 //!
 //! What a flow is, and what of a run of it is run again, is found out by `tidewheel-flow`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -12,8 +12,8 @@ use serde_json::{Map, Value as Json};
 use tidewheel::store::RunDetail;
 use tidewheel::{Run, RunId, TaskState};
 use tidewheel_flow::{
-    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, PastRun, ReadText, STDIN, Secrets,
-    Step, resolve_params, says_the_same, tolerated,
+    AgainError, AgainWith, Disk, FLOW_KIND, Flow, FlowOrder, Outputs, PastRun, ReadText, STDIN,
+    Secrets, Step, resolve_params, says_the_same, tolerated,
 };
 
 use super::definition::{Definition, Timeouts};
@@ -272,6 +272,22 @@ impl Definition for FlowDefinition {
 
     fn reused(&self, task: &str) -> Option<Map<String, Json>> {
         self.order.reused.get(task).cloned()
+    }
+
+    fn elements(
+        &self,
+        run: &RunDetail,
+        outputs: &dyn Fn(u32) -> Map<String, Json>,
+    ) -> HashMap<String, Json> {
+        let is_element = |name: &str| name.ends_with(']') && !name.ends_with("[]");
+        let names = || run.tasks.iter().map(|task| task.name.as_str()).filter(|it| is_element(it));
+        // To read the flow takes its time.
+        let Some(flow) = names().next().and_then(|_| self.flow()) else { return HashMap::new() };
+        let left = Arc::new(Outputs::default());
+        for task in run.tasks.iter().filter(|task| task.state == TaskState::Succeeded) {
+            left.insert(&task.name, outputs(task.index));
+        }
+        flow.element_values(&self.order.params, &left, names())
     }
 
     fn condition(&self, task: &str) -> Option<String> {

@@ -107,17 +107,6 @@ impl FlowRunner {
         }
     }
 
-    /// What the steps of a flow left; for a group, those around it too.
-    fn flows_lookup(&self, scope: &Scope) -> FlowsLookup {
-        let around = scope.around(&self.flow).filter(|_| scope.is_group());
-        FlowsLookup {
-            outputs: Arc::clone(&self.outputs),
-            prefix: scope.prefix(),
-            flow: Arc::clone(&scope.flow),
-            around: around.map(|around| Arc::new(self.flows_lookup(&around))),
-        }
-    }
-
     /// What of it does not change. It is put together once for each place of a flow.
     fn lasting_context(
         &self,
@@ -135,7 +124,8 @@ impl FlowRunner {
                 .with("sources", self.sources(&scope.flow))
                 .with("secrets", self.secrets.to_json(&scope.flow)),
         };
-        let context = context.with_lookup("flows", Arc::new(self.flows_lookup(scope)));
+        let context = context
+            .with_lookup("flows", Arc::new(FlowsLookup::of(scope, &self.flow, &self.outputs)));
         self.remember_context(path, &context);
         Ok(context)
     }

@@ -33,6 +33,7 @@ pub use container::remove_containers;
 pub use env_file::{EnvFileError, EnvFiles};
 pub use forecast::CacheForecast;
 pub use means::{Answers, Means, Progress};
+pub(crate) use outputs::FlowsLookup;
 pub use outputs::Outputs;
 pub(crate) use run_folder::Earlier;
 pub use runner::FlowRunner;

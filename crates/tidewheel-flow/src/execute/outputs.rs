@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use serde_json::{Map, Value as Json};
 use tidewheel::store::{OutputRecord, OutputValue};
 
+use crate::compile::Scope;
 use crate::definition::Flow;
 use crate::language::template::{Data, Lookup};
 
@@ -57,12 +58,25 @@ impl Kept {
 }
 
 /// The outputs of one flow's steps, as templates know them: `flows`.
-pub(super) struct FlowsLookup {
+pub(crate) struct FlowsLookup {
     pub outputs: Arc<Outputs>,
     pub prefix: String,
     pub flow: Arc<Flow>,
     /// Of a group, those of what is around it.
     pub around: Option<Arc<FlowsLookup>>,
+}
+
+impl FlowsLookup {
+    /// What the steps of a flow left; for a group, those around it too.
+    pub fn of(scope: &Scope, whole: &Arc<Flow>, outputs: &Arc<Outputs>) -> Self {
+        let around = scope.around(whole).filter(|_| scope.is_group());
+        Self {
+            outputs: Arc::clone(outputs),
+            prefix: scope.prefix(),
+            flow: Arc::clone(&scope.flow),
+            around: around.map(|around| Arc::new(Self::of(&around, whole, outputs))),
+        }
+    }
 }
 
 impl Lookup for FlowsLookup {

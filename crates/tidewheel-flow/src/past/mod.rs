@@ -3,6 +3,7 @@
 //! Nothing is started here, and nothing is read from a store; whoever asks brings the rows.
 
 mod again;
+mod elements;
 mod listing;
 mod questions;
 
