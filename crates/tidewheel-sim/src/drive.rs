@@ -39,6 +39,7 @@ impl World {
 
     fn note_input(&mut self, input: &Input) {
         self.inputs += 1;
+        self.store.rows().see(self.now.wall);
         let text = crate::client::brief(input);
         self.trace.add(format_args!("{:?} {text}", self.now.monotonic));
     }

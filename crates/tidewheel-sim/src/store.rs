@@ -124,6 +124,8 @@ pub struct Rows {
     /// What no store should ever be asked to keep.
     pub violations: Vec<String>,
     names: Vec<NameRow>,
+    /// Whose names may have been forgotten: the clock showed a day later at least once.
+    outlived: BTreeSet<RunId>,
     fault: Option<StoreFault>,
     fired: Option<StoreFault>,
     /// Somebody else is at it, for whom nothing goes wrong.
@@ -384,12 +386,22 @@ impl Rows {
         }
     }
 
-    /// A name stands for one run at a time: for a day after it was accepted.
+    /// Takes note of the time.
+    pub fn see(&mut self, now: Timestamp) {
+        let kept = Config::default().once_kept;
+        let is_outlived = |name: &&NameRow| now.since(name.accepted_at) >= kept;
+        self.outlived.extend(self.names.iter().filter(is_outlived).map(|name| name.run));
+    }
+
+    /// A name stands for one run at a time: for a day after it was accepted, wherever the clock is set
+    /// afterwards.
     fn keep_name(&mut self, once: Option<&OnceKey>, run: RunId, accepted_at: Timestamp) {
         let Some(once) = once else { return };
         let kept = Config::default().once_kept;
         let is_known = |name: &NameRow| {
-            name.once.key == once.key && accepted_at.since(name.accepted_at) < kept
+            name.once.key == once.key
+                && accepted_at.since(name.accepted_at) < kept
+                && !self.outlived.contains(&name.run)
         };
         if let Some(known) = self.names.iter().find(|name| is_known(name)) {
             let text = format!("{:?} stands for {} and for {run}", once.key, known.run);
