@@ -70,7 +70,9 @@ impl Extremes {
             profile.attempt_timeout = Some(Duration::from_nanos(1));
             profile.start_delay = Duration::from_nanos(1);
         }
-        if random.percent(15) {
+        // Without time to succeed in, it would try for ever.
+        let has_time = profile.attempt_timeout != Some(Duration::from_nanos(1));
+        if random.percent(15) && has_time {
             coverage.hit("extreme: retries");
             profile.retry.retries = u32::MAX;
             // Each wait is still bounded by the cap.

@@ -134,6 +134,16 @@ pub fn judged_in(run: &KeptRun, index: u32) -> Option<u32> {
     ends.into_iter().find(|end| kind_of(run, *end) != Some(GroupKind::Parts))
 }
 
+/// Whether a failure of a task was judged: its own, or that of a part of it, which is judged as its own at
+/// once, and stays so when the rest of it is cancelled.
+#[must_use]
+pub fn counts_as_failed(run: &KeptRun, index: u32) -> bool {
+    let is_part = |it: &u32| group_of(run, *it) == Some(index);
+    has_failed(run, index)
+        || kind_of(run, index) == Some(GroupKind::Parts)
+            && (0..run.task_count()).filter(is_part).any(|it| counts_as_failed(run, it))
+}
+
 /// Whether a task failed, or nobody can say whether it did.
 #[must_use]
 pub fn has_failed(run: &KeptRun, index: u32) -> bool {

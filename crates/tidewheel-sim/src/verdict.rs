@@ -15,7 +15,8 @@ use tidewheel_core::task::{Reason, TaskState};
 
 use crate::client::Asked;
 use crate::grouping::{
-    chain, condition_of, defaults, group_of, has_failed, is_judged, judged_in, opener_of,
+    chain, condition_of, counts_as_failed, defaults, group_of, has_failed, is_judged, judged_in,
+    opener_of,
 };
 use crate::ledger::{
     Promises, dependencies, goes_on_after_skip, is_declined, profile_in, word_between,
@@ -340,7 +341,7 @@ fn judge_task(
         }
         Reason::PartFailed(cause) => {
             let is_inside = group_of(run, cause) == Some(index);
-            let is_right = has_failed(run, cause) && is_inside && row.attempts == 0;
+            let is_right = counts_as_failed(run, cause) && is_inside && row.attempts == 0;
             (!is_right).then(|| format!("not with task {cause}"))
         }
         _ => None,
