@@ -430,8 +430,8 @@ flow:
     assert_eq!(
         problems,
         [
-            "`limits` has no effect on a step that calls a flow",
-            "`key` has no effect on a step that calls a flow"
+            "`key` has no effect on a step that calls a flow",
+            "`limits` has no effect on a step that calls a flow"
         ]
     );
     let others = "
