@@ -361,7 +361,7 @@ impl Builder {
             shared.command(Until::Stored, Command::DefineLimit { name, spec })?;
         }
         let mut state = shared.lock();
-        state.plain = state.engine.scheduler_mut().profile(&State::plain_profile())?;
+        state.plain = state.engine.scheduler_mut().keep_profile(&State::plain_profile())?;
         drop(state);
         // What is restored may begin at once, and takes handles of its own: the wheel must not end with
         // the last of those.

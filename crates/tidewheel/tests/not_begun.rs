@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{Log, builder, seconds, settle};
-use tidewheel::{Cancel, Graph, QueueSpec, Shutdown, TaskState};
+use tidewheel::{Cancel, Graph, QueueSpec, Shutdown, TaskError, TaskState};
 
 /// Counts how often it was run.
 fn counted(count: &Arc<AtomicUsize>) -> impl Future<Output = ()> + Send + 'static {
@@ -75,6 +75,24 @@ async fn a_plain_future_never_gives_way() {
     assert_eq!(plain.await.unwrap(), 7);
     important.await.unwrap();
     assert_eq!(log.take(), ["begun", "done", "important"]);
+    wheel.check();
+}
+
+/// Options that nobody uses any more are forgotten; those of plain submissions must not be among them.
+#[tokio::test(start_paused = true)]
+async fn plain_submissions_are_treated_as_such_whatever_options_came_between() {
+    async fn nothing() -> Result<(), TaskError> {
+        Ok(())
+    }
+    let wheel = builder().slots(1).start();
+    for number in 1..3_000 {
+        let task = wheel.task(nothing).attempt_timeout(seconds(number)).submit();
+        task.await.unwrap();
+    }
+    let plain = wheel.submit_normal(tokio::time::sleep(seconds(100_000)));
+    let other = wheel.task(nothing).attempt_timeout(Duration::from_millis(1)).submit();
+    plain.await.unwrap();
+    other.await.unwrap();
     wheel.check();
 }
 

@@ -41,6 +41,17 @@ impl Scheduler {
         }
     }
 
+    /// The same of one whose number stays good.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Scheduler::profile`].
+    pub fn keep_profile(&mut self, profile: &Profile) -> Result<ProfileId, Rejection> {
+        let id = self.profile(profile)?;
+        self.profiles.keep(id);
+        Ok(id)
+    }
+
     pub(super) fn resolve(
         &mut self,
         profile: &Arc<Profile>,

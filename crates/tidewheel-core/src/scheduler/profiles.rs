@@ -22,8 +22,10 @@ pub(super) struct Resolved {
     pub party: u32,
     /// No start delay and no task timeout: ready tasks need no timer.
     pub plain: bool,
-    /// Single submissions, runs and schedules that are treated so.
+    /// Single submissions, runs and schedules that are treated so; whoever had it kept is one too.
     users: u32,
+    /// Whether it is never forgotten.
+    is_kept: bool,
     /// Whether it stands in the line of those that may be forgotten.
     in_line: bool,
     /// The number of the question that last named it.
@@ -33,7 +35,8 @@ pub(super) struct Resolved {
 /// All profiles the scheduler knows.
 ///
 /// A number stays valid for as long as something uses it; one that was only asked for, until
-/// [`IDLE_MAX`] others were. The first, which is the default one, is never forgotten.
+/// [`IDLE_MAX`] others were. The first, which is the default one, and those that are kept are never
+/// forgotten.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Profiles {
     entries: Vec<Resolved>,
@@ -70,6 +73,7 @@ impl Profiles {
             party,
             plain,
             users: u32::from(is_first),
+            is_kept: is_first,
             in_line: !is_first,
             asked: self.questions,
         };
@@ -88,6 +92,13 @@ impl Profiles {
             self.line.push_back(id);
         }
         id
+    }
+
+    /// Never forgets it.
+    pub fn keep(&mut self, id: ProfileId) {
+        let entry = &mut self.entries[id.0 as usize];
+        entry.users += u32::from(!entry.is_kept);
+        entry.is_kept = true;
     }
 
     /// One more is treated so.
@@ -150,7 +161,7 @@ impl Profiles {
         let count: usize = self.known.iter().map(HashMap::len).sum();
         assert_eq!(count + self.free.len(), self.entries.len(), "profiles known and forgotten");
         for (index, entry) in self.entries.iter().enumerate() {
-            let counted = users.get(index).copied().unwrap_or(0) + u32::from(index == 0);
+            let counted = users.get(index).copied().unwrap_or(0) + u32::from(entry.is_kept);
             assert_eq!(entry.users, counted, "users of profile {index}");
         }
     }
@@ -214,6 +225,22 @@ mod tests {
         assert_eq!(profiles.find(&timeout(1), 0), None);
         assert!(profiles.find(&Profile::default(), 0).is_some(), "the first one stays");
         profiles.check(&[0, 1]);
+    }
+
+    #[test]
+    fn what_is_kept_is_never_forgotten() {
+        let mut profiles = profiles();
+        let kept = profiles.insert(timeout(0), 0, 0, 0);
+        profiles.keep(kept);
+        profiles.keep(kept);
+        for seconds in 1..5_000 {
+            profiles.insert(timeout(seconds), 0, 0, 0);
+            profiles.forget_one();
+        }
+        assert_eq!(profiles.find(&timeout(0), 0), Some(kept));
+        profiles.take(kept);
+        profiles.leave(kept);
+        profiles.check(&[]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl State {
         let Some(books) = &mut self.books else { return Ok(()) };
         let Restored { strays, refused, .. } =
             books.restore(&mut self.engine, tenure, snapshot, now)?;
-        let plain = self.engine.scheduler_mut().profile(&Self::plain_profile());
+        let plain = self.engine.scheduler_mut().keep_profile(&Self::plain_profile());
         self.plain = plain.expect("a profile that names nothing can be had anywhere");
         self.rebind(&unfinished, &refused, effects);
         self.adopt_runs(shared);
