@@ -185,7 +185,7 @@ impl FlowHost {
         if let Some(chosen) = &chosen {
             builder = builder.only(chosen);
         }
-        let run = builder.start()?;
+        let run = builder.announce().await?.start()?;
         let place = Arc::new(Place::new_with(Some(Ok(Arc::clone(&runner)))));
         self.keep(wheel, &run, place);
         run.stored().await?;

@@ -158,3 +158,20 @@ async fn without_a_folder_there_are_no_groups() {
     let refused = wheel.run(graph, |_| async {}).group(group).start().unwrap_err();
     assert!(refused.to_string().contains("there can be no concurrency group"), "{refused}");
 }
+
+/// On one thread: if the disk were waited for on it, nobody could give it free.
+#[tokio::test]
+async fn a_run_that_is_awaited_tells_of_its_limits_without_keeping_the_runtime_waiting() {
+    let scratch = Scratch::new("shared-awaited");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let writer = rusqlite::Connection::open(folder.database()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let run = wheel
+        .run(Graph::numbered(1, []).unwrap(), |_| async {})
+        .with_limit("db", LimitSpec::SharedUnits(1))
+        .into_future();
+    let free = async { writer.execute_batch("COMMIT").unwrap() };
+    let (report, ()) = tokio::join!(run, free);
+    assert!(report.unwrap().is_success());
+}

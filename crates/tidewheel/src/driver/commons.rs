@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidewheel_core::decision::Action;
 use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Event, Rejection};
-use tidewheel_core::spec::{LimitSpec, RunGroup};
+use tidewheel_core::spec::{Definition, LimitSpec, RunGroup};
 use tokio::sync::mpsc;
 
 use super::places::Places;
@@ -26,6 +26,16 @@ const PERIOD: Duration = Duration::from_millis(50);
 pub(super) type SharedCommons = Arc<Mutex<Box<dyn Commons>>>;
 
 impl Shared {
+    /// Tells all others of the limits among what a run brings.
+    pub(crate) fn announce_limits(&self, defines: &[Definition]) -> Result<(), Rejection> {
+        for definition in defines {
+            if let Definition::Limit { name, spec } = definition {
+                self.announce_limit(name, spec)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Tells all others of a limit that is to be shared, before it is defined here.
     pub(crate) fn announce_limit(&self, name: &str, spec: &LimitSpec) -> Result<(), Rejection> {
         let LimitSpec::SharedUnits(units) = spec else { return Ok(()) };

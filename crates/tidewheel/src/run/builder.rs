@@ -82,6 +82,8 @@ pub struct RunBuilder<F> {
     /// What tasks returned that were done before.
     values: Vec<(String, Value)>,
     defines: Vec<Definition>,
+    /// Others know of the limits it brings.
+    is_announced: bool,
 }
 
 type Configure = Box<dyn Fn(u32, &str) -> TaskOptions + Send>;
@@ -105,6 +107,7 @@ impl<F> RunBuilder<F> {
             already_done: Vec::new(),
             values: Vec::new(),
             defines: Vec::new(),
+            is_announced: false,
         }
     }
 
@@ -323,6 +326,25 @@ where
         self.submit(fresh)
     }
 
+    /// Tells other processes of the limits it brings and that they share, where a disk may be waited for.
+    /// [`start`](Self::start) does so on the calling thread, if this was not done before.
+    ///
+    /// # Errors
+    ///
+    /// When a limit has other units elsewhere, there is nobody to share it with, or they cannot be told.
+    pub async fn announce(mut self) -> Result<Self, Rejection> {
+        let is_shared = |it: &Definition| {
+            matches!(it, Definition::Limit { spec: LimitSpec::SharedUnits(_), .. })
+        };
+        if self.defines.iter().any(is_shared) {
+            let (shared, defines) = (Arc::clone(&self.shared), self.defines.clone());
+            let told = tokio::task::spawn_blocking(move || shared.announce_limits(&defines));
+            told.await.map_err(|_| Rejection::ShuttingDown)??;
+        }
+        self.is_announced = true;
+        Ok(self)
+    }
+
     /// Starts the run and lets it go on without anybody waiting for it.
     ///
     /// # Errors
@@ -346,10 +368,8 @@ where
     ) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
         self.shared.check_group(spec.options.group.as_ref())?;
-        for definition in &spec.defines {
-            if let Definition::Limit { name, spec } = definition {
-                self.shared.announce_limit(name, spec)?;
-            }
+        if !self.is_announced {
+            self.shared.announce_limits(&spec.defines)?;
         }
         let (shared, spec, mut values) = (self.shared, Arc::new(spec), self.values);
         let id = Cell::new(RunId::default());
@@ -397,7 +417,7 @@ where
     fn into_future(mut self) -> Self::IntoFuture {
         self.until = Until::Later;
         Box::pin(async move {
-            let run = Owned(self.start()?);
+            let run = Owned(self.announce().await?.start()?);
             run.0.stored().await?;
             run.0.report().await
         })
