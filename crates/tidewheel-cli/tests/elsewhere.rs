@@ -282,9 +282,11 @@ impl Sshd {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
-             UsePAM no\nPidFile none\nPasswordAuthentication no\n",
+             UsePAM no\nPidFile none\nPasswordAuthentication no\nSetEnv HOME={}\n",
             path("host"),
             path("key.pub"),
+            // What the start-up files of whoever runs the tests say is nobody's business.
+            path(""),
         );
         let config = scratch.file("sshd_config", &config);
         let host = scratch.read("host.pub");
