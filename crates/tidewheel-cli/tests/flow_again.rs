@@ -36,6 +36,33 @@ flow:
 }
 
 #[test]
+fn rounds_count_although_one_was_cut_short() {
+    let scratch = Scratch::new("again-cut");
+    let file = scratch.file(
+        "flow.yaml",
+        r#"
+flow:
+  - name: poll
+    run: |
+      echo x >> rounds
+      test "$(wc -l < rounds)" -ne 3 || { touch inside; sleep 1000; }
+    repeat: { until: "round > 9", every: 10ms, max: 4 }
+"#,
+    );
+    let run = scratch.start(&["run", &file]);
+    wait_until("it is in its third round", || scratch.path("inside").exists());
+    run.signal("KILL");
+    run.output();
+    let output = scratch.run(&["resume", "last"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("after 4 rounds")
+            || common::stdout(&output).contains("after 4 rounds")
+    );
+    assert_eq!(scratch.read("rounds").lines().count(), 5, "two, one cut short, and two");
+}
+
+#[test]
 fn a_wait_for_a_command_says_what_it_last_said() {
     let scratch = Scratch::new("again-wait");
     let file = scratch.file(

@@ -88,7 +88,9 @@ pub(super) fn recall(
         let mut recalled = Vec::new();
         for task in &view.detail.tasks {
             let newest = view.results.get(&task.index).and_then(|it| it.newest.as_ref());
-            let rounds = match newest.is_some_and(was_round) {
+            // The newest attempt may have been lost, or have failed, in the middle of a round.
+            let may_have_rounds = newest.is_some_and(was_round) || task.attempts > 1;
+            let rounds = match may_have_rounds {
                 true => rounds_of(&folder, TaskId { run, index: task.index })?,
                 false => 0,
             };
