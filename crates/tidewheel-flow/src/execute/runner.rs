@@ -179,6 +179,7 @@ impl FlowRunner {
             attempt: attempt.number(),
             error: masked(record.error),
             tail: masked(record.tail),
+            warnings: record.warnings.iter().map(|text| self.secrets.mask(text)).collect(),
             ..record
         };
         self.means.leave(attempt, record);
