@@ -196,7 +196,12 @@ fn find(wanted: &[Wanted]) -> Result<Vec<Found>, String> {
         while let Some(path) = left.pop() {
             let at = |error: io::Error| format!("{}: {error}", path.display());
             check_way(&path, base)?;
-            if fs::metadata(&path).map_err(at)?.is_dir() {
+            let kind = fs::metadata(&path).map_err(at)?.file_type();
+            if !kind.is_dir() && !kind.is_file() {
+                // To open a pipe would wait for somebody who writes to it.
+                return Err(format!("{} is neither a file nor a folder", path.display()));
+            }
+            if kind.is_dir() {
                 for entry in fs::read_dir(&path).map_err(at)? {
                     left.push(entry.map_err(at)?.path());
                 }
@@ -251,6 +256,7 @@ fn copy_hashed(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<(u64, Stri
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
 
     use super::*;
 
@@ -271,6 +277,10 @@ mod tests {
         assert_eq!(find_in("dist/*.txt", false).unwrap(), ["dist/a.txt"]);
         assert!(find_in("*.never", false).unwrap_err().contains("say `optional: true`"));
         assert_eq!(find_in("*.never", true).unwrap(), [""; 0]);
+        let socket = UnixListener::bind(base.join("dist/socket")).unwrap();
+        assert!(find_in("dist", true).unwrap_err().contains("neither a file nor a folder"));
+        drop(socket);
+        fs::remove_file(base.join("dist/socket")).unwrap();
         symlink("/etc", base.join("dist/out")).unwrap();
         assert!(find_in("dist", true).unwrap_err().contains("is a link out of the folder"));
         assert!(find_in("dist/out/hostname", true).unwrap_err().contains("link out"));
