@@ -9,8 +9,9 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tidewheel::Attempt;
 use tidewheel::executor::process::{
@@ -194,7 +195,7 @@ impl LeftContainer {
         let is_gone = match end {
             // The client has removed it.
             Ok(end) => !end.was_stopped && matches!(end.status, ProcessStatus::Exited(_)),
-            Err(ProcessError::Descriptors { .. }) => true,
+            Err(ProcessError::Descriptors { .. } | ProcessError::NotStarted { .. }) => true,
             Err(_) => false,
         };
         match is_gone {
@@ -270,6 +271,25 @@ fn shared_places(variables: &BTreeMap<OsString, OsString>) -> Result<Vec<OsStrin
     Ok(words)
 }
 
+/// Runs a program that may hang, and ends it then.
+fn output_of(words: &[OsString], patience: Duration) -> io::Result<Output> {
+    const LOOK: Duration = Duration::from_millis(20);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let begin = Instant::now();
+    while child.try_wait()?.is_none() {
+        if begin.elapsed() >= patience {
+            child.kill()?;
+            child.wait()?;
+            let text = format!("it did not answer within {} s", patience.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        thread::sleep(LOOK);
+    }
+    child.wait_with_output()
+}
+
 /// Removes what is left of containers of attempts that were under way when their owner died. It blocks.
 ///
 /// # Errors
@@ -280,9 +300,8 @@ pub fn remove_containers(folder: &Path, attempts: &[AttemptId]) -> Result<(), io
         let name = name_of(*attempt);
         let marker = folder.join(&name);
         let Ok(engine) = fs::read_to_string(&marker) else { continue };
-        let run = |words: Vec<OsString>| Command::new(&words[0]).args(&words[1..]).output();
-        let _ = run(killing(Path::new(&engine), &name));
-        let ended = run(removal(Path::new(&engine), &name));
+        let _ = output_of(&killing(Path::new(&engine), &name), REMOVAL_MAX);
+        let ended = output_of(&removal(Path::new(&engine), &name), REMOVAL_MAX);
         let why = match ended {
             Ok(output) if output.status.success() => None,
             Ok(output) => {
