@@ -3,7 +3,7 @@
 //! Whether a name was used before is the scheduler's to know; here is only what the task of one gives.
 
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ pub(crate) struct SharedValue {
 #[derive(Default)]
 pub(crate) struct SharedValues {
     by_run: HashMap<RunId, SharedValue>,
-    /// Earliest first.
-    by_age: VecDeque<(Timestamp, RunId)>,
+    /// Earliest first: where a clock was set back, not the order in which they came.
+    by_age: BTreeSet<(Timestamp, RunId)>,
 }
 
 impl SharedValues {
@@ -37,13 +37,13 @@ impl SharedValues {
     #[must_use]
     pub fn keep(&mut self, value: SharedValue, now: Timestamp, kept: Duration) -> Vec<SharedValue> {
         let mut forgotten = Vec::new();
-        while let Some((at, _)) = self.by_age.front()
+        while let Some((at, _)) = self.by_age.first()
             && now.since(*at) >= kept
-            && let Some((_, run)) = self.by_age.pop_front()
+            && let Some((_, run)) = self.by_age.pop_first()
         {
             forgotten.extend(self.by_run.remove(&run));
         }
-        self.by_age.push_back((now, value.run.id));
+        self.by_age.insert((now, value.run.id));
         forgotten.extend(self.by_run.insert(value.run.id, value));
         forgotten
     }
