@@ -59,6 +59,7 @@ impl DataFolder {
         patience: Duration,
     ) -> Result<bool, FolderError> {
         let text = codec::write(&command).map_err(StoreError::from)?;
+        let deadline = Instant::now() + patience;
         let connection = self.connect()?;
         let failed = |error| self.failed(error);
         connection.busy_timeout(patience).map_err(failed)?;
@@ -70,7 +71,6 @@ impl DataFolder {
         });
         left(sent?, run)?;
         let id = connection.last_insert_rowid();
-        let deadline = Instant::now() + patience;
         loop {
             let sql = "SELECT EXISTS (SELECT 1 FROM inbox WHERE id = ?1)";
             let is_there = connection.query_row(sql, [id], |row| row.get::<_, bool>(0));
