@@ -186,6 +186,9 @@ fn create(path: &Path) -> Result<(), FolderError> {
 
 fn write_first(path: &Path) -> rusqlite::Result<()> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // It is flushed as a whole before it gets its name; what is there until then need not last.
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
     connection.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
     schema::migrate(&connection, schema::MIGRATIONS)?;
     connection.execute("INSERT INTO meta VALUES ('mark', lower(hex(randomblob(16))))", [])?;
