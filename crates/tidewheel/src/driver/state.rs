@@ -276,7 +276,10 @@ impl State {
         let mut next = None;
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
-            self.act(action, wanted, &mut next, effects);
+            match action {
+                Action::StartAttempt(start) => self.start(start, wanted, &mut next, effects),
+                action => self.act(action, effects),
+            }
         }
         self.actions = actions;
         self.rearm(effects);
@@ -327,16 +330,11 @@ impl State {
         code.map_or(SingleCode::Missing, |code| SingleCode::Call(Arc::clone(code)))
     }
 
-    #[inline]
-    fn act(
-        &mut self,
-        action: Action,
-        wanted: Wanted,
-        next: &mut Option<Next>,
-        effects: &mut Vec<Effect>,
-    ) {
+    /// Not part of its caller, where starts are what counts.
+    #[inline(never)]
+    fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         match action {
-            Action::StartAttempt(start) => self.start(start, wanted, next, effects),
+            Action::StartAttempt(start) => self.start(start, Wanted::Nothing, &mut None, effects),
             Action::StopAttempt { task, attempt, grace, reason } => {
                 let stopped = Stopped { grace, reason };
                 // Stored later than decided, the request may come after the attempt's own end.

@@ -209,6 +209,18 @@ impl<B: Behind> Turnstile<B> {
             }
             return Passed::Alone(next);
         }
+        self.pass_taken(rival, is_short, word, effects)
+    }
+
+    /// The same where somebody has the lock.
+    #[cold]
+    fn pass_taken(
+        &self,
+        rival: &mut Rival<B>,
+        is_short: bool,
+        word: B::Word<'_>,
+        effects: &mut B::Effects,
+    ) -> Passed<B::Next> {
         rival.defeats += DEFEAT;
         if rival.defeats >= DEFEATS_MAX && is_short && self.is_driven.load(Ordering::Relaxed) {
             rival.go(self);
