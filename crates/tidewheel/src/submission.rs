@@ -384,6 +384,24 @@ pub(crate) fn ask(
     }
 }
 
+/// Code that can be run again, and whose value goes where those who wait look for it.
+fn repeat<F, R, T, E>(
+    code: F,
+    put: impl Fn(Result<T, BoxError>) + Clone + Send + Sync + 'static,
+) -> Code
+where
+    F: Fn(Attempt) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: Into<BoxError> + 'static,
+{
+    Code::Repeat(Arc::new(move |attempt: Attempt| -> BoxFuture<Outcome> {
+        let put = put.clone();
+        let future = code(attempt.clone());
+        Box::pin(async move { keep(put, future.await, attempt.has_seen_stop()) })
+    }))
+}
+
 /// A task about to be submitted; made by [`crate::Tidewheel::task`].
 ///
 /// ```
@@ -441,17 +459,9 @@ impl<F> TaskRequest<F> {
     {
         let slot = Arc::new(Slot::new());
         let kept = Arc::clone(&slot);
-        let code = self.code;
-        let repeat = move |attempt: Attempt| -> BoxFuture<Outcome> {
-            let kept = Arc::clone(&kept);
-            let future = code(attempt.clone());
-            Box::pin(async move {
-                keep(|returned| kept.put(returned), future.await, attempt.has_seen_stop())
-            })
-        };
+        let code = repeat(self.code, move |returned| kept.put(returned));
         let profile = self.said.apply(&Profile::default());
         let (priority, said) = (profile.priority, &self.said);
-        let code = Code::Repeat(Arc::new(repeat));
         submit(&self.shared, Asked { profile: Some(&profile), priority, said, code }, slot)
     }
 
@@ -471,16 +481,9 @@ impl<F> TaskRequest<F> {
     {
         let slot = Arc::new(SharedSlot::new());
         let kept = Arc::clone(&slot);
-        let code = self.code;
-        let repeat = move |attempt: Attempt| -> BoxFuture<Outcome> {
-            let kept = Arc::clone(&kept);
-            let future = code(attempt.clone());
-            Box::pin(async move {
-                keep(|returned| kept.put(returned), future.await, attempt.has_seen_stop())
-            })
-        };
+        let code = repeat(self.code, move |returned| kept.put(returned));
         let profile = self.said.apply(&Profile::default());
-        submit_shared(&self.shared, &profile, &self.said, Code::Repeat(Arc::new(repeat)), slot)
+        submit_shared(&self.shared, &profile, &self.said, code, slot)
     }
 }
 
