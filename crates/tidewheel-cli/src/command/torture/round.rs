@@ -324,6 +324,20 @@ impl Life {
         // Not waited for yet, so the number is still its own.
         send(self.child.id() as i32, signal)
     }
+
+    /// Stops it where it is, and waits until it is.
+    pub fn freeze(&self) -> anyhow::Result<()> {
+        const MOST: Duration = Duration::from_secs(30);
+        self.signal(Signal::STOP)?;
+        let begin = Instant::now();
+        while table::state_of(self.pid() as i32) != Some('T') {
+            if begin.elapsed() > MOST {
+                return Err(anyhow!("a victim did not stop within {} s", MOST.as_secs()));
+            }
+            std::thread::sleep(LOOK_PERIOD);
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Life {

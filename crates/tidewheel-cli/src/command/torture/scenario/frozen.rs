@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -13,7 +12,6 @@ use super::super::check::Kind;
 use super::super::flow;
 use super::super::plan::Plan;
 use super::super::round::{Life, Round};
-use super::super::table;
 use super::{Stage, flows};
 
 const ROUNDS_DEFAULT: u64 = 6;
@@ -51,8 +49,7 @@ const END: &[&str] = &["cancel", "last", "--everything", "--grace", "1s"];
 
 /// Asks while the owner is frozen, and again when it is not.
 fn freeze(round: &mut Round, life: &Life, wish: &[&str]) -> anyhow::Result<()> {
-    life.signal(Signal::STOP)?;
-    until(|| table::state_of(life.pid() as i32) == Some('T')).context("a victim did not stop")?;
+    life.freeze()?;
     round.faults += 1;
     let begin = Instant::now();
     let (code, answer) = ask(round, wish)?;
@@ -127,15 +124,4 @@ fn ask(round: &Round, words: &[&str]) -> anyhow::Result<(Option<i32>, Value)> {
 
 fn starts(round: &Round) -> anyhow::Result<usize> {
     Ok(round.ledger_text()?.lines().filter(|line| line.starts_with("start")).count())
-}
-
-fn until(is_so: impl Fn() -> bool) -> anyhow::Result<()> {
-    let begin = Instant::now();
-    while !is_so() {
-        if begin.elapsed() > PATIENCE {
-            return Err(anyhow!("waited for {} s", PATIENCE.as_secs()));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    Ok(())
 }

@@ -2,9 +2,9 @@
 //!
 //! In every second round its spawner is killed meanwhile.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use rustix::process::Signal;
 
 use super::super::check::Kind;
@@ -44,8 +44,7 @@ pub(super) fn play(stage: &mut Stage<'_>) -> anyhow::Result<()> {
 }
 
 fn freeze(round: &mut Round, life: &Life, kills_spawner: bool) -> anyhow::Result<()> {
-    life.signal(Signal::STOP)?;
-    until(|| table::state_of(life.pid() as i32) == Some('T')).context("a victim did not stop")?;
+    life.freeze()?;
     round.faults += 1;
     if kills_spawner {
         let spawner = table::spawner_of(life.pid());
@@ -70,15 +69,4 @@ fn freeze(round: &mut Round, life: &Life, kills_spawner: bool) -> anyhow::Result
         }
     }
     life.signal(Signal::CONT)
-}
-
-fn until(is_so: impl Fn() -> bool) -> anyhow::Result<()> {
-    let begin = Instant::now();
-    while !is_so() {
-        if begin.elapsed() > PATIENCE {
-            return Err(anyhow!("waited for {} s", PATIENCE.as_secs()));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    Ok(())
 }
