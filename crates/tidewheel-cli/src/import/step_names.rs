@@ -20,14 +20,19 @@ impl StepNames {
             name if name.is_empty() => "step".to_owned(),
             name => name,
         };
-        let mut name = base.clone();
-        let mut count = 1;
-        while !self.taken.insert(name.clone()) {
-            count += 1;
-            name = format!("{base}-{count}");
-        }
-        name
+        take(&mut self.taken, base)
     }
+}
+
+/// Takes a name, with a number behind it if it is taken.
+pub(super) fn take(taken: &mut BTreeSet<String>, base: String) -> String {
+    let mut name = base.clone();
+    let mut count = 1;
+    while !taken.insert(name.clone()) {
+        count += 1;
+        name = format!("{base}-{count}");
+    }
+    name
 }
 
 /// The name without what names of steps cannot have.

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::import::step_names::take;
+
 /// Longer names are cut.
 const LENGTH_MAX: usize = 40;
 /// Programs that only run another one.
@@ -54,13 +56,7 @@ impl Names {
             name if name.is_empty() => format!("line-{line}"),
             name => name,
         };
-        let mut name = base.clone();
-        let mut count = 1;
-        while !self.taken.insert(name.clone()) {
-            count += 1;
-            name = format!("{base}-{count}");
-        }
-        name
+        take(&mut self.taken, base)
     }
 }
 
