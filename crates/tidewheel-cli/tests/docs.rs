@@ -260,6 +260,18 @@ fn flows_in_the_pages_are_valid() {
 }
 
 #[test]
+fn editors_take_every_flow_in_the_pages() {
+    let scratch = Scratch::new("docs-schema");
+    let schema = serde_json::from_slice(&scratch.run(&["schema"]).stdout).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for snippet in snippets().iter().filter(|snippet| snippet.exit_code != 3) {
+        let flow = parse_yaml(snippet.text()).unwrap();
+        let wrong: Vec<String> = schema.iter_errors(&flow).map(|it| it.to_string()).collect();
+        assert!(wrong.is_empty(), "{}: {}", snippet.place, wrong.join("\n"));
+    }
+}
+
+#[test]
 fn flows_in_the_guide_end_as_it_says() {
     for snippet in snippets().into_iter().filter(|snippet| snippet.is_run) {
         let scratch = Scratch::new("docs-run");

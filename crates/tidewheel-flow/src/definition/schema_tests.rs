@@ -232,6 +232,8 @@ fn in_cell(kind: &Kind) -> String {
         Kind::Template => "text, with templates".to_owned(),
         Kind::Expression => "[condition](#values)".to_owned(),
         Kind::Bool => "true or false".to_owned(),
+        Kind::Number { min: i64::MIN, .. } => "number".to_owned(),
+        Kind::Number { min, max } => format!("number from {min} to {max}"),
         Kind::Integer { min: i64::MIN, .. } => "whole number".to_owned(),
         Kind::Integer { min, max } => format!("{} to {}", grouped(*min), grouped(*max)),
         Kind::Duration => "[duration](#values)".to_owned(),

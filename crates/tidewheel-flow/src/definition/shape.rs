@@ -59,6 +59,11 @@ pub(crate) enum Kind {
         min: i64,
         max: i64,
     },
+    /// Whole or not.
+    Number {
+        min: i64,
+        max: i64,
+    },
     /// Such as `30s`, `1h 30m`, or seconds as a number.
     Duration,
     /// Such as `64MiB`, or bytes as a number.
@@ -94,6 +99,7 @@ impl Kind {
             Self::Expression => is_text || matches!(value, Value::Bool(_)),
             Self::Bool => matches!(value, Value::Bool(_)),
             Self::Integer { .. } => matches!(value, Value::Int(_)),
+            Self::Number { .. } => is_number,
             Self::Duration | Self::Size => is_text || is_number,
             Self::List(_) => matches!(value, Value::List(_)),
             Self::Many(kind) => matches!(value, Value::List(_)) || kind.could_be(value),
@@ -113,6 +119,8 @@ impl Kind {
             Self::Bool => "true or false".to_owned(),
             Self::Integer { min, max: i64::MAX } => format!("a whole number from {min}"),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Number { min: i64::MIN, .. } => "a number".to_owned(),
+            Self::Number { min, max } => format!("a number from {min} to {max}"),
             Self::Duration => "a duration such as `30s` or `1h 30m`".to_owned(),
             Self::Size => "a size such as `64MiB`".to_owned(),
             Self::Rate => "a rate such as `10/1m`".to_owned(),
@@ -171,6 +179,10 @@ pub(crate) fn check(node: &Node, kind: &Kind, what: Arguments<'_>, problems: &mu
             let text = format!("{what} must be {}", kind.in_words());
             problems.push(Problem::error("out-of-range", text).at(node.span));
         }
+        (Kind::Number { min, max }, value) if !is_within(value, *min, *max) => {
+            let text = format!("{what} must be {}", kind.in_words());
+            problems.push(Problem::error("out-of-range", text).at(node.span));
+        }
         (Kind::Choice(words), _) => check_choice(node, words, what, problems),
         (Kind::Name, value) if is_blank(value) => {
             let text = format!("{what} must be a text that is not empty");
@@ -187,6 +199,14 @@ fn wrong_type(node: &Node, kind: &Kind, what: Arguments<'_>) -> Problem {
     Problem::error("wrong-type", format!("{what} must be {}", kind.in_words()))
         .at(node.span)
         .label(format!("this is {}", node.kind()))
+}
+
+fn is_within(value: &Value, min: i64, max: i64) -> bool {
+    match value {
+        Value::Int(number) => (min..=max).contains(number),
+        Value::Float(number) => (min as f64..=max as f64).contains(number),
+        _ => false,
+    }
 }
 
 fn is_blank(value: &Value) -> bool {

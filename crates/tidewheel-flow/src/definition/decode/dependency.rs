@@ -7,12 +7,10 @@ use std::collections::BTreeSet;
 use tidewheel::run::Ends;
 
 use super::{Decoder, fields};
+use crate::definition::keys::FORMS;
 use crate::definition::{Dependency, Place, StepClause};
 use crate::language::problem::{Problem, Span};
 use crate::language::yaml::{Map, Node};
-
-/// How a dependency names its steps.
-const FORMS: [&str; 3] = ["step", "all", "any"];
 
 impl Decoder<'_> {
     /// What a step waits for by name, and what must have become of it.
@@ -52,8 +50,7 @@ impl Decoder<'_> {
 
     /// The steps that an entry names, and whether one of them is enough.
     fn named(&mut self, node: &Node, entry: &Map) -> Option<(Vec<(String, Span)>, bool)> {
-        let said: Vec<&str> = FORMS.into_iter().filter(|form| entry.get(form).is_some()).collect();
-        let [form] = said[..] else {
+        let [form] = fields::said(entry, &FORMS)[..] else {
             let text = format!("a dependency needs exactly one of {}", FORMS.join(", "));
             let problem = Problem::error("contradiction", text).at(node.span);
             self.problems.push(problem.hint("write  { step: NAME, when: failed }"));

@@ -33,6 +33,12 @@ pub(super) fn owned(map: &Map, key: &str) -> Option<String> {
     text(map, key).map(str::to_owned)
 }
 
+/// Which of several keys have a value.
+pub(super) fn said<'k>(map: &Map, keys: &[&'k str]) -> Vec<&'k str> {
+    let is_said = |key: &&str| map.get(key).is_some_and(|node| !node.is_null());
+    keys.iter().copied().filter(is_said).collect()
+}
+
 pub(super) fn boolean(map: &Map, key: &str) -> Option<bool> {
     match map.get(key)?.value {
         Value::Bool(value) => Some(value),

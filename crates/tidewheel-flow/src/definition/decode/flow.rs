@@ -14,7 +14,7 @@ use tidewheel::{LimitSpec, QueueSpec};
 use super::source::view;
 use super::{Decoder, FindFlow, fields};
 use crate::definition::flow::Concurrency;
-use crate::definition::keys::FLOW;
+use crate::definition::keys::{CAPS, FLOW};
 use crate::definition::load::STDIN;
 use crate::definition::shape::{Kind, check};
 use crate::definition::{Flow, Gaps, Place, Runner, Step, places_of};
@@ -156,12 +156,11 @@ impl Decoder<'_> {
     }
 
     fn limit(&mut self, node: &Node, map: &Map) -> Option<LimitSpec> {
-        if let (Some(shared), None) = (map.get("shared"), map.get("units")) {
+        let said = fields::said(map, &CAPS);
+        if let (Some(shared), false) = (map.get("shared"), said.contains(&"units")) {
             let text = "only a limit in units can be shared";
             self.problems.push(Problem::error("contradiction", text).at(shared.span));
         }
-        let said: Vec<&str> =
-            ["units", "rate", "breaker"].into_iter().filter(|key| map.get(key).is_some()).collect();
         match said[..] {
             ["units"] if fields::boolean(map, "shared") == Some(true) => {
                 fields::count(map, "units").map(LimitSpec::SharedUnits)

@@ -3,6 +3,7 @@
 //! Values for them are checked where a run is started; secrets are fetched only then.
 
 use super::{Decoder, fields};
+use crate::definition::keys::ORIGINS;
 use crate::definition::params::{fits, kind_of};
 use crate::definition::{Param, ParamKind, Secret, SecretOrigin};
 use crate::language::problem::Problem;
@@ -76,9 +77,7 @@ impl Decoder<'_> {
     }
 
     fn origin(&mut self, name: &str, node: &Node, map: &Map) -> Option<SecretOrigin> {
-        let said: Vec<&str> =
-            ["env", "file", "command"].into_iter().filter(|key| map.get(key).is_some()).collect();
-        match said[..] {
+        match fields::said(map, &ORIGINS)[..] {
             ["env"] => fields::owned(map, "env").map(SecretOrigin::Variable),
             ["file"] => Some(SecretOrigin::File(self.folder.join(fields::text(map, "file")?))),
             ["command"] => {

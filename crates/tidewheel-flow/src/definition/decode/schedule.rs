@@ -7,6 +7,7 @@ use tidewheel::schedule::{Misfire, Overlap, ScheduleSpec, Trigger};
 
 use super::{Decoder, fields};
 use crate::definition::FlowSchedule;
+use crate::definition::keys::TRIGGERS;
 use crate::language::instant;
 use crate::language::literal;
 use crate::language::problem::Problem;
@@ -50,8 +51,8 @@ impl Decoder<'_> {
     }
 
     fn trigger(&mut self, node: &Node, map: &Map) -> Option<(Trigger, String)> {
-        let kinds = ["cron", "every", "after", "at"];
-        let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
+        let said = fields::said(map, &TRIGGERS).into_iter();
+        let said = said.filter_map(|kind| Some((kind, map.get(kind)?)));
         let mut triggers: Vec<_> =
             said.map(|(kind, value)| self.trigger_of(kind, value, map)).collect();
         if triggers.len() != 1 {

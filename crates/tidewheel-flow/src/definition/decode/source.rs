@@ -8,15 +8,13 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::{Decoder, fields};
-use crate::definition::keys;
+use crate::definition::keys::TYPES;
 use crate::definition::shape::{Kind, check};
 use crate::definition::{FileFormat, FileWork, SourceView, Surroundings, Work};
 use crate::language::problem::Problem;
 use crate::language::tree::Tree;
 use crate::language::yaml::{Map, Node, Value, merge};
 
-/// The types that can be named without being defined.
-const TYPES: [&str; 5] = ["process", "rest", "http", "env", "file"];
 /// How many sources may be based on each other.
 const DEPTH_MAX: usize = 16;
 /// How much of a file is read.
@@ -57,19 +55,13 @@ impl Decoder<'_> {
         let map = fields::as_mapping(&source)?;
         let Some(kind) = fields::word(map, "type") else {
             let text = "the source has no `type`";
-            let hint = format!("types: {}", TYPES.join(", "));
+            let hint = format!("types: {}", types().collect::<Vec<_>>().join(", "));
             self.problems.push(Problem::error("missing-key", text).at(source.span).hint(hint));
             return None;
         };
         let empty = Map::default();
         let configuration = fields::mapping(map, "configuration").unwrap_or(&empty);
-        let shape = match kind.as_str() {
-            "process" => &keys::PROCESS,
-            "rest" | "http" => &keys::HTTP,
-            "env" => &keys::ENV,
-            "file" => &keys::FILE,
-            _ => return None,
-        };
+        let (_, shape) = TYPES.iter().find(|(name, _)| *name == kind)?;
         let at = map.get("configuration").unwrap_or(&source);
         let checked = Node { value: Value::Map(configuration.clone()), span: at.span };
         check(&checked, &Kind::Object(shape), format_args!("`configuration`"), self.problems);
@@ -110,7 +102,7 @@ impl Decoder<'_> {
                     self.used_sources.insert(name.as_str().to_owned());
                     self.resolve(found, sources, depth + 1)
                 }
-                None if TYPES.contains(&name.as_str()) => Some(plain(node)),
+                None if types().any(|known| known == name.as_str()) => Some(plain(node)),
                 None => {
                     self.unknown_source(node, name.as_str(), sources);
                     None
@@ -160,7 +152,7 @@ impl Decoder<'_> {
     fn unknown_source(&mut self, node: &Node, name: &str, sources: &BTreeMap<String, Node>) {
         let text = format!("there is no source `{name}`");
         let problem = Problem::error("unknown-source", text).at(node.span);
-        let known = || sources.keys().map(String::as_str).chain(TYPES);
+        let known = || sources.keys().map(String::as_str).chain(types());
         self.problems.push(match self.problems.nearest(name, known()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint(format!("known: {}", known().collect::<Vec<_>>().join(", "))),
@@ -183,6 +175,11 @@ impl Decoder<'_> {
             is_optional: fields::boolean(map, "optional").unwrap_or_default(),
         }
     }
+}
+
+/// The types that can be named without being defined.
+fn types<'a>() -> impl Iterator<Item = &'a str> {
+    TYPES.iter().map(|(name, _)| *name)
 }
 
 /// A source with what differs from it. Work of another type has nothing of its configuration.

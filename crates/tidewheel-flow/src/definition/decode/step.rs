@@ -10,7 +10,7 @@ use super::foreach::element_names;
 use super::source::SourceWork;
 use super::treatment::capacity_places;
 use super::{Decoder, fields};
-use crate::definition::keys;
+use crate::definition::keys::{self, WORKS};
 use crate::definition::params::fits;
 use crate::definition::shape::meant_key;
 use crate::definition::{
@@ -20,9 +20,6 @@ use crate::definition::{
 use crate::language::problem::{Problem, Span};
 use crate::language::query::Query;
 use crate::language::yaml::{Map, Node, Value};
-
-/// What a step can do; exactly one of them.
-const WORKS: &[&str] = keys::EXACTLY_ONE[0].1;
 
 /// What can be said of a group and of a step that calls a flow.
 const OF_GROUPS: [&str; 15] = [
@@ -235,8 +232,7 @@ impl Decoder<'_> {
         name: &str,
         sources: &BTreeMap<String, Node>,
     ) -> SourceWork {
-        let is_said = |word: &&str| map.get(word).is_some_and(|node| !node.is_null());
-        let said: Vec<&str> = WORKS.iter().copied().filter(is_said).collect();
+        let said = fields::said(map, &WORKS);
         let mut works: Vec<Option<SourceWork>> =
             said.iter().map(|kind| self.work_of(kind, map, sources)).collect();
         match said[..] {

@@ -68,7 +68,7 @@ impl Decoder<'_> {
         };
         let base = fields::duration(map, "delay").unwrap_or(Duration::from_secs(1));
         let cap = fields::duration(map, "max_delay").unwrap_or(Duration::from_secs(60).max(base));
-        let backoff = Backoff { shape: self.growth(node, map), base, cap };
+        let backoff = Backoff { shape: growth(map), base, cap };
         let jitter = match fields::word(map, "jitter").as_deref() {
             Some("none") => Jitter::None,
             Some("equal") => Jitter::Equal,
@@ -98,24 +98,16 @@ impl Decoder<'_> {
         });
         Some(RetryIf { codes, not_codes, when, on: retried_faults(map) })
     }
+}
 
-    fn growth(&mut self, node: &Node, map: &Map) -> Shape {
-        let factor = match fields::number(map, "factor") {
-            Some(factor) if (1.0..=1000.0).contains(&factor) => Factor::new(factor),
-            None => Factor::DOUBLE,
-            Some(_) => {
-                let text = "`factor` must be a number from 1 to 1000";
-                let at = map.get("factor").map_or(node.span, |node| node.span);
-                self.problems.push(Problem::error("out-of-range", text).at(at));
-                Factor::DOUBLE
-            }
-        };
-        match fields::word(map, "backoff").as_deref() {
-            Some("fixed") => Shape::Fixed,
-            Some("linear") => Shape::Linear,
-            Some("decorrelated") => Shape::Decorrelated,
-            _ => Shape::Exponential { factor },
-        }
+fn growth(map: &Map) -> Shape {
+    let factor = fields::number(map, "factor").filter(|it| (1.0..=1000.0).contains(it));
+    let factor = factor.map_or(Factor::DOUBLE, Factor::new);
+    match fields::word(map, "backoff").as_deref() {
+        Some("fixed") => Shape::Fixed,
+        Some("linear") => Shape::Linear,
+        Some("decorrelated") => Shape::Decorrelated,
+        _ => Shape::Exponential { factor },
     }
 }
 

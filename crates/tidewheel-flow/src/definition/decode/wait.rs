@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::step::{RESULT_NAMES, shell_of};
 use super::{Decoder, fields};
+use crate::definition::keys::WAITS;
 use crate::definition::{Repeat, Wait, WaitFor, Work};
 use crate::language::instant;
 use crate::language::literal;
@@ -27,9 +28,8 @@ impl Decoder<'_> {
                 return Some(Wait { what, every: EVERY_DEFAULT });
             }
         };
-        let kinds = ["duration", "until", "file", "run", "http", "approval"];
-        let said = kinds.into_iter().filter_map(|kind| Some((kind, map.get(kind)?)));
-        let said = said.filter(|(_, node)| !node.is_null());
+        let said = fields::said(map, &WAITS).into_iter();
+        let said = said.filter_map(|kind| Some((kind, map.get(kind)?)));
         let mut whats: Vec<_> = said.map(|(kind, node)| self.wait_for(kind, node, step)).collect();
         if whats.len() != 1 {
             let text = "`wait` needs exactly one of duration, until, file, run, http, approval";

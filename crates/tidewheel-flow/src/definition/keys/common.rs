@@ -17,11 +17,3 @@ pub(super) const ON_SKIP: Kind = Kind::Choice(&["skip", "continue"]);
 pub(super) const ON_ERROR: Kind = Kind::Choice(&["fail", "skip", "continue"]);
 pub(super) const WORDS: Kind = Kind::List(&Kind::Template);
 pub(super) const VARIABLES: Kind = Kind::Map(&Kind::Either(&[Kind::Template]));
-
-/// Mappings that say exactly one of several things, by their name.
-pub(crate) const EXACTLY_ONE: [(&str, &[&str]); 4] = [
-    ("a step", &["run", "argv", "http", "source", "wait", "flow", "steps"]),
-    ("a schedule", &["cron", "every", "after", "at"]),
-    ("a secret", &["env", "file", "command"]),
-    ("a dependency", &["step", "all", "any"]),
-];

@@ -86,16 +86,8 @@ pub(crate) static PARAM: Shape = Shape {
         key("default", Kind::Any, "Its value when nothing is said. Without it, it must be said."),
         key("choices", Kind::List(&Kind::Any), "The only values it may have."),
         key("description", Kind::Text, "What it is for."),
-        key(
-            "min",
-            Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]),
-            "The least a number may be.",
-        ),
-        key(
-            "max",
-            Kind::Either(&[Kind::Integer { min: i64::MIN, max: i64::MAX }, Kind::Any]),
-            "The most a number may be.",
-        ),
+        key("min", Kind::Number { min: i64::MIN, max: i64::MAX }, "The least a number may be."),
+        key("max", Kind::Number { min: i64::MIN, max: i64::MAX }, "The most a number may be."),
         key(
             "pattern",
             Kind::Text,

@@ -4,13 +4,13 @@
 
 mod common;
 mod flow;
+mod rules;
 mod step;
 mod work;
 
-pub(crate) use common::EXACTLY_ONE;
 pub(crate) use flow::FLOW;
+pub(crate) use rules::{CAPS, FORMS, ORIGINS, RULES, Rule, TRIGGERS, TYPES, WAITS, WORKS};
 pub(crate) use step::STEP;
-pub(crate) use work::{ENV, FILE, HTTP, PROCESS};
 
 #[cfg(test)]
 pub(crate) use flow::{BREAKER, CONCURRENCY, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET};
@@ -19,4 +19,6 @@ pub(crate) use step::{
     ARTIFACT, CACHE, DEFAULTS, DEPENDENCY, FOREACH, REPEAT, RETRY, RLIMITS, TIMEOUT,
 };
 #[cfg(test)]
-pub(crate) use work::{CONTAINER, OUTPUT, OVERRIDE, REMOTE, SOURCE, WAIT};
+pub(crate) use work::{
+    CONTAINER, ENV, FILE, HTTP, OUTPUT, OVERRIDE, PROCESS, REMOTE, SOURCE, WAIT,
+};

@@ -256,7 +256,7 @@ pub(crate) static RETRY: Shape = Shape {
         ),
         key(
             "factor",
-            Kind::Either(&[Kind::Integer { min: 1, max: 1000 }, Kind::Any]),
+            Kind::Number { min: 1, max: 1000 },
             "What each wait is multiplied by. 2 unless given.",
         ),
         key(
