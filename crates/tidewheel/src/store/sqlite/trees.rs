@@ -53,11 +53,11 @@ mod by_descriptor {
     //! Each folder is opened in the one before: nobody can put a link in the way meanwhile.
 
     use std::ffi::{OsStr, OsString};
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsRawFd as _, OwnedFd};
     use std::os::unix::ffi::OsStringExt as _;
 
     use rustix::fs::{
-        AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, openat, statat, unlinkat,
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, chmod, fchmod, openat, statat, unlinkat,
     };
     use rustix::io::Errno;
 
@@ -118,11 +118,16 @@ mod by_descriptor {
             if depth == 0 {
                 return Err(too_deep());
             }
-            let inside = self.inside(name)?;
-            // Some programs take the right to write away from what they made themselves.
-            let ours = Mode::RWXU;
-            if !Mode::from_raw_mode(found.st_mode).contains(ours) {
-                let _ = fchmod(&inside.0, ours);
+            // Some programs take the rights to what they made away from themselves.
+            let is_ours = Mode::from_raw_mode(found.st_mode).contains(Mode::RWXU);
+            let inside = match self.inside(name) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_ours => {
+                    self.unlocked(name)?
+                }
+                inside => inside?,
+            };
+            if !is_ours {
+                let _ = fchmod(&inside.0, Mode::RWXU);
             }
             for name in inside.names()? {
                 inside.remove(&name, &at.join(&name), depth - 1, swept);
@@ -144,6 +149,16 @@ mod by_descriptor {
 
         fn inside(&self, name: &OsStr) -> io::Result<Self> {
             Ok(Self(openat(&self.0, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?))
+        }
+
+        /// A folder that we may not read, but is ours.
+        fn unlocked(&self, name: &OsStr) -> io::Result<Self> {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let place = openat(&self.0, name, flags, Mode::empty())?;
+            // No call takes a descriptor like this one; by its number it is the same folder, whatever
+            // stands under its name now.
+            chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)?;
+            Ok(Self(openat(&place, ".", FOLDER, Mode::empty())?))
         }
 
         fn names(&self) -> io::Result<Vec<OsString>> {
@@ -170,6 +185,7 @@ mod by_path {
 
     use std::ffi::OsStr;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -216,6 +232,12 @@ mod by_path {
             if depth == 0 {
                 return Err(too_deep());
             }
+            // Some programs take the rights to what they made away from themselves.
+            if let Err(error) = fs::read_dir(&self.0)
+                && error.kind() == io::ErrorKind::PermissionDenied
+            {
+                fs::set_permissions(&self.0, fs::Permissions::from_mode(0o700))?;
+            }
             for entry in fs::read_dir(&self.0)? {
                 let name = entry?.file_name();
                 self.remove(&name, &at.join(&name), depth - 1, swept);
@@ -235,5 +257,48 @@ mod by_path {
                 _ => 0,
             }
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    use std::thread;
+
+    use rustix::process::{Uid, geteuid};
+    use rustix::thread::set_thread_res_uid;
+
+    use super::*;
+
+    /// Whom nothing is granted; root may do everything, whatever modes say.
+    const PLAIN_USER: u32 = 65_534;
+
+    #[test]
+    fn folders_that_took_their_own_rights_away_are_removed() {
+        let name = format!("tidewheel-locked-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let locked = folder.join("runs/run/locked");
+        fs::create_dir_all(locked.join("deep")).unwrap();
+        fs::write(locked.join("deep/file"), "123").unwrap();
+        let user = if geteuid().is_root() { PLAIN_USER } else { geteuid().as_raw() };
+        for path in ["", "runs", "runs/run", "runs/run/locked", "runs/run/locked/deep"] {
+            chown(folder.join(path), Some(user), None).unwrap();
+        }
+        for (path, mode) in [(locked.join("deep"), 0o500), (locked, 0)] {
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+        let swept = thread::scope(|scope| {
+            let sweep = scope.spawn(|| {
+                let user = Uid::from_raw(user);
+                set_thread_res_uid(user, user, user).unwrap();
+                remove(&folder, "runs", "run")
+            });
+            sweep.join().unwrap()
+        });
+        assert!(swept.left.is_empty(), "{:?}", swept.left);
+        assert_eq!((swept.files, swept.bytes), (1, 3));
+        assert!(!folder.join("runs/run").exists());
+        fs::remove_dir_all(folder).unwrap();
     }
 }
