@@ -95,8 +95,9 @@ pub(crate) enum CompileError {
 fn retry_of(step: &Step) -> Option<Retry> {
     let mut retry = step.treatment.retry.or_else(|| step.retries().map(Retry::times))?;
     if let Work::Http(request) = &step.work {
-        // What was under way when its time was up may have been done.
+        // What was under way when its time was up may have been done, and so may what was answered.
         retry.on.timed_out &= request.is_repeatable();
+        retry.on.failed_for_good &= request.is_repeatable();
     }
     Some(retry)
 }

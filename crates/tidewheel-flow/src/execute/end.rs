@@ -69,6 +69,9 @@ pub(super) struct Trouble {
     pub record: Box<AttemptRecord>,
     /// Whether another side, or a program, was asked and said no.
     pub was_answered: bool,
+    /// If another attempt must not follow, whatever is said of retries: what the message does not say
+    /// of it yet.
+    pub not_again: Option<String>,
 }
 
 impl Trouble {
@@ -89,7 +92,7 @@ impl Trouble {
     }
 
     pub fn of(outcome: Outcome) -> Self {
-        Self { outcome, record: Box::default(), was_answered: false }
+        Self { outcome, record: Box::default(), was_answered: false, not_again: None }
     }
 
     /// What went wrong, if something did.

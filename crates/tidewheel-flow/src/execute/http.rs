@@ -59,19 +59,23 @@ impl FlowRunner {
         };
         match sent {
             Ok(end) => Ok(success(work, end, attempt)),
-            Err(failure) => Err(self.trouble(failure)),
+            Err(failure) => Err(self.trouble(failure, &request)),
         }
     }
 
     /// What the other side said may be what it was told, and it is cut at some place.
-    fn trouble(&self, mut failure: HttpFailure) -> Trouble {
+    fn trouble(&self, mut failure: HttpFailure, request: &HttpRequest) -> Trouble {
+        let not_again = failure.why_not_again(request).map(|why| {
+            let is_told = failure.message.ends_with(&why);
+            if is_told { String::new() } else { why }
+        });
         failure.message = self.secrets.mask_cut(&failure.message);
         let code = failure.status.map(i32::from);
         let tail = failure.excerpt.as_deref().map(|excerpt| self.secrets.mask_cut(excerpt));
         let warnings = failure.warnings.iter().map(|it| it.in_words()).collect();
         let record = AttemptRecord { code, tail, warnings, ..AttemptRecord::default() };
         let was_answered = failure.status.is_some();
-        Trouble { was_answered, ..Trouble::of(failure.outcome()).with_record(record) }
+        Trouble { was_answered, not_again, ..Trouble::of(failure.outcome()).with_record(record) }
     }
 }
 

@@ -43,9 +43,13 @@ impl FlowRunner {
             }
             _ => Ok(is_worth_it),
         };
-        match holds {
-            Ok(holds) => failure.permanent = !holds,
-            Err(error) => {
+        match (holds, &trouble.not_again) {
+            (Ok(true), Some(why)) => {
+                failure.message = format!("{}{why}", failure.message).into();
+                failure.permanent = true;
+            }
+            (Ok(holds), _) => failure.permanent = !holds,
+            (Err(error), _) => {
                 failure.message = format!("{}; {error}", failure.message).into();
                 failure.permanent = true;
             }

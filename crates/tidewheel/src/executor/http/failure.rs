@@ -90,16 +90,27 @@ impl HttpFailure {
     /// [`HttpClient`](super::HttpClient) has done it already.
     #[must_use]
     pub fn of_request(mut self, request: &HttpRequest) -> Self {
-        if self.retry == MayRetry::No || !self.may_be_done || request.is_repeatable() {
+        if self.retry == MayRetry::No {
             return self;
         }
-        self.retry = MayRetry::No;
-        let method = request.method();
-        self.message.push_str(&format!(
-            " (not tried again: it may have been done already, and {method} is not safe to repeat; \
-             `repeatable` says that it is)"
-        ));
+        if let Some(why) = self.why_not_again(request) {
+            self.retry = MayRetry::No;
+            self.message.push_str(&why);
+        }
         self
+    }
+
+    /// Why this request must not be sent again, whoever asks for it: it may have been done, and is not
+    /// safe to repeat. To be put behind the message.
+    #[must_use]
+    pub fn why_not_again(&self, request: &HttpRequest) -> Option<String> {
+        let method = request.method();
+        (self.may_be_done && !request.is_repeatable()).then(|| {
+            format!(
+                " (not tried again: it may have been done already, and {method} is not safe to repeat; \
+                 `repeatable` says that it is)"
+            )
+        })
     }
 
     /// The outcome to report to the core.
