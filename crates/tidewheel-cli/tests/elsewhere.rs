@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -107,6 +108,22 @@ impl Drop for Podman {
 fn outputs(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn what_a_client_that_failed_itself_may_have_made_is_removed() {
+    let scratch = Scratch::new("client-failed");
+    let text = "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ \"$1\" != run ] || exit 125\n";
+    let engine = scratch.file("engine", text);
+    fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
+    let flow = "flow: [{ name: a, container: { image: box, engine: ENGINE }, run: x }]";
+    let file = scratch.file("flow.yaml", &flow.replace("ENGINE", &engine));
+    let output = scratch.command(&["run", &file]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let log = fs::read_to_string(scratch.path("engine.log")).unwrap();
+    let asked: Vec<_> = log.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(asked, ["run", "kill", "rm"], "{log}");
+    assert!(log.contains("rm --force --volumes tidewheel-"), "{log}");
 }
 
 #[test]

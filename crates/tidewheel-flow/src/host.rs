@@ -201,7 +201,7 @@ impl FlowHost {
             Ok(runner) => runner,
             Err(error) => {
                 let why = format!("what earlier steps left cannot be read: {error}");
-                self.shared.means.tell_why(&attempt, why);
+                self.shared.means.tell_why(&attempt, attempt.number(), why);
                 return Outcome::Postponed(AGAIN_AFTER);
             }
         };

@@ -25,5 +25,5 @@ pub(crate) use work::{
     ArtifactRule, Cache, ChildFlow, CommandLine, Container, Elsewhere, FileFormat, FileWork,
     Foreach, ForeachList, HttpBody, HttpWork, Idempotency, InputMode, Matrix, OutputRule, PassTo,
     ProcessWork, Pull, Remote, Repeat, ResourceLimits, Shown, StepOutput, Surroundings, Wait,
-    WaitFor, Work, is_inside, of_run,
+    WaitFor, Work, adds_to_our_path, is_inside, of_run,
 };

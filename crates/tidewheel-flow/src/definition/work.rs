@@ -379,6 +379,11 @@ pub(crate) fn is_inside(path: &Path) -> bool {
     path.components().all(is_plain) && path.components().next().is_some()
 }
 
+/// Whether a list of folders adds to our own.
+pub(crate) fn adds_to_our_path(value: &str) -> bool {
+    value.contains("$PATH") || value.contains("${PATH}")
+}
+
 /// The path of an artifact, and whether it starts at the folder of the run.
 pub(crate) fn of_run(path: &str) -> (&str, bool) {
     let rest = OF_RUN.iter().find_map(|start| path.strip_prefix(start));

@@ -71,6 +71,10 @@ impl TaskArtifacts {
             let folder = entry?.path();
             let Ok(text) = fs::read(folder.join("manifest.json")) else { continue };
             let Ok(mut left) = serde_json::from_slice::<Self>(&text) else { continue };
+            // One that an attempt was killed over has all files of the one that follows.
+            if folder.file_name().is_none_or(|name| name != key_of(&left.task).as_str()) {
+                continue;
+            }
             left.artifacts.retain(|artifact| is_inside(Path::new(&artifact.name)));
             left.folder = folder.join("files");
             found.push(left);
@@ -258,6 +262,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
+    use super::super::run_folder::copy_whole;
     use super::*;
 
     #[test]
@@ -312,6 +317,10 @@ mod tests {
         assert_eq!((left.task.as_str(), left.attempt), ("build[1]", 2));
         let [artifact] = &left.artifacts[..] else { panic!("not one") };
         assert_eq!((artifact.name.as_str(), artifact.bytes), ("y", 3));
+        // Killed before the last thing it does.
+        let whole = folder.path().join(ARTIFACTS).join(key_of("build[1]"));
+        copy_whole(&whole, &whole.with_extension("part")).unwrap();
+        assert_eq!(TaskArtifacts::in_run(folder.path()).unwrap().len(), 1);
         let mut taken = Vec::new();
         left.copy_to(artifact, &mut taken).unwrap();
         assert_eq!(taken, b"abc");

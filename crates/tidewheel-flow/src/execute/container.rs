@@ -45,6 +45,9 @@ const CLIENT_VARIABLES: [&str; 10] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
+/// What clients of all engines exit with when they fail themselves.
+const CLIENT_FAILED: i32 = 125;
+
 /// How long removing a container may take: it is killed, and its layers are taken away.
 const REMOVAL_MAX: Duration = Duration::from_secs(60);
 
@@ -193,8 +196,14 @@ impl LeftContainer {
         world: &dyn World,
     ) -> Option<String> {
         let is_gone = match end {
-            // The client has removed it.
-            Ok(end) => !end.was_stopped && matches!(end.status, ProcessStatus::Exited(_)),
+            // The client has removed it, unless it failed itself: it may have made one by then.
+            Ok(end) => {
+                let code = match end.status {
+                    ProcessStatus::Exited(code) => Some(code),
+                    ProcessStatus::Signalled { .. } => None,
+                };
+                !end.was_stopped && code.is_some_and(|code| code != CLIENT_FAILED)
+            }
             Err(ProcessError::Descriptors { .. } | ProcessError::NotStarted { .. }) => true,
             Err(_) => false,
         };
@@ -222,6 +231,9 @@ impl LeftContainer {
         let _ = ask(killing(&self.engine, &self.name)).await;
         let why = match ask(removal(&self.engine, &self.name)).await {
             Ok(end) if end.status.is_success() || is_missing(&end.tail) => None,
+            Ok(end) if end.was_stopped => {
+                Some(format!("its engine did not answer within {} s", REMOVAL_MAX.as_secs()))
+            }
             Ok(end) => Some(format!("{}: {}", end.status, end.tail.trim())),
             Err(error) => Some(error.to_string()),
         };
@@ -450,6 +462,13 @@ mod tests {
         for bad in ["", "/work", ":/work", ".:work", "a:/b:c:d", "/a:"] {
             assert_eq!(mounted(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn an_engine_that_hangs_is_ended() {
+        let words = ["sleep", "1000"].map(OsString::from);
+        let error = output_of(&words, Duration::from_millis(30)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]

@@ -64,11 +64,11 @@ impl Means {
         attempt.record(record);
     }
 
-    /// Keeps why an attempt waits, for whoever asks. All looks share one record: there may be very many
-    /// of them.
-    pub(crate) fn tell_why(&self, attempt: &Attempt, why: String) {
+    /// Keeps why an attempt waits, for whoever asks, in the record of the attempt with this number.
+    pub(crate) fn tell_why(&self, attempt: &Attempt, number: u32, why: String) {
         let (task, error) = (attempt.id(), Some(why));
-        self.leave(attempt, AttemptRecord { task, attempt: 1, error, ..AttemptRecord::default() });
+        let record = AttemptRecord { task, attempt: number, error, ..AttemptRecord::default() };
+        self.leave(attempt, record);
     }
 
     /// Who is told what tasks do.

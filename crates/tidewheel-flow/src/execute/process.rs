@@ -17,8 +17,9 @@ use super::context::Position;
 use super::elsewhere::Carried;
 use super::end::{Success, Trouble};
 use super::means::Progress;
+use super::run_folder::RunFolder;
 use super::runner::FlowRunner;
-use crate::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits, Step};
+use crate::definition::{CommandLine, PassTo, ProcessWork, ResourceLimits, Step, adds_to_our_path};
 use crate::language::problem::quote;
 use crate::language::template::Context;
 use crate::language::tree::{Tree, text_of};
@@ -79,20 +80,20 @@ impl FlowRunner {
             Some(container) => container.follow(&end, &*self.means.world).await,
             None => None,
         };
+        if let Some(folder) = folder.filter(|_| !is_well(&end)) {
+            folder.drop_output(attempt);
+        }
         let end = match end {
             // Others will end and leave theirs: no fault of the step, and nothing was started.
             Err(error) if is_for_want_of_room(&error) => {
-                self.means.tell_why(attempt, format!("waits: {error}"));
+                self.tell_why(attempt, &format!("waits: {error}"));
                 return Err(Trouble::postponed(ROOM_AGAIN));
             }
             Err(ProcessError::CaptureTooLarge { most, seen }) => return Err(too_much(most, seen)),
             end => end.map_err(|error| Trouble::of(error.into_outcome()))?,
         };
         let mut record = end.record(attempt);
-        record.warnings.extend(warning);
-        if let Some(folder) = folder.filter(|_| !end.status.is_success()) {
-            folder.drop_output(attempt);
-        }
+        record.warnings.extend(folder.and_then(RunFolder::warning).into_iter().chain(warning));
         if end.was_stopped && !end.status.is_success() {
             return Err(Trouble::of(Outcome::Cancelled).with_record(record));
         }
@@ -206,6 +207,10 @@ impl FlowRunner {
         for (name, tree) in flow.env.iter().chain(&step.surroundings.env) {
             variables.push((name.clone(), tree.render_text(context)?));
         }
+        if step.surroundings.elsewhere.is_some() {
+            // It adds to a list of folders of this machine.
+            variables.retain(|(name, value)| name != PATH || !adds_to_our_path(value));
+        }
         for (_, value) in variables.iter_mut().filter(|(name, _)| name == PATH) {
             *value = self.with_our_path(value);
         }
@@ -316,6 +321,11 @@ fn failure_text(end: &ProcessEnd) -> String {
         text.push_str(&shown);
     }
     text
+}
+
+/// Whether what it wrote for others counts.
+fn is_well(end: &Result<ProcessEnd, ProcessError>) -> bool {
+    end.as_ref().is_ok_and(|end| end.status.is_success())
 }
 
 fn capture_max(step: &Step) -> u64 {

@@ -9,10 +9,11 @@
 //! What is in the last is understood in `written`. That all of it goes with the run is seen to by the data
 //! folder.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use tidewheel::executor::process::ProcessCommand;
@@ -40,6 +41,8 @@ pub(crate) struct Earlier {
 #[derive(Debug, Clone)]
 pub(super) struct RunFolder {
     folder: PathBuf,
+    /// What of an earlier run could not be read, until a step has told of it.
+    unread: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl FlowRunner {
@@ -80,9 +83,8 @@ impl FlowRunner {
 
 impl RunFolder {
     /// The folder at this place, whatever is there.
-    #[cfg(test)]
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, unread: Arc::default() }
     }
 
     pub fn path(&self) -> &Path {
@@ -91,7 +93,7 @@ impl RunFolder {
 
     /// The folder of a run. What `earlier` kept is there too.
     fn make(runs: &Path, run: &str, earlier: Option<&Earlier>) -> io::Result<Self> {
-        let folder = Self { folder: runs.join(run) };
+        let folder = Self::at(runs.join(run));
         let work = folder.folder.join(WORK);
         if fs::symlink_metadata(&work).is_ok_and(|found| found.is_dir()) {
             return Ok(folder);
@@ -101,16 +103,33 @@ impl RunFolder {
         if let Some((from, earlier)) = &from {
             for task in &earlier.tasks {
                 let place = Path::new(ARTIFACTS).join(key_of(task));
-                copy_whole(&from.join(&place), &folder.folder.join(place))?;
+                let unread = copy_whole(&from.join(&place), &folder.folder.join(place))?;
+                folder.unread().extend(unread);
             }
         }
         // Comes last: once it is there, all is.
         if let Some((from, _)) = from.filter(|(from, _)| from.join(WORK).is_dir()) {
-            copy_whole(&from.join(WORK), &work)?;
+            let unread = copy_whole(&from.join(WORK), &work)?;
+            folder.unread().extend(unread);
         } else {
             private().create(work)?;
         }
         Ok(folder)
+    }
+
+    /// What there is to tell of what was taken over, once.
+    pub fn warning(&self) -> Option<String> {
+        let unread = std::mem::take(&mut *self.unread());
+        let (first, more) = (unread.first()?.display().to_string(), unread.len() - 1);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        Some(format!(
+            "of what the run before kept, {first}{more} cannot be read and is not here; change who may read \
+             it there, then retry that run"
+        ))
+    }
+
+    fn unread(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A command that knows the folder and its own file for outputs.
@@ -167,24 +186,35 @@ fn plain(name: &str) -> Option<&str> {
     is_plain.then_some(name)
 }
 
-/// Copies a folder, if it is there, so that it is there as a whole or not at all, whenever we are killed.
-fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a folder, if it is there, so that it is there as a whole or not at all, whenever we are killed. What
+/// of it could not be read.
+pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
     if !from.is_dir() || to.exists() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let part = to.with_extension("part");
     let _ = fs::remove_dir_all(&part);
     private().recursive(true).create(part.parent().unwrap_or(to))?;
-    copy(from, &part)?;
-    fs::rename(part, to)
+    let unread = copy(from, &part)?;
+    fs::rename(part, to)?;
+    Ok(unread)
 }
 
-/// Copies a folder with all that is in it. Links stay links; what is neither file nor folder is left out.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a folder with all that is in it. Links stay links; what is neither file nor folder is left out, and so
+/// is what we may not read: a container may have left it. That is given back.
+fn copy(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut unread = Vec::new();
     let mut left = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = left.pop() {
         private().create(&to)?;
-        for entry in fs::read_dir(&from)? {
+        let entries = match fs::read_dir(&from) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                unread.push(from);
+                continue;
+            }
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
             let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
             if kind.is_dir() {
@@ -192,16 +222,28 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
             } else if kind.is_symlink() {
                 std::os::unix::fs::symlink(fs::read_link(entry.path())?, to)?;
             } else if kind.is_file() {
-                fs::copy(entry.path(), to)?;
+                match File::open(entry.path()) {
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        unread.push(entry.path());
+                    }
+                    _ => {
+                        fs::copy(entry.path(), to)?;
+                    }
+                }
             }
         }
     }
-    Ok(())
+    Ok(unread)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::thread;
+
+    use rustix::process::{Uid, geteuid};
+    use rustix::thread::set_thread_res_uid;
 
     use super::*;
 
@@ -230,6 +272,37 @@ mod tests {
             assert_eq!(fs::read_dir(made.join(WORK)).unwrap().count(), 0, "{from}");
             fs::remove_dir_all(made).unwrap();
         }
+        fs::remove_dir_all(runs).unwrap();
+    }
+
+    #[test]
+    fn what_an_earlier_run_keeps_from_us_is_left_out_and_told() {
+        // Root may read everything, whatever modes say.
+        const PLAIN_USER: u32 = 65_534;
+        let user = if geteuid().is_root() { PLAIN_USER } else { geteuid().as_raw() };
+        let runs = std::env::temp_dir().join(format!("tidewheel-kept-back-{}", std::process::id()));
+        fs::create_dir(&runs).unwrap();
+        chown(&runs, Some(user), None).unwrap();
+        let as_user = || {
+            set_thread_res_uid(Uid::from_raw(user), Uid::from_raw(user), Uid::from_raw(user))
+                .unwrap();
+            let first = RunFolder::make(&runs, "a", None).unwrap().folder.join(WORK);
+            for name in ["mine", "theirs"] {
+                fs::write(first.join(name), "1").unwrap();
+                fs::create_dir(first.join(format!("{name}.d"))).unwrap();
+            }
+            for name in ["theirs", "theirs.d"] {
+                fs::set_permissions(first.join(name), Permissions::from_mode(0o000)).unwrap();
+            }
+            let earlier = Earlier { run: "a".to_owned(), tasks: Vec::new() };
+            RunFolder::make(&runs, "b", Some(&earlier)).unwrap()
+        };
+        let second = thread::scope(|scope| scope.spawn(as_user).join().unwrap());
+        assert!(second.folder.join(WORK).join("mine").exists());
+        assert!(!second.folder.join(WORK).join("theirs").exists());
+        let warning = second.warning().unwrap();
+        assert!(warning.contains("theirs") && warning.contains("and 1 more"), "{warning}");
+        assert_eq!(second.warning(), None);
         fs::remove_dir_all(runs).unwrap();
     }
 }

@@ -173,6 +173,7 @@ impl FlowRunner {
     }
 
     fn keep(&self, attempt: &Attempt, record: AttemptRecord) {
+        self.traces.end_looks(attempt.id().index);
         let masked = |text: Option<String>| text.map(|text| self.secrets.mask(&text));
         let record = AttemptRecord {
             task: attempt.id(),

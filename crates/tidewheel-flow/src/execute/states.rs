@@ -3,7 +3,7 @@
 //! States, errors and attempts are the scheduler's; codes and times are noted here as attempts end.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::{Map, Value as Json, json};
 use tidewheel::run::TaskReport;
@@ -51,6 +51,8 @@ impl Trace {
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     by_task: RwLock<HashMap<String, Trace>>,
+    /// The attempts with which tasks began to look whether it is time, by the task's index.
+    looks: Mutex<HashMap<u32, u32>>,
 }
 
 impl Traces {
@@ -88,6 +90,20 @@ impl Traces {
     pub fn begin(&self, task: &str, at: Timestamp) -> Timestamp {
         let mut traces = self.by_task.write().unwrap_or_else(PoisonError::into_inner);
         *traces.entry(task.to_owned()).or_default().started_at.get_or_insert(at)
+    }
+
+    /// The first of the looks that this attempt of a task goes on with.
+    pub fn first_look(&self, task: u32, attempt: u32) -> u32 {
+        *self.looks().entry(task).or_insert(attempt)
+    }
+
+    /// An attempt did more than look.
+    pub fn end_looks(&self, task: u32) {
+        self.looks().remove(&task);
+    }
+
+    fn looks(&self) -> MutexGuard<'_, HashMap<u32, u32>> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a round of a task. How many it has had.

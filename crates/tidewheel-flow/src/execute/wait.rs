@@ -98,10 +98,17 @@ impl FlowRunner {
         }
     }
 
+    /// Keeps why a task waits. Looks that follow each other share the record of the first, since there may be
+    /// very many of them; those of attempts before it stay as they are.
+    pub(super) fn tell_why(&self, attempt: &Attempt, why: &str) {
+        let first = self.traces.first_look(attempt.id().index, attempt.number());
+        self.means.tell_why(attempt, first, self.secrets.mask(why));
+    }
+
     /// Keeps what the newest look brought, for whoever asks what it waits for.
     fn keep_last_answer(&self, trouble: &Trouble, attempt: &Attempt) {
         let Outcome::Failed(failure) = &trouble.outcome else { return };
-        self.means.tell_why(attempt, self.secrets.mask(&failure.message));
+        self.tell_why(attempt, &failure.message);
     }
 
     fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {

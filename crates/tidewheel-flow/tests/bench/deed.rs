@@ -51,6 +51,8 @@ pub enum End {
     Lost,
     /// There is no such program, or nobody at that address.
     NotThere,
+    /// It printed more than may become outputs.
+    TooMuch,
     /// The system has no room for another process.
     NoRoom,
     #[default]
@@ -107,6 +109,7 @@ impl Deed {
             "hangs" => self.ends = End::Hangs,
             "is-lost" => self.ends = End::Lost,
             "is-not-there" => self.ends = End::NotThere,
+            "prints-too-much" => self.ends = End::TooMuch,
             "finds-no-room" => self.ends = End::NoRoom,
             "takes" => self.takes = words.duration()?,
             "prints" => self.prints = Printed::Text(words.text()?),

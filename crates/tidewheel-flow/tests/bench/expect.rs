@@ -85,6 +85,29 @@ impl Player {
                 let error = stage.standing(task)?.error.unwrap_or_default();
                 ensure!(error.contains(&text), "the error of `{task}`: {error}");
             }
+            "attempt" => {
+                let (number, id): (u32, _) = (words.number()?, stage.id_of(task)?);
+                words.expect("error")?;
+                let text = words.text()?;
+                let staged = stage.world.staged();
+                let mut records = staged.records.iter().rev();
+                let record = records.find(|it| it.task == id && it.attempt == number);
+                let error = record.and_then(|record| record.error.as_deref()).unwrap_or_default();
+                ensure!(error.contains(&text), "of attempt {number} of `{task}`: {record:?}");
+            }
+            "warned" => {
+                let (text, id) = (words.text()?, stage.id_of(task)?);
+                let staged = stage.world.staged();
+                let of_task = staged.records.iter().filter(|record| record.task == id);
+                let warnings: Vec<_> = of_task.flat_map(|record| &record.warnings).collect();
+                let is_told = warnings.iter().any(|warning| warning.contains(&text));
+                ensure!(is_told, "`{task}` warned of {warnings:?}");
+            }
+            "wrote" => {
+                words.expect("nothing")?;
+                let path = self.asked(task)?.path("$TIDEWHEEL_OUTPUT");
+                ensure!(!path.exists(), "`{task}` wrote {}", path.display());
+            }
             "kept" => {
                 let (text, kept) = (words.text()?, stage.kept(task)?);
                 ensure!(kept == text, "`{task}` kept {kept}");

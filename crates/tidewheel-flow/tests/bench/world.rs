@@ -65,7 +65,7 @@ pub struct Asked {
 
 impl Asked {
     /// A file of the step: in its folder, or in one that a variable names: `$TIDEWHEEL_RUN_DIR/x`.
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         let (variable, rest) = name.split_once('/').unwrap_or((name, ""));
         match variable.strip_prefix('$').and_then(|variable| self.variables.get(variable)) {
             Some(folder) if rest.is_empty() => PathBuf::from(folder),
@@ -164,6 +164,9 @@ impl World for StagedWorld {
                 End::Code(code) => ProcessStatus::Exited(code),
                 End::Lost => return Err(ProcessError::SpawnerLost),
                 End::NotThere => return Err(ProcessError::NotFound { program: "missing".into() }),
+                End::TooMuch => {
+                    return Err(ProcessError::CaptureTooLarge { most: 1 << 20, seen: 2 << 20 });
+                }
                 // What the system says when a user may have no more processes.
                 End::NoRoom => {
                     let source = std::io::Error::from(std::io::ErrorKind::WouldBlock);
@@ -228,6 +231,7 @@ impl World for StagedWorld {
             });
             end.was_stopped = !ends;
             end.captured = Some(printed(&deed, &asked).into_bytes());
+            end.tail = deed.says;
             Ok(end)
         })
     }

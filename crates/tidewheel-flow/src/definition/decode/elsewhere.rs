@@ -3,7 +3,7 @@
 //! Nothing is started, and no engine is looked for.
 
 use super::{Decoder, fields};
-use crate::definition::{Container, Elsewhere, Pull, Remote};
+use crate::definition::{Container, Elsewhere, Pull, Remote, adds_to_our_path};
 use crate::language::problem::Problem;
 use crate::language::tree::Tree;
 use crate::language::yaml::{Map, Node, Value};
@@ -30,11 +30,28 @@ impl Decoder<'_> {
                 None => problem.hint("say it there, such as `ulimit -v 1000000` in `run:`"),
             });
         }
+        if let Some(node) = container.or(ssh) {
+            let there = node.as_map().and_then(|inner| fields::mapping(inner, "env"));
+            for variables in fields::mapping(map, "env").into_iter().chain(there) {
+                self.check_path(variables);
+            }
+        }
         match (container, ssh) {
             (Some(node), _) => Some(Elsewhere::Container(Box::new(self.container(node)?))),
             (None, Some(node)) => Some(Elsewhere::Remote(Box::new(self.remote(node)?))),
             (None, None) => None,
         }
+    }
+
+    /// `$PATH` stands for our own folders, and where it is rendered nobody knows those of the other side.
+    fn check_path(&mut self, variables: &Map) {
+        let said = variables.get("PATH").filter(|node| node.as_str().is_some_and(adds_to_our_path));
+        let Some(node) = said else { return };
+        let text = "`$PATH` is that of this machine, and the program runs elsewhere";
+        let problem = Problem::error("contradiction", text).at(node.span);
+        self.problems.push(problem.hint(
+            "name all folders, or extend it where the program runs, in `run:`: PATH=/opt/x:$PATH program",
+        ));
     }
 
     fn container(&mut self, node: &Node) -> Option<Container> {

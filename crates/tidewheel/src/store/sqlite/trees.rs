@@ -285,7 +285,7 @@ mod tests {
         for path in ["", "runs", "runs/run", "runs/run/locked", "runs/run/locked/deep"] {
             chown(folder.join(path), Some(user), None).unwrap();
         }
-        for (path, mode) in [(locked.join("deep"), 0o500), (locked, 0)] {
+        for (path, mode) in [(locked.join("deep"), 0o500), (locked, 0o000)] {
             fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         }
         let swept = thread::scope(|scope| {
