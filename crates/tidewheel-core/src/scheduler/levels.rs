@@ -107,10 +107,17 @@ impl Scheduler {
                 self.transition(end, TaskState::Skipped, reason, now, decision);
             }
             (None, Some(index)) if !self.has_opened(TaskKey { run: end.run, index }) => {
-                self.arm_task_timeout(end, now);
+                self.arm_group(end, now, decision);
                 self.release(TaskKey { run: end.run, index }, now, decision);
             }
             (None, _) => self.open_level(end.run, level, now, decision),
+        }
+    }
+
+    /// The time of a group begins. That is stored, so that it goes on after a crash.
+    fn arm_group(&mut self, end: TaskKey, now: Now, decision: &mut Decision) {
+        if self.arm_task_timeout(end, now) && decision.is_recording() {
+            self.record(end, now, decision);
         }
     }
 
@@ -129,7 +136,7 @@ impl Scheduler {
         entry.is_open = true;
         let (opener, members) = (entry.opener, entry.members.clone());
         if let Some(index) = entry.end {
-            self.arm_task_timeout(TaskKey { run, index }, now);
+            self.arm_group(TaskKey { run, index }, now, decision);
         }
         for index in members {
             if opener != Some(index) {
@@ -155,7 +162,7 @@ impl Scheduler {
         self.transition(end, TaskState::Failed, Reason::TaskTimeout, now, decision);
     }
 
-    /// After a restore: the time of groups that are under way counts anew.
+    /// After a restore: groups that are under way have a time, also where none was stored.
     pub(super) fn arm_groups(&mut self, run: RunKey, now: Now) {
         let Some(levels) = self.levels(run) else { return };
         let open = levels.all.iter().filter(|level| level.is_open).filter_map(|level| level.end);

@@ -190,13 +190,15 @@ impl Scheduler {
         self.wait_for_key(key, class)
     }
 
-    pub(super) fn arm_task_timeout(&mut self, key: TaskKey, now: Now) {
-        let Some(timeout) = self.profile_spec(key).task_timeout else { return };
+    /// Begins the time for a task that has one. Whether it has begun just now.
+    pub(super) fn arm_task_timeout(&mut self, key: TaskKey, now: Now) -> bool {
+        let Some(timeout) = self.profile_spec(key).task_timeout else { return false };
         if self.work(key).extra(key.index).is_some_and(|extra| extra.timeout_timer.is_some()) {
-            return;
+            return false;
         }
         let timer = self.timers.insert(now.monotonic.after(timeout), Alarm::TaskTimeout(key));
         self.work_mut(key).extra_mut(key.index).timeout_timer = Some(timer);
+        true
     }
 
     /// Puts a task behind the others of its key. Whether another one is ahead.

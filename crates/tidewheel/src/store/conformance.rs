@@ -11,12 +11,13 @@ use tidewheel_core::Scheduler;
 use tidewheel_core::calendar::{Cron, Zone};
 use tidewheel_core::decision::{Action, Decision, Outputs, Start};
 use tidewheel_core::graph::Graph;
+use tidewheel_core::group::{GroupKind, GroupSpec};
 use tidewheel_core::id::{RunId, RunKey, ScheduleId, TaskKey};
 use tidewheel_core::input::{
     CancelMode, Command, Event, Fires, Input, Outcome, Reply, ShutdownMode, Submission,
 };
 use tidewheel_core::policy::{BreakerSpec, Priority, Rate, Retry};
-use tidewheel_core::row::Snapshot;
+use tidewheel_core::row::{Snapshot, TaskRow};
 use tidewheel_core::schedule::{ScheduleSpec, Trigger};
 use tidewheel_core::spec::{
     Addition, Attachment, Config, LimitSpec, OnceKey, Profile, QueueSpec, RunOptions, RunSpec,
@@ -511,10 +512,13 @@ fn a_stopped_run_and_a_paused_scheduler_come_back_so(opener: &Opener) {
 fn whatever_state_a_task_has_comes_back(opener: &Opener) {
     let mut engine = open(opener);
     let graph =
-        Graph::from_edges([("bad", "skipped"), ("good", "last"), ("free", "last")]).unwrap();
+        Graph::from_edges([("bad", "skipped"), ("good", "last"), ("inside", "end")]).unwrap();
     let options = RunOptions { slots: Some(9), ..RunOptions::default() };
     let profile = Profile { task_timeout: Some(Duration::from_secs(99)), ..Profile::default() };
-    let (_, actions) = start_run(&mut engine, RunSpec::new(Arc::new(graph), options, profile));
+    let mut spec = RunSpec::new(Arc::new(graph), options, profile);
+    let (kind, members) = (GroupKind::Parts, vec![4]);
+    spec.groups.insert(5, GroupSpec { kind, opener: None, members });
+    let (_, actions) = start_run(&mut engine, spec);
     let [bad] = starts(&actions)[..] else { panic!("{actions:?}") };
     tell(&mut engine, at(2), ended(bad, failure("no")));
     let expected: Vec<_> = stored(opener).runs[0].tasks.clone();
@@ -522,7 +526,9 @@ fn whatever_state_a_task_has_comes_back(opener: &Opener) {
     assert!(words.contains(&(0, "failed")) && words.contains(&(1, "skipped")), "{words:?}");
     assert!(words.contains(&(2, "running")), "{words:?}");
     assert_eq!(expected[1].reason, Reason::DependencyFailed(0));
-    assert!(expected.iter().any(|row| row.expires.is_some()));
+    // The time of a group runs while its end waits.
+    let of_end = |row: &&TaskRow| (row.id.index, row.state) == (5, TaskState::Blocked);
+    assert_eq!(expected.iter().find(of_end).map(|row| row.expires), Some(Some(at(100).wall)));
     assert_eq!(stored(opener).runs[0].tasks, expected);
 }
 
