@@ -46,6 +46,15 @@ pub enum Hold {
         /// How many there are.
         count: u32,
     },
+    /// As many tasks of its group are under way as may be at once.
+    PlacesTaken {
+        /// The end of the group.
+        group: Arc<str>,
+        /// How many may be.
+        max: u32,
+        /// Which are, some of many.
+        holders: Vec<Arc<str>>,
+    },
     /// It waits before its next attempt.
     RetryDelay {
         /// Time left.
@@ -239,6 +248,14 @@ impl fmt::Display for Hold {
                     write!(f, " and {} more", count - waiting_for.len() as u32)?;
                 }
                 Ok(())
+            }
+            Self::PlacesTaken { group, max: 1, holders } => {
+                write!(f, "waits for the one place in `{group}`")?;
+                write_holders(f, holders)
+            }
+            Self::PlacesTaken { group, max, holders } => {
+                write!(f, "waits for one of {max} places in `{group}`")?;
+                write_holders(f, holders)
             }
             Self::RetryDelay { left, attempt } => {
                 write!(f, "attempt {attempt} follows in {left:.1?}")

@@ -14,6 +14,9 @@ use crate::policy::{OnError, OnSkip};
 pub struct GroupSpec {
     /// How failures inside are judged.
     pub kind: GroupKind,
+    /// How many of its tasks are under way at once; `None`: no bound of its own. A group inside counts as
+    /// one, from its beginning until all of it has ended. The opener has no part in it.
+    pub at_once: Option<u32>,
     /// A task of the group that must succeed before the others begin. Its failure is that of the end;
     /// if it is skipped by a condition, so is the whole.
     pub opener: Option<u32>,
@@ -45,4 +48,6 @@ pub struct Membership {
     pub opens: bool,
     /// For the end of a new group: its kind.
     pub ends: Option<GroupKind>,
+    /// For the end of a new group: how many of its tasks are under way at once.
+    pub at_once: Option<u32>,
 }

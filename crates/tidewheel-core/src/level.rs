@@ -56,6 +56,29 @@ pub(crate) struct Level {
     pub failed: BTreeSet<u32>,
     /// The task whose failure stopped the group. What stopped the run is kept with it.
     pub stopped: Option<u32>,
+    /// Where only so many of its tasks are under way at once.
+    pub places: Option<Places>,
+}
+
+/// The places of a group, for the tasks in it but its opener. A place is had from the beginning to the end:
+/// by a task over all its attempts, by the end of a group inside until all of that has ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    pub max: u32,
+    /// Tasks that have one.
+    pub taken: BTreeSet<u32>,
+    /// Tasks that nothing else held when they came. Meanwhile they may have ended, or wait for more.
+    pub line: BTreeSet<u32>,
+}
+
+impl Places {
+    fn new(at_once: Option<u32>) -> Option<Self> {
+        at_once.map(|max| Self { max, ..Self::default() })
+    }
+
+    pub fn has_free(&self) -> bool {
+        self.taken.len() < self.max as usize
+    }
 }
 
 /// What an edge between two tasks means.
@@ -83,7 +106,8 @@ impl Levels {
             let level = levels.all.len() as u32;
             levels.by_end.insert(end, level);
             let (kind, opener) = (Some(group.kind), group.opener);
-            levels.all.push(Level { end: Some(end), kind, opener, ..Level::default() });
+            let places = Places::new(group.at_once);
+            levels.all.push(Level { end: Some(end), kind, opener, places, ..Level::default() });
             for &member in &group.members {
                 levels.of[member as usize] = level;
             }
@@ -106,7 +130,7 @@ impl Levels {
 
     /// Takes in a task that is added to the run. Nothing is counted.
     pub fn add(&mut self, index: u32, spec: &TaskSpec) {
-        let Membership { group, opens, ends } = spec.membership;
+        let Membership { group, opens, ends, at_once } = spec.membership;
         let level = group.and_then(|end| self.level_ended_by(end)).unwrap_or(RUN);
         self.of.push(level);
         let entry = &mut self.all[level as usize];
@@ -116,8 +140,8 @@ impl Levels {
         }
         if let Some(kind) = ends {
             self.by_end.insert(index, self.all.len() as u32);
-            let (end, kind) = (Some(index), Some(kind));
-            self.all.push(Level { parent: level, end, kind, ..Level::default() });
+            let (end, kind, places) = (Some(index), Some(kind), Places::new(at_once));
+            self.all.push(Level { parent: level, end, kind, places, ..Level::default() });
         }
         if let Some(condition) = &spec.condition {
             self.conditions.insert(index, (condition.clone(), condition.tasks()));
@@ -133,7 +157,10 @@ impl Levels {
         let mut gate = judged.count() as u32;
         let level = &self.all[self.of(index) as usize];
         let is_held = match level.opener == Some(index) {
-            true => level.door > 0 || level.declined.is_some(),
+            true => {
+                let lacks_place = level.end.is_some_and(|end| self.lacks_place(end));
+                level.door > 0 || level.declined.is_some() || lacks_place
+            }
             false => !level.is_open,
         };
         gate += u32::from(is_held) + u32::from(spec.condition.is_some());
@@ -179,6 +206,29 @@ impl Levels {
     /// Whether a task is the opener of the level it is in.
     pub fn opens(&self, task: u32) -> bool {
         self.all[self.of(task) as usize].opener == Some(task)
+    }
+
+    /// The places of the level that a task is in, if it needs one.
+    pub fn places_for(&self, task: u32) -> Option<&Places> {
+        let level = &self.all[self.of(task) as usize];
+        level.places.as_ref().filter(|_| level.opener != Some(task))
+    }
+
+    /// The same, to be changed.
+    pub fn places_for_mut(&mut self, task: u32) -> Option<&mut Places> {
+        let level = &mut self.all[self.of[task as usize] as usize];
+        level.places.as_mut().filter(|_| level.opener != Some(task))
+    }
+
+    /// Whether a task needs a place and has none.
+    pub fn lacks_place(&self, task: u32) -> bool {
+        self.places_for(task).is_some_and(|places| !places.taken.contains(&task))
+    }
+
+    /// A task and, if it is the end of a group, all inside that.
+    pub fn with_inside(&self, task: u32) -> impl Iterator<Item = u32> {
+        let inside = self.level_ended_by(task).map(|level| self.inside(level));
+        std::iter::once(task).chain(inside.into_iter().flatten())
     }
 
     /// What the edge between two tasks means.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json};
 use tidewheel::run::RunGroup;
 use tidewheel::task::{BoxError, Failure};
-use tidewheel::{Attempt, Graph, LimitSpec, Outcome, Rejection, Run, RunId, Tidewheel, Timestamp};
+use tidewheel::{Attempt, Graph, Outcome, Rejection, Run, RunId, Tidewheel, Timestamp};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
@@ -171,10 +171,8 @@ impl FlowHost {
         for (name, spec) in &flow.queues {
             builder = builder.with_queue(name, spec.clone());
         }
-        let shared = flow.limits.iter().map(|(name, spec)| (name, spec.clone()));
-        let own = blueprint.limits.iter().map(|(name, units)| (name, LimitSpec::Units(*units)));
-        for (name, spec) in shared.chain(own) {
-            builder = builder.with_limit(name, spec);
+        for (name, spec) in &flow.limits {
+            builder = builder.with_limit(name, spec.clone());
         }
         if let Some(timeout) = flow.runner.timeout {
             builder = builder.run_timeout(timeout);

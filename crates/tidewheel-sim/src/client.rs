@@ -525,6 +525,7 @@ fn hold_name(hold: &Hold) -> &'static str {
         Hold::Ended => "hold: ended",
         Hold::Running { .. } => "hold: running",
         Hold::Dependencies { .. } => "hold: dependencies",
+        Hold::PlacesTaken { .. } => "hold: places taken",
         Hold::RetryDelay { .. } => "hold: retry delay",
         Hold::Postponed { .. } => "hold: postponed",
         Hold::StartDelay { .. } => "hold: start delay",

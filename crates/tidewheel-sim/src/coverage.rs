@@ -95,6 +95,7 @@ pub const REQUIRED: &[&str] = &[
     "restore: with postponed tasks",
     "restore: with schedules",
     "hold: dependencies",
+    "hold: places taken",
     "hold: retry delay",
     "hold: start delay",
     "hold: postponed",

@@ -31,6 +31,30 @@ pub fn kind_of(run: &KeptRun, end: u32) -> Option<GroupKind> {
     }
 }
 
+/// How many tasks are under way at once of the group that a task is the end of.
+#[must_use]
+pub fn at_once_of(run: &KeptRun, end: u32) -> Option<u32> {
+    match run.added.get(&end) {
+        Some(added) => added.membership.at_once,
+        None => run.row.spec.groups.get(&end).and_then(|group| group.at_once),
+    }
+}
+
+/// The tasks of a group, but its opener, of which something was started and not all has ended.
+#[must_use]
+pub fn under_way(run: &KeptRun, end: u32) -> Vec<u32> {
+    let row = |index: u32| run.tasks.get(&index);
+    let is_part = |index: &u32| group_of(run, *index) == Some(end) && !opens(run, *index);
+    let parts = (0..run.task_count()).filter(is_part);
+    let is_under_way = |part: &u32| {
+        let is_of_it = |index: &u32| chain(run, *index).contains(part);
+        let all: Vec<u32> = (0..run.task_count()).filter(is_of_it).collect();
+        all.iter().any(|it| row(*it).is_some_and(|row| row.attempts > 0))
+            && all.iter().any(|it| !row(*it).is_some_and(|row| row.state.is_terminal()))
+    };
+    parts.filter(is_under_way).collect()
+}
+
 /// The opener of the group that a task is the end of.
 #[must_use]
 pub fn opener_of(run: &KeptRun, end: u32) -> Option<u32> {

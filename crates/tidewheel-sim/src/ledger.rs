@@ -17,7 +17,8 @@ use crate::coverage::Coverage;
 use crate::executor::Executor;
 use crate::extremes::VAST;
 use crate::grouping::{
-    chain, condition_of, defaults, group_of, holds, implied, is_judged, is_spared, opener_of,
+    at_once_of, chain, condition_of, defaults, group_of, holds, implied, is_judged, is_spared,
+    opener_of, under_way,
 };
 use crate::store::{KeptRun, Rows};
 use crate::workload::{UNIT_LIMITS, UNITS};
@@ -292,6 +293,12 @@ fn check_dependencies(
         }
         if condition_of(run, index).is_some_and(|condition| !holds(run, condition)) {
             broken("its condition holds", format!("that of task {index}"));
+        }
+        if let Some(at_once) = at_once_of(run, index) {
+            let under_way = under_way(run, index);
+            if under_way.len() > at_once as usize {
+                broken("so many of a group at once", format!("of {index}: {under_way:?}"));
+            }
         }
     }
 }

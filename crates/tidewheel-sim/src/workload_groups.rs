@@ -26,6 +26,11 @@ pub fn kind(random: &mut Random) -> GroupKind {
     }
 }
 
+/// How many tasks of a group are under way at once, if that is said.
+fn at_once(random: &mut Random) -> Option<u32> {
+    random.percent(40).then(|| random.between(1, 3) as u32)
+}
+
 fn condition(random: &mut Random, needs: &[u32]) -> Option<Condition> {
     if random.percent(12) {
         let standings = [Standing::Succeeded, Standing::Failed, Standing::Ended];
@@ -72,8 +77,8 @@ pub fn group(random: &mut Random, spec: &mut RunSpec) {
         if opens {
             (needs, condition) = (Vec::new(), None);
         } else if random.percent(25) {
-            let group = GroupSpec { kind: kind(random), opener: None, members: Vec::new() };
-            groups.insert(task, group);
+            let (kind, at_once) = (kind(random), at_once(random));
+            groups.insert(task, GroupSpec { kind, at_once, opener: None, members: Vec::new() });
         }
         group_of.push(group);
         edges.extend(needs.iter().map(|need| (*need, task)));
@@ -89,7 +94,8 @@ pub fn join(random: &mut Random, run: &KeptRun, task: &mut TaskSpec) {
     let group = (!ends.is_empty() && random.percent(70)).then(|| *random.pick(&ends));
     let opens = group.is_some() && random.percent(10);
     let ends = random.percent(15).then(|| kind(random));
-    task.membership = Membership { group, opens, ends };
+    let at_once = ends.and_then(|_| at_once(random));
+    task.membership = Membership { group, opens, ends, at_once };
     if random.percent(85) {
         for list in [&mut task.after, &mut task.before] {
             list.retain(|other| *other < run.task_count() && group_of(run, *other) == group);

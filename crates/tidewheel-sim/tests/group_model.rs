@@ -72,6 +72,7 @@ struct Said {
 #[derive(Debug, Clone)]
 struct Group {
     kind: GroupKind,
+    at_once: Option<usize>,
     opener: Option<usize>,
     is_open: bool,
 }
@@ -88,6 +89,8 @@ struct Model {
     failed: BTreeMap<Level, BTreeSet<usize>>,
     /// The task whose failure stopped a level.
     stopped: BTreeMap<Level, usize>,
+    /// Tasks that were given a place in their group, some of which have ended.
+    placed: BTreeSet<usize>,
 }
 
 impl Model {
@@ -208,12 +211,40 @@ impl Model {
     fn has_its_turn(&self, task: usize) -> bool {
         let level = self.said[task].group;
         let is_let_in = match level {
-            Some(end) if self.opens(task) => self.has_its_turn(end) && !self.declines(end),
+            Some(end) if self.opens(task) => {
+                self.has_its_turn(end) && !self.declines(end) && !self.lacks_place(end)
+            }
             level => self.is_open(level),
         };
         is_let_in
             && self.judged(task).iter().all(|&need| self.stands[need].has_ended())
             && self.value(task).is_some()
+    }
+
+    /// Whether only so many tasks of its group are under way at once, and this is none of them.
+    fn lacks_place(&self, task: usize) -> bool {
+        let group = self.said[task].group.map(|end| &self.groups[&end]);
+        group.is_some_and(|group| group.at_once.is_some())
+            && !self.opens(task)
+            && !self.placed.contains(&task)
+    }
+
+    fn has_free_place(&self, end: usize) -> bool {
+        let is_under_way = |&&task: &&usize| {
+            let is_over = self.stands[task].has_ended() && self.has_group_ended(task);
+            self.said[task].group == Some(end) && !is_over
+        };
+        let under_way = self.placed.iter().filter(is_under_way).count();
+        self.groups[&end].at_once.is_some_and(|at_once| under_way < at_once)
+    }
+
+    fn next_to_place(&self) -> Option<usize> {
+        (0..self.said.len()).find(|&task| {
+            self.stands[task] == Stand::Waits
+                && self.lacks_place(task)
+                && self.has_its_turn(task)
+                && self.said[task].group.is_some_and(|end| self.has_free_place(end))
+        })
     }
 
     fn declines(&self, task: usize) -> bool {
@@ -260,7 +291,7 @@ impl Model {
     /// Whether a task may be running: it has its turn, and all of its group has ended.
     fn may_start(&self, task: usize) -> bool {
         let is_free = match self.groups.get(&task) {
-            None => self.has_its_turn(task) && !self.declines(task),
+            None => self.has_its_turn(task) && !self.declines(task) && !self.lacks_place(task),
             Some(group) => group.is_open && self.has_group_ended(task),
         };
         self.stands[task] == Stand::Waits && is_free
@@ -335,6 +366,8 @@ impl Model {
             self.end(task, Stand::Declined);
         } else if let Some(end) = self.next_to_open() {
             self.groups.get_mut(&end).expect("it is one").is_open = true;
+        } else if let Some(task) = self.next_to_place() {
+            self.placed.insert(task);
         } else {
             return false;
         }
@@ -365,6 +398,7 @@ impl Model {
             !group.is_open
                 && self.stands[**end] == Stand::Waits
                 && self.has_its_turn(**end)
+                && !self.lacks_place(**end)
                 && opener.is_none_or(|stand| stand == Stand::Succeeded)
         };
         self.groups.iter().find(opens).map(|(end, _)| *end)
@@ -452,7 +486,8 @@ fn some_model(random: &mut Random) -> Model {
                 true => GroupKind::Parts,
                 false => GroupKind::Call { on_error: default_word(random), on_skip },
             };
-            groups.insert(task, Group { kind, opener: None, is_open: false });
+            let at_once = random.percent(40).then(|| random.between(1, 3) as usize);
+            groups.insert(task, Group { kind, at_once, opener: None, is_open: false });
         }
     }
     let skip_default = *random.pick(&[OnSkip::Continue, OnSkip::Skip]);
@@ -463,6 +498,7 @@ fn some_model(random: &mut Random) -> Model {
         default: (default_word(random), skip_default),
         failed: BTreeMap::new(),
         stopped: BTreeMap::new(),
+        placed: BTreeSet::new(),
     }
 }
 
@@ -496,7 +532,8 @@ fn spec_of(model: &Model, random: &mut Random) -> RunSpec {
         let is_member = |task: &usize| model.said[*task].group == Some(end);
         let members = (0..model.said.len()).filter(is_member).map(|task| task as u32).collect();
         let (kind, opener) = (group.kind, group.opener.map(|opener| opener as u32));
-        spec.groups.insert(end as u32, GroupSpec { kind, opener, members });
+        let at_once = group.at_once.map(|at_once| at_once as u32);
+        spec.groups.insert(end as u32, GroupSpec { kind, at_once, opener, members });
     }
     spec
 }
@@ -511,6 +548,7 @@ struct Seen {
     nested: u64,
     followers_run: u64,
     early: u64,
+    held_by_place: u64,
 }
 
 #[test]
@@ -519,7 +557,8 @@ fn every_task_of_groups_ends_as_the_model_says() {
     for seed in 0..RUNS {
         play(seed, &mut seen);
     }
-    let Seen { declined, cut, failed_ends, stopped_groups, nested, followers_run, early } = seen;
+    let Seen { declined, cut, failed_ends, stopped_groups, nested, .. } = seen;
+    let Seen { followers_run, early, held_by_place, .. } = seen;
     for (what, count) in [
         ("declined", declined),
         ("cut", cut),
@@ -528,6 +567,7 @@ fn every_task_of_groups_ends_as_the_model_says() {
         ("nested groups", nested),
         ("followers that ran", followers_run),
         ("conditions decided early", early),
+        ("tasks held by the places of their group", held_by_place),
     ] {
         assert!(count > RUNS / 400, "{count} {what} in {RUNS} runs");
     }
@@ -555,6 +595,11 @@ fn play(seed: u64, seen: &mut Seen) {
             running.push(start);
         }
         bare.scheduler.check();
+        let is_held = |&task: &usize| {
+            let waits = model.stands[task] == Stand::Waits;
+            waits && model.lacks_place(task) && model.has_its_turn(task)
+        };
+        seen.held_by_place += (0..model.said.len()).filter(is_held).count() as u64;
         if running.is_empty() {
             break;
         }

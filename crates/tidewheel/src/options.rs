@@ -191,6 +191,14 @@ macro_rules! graph_option_methods {
             self
         }
 
+        /// Of the group that the task is the end of, lets only so many tasks be under way at once,
+        /// in the order in which they were added. A group inside it counts as one, from its
+        /// beginning until all of it has ended, and a task over all its attempts.
+        pub fn at_once(mut self, tasks: u32) -> Self {
+            self.$($options).+.at_once = Some(tasks);
+            self
+        }
+
         /// Puts the task into the group that the task of this name is the end of.
         pub fn inside(mut self, end: &str) -> Self {
             self.$($options).+.inside = Some(std::sync::Arc::from(end));
@@ -276,6 +284,7 @@ pub(crate) struct Said {
     pub(crate) deadline: Option<Duration>,
     pub(crate) when: Option<When>,
     pub(crate) ends: Option<GroupKind>,
+    pub(crate) at_once: Option<u32>,
     pub(crate) inside: Option<Arc<str>>,
     pub(crate) opens: bool,
     pub(crate) payload: Option<Arc<[u8]>>,
@@ -288,6 +297,7 @@ pub(crate) struct Said {
 pub(crate) struct Grouping {
     pub when: Option<When>,
     pub ends: Option<GroupKind>,
+    pub at_once: Option<u32>,
     pub inside: Option<Arc<str>>,
     pub opens: bool,
 }
@@ -295,10 +305,11 @@ pub(crate) struct Grouping {
 impl Said {
     /// What was said about groups and conditions, if anything was.
     pub(crate) fn grouping(&self) -> Option<Grouping> {
-        let Self { when, ends, inside, opens, .. } = self;
-        let is_said = when.is_some() || ends.is_some() || inside.is_some();
+        let Self { when, ends, at_once, inside, opens, .. } = self;
+        let is_said = when.is_some() || ends.is_some() || at_once.is_some() || inside.is_some();
         let (when, inside) = (when.clone(), inside.clone());
-        is_said.then_some(Grouping { when, ends: *ends, inside, opens: *opens })
+        let (ends, at_once, opens) = (*ends, *at_once, *opens);
+        is_said.then_some(Grouping { when, ends, at_once, inside, opens })
     }
 
     /// Lays what was said over `base`.

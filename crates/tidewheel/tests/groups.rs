@@ -2,6 +2,9 @@
 //!
 //! What they mean in every case is shown by the scenarios of the simulator.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
 use tidewheel::graph::GroupKind;
 use tidewheel::policy::OnSkip;
 use tidewheel::run::{Ends, RunResult, Standing, When};
@@ -98,4 +101,45 @@ async fn what_is_left_out_of_a_run_is_passed_over_by_conditions_and_groups() {
         .unwrap();
     assert!(run.is_success());
     assert_eq!(run.succeeded().count(), 2);
+}
+
+#[tokio::test]
+async fn only_so_many_tasks_of_a_group_are_under_way_at_once() {
+    let wheel = Tidewheel::builder().start();
+    let mut graph = Graph::builder();
+    graph.task("all");
+    for name in ["one", "two", "three", "four"] {
+        graph.task(name);
+    }
+    let (under_way, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let counts = (Arc::clone(&under_way), Arc::clone(&most));
+    let run = wheel
+        .run(graph.build().unwrap(), move |_| {
+            let (under_way, most) = counts.clone();
+            async move {
+                most.fetch_max(under_way.fetch_add(1, SeqCst) + 1, SeqCst);
+                tokio::task::yield_now().await;
+                under_way.fetch_sub(1, SeqCst);
+            }
+        })
+        .configure(|name| match name {
+            "all" => TaskOptions::new().ends(GroupKind::Parts).at_once(2),
+            _ => TaskOptions::new().inside("all"),
+        })
+        .paused()
+        .start()
+        .unwrap();
+    let why = wheel.explain(run.task("three")).unwrap().to_string();
+    assert!(why.contains("waits for one of 2 places in `all`, held by `one`, `two`"), "{why}");
+    assert!(run.resume());
+    assert_eq!(run.report().await.unwrap().result(), RunResult::Succeeded);
+    assert_eq!(most.load(SeqCst), 2);
+
+    let mut graph = Graph::builder();
+    graph.task("alone");
+    let refused = wheel
+        .run(graph.build().unwrap(), |_| async {})
+        .configure(|_| TaskOptions::new().at_once(2))
+        .start();
+    assert!(refused.unwrap_err().to_string().contains("`alone` is not the end of a group"));
 }

@@ -213,7 +213,7 @@ impl Scheduler {
         if is_free {
             match self.group_of_end(key) {
                 Some(level) => self.open_door(key, level, now, decision),
-                None => self.become_ready(key, now, decision),
+                None => self.begin(key, now, decision),
             }
             return;
         }
@@ -229,7 +229,7 @@ impl Scheduler {
         }
     }
 
-    fn waits_for_nothing(&self, key: TaskKey) -> bool {
+    pub(super) fn waits_for_nothing(&self, key: TaskKey) -> bool {
         match self.group_of_end(key).and_then(|level| self.level(key.run, level)) {
             Some(group) => group.door == 0,
             None => self.run(key.run.0).is_some_and(|run| run.pending[key.index as usize] == 0),

@@ -49,6 +49,7 @@ fn check_members(spec: &RunSpec) -> Result<(), Rejection> {
         if let Some(index) = [end].iter().chain(&group.members).find(|&&index| index >= tasks) {
             return Err(Rejection::UnknownTask(*index));
         }
+        check_at_once(group.at_once)?;
         if group.opener.is_some_and(|opener| !group.members.contains(&opener)) {
             return invalid("the opener of a group must be in it");
         }
@@ -62,6 +63,13 @@ fn check_members(spec: &RunSpec) -> Result<(), Rejection> {
         }
     }
     Ok(())
+}
+
+fn check_at_once(at_once: Option<u32>) -> Result<(), Rejection> {
+    match at_once {
+        Some(0) => invalid("a group must let at least one of its tasks be under way"),
+        _ => Ok(()),
+    }
 }
 
 /// Groups may be in groups, but not in themselves.
@@ -126,7 +134,13 @@ pub(super) fn check_added(run: &Run, spec: &TaskSpec) -> Result<(), Rejection> {
             &made
         }
     };
-    let Membership { group, opens, ends } = spec.membership;
+    let Membership { group, opens, ends, at_once } = spec.membership;
+    check_at_once(at_once)?;
+    if at_once.is_some() && ends.is_none() {
+        return invalid(
+            "only of a group it can be said how many of its tasks are under way at once",
+        );
+    }
     let level = match group {
         None => RUN,
         Some(end) => check_group(run, known, end)?,

@@ -51,6 +51,7 @@ impl Scheduler {
         })
     }
 
+    /// What a task that waits for others waits for.
     fn unmet_dependencies(&self, key: TaskKey) -> Hold {
         let Some(run) = self.run(key.run.0) else {
             return Hold::Dependencies { waiting_for: Vec::new(), count: 0 };
@@ -63,6 +64,11 @@ impl Scheduler {
             unmet.dedup();
         }
         unmet.retain(|&index| !run.tasks[index as usize].state.is_terminal());
+        if unmet.is_empty()
+            && let Some(hold) = self.place_hold(key)
+        {
+            return hold;
+        }
         if unmet.is_empty()
             && let Some(levels) = &run.levels
             && let Some(end) = levels.all[levels.of(key.index) as usize].end
@@ -77,6 +83,16 @@ impl Scheduler {
                 .collect(),
             count: unmet.len() as u32,
         }
+    }
+
+    /// Whether a task waits for a place of its group, and who has them.
+    fn place_hold(&self, key: TaskKey) -> Option<Hold> {
+        let run = self.run(key.run.0)?;
+        let levels = run.levels.as_deref().filter(|levels| levels.lacks_place(key.index))?;
+        let level = &levels.all[levels.of(key.index) as usize];
+        let (end, places) = level.end.zip(level.places.as_ref()).filter(|_| level.is_open)?;
+        let holders = places.taken.iter().take(NAMES_MAX).map(|&index| run.name(index)).collect();
+        Some(Hold::PlacesTaken { group: run.name(end), max: places.max, holders })
     }
 
     fn delay_hold(&self, key: TaskKey, now: Moment) -> Hold {

@@ -106,6 +106,7 @@ impl Scheduler {
             (Some(reason), _) => {
                 self.transition(end, TaskState::Skipped, reason, now, decision);
             }
+            _ if !self.ask_place(end) => {}
             (None, Some(index)) if !self.has_opened(TaskKey { run: end.run, index }) => {
                 self.arm_group(end, now, decision);
                 self.release(TaskKey { run: end.run, index }, now, decision);
@@ -213,7 +214,9 @@ impl Scheduler {
         let (to, reason) = match task.state {
             _ if self.has_opened(key) => {
                 let entry = &levels.all[level as usize];
-                if entry.door == 0 && entry.declined.is_none() {
+                // One that was done before the run does not have a place because of that.
+                let is_due = entry.door == 0 && entry.declined.is_none();
+                if is_due && !levels.lacks_place(index) {
                     self.open_level(key.run, level, now, decision);
                 }
                 return;
@@ -237,8 +240,10 @@ impl Scheduler {
             let level = levels.of(key.index);
             levels.all[level as usize].is_cut = true;
         }
-        let around: Vec<u32> = levels.chain(key.index).map(|task| levels.of(task)).collect();
-        for level in around {
+        let around: Vec<(u32, u32)> =
+            levels.chain(key.index).map(|task| (task, levels.of(task))).collect();
+        for (task, level) in around {
+            self.leave_place(TaskKey { run: key.run, index: task });
             self.follow(key.run, level, now, decision);
             self.close_level(key.run, level, now, decision);
         }

@@ -2,7 +2,7 @@
 //!
 //! `state` holds the data and the dispatch; each other file is one part of the deciding: commands,
 //! control, attempts, the one transition function, what follows from an ended task (for
-//! dependents, for groups, for the run), filling slots, time, firings, restoring, explaining and
+//! dependents, for groups and their parts, for the run), filling slots, time, firings, restoring, explaining and
 //! checking. Three more, `names`, `profiles` and `classes`, are what it remembers.
 
 mod add;
@@ -22,6 +22,7 @@ mod judge;
 mod levels;
 mod names;
 mod notice;
+mod parts;
 mod place;
 mod preempt;
 mod profiles;

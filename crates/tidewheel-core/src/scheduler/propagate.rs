@@ -34,7 +34,12 @@ impl Scheduler {
             while let Some(key) = self.ended.pop_front() {
                 self.draw_consequences(key, now, decision);
             }
-            // Only now every failure is judged. A run that ends may let its schedule go on.
+            // Only now every failure is judged.
+            if let Some((run, level)) = self.dealing.pop() {
+                self.deal_place(run, level, now, decision);
+                continue;
+            }
+            // A run that ends may let its schedule go on.
             let Some(run) = self.finishing.pop() else { return };
             self.finish_run_if_ended(run, now, decision);
         }
@@ -204,7 +209,7 @@ impl Scheduler {
         let reason = if self.is_not_to_follow(key) { Reason::Condition } else { task.reason };
         if reason.is_declined() {
             self.transition(key, TaskState::Skipped, reason, now, decision);
-        } else {
+        } else if self.ask_place(key) {
             self.become_ready(key, now, decision);
         }
     }

@@ -194,6 +194,7 @@ impl Scheduler {
         self.recount(key);
         self.mark_all_declined(key);
         self.rejudge(key);
+        self.take_restored_places(key);
         self.tally(key, false);
         self.arm_groups(key, now);
         Ok(key)
@@ -318,6 +319,10 @@ impl Scheduler {
     /// Lets every task that waits for nothing but time or its turn go on.
     fn wake_restored(&mut self, run: RunKey, now: Now, decision: &mut Decision) {
         for key in self.task_keys(run.0) {
+            if self.lacks_place(key) {
+                self.ask_again_for_place(key);
+                continue;
+            }
             let Some(task) = self.member(key) else { continue };
             let pending = self.run(run.0).map_or(0, |run| run.pending[key.index as usize]);
             if task.state != TaskState::Blocked || pending > 0 {

@@ -98,6 +98,8 @@ pub struct Scheduler {
     pub(super) reserving: Option<u32>,
     /// Tasks that ended in this step and whose consequences are not drawn yet.
     pub(super) ended: VecDeque<TaskKey>,
+    /// Groups with places to be given out in this step.
+    pub(super) dealing: Vec<(RunKey, u32)>,
     /// The wall clock minus the monotonic one when last looked at, in microseconds.
     pub(super) wall_offset: Option<i64>,
     pub(super) names: Names,
@@ -178,6 +180,7 @@ impl Scheduler {
             finishing: Vec::new(),
             reserving: None,
             ended: VecDeque::new(),
+            dealing: Vec::new(),
             wall_offset: None,
             names: Names::default(),
         };

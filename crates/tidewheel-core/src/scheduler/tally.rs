@@ -124,7 +124,8 @@ impl Scheduler {
             };
             assert_eq!(found, gate, "what task {index} of {id} waits for");
             let is_end = levels.level_ended_by(index).is_some();
-            assert!(is_end || gate > 0, "task {index} of {id} waits for nothing");
+            let is_in_line = levels.places_for(index).is_some_and(|it| it.line.contains(&index));
+            assert!(is_end || gate > 0 || is_in_line, "task {index} of {id} waits for nothing");
             let mark = match levels.level_ended_by(index) {
                 Some(level) => levels.all[level as usize].declined.is_some(),
                 None => task.reason.is_declined(),
@@ -140,6 +141,7 @@ impl Scheduler {
             }
         }
         assert_eq!(levels.undecided, tally.levels.undecided, "open conditions of {id}");
+        self.check_places(key);
     }
 }
 
@@ -162,7 +164,9 @@ impl Tally {
         let (is_open, opener_waits) = match end {
             None => (true, false),
             Some(end) => {
-                let is_shut = self.gates[end as usize] > 0 || self.marks.contains_key(&end);
+                let is_shut = self.gates[end as usize] > 0
+                    || self.marks.contains_key(&end)
+                    || self.levels.lacks_place(end);
                 let opens = |index: u32| {
                     let opener = &run.tasks[index as usize];
                     opener.state == TaskState::Succeeded

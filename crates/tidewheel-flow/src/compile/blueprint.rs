@@ -25,8 +25,6 @@ pub(crate) type Estimates = BTreeMap<String, Duration>;
 pub(crate) struct Blueprint {
     pub graph: Graph,
     pub options: Vec<TaskOptions>,
-    /// Limits that the run brings along, beside those its flow defines.
-    pub limits: BTreeMap<String, u32>,
 }
 
 impl Blueprint {
@@ -72,7 +70,7 @@ impl Blueprint {
         }
         let graph = graph.build().map_err(|error| CompileError::Graph(Box::new(error)))?;
         let unknown = draft.unknown.unwrap_or_default();
-        Ok((Self { graph, options, limits: draft.limits }, unknown))
+        Ok((Self { graph, options }, unknown))
     }
 }
 

@@ -39,7 +39,6 @@ pub(crate) struct DraftTask {
 /// Tasks under construction.
 pub(crate) struct Draft<'a> {
     pub tasks: NewTasks,
-    pub limits: BTreeMap<String, u32>,
     params: &'a BTreeMap<String, Json>,
     estimates: &'a Estimates,
     /// For a plan: the elements that nobody knows yet.
@@ -69,8 +68,7 @@ enum Outlook {
 
 impl<'a> Draft<'a> {
     pub fn new(params: &'a BTreeMap<String, Json>, estimates: &'a Estimates) -> Self {
-        let (tasks, limits) = (Vec::new(), BTreeMap::new());
-        Self { tasks, limits, params, estimates, unknown: None }
+        Self { tasks: Vec::new(), params, estimates, unknown: None }
     }
 
     /// The same for a plan, in which one task stands for all elements that are not known.
@@ -119,9 +117,6 @@ impl<'a> Draft<'a> {
             self.add(name, step, after, step_options(step, prefix), inside);
             return Ok(());
         };
-        if let (Some(parallel), false) = (foreach.parallel, matches!(step.work, Work::Flow(_))) {
-            self.limits.insert(limit_of(scope, step, parallel), parallel);
-        }
         let elements = self.elements(scope, step, foreach)?;
         let mut entry = after.clone();
         if matches!(elements, Outlook::Late) || step.when.is_some() && !step.asks_element() {
@@ -132,7 +127,11 @@ impl<'a> Draft<'a> {
             Outlook::Late => self.add_each(scope, step, (foreach, Vec::new()), &entry)?,
             Outlook::Unsaid(params) => self.add_each(scope, step, (foreach, params), &entry)?,
         }
-        self.add(name, step, after, end_options(step, prefix, GroupKind::Parts), inside);
+        let mut options = end_options(step, prefix, GroupKind::Parts);
+        if let Some(parallel) = foreach.parallel {
+            options = options.at_once(parallel);
+        }
+        self.add(name, step, after, options, inside);
         Ok(())
     }
 
@@ -168,35 +167,15 @@ impl<'a> Draft<'a> {
         after: &[String],
     ) -> Result<(), CompileError> {
         let end = format!("{}{}", scope.prefix(), step.name);
-        let parallel = step.foreach.as_ref().and_then(|it| it.parallel);
-        let limit = parallel.map(|parallel| limit_of(scope, step, parallel));
-        for (place, element) in elements.iter().enumerate() {
-            let (name, mut after) = (element_name(&end, element), after.to_vec());
+        for element in elements {
+            let (name, after) = (element_name(&end, element), after.to_vec());
             if let Work::Flow(child) = &step.work {
                 let has_opener = step.when.is_some() && step.asks_element();
-                let mut options =
-                    element_end_options(step, outer_of(step, &child.flow)).inside(&end);
-                // Groups are dealt out to so many lines, in each of which one follows the other.
-                let before = parallel.and_then(|lines| place.checked_sub(lines as usize));
-                if let Some(before) = before.map(|before| &elements[before]) {
-                    let before = element_name(&end, before);
-                    options = options.when(When::all([&before], Ends::ANY));
-                    after.push(before);
-                }
-                self.add_call(
-                    scope,
-                    step,
-                    (name, Some(element.clone())),
-                    after,
-                    has_opener,
-                    options,
-                )?;
+                let options = element_end_options(step, outer_of(step, &child.flow)).inside(&end);
+                let named = (name, Some(element.clone()));
+                self.add_call(scope, step, named, after, has_opener, options)?;
             } else {
-                let mut options = work_options(step);
-                if let Some(limit) = &limit {
-                    options = options.units(limit, 1);
-                }
-                self.add(name, step, after, options, Some(end.clone()));
+                self.add(name, step, after, work_options(step), Some(end.clone()));
             }
             if self.tasks.len() > TASKS_MAX {
                 let why = format!("the run would have more than {TASKS_MAX} tasks");
@@ -322,10 +301,4 @@ pub(crate) fn estimate_of(step: &Step, task: &str, learnt: Option<Duration>) -> 
         Work::Wait(_) => declared,
         _ => learnt.or(declared),
     }
-}
-
-/// The limit that bounds the elements of a step. Its size is part of the name, so that a flow that was
-/// changed does not contradict a run of the old one.
-fn limit_of(scope: &Scope, step: &Step, parallel: u32) -> String {
-    format!("foreach {}/{}{} {parallel}", scope.flow.name, scope.prefix(), step.name)
 }

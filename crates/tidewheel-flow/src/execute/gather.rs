@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use tidewheel::{Attempt, LimitSpec, NewTask, Outcome, Rejection, Run};
+use tidewheel::{Attempt, NewTask, Outcome, Rejection, Run};
 
 use super::context::Position;
 use super::end::Trouble;
@@ -28,7 +28,7 @@ impl FlowRunner {
         let mut draft = Draft::new(&self.params, &estimates);
         let after = [position.name.to_string()];
         draft.add_elements(&position.scope, &position.step, &elements.names, &after)?;
-        added(draft, &run, attempt)
+        added(draft, &run)
     }
 
     /// A success that adds the tasks of another try of a group to the run.
@@ -47,7 +47,7 @@ impl FlowRunner {
         let estimates = BTreeMap::new();
         let mut draft = Draft::new(&self.params, &estimates);
         draft.add_scope(&inside, &[name.to_string()])?;
-        added(draft, &run, attempt)
+        added(draft, &run)
     }
     /// What a step with elements, or one that calls a flow, leaves.
     pub(super) fn gather(
@@ -123,11 +123,7 @@ impl FlowRunner {
 }
 
 /// The tasks of a draft, as what a success adds to the run.
-fn added(draft: Draft<'_>, run: &Run, attempt: &Attempt) -> Result<Outcome, Trouble> {
-    for (limit, units) in &draft.limits {
-        let wheel = attempt.wheel().without_waiting();
-        wheel.define_limit(limit, LimitSpec::Units(*units)).map_err(refused)?;
-    }
+fn added(draft: Draft<'_>, run: &Run) -> Result<Outcome, Trouble> {
     let tasks = ends_first(draft.tasks);
     let tasks = tasks.into_iter().map(|task| {
         let mut new = NewTask::new(task.name).after(task.after).options(task.options);

@@ -39,6 +39,8 @@ pub struct TaskText {
     pub when: Option<WhenText>,
     /// The group it is the end of, for tasks that are added.
     pub ends: Option<GroupKind>,
+    /// How many tasks of that group are under way at once.
+    pub at_once: Option<u32>,
 }
 
 impl TaskText {
@@ -93,6 +95,7 @@ impl TaskText {
             "takes" => self.takes = Some(words.duration()?),
             "when" => self.when = Some(WhenText::read(words)?),
             "ends" => self.ends = Some(group_kind(words)?),
+            "at-once" => self.at_once = Some(words.number()?),
             other => bail!("`{other}` is not an attribute of a task"),
         }
         Ok(())
@@ -116,7 +119,7 @@ impl TaskText {
             after,
             before,
             condition: condition.map(Arc::new),
-            membership: Membership { group, opens, ends: self.ends },
+            membership: Membership { group, opens, ends: self.ends, at_once: self.at_once },
             profile: Arc::new(self.profile.clone()),
             estimate: self.estimate,
             key: self.key.clone(),

@@ -82,10 +82,11 @@ pub struct GroupText {
     members: Vec<String>,
     opener: Option<String>,
     kind: GroupKind,
+    at_once: Option<u32>,
 }
 
 impl GroupText {
-    /// Reads `END of a, b: parts`, `END of a: call fail skip`, with `, opener a` behind.
+    /// Reads `END of a, b: parts`, `END of a: call fail skip`, with `, at-once 2` and `, opener a` behind.
     ///
     /// # Errors
     ///
@@ -101,12 +102,16 @@ impl GroupText {
         }
         words.expect(":")?;
         let kind = group_kind(words)?;
-        let mut opener = None;
-        if words.accept(",") {
-            words.expect("opener")?;
-            opener = Some(words.word("a task")?);
+        let (mut opener, mut at_once) = (None, None);
+        while words.accept(",") {
+            if words.accept("at-once") {
+                at_once = Some(words.number()?);
+            } else {
+                words.expect("opener")?;
+                opener = Some(words.word("a task")?);
+            }
         }
-        Ok(Self { end, members, opener, kind })
+        Ok(Self { end, members, opener, kind, at_once })
     }
 
     /// The group by indices, and its end.
@@ -121,7 +126,7 @@ impl GroupText {
             Some(opener) => Some(indices(std::slice::from_ref(opener), &find)?[0]),
             None => None,
         };
-        Ok((end, GroupSpec { kind: self.kind, opener, members }))
+        Ok((end, GroupSpec { kind: self.kind, at_once: self.at_once, opener, members }))
     }
 }
 

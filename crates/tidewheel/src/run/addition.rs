@@ -111,13 +111,13 @@ impl NewTask {
         let condition = self.said.when.as_ref();
         let condition = condition.map(|when| when.resolve(|task| named(task, "runs by")));
         let group = self.said.inside.as_deref().map(|end| named(end, "is inside")).transpose()?;
-        let (opens, ends) = (self.said.opens, self.said.ends);
+        let (opens, ends, at_once) = (self.said.opens, self.said.ends, self.said.at_once);
         Ok(TaskSpec {
             name: Arc::clone(name),
             after: find(&self.after, "waits for")?,
             before: find(&self.before, "goes before")?,
             condition: condition.transpose()?.flatten().map(Arc::new),
-            membership: Membership { group: group.flatten(), opens, ends },
+            membership: Membership { group: group.flatten(), opens, ends, at_once },
             profile: Arc::new(self.said.apply(&cell.profile)),
             estimate: self.estimate,
             key: self.said.key.clone(),

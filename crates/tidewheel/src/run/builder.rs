@@ -492,9 +492,15 @@ fn resolve_groups(
         None => Err(unknown(name)),
     };
     for (index, grouping) in &groups {
+        let at_once = grouping.at_once;
         if let Some(kind) = grouping.ends {
-            let group = GroupSpec { kind, opener: None, members: Vec::new() };
+            let group = GroupSpec { kind, at_once, opener: None, members: Vec::new() };
             spec.groups.insert(*index, group);
+        } else if at_once.is_some() {
+            let name = graph.name(*index);
+            return Err(invalid(&format!(
+                "`{name}` is not the end of a group: nothing is under way at once in it"
+            )));
         }
     }
     for (index, Grouping { when, inside, opens, .. }) in groups {

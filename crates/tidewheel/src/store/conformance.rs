@@ -517,7 +517,7 @@ fn whatever_state_a_task_has_comes_back(opener: &Opener) {
     let profile = Profile { task_timeout: Some(Duration::from_secs(99)), ..Profile::default() };
     let mut spec = RunSpec::new(Arc::new(graph), options, profile);
     let (kind, members) = (GroupKind::Parts, vec![4]);
-    spec.groups.insert(5, GroupSpec { kind, opener: None, members });
+    spec.groups.insert(5, GroupSpec { kind, at_once: Some(2), opener: None, members });
     let (_, actions) = start_run(&mut engine, spec);
     let [bad] = starts(&actions)[..] else { panic!("{actions:?}") };
     tell(&mut engine, at(2), ended(bad, failure("no")));

@@ -124,19 +124,21 @@ impl KindRecord {
 pub(crate) struct GroupRecord {
     kind: KindRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_once: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     opener: Option<u32>,
     members: Vec<u32>,
 }
 
 impl GroupRecord {
     pub(super) fn of(group: &GroupSpec) -> Self {
-        let members = group.members.clone();
-        Self { kind: KindRecord::of(group.kind), opener: group.opener, members }
+        let (at_once, opener, members) = (group.at_once, group.opener, group.members.clone());
+        Self { kind: KindRecord::of(group.kind), at_once, opener, members }
     }
 
     pub(super) fn into_value(self) -> Result<GroupSpec, CodecError> {
-        let (opener, members) = (self.opener, self.members);
-        Ok(GroupSpec { kind: self.kind.into_value()?, opener, members })
+        let Self { kind, at_once, opener, members } = self;
+        Ok(GroupSpec { kind: kind.into_value()?, at_once, opener, members })
     }
 }
 
@@ -149,17 +151,20 @@ pub(crate) struct MembershipRecord {
     opens: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends: Option<KindRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_once: Option<u32>,
 }
 
 impl MembershipRecord {
     pub(super) fn of(membership: Membership) -> Option<Self> {
-        let Membership { group, opens, ends } = membership;
-        let record = Self { group, opens, ends: ends.map(KindRecord::of) };
+        let Membership { group, opens, ends, at_once } = membership;
+        let record = Self { group, opens, ends: ends.map(KindRecord::of), at_once };
         (membership != Membership::default()).then_some(record)
     }
 
     pub(super) fn into_value(self) -> Result<Membership, CodecError> {
-        let ends = self.ends.map(KindRecord::into_value).transpose()?;
-        Ok(Membership { group: self.group, opens: self.opens, ends })
+        let Self { group, opens, ends, at_once } = self;
+        let ends = ends.map(KindRecord::into_value).transpose()?;
+        Ok(Membership { group, opens, ends, at_once })
     }
 }

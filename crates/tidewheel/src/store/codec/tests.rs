@@ -168,11 +168,20 @@ fn runs() {
     spec.keys = BTreeMap::from([(2, Arc::from("k")), (3, Arc::from(""))]);
     spec.conditions = conditions();
     spec.groups = BTreeMap::from([
-        (0, GroupSpec { kind: GroupKind::Parts, opener: Some(7), members: vec![7, 1] }),
+        (
+            0,
+            GroupSpec {
+                kind: GroupKind::Parts,
+                at_once: Some(2),
+                opener: Some(7),
+                members: vec![7, 1],
+            },
+        ),
         (
             u32::MAX,
             GroupSpec {
                 kind: GroupKind::Call { on_error: OnError::Continue, on_skip: OnSkip::Skip },
+                at_once: None,
                 opener: None,
                 members: Vec::new(),
             },
@@ -223,6 +232,7 @@ fn added_tasks() {
             group: Some(u32::MAX),
             opens: true,
             ends: Some(GroupKind::Call { on_error: OnError::Fail, on_skip: OnSkip::Continue }),
+            at_once: Some(u32::MAX),
         },
         profile: Arc::new(profile(retries()[7])),
         estimate: Some(ODD),
@@ -413,4 +423,13 @@ fn what_a_newer_program_wrote_is_refused_with_a_hint() {
     }
     let zero = r#"{"v":1,"is":{"rate":{"count":0,"per":{"secs":1,"nanos":0},"burst":1}}}"#;
     assert!(matches!(read::<LimitSpec>(zero), Err(CodecError::Value { .. })));
+}
+
+#[test]
+fn a_group_that_was_stored_before_there_were_bounds_has_none() {
+    let text = r#"{"kind":"parts","opener":2,"members":[2,1]}"#;
+    let record: super::group::GroupRecord = serde_json::from_str(text).unwrap();
+    let (kind, opener, members) = (GroupKind::Parts, Some(2), vec![2, 1]);
+    let expected = GroupSpec { kind, at_once: None, opener, members };
+    assert_eq!(record.into_value().unwrap(), expected);
 }
