@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tidewheel_core::graph::Graph;
+use tidewheel_core::group::{GroupKind, GroupSpec};
 use tidewheel_core::spec::{Config, LimitSpec, Profile, RunOptions, RunSpec};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tidewheel_core::{
@@ -30,6 +31,15 @@ struct Case {
     believed: Vec<Duration>,
     /// Every task whose index is a multiple of this needs the limit `db`.
     limited: usize,
+    /// Groups by their ends.
+    groups: BTreeMap<u32, GroupSpec>,
+}
+
+impl Case {
+    /// Of which all is known.
+    fn new(after: Vec<Vec<u32>>, takes: Vec<Duration>) -> Self {
+        Self { after, believed: takes.clone(), takes, limited: 0, groups: BTreeMap::new() }
+    }
 }
 
 /// A world in which attempts last as long as they do.
@@ -97,6 +107,7 @@ impl World {
         }
         let graph = graph.build().expect("no cycle");
         let mut spec = RunSpec::new(Arc::new(graph), RunOptions::default(), Profile::default());
+        spec.groups = case.groups.clone();
         if case.limited > 0 {
             let limits = vec![(Arc::from("db"), 1)];
             spec.profiles.push(Arc::new(Profile { limits, ..Profile::default() }));
@@ -156,7 +167,7 @@ fn random_case(chance: &mut Chance) -> Case {
     let after: Vec<Vec<u32>> = after.map(|it| it.into_iter().collect()).collect();
     let takes: Vec<Duration> =
         (0..count).map(|_| Duration::from_millis(1 + chance.below(5_000))).collect();
-    Case { after, believed: takes.clone(), takes, limited: chance.below(4) as usize }
+    Case { limited: chance.below(4) as usize, ..Case::new(after, takes) }
 }
 
 #[test]
@@ -195,7 +206,50 @@ fn world_started_at_once(world: &World) -> usize {
 fn chain(takes: &[u64], believed: &[u64]) -> Case {
     let seconds = |list: &[u64]| list.iter().map(|it| Duration::from_secs(*it)).collect();
     let after = (0..takes.len() as u32).map(|index| index.checked_sub(1).into_iter().collect());
-    Case { after: after.collect(), takes: seconds(takes), believed: seconds(believed), limited: 0 }
+    Case { believed: seconds(believed), ..Case::new(after.collect(), seconds(takes)) }
+}
+
+/// A step, one that is done for each of some elements, at most `at_once` at a time, and one after it. Of
+/// what collects, nothing is believed, and it takes no time.
+fn mapped(millis: &[u64], at_once: u32) -> Case {
+    let last = millis.len() as u32;
+    let members: Vec<u32> = (2..last).collect();
+    let mut after = vec![Vec::new(), vec![0]];
+    after.extend(members.iter().map(|_| vec![0]));
+    after[1].extend(&members);
+    after.push(vec![1]);
+    let mut takes: Vec<Duration> = millis.iter().map(|it| Duration::from_millis(*it)).collect();
+    takes.insert(1, Duration::ZERO);
+    let at_once = Some(at_once);
+    let group = GroupSpec { kind: GroupKind::Parts, at_once, opener: None, members };
+    Case { groups: BTreeMap::from([(1, group)]), ..Case::new(after, takes) }
+}
+
+#[test]
+fn parts_that_wait_for_a_place_and_what_collects_them_are_foretold() {
+    let mut world = World::new(8);
+    let run = world.submit(1, &mapped(&[1_000, 9_000, 3_000, 4_000, 1_000, 2_000], 2));
+    let foretold = world.foretold();
+    let at = |index| foretold[&TaskKey { run, index }].since(Moment::ZERO).as_secs();
+    assert_eq!([2, 3, 4, 5].map(at), [1, 1, 4, 8]);
+    // What collects takes no time, however long other work takes.
+    assert_eq!([1, 6].map(at), [10, 10]);
+    let mut chance = Chance(11);
+    for round in 0..100 {
+        let mut world = World::new(1 + chance.below(4) as u32);
+        for run in 0..1 + chance.below(2) {
+            let count = 2 + chance.below(9);
+            let millis: Vec<u64> = (0..count).map(|_| 1 + chance.below(50_000)).collect();
+            world.submit(u128::from(run) + 1, &mapped(&millis, 1 + chance.below(3) as u32));
+        }
+        let mut foretold = vec![world.foretold()];
+        while world.advance() {
+            foretold.push(world.foretold());
+        }
+        for (task, start) in foretold.iter().flatten() {
+            assert_eq!(world.started[task], *start, "round {round}, task {}", task.index);
+        }
+    }
 }
 
 #[test]
@@ -298,7 +352,7 @@ fn standard_graphs_are_foretold_within_the_published_error() {
             let takes = numbers(&graph["dur"]).into_iter();
             let takes: Vec<_> = takes.map(|it| Duration::from_millis(1_000 * it + 1)).collect();
             let after = predecessors(&graph["pred"]);
-            let known = Case { after, believed: takes.clone(), takes, limited: 0 };
+            let known = Case::new(after, takes);
             errors(&known, 4, &mut exact);
             // Each duration is believed to be up to a half shorter or longer than it is.
             let mut wrong = |it: &Duration| it.mul_f64(0.5 + chance.share());
@@ -334,7 +388,7 @@ fn real_workflows_are_foretold_within_the_published_error() {
         let believed = kinds.iter().map(|kind| (sums[kind].0 / sums[kind].1).max(1)).collect();
         let takes = millis(takes.into_iter().map(|it| it.max(1)).collect());
         let after = predecessors(&instance["pred"]);
-        let known = Case { after, believed: takes.clone(), takes, limited: 0 };
+        let known = Case::new(after, takes);
         errors(&known, 16, &mut exact);
         errors(&Case { believed: millis(believed), ..known }, 16, &mut learnt);
     }

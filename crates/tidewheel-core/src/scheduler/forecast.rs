@@ -65,8 +65,8 @@ impl Scheduler {
         Some(forecast)
     }
 
-    /// How long an attempt at a task is expected to take: as its run says, else as others of its queue
-    /// took, else as the other tasks of its run are expected to.
+    /// How long an attempt at a task is expected to take: as its run says; else nothing, if others do the
+    /// work; else as others of its queue took, else as the other tasks of its run are expected to.
     fn expected_duration(&self, key: TaskKey) -> Option<Duration> {
         let work = self.works.get(key.run.0)?;
         let queue = self.classes[work.class(key.index) as usize].queue;
@@ -74,12 +74,17 @@ impl Scheduler {
             Work::Run(run) => run.estimate(key.index),
             Work::Single(_) => None,
         };
-        own.or_else(|| self.queues[queue as usize].statistics.run_time.mean()).or_else(
-            || match work {
+        let works_by_others = || {
+            let levels = self.levels(key.run)?;
+            let is_end = levels.level_ended_by(key.index).is_some();
+            (is_end || levels.opens(key.index)).then_some(Duration::ZERO)
+        };
+        own.or_else(works_by_others)
+            .or_else(|| self.queues[queue as usize].statistics.run_time.mean())
+            .or_else(|| match work {
                 Work::Run(run) => run.mean_estimate(),
                 Work::Single(_) => None,
-            },
-        )
+            })
     }
 }
 
