@@ -221,7 +221,7 @@ impl World {
                 }
                 match books.restore(engine, tenure, snapshot, self.now) {
                     Ok(restored) => {
-                        if !restored.refused.is_empty() {
+                        if !restored.unaccepted.is_empty() {
                             self.coverage.hit("books: an acceptance was lost");
                         }
                         let number = engine.open_number();

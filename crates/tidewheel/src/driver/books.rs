@@ -170,8 +170,8 @@ pub enum Verdict {
 pub struct Restored {
     /// Attempts that run here although their tasks are not theirs any more.
     pub strays: Vec<AttemptId>,
-    /// Work whose acceptance was not stored.
-    pub refused: BTreeSet<RunId>,
+    /// Work whose acceptance was not stored: for the store it never was.
+    pub unaccepted: BTreeSet<RunId>,
     /// Wishes that were asked again, with answers that nobody waits for.
     pub wishes: usize,
 }
@@ -471,7 +471,7 @@ impl Books {
         for (_, kept) in std::mem::take(&mut self.kept) {
             match kept {
                 Kept::Accepted(id) => {
-                    restored.refused.extend(Some(id).filter(|id| !unfinished.contains(id)));
+                    restored.unaccepted.extend(Some(id).filter(|id| !unfinished.contains(id)));
                 }
                 Kept::Ended(attempt, end) => {
                     if let Some(task) = key_of(engine, &works, attempt) {

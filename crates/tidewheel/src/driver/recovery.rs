@@ -67,11 +67,11 @@ impl State {
         self.engine.hold(&mut snapshot, &self.ours());
         let unfinished = snapshot.works().collect();
         let Some(books) = &mut self.books else { return Ok(()) };
-        let Restored { strays, refused, .. } =
+        let Restored { strays, unaccepted, .. } =
             books.restore(&mut self.engine, tenure, snapshot, now)?;
         let plain = self.engine.scheduler_mut().keep_profile(&Self::plain_profile());
         self.plain = plain.expect("a profile that names nothing can be had anywhere");
-        self.rebind(&unfinished, &refused, effects);
+        self.rebind(&unfinished, &unaccepted, effects);
         self.adopt_runs(shared);
         self.stop_strays(strays, effects);
         self.notify(now, Fact::Restored);
@@ -93,7 +93,7 @@ impl State {
     fn rebind(
         &mut self,
         unfinished: &BTreeSet<RunId>,
-        refused: &BTreeSet<RunId>,
+        unaccepted: &BTreeSet<RunId>,
         effects: &mut Vec<Effect>,
     ) {
         let ending = std::mem::take(&mut self.ending).into_values();
@@ -112,7 +112,7 @@ impl State {
                 self.ending.insert(id, entry);
                 continue;
             }
-            let end = if refused.contains(&id) {
+            let end = if unaccepted.contains(&id) {
                 End::Refused(Arc::from("its acceptance was not stored"))
             } else {
                 End::Lost(Arc::from("it has ended, but how was lost with the answer of the store"))
