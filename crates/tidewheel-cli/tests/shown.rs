@@ -474,3 +474,66 @@ fn several_files_are_told_to_be_one_flow() {
     assert_eq!(stdout(&output), "a.yaml, b.yaml as one flow, both: 1 step, no errors\n");
     assert_eq!(stdout(&scratch.run(&["validate", "a.yaml"])), "both: 1 step, no errors\n");
 }
+
+#[test]
+fn lines_say_which_element_a_step_is_for() {
+    let scratch = Scratch::new("element-lines");
+    let flow = r#"
+        flow:
+          - { name: test, matrix: { os: [linux, macos] }, argv: [test, "{{ matrix.os }}", =, linux] }
+          - { name: list, run: "echo '[\"x\", \"y\"]'", outputs: { all: "{{ json }}" } }
+          - { name: each, foreach: "{{ flows.list.all }}", argv: [echo, "{{ item }}"] }
+          - { name: named, foreach: [a], label: "{{ item }}-1", run: "true" }
+        runner: { on_error: skip }
+        "#;
+    let file = scratch.file("flow.yaml", flow);
+    let output = scratch.run(&["run", &file]);
+    let lines = stderr(&output);
+    for line in [
+        "started   test[0] ({\"os\":\"linux\"})",
+        "failed    test[1] ({\"os\":\"macos\"}) (",
+        "started   each[0] (x)",
+        "succeeded each[1] (y) (",
+        "started   named[a-1]\n",
+    ] {
+        assert!(lines.contains(line), "{line}: {lines}");
+    }
+}
+
+#[test]
+fn a_command_is_shown_below_the_start_of_its_step() {
+    let scratch = Scratch::new("command-lines");
+    let step = |index: usize| match index {
+        0 => "{ name: s0, run: 'true' }".to_owned(),
+        _ => format!("{{ name: s{index}, run: 'true', depends_on: s{} }}", index - 1),
+    };
+    let steps: Vec<String> = (0..20).map(step).collect();
+    let file = scratch.file("flow.yaml", &format!("flow: [{}]", steps.join(", ")));
+    let output = scratch.run(&["run", &file, "--log-level", "DEBUG"]);
+    let lines = stderr(&output);
+    let place = |text: String| lines.find(&text).unwrap_or_else(|| panic!("{text}: {lines}"));
+    for index in 0..20 {
+        let told = [
+            place(format!("started   s{index}\n")),
+            place(format!("output    s{index}: $ true\n")),
+            place(format!("succeeded s{index} (")),
+        ];
+        assert!(told.is_sorted(), "s{index}: {lines}");
+        if index > 0 {
+            assert!(place(format!("succeeded s{} (", index - 1)) < told[0], "{lines}");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_a_called_flow_that_is_skipped_says_what_stopped_it() {
+    let scratch = Scratch::new("skipped-inside");
+    scratch.file(
+        "inner.yaml",
+        "flow: [{ name: a, run: exit 3 }, { name: b, run: 'true', depends_on: a }]",
+    );
+    let file = scratch.file("flow.yaml", "flow: [{ name: s, flow: inner.yaml }]");
+    let lines = stderr(&scratch.run(&["run", &file]));
+    assert!(lines.contains("skipped   s/b: `s/a` stopped the called flow\n"), "{lines}");
+    assert!(!lines.contains("condition"), "{lines}");
+}

@@ -224,8 +224,14 @@ fn events() -> Vec<Event> {
         expected: Some(Duration::from_millis(1_500)),
         after: Vec::new(),
         attempts_max: Some(3),
+        element: None,
     };
-    let added = StepInfo { name: "each[0]".to_owned(), after: vec![0], ..StepInfo::default() };
+    let added = StepInfo {
+        name: "each[0]".to_owned(),
+        after: vec![0],
+        element: Some(json!("stable")),
+        ..StepInfo::default()
+    };
     vec![
         Event::RunStarted { run_id: RUN.to_owned(), flow: "nightly".to_owned(), steps: vec![info] },
         Event::StepAdded(added),

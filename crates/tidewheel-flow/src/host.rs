@@ -221,6 +221,14 @@ impl FlowHost {
         }
     }
 
+    /// What the tasks of a run have left for each other so far, if it is carried out here.
+    #[must_use]
+    pub fn outputs(&self, run: RunId) -> Option<Arc<Outputs>> {
+        let place = self.places().get(&run).cloned()?;
+        let runner = place.get()?.as_ref().ok()?;
+        Some(Arc::clone(runner.outputs()))
+    }
+
     /// How many runs it carries out.
     #[must_use]
     pub fn runs(&self) -> usize {

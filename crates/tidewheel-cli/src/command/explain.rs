@@ -5,9 +5,8 @@
 use std::time::Duration;
 
 use tidewheel_client::api::{RunState, StepExplained, StepState};
-use tidewheel_client::text::span;
+use tidewheel_client::text::{span, with_element};
 
-use super::runs::shown_name;
 use crate::cli::Format;
 use crate::data::DataArgs;
 use crate::error::CommandError;
@@ -56,7 +55,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         let is = if is_interrupted && *state == StepState::Running { "was" } else { "is" };
         lines.push(format!(
             "{} {is} {state}{note}: {why}{start}",
-            shown_name(step, element.as_ref())
+            with_element(step, element.as_ref())
         ));
     }
     ui.print(&lines.join("\n"))?;

@@ -91,7 +91,7 @@ pub(crate) struct RunArgs {
     pub status_port: Option<u16>,
 
     /// How much is said while it runs
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", ignore_case = true)]
     pub log_level: Option<LogLevel>,
 
     /// What a stored decision survives [default: process]

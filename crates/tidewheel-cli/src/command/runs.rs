@@ -2,18 +2,14 @@
 //!
 //! What is known of runs is found at the desk; here it is put into columns.
 
-use serde_json::Value as Json;
 use tidewheel_client::api::{ListWish, RunLine, RunList, RunResult, RunState, StateWish};
-use tidewheel_client::text::{ago, count, harmless, short_id, span};
+use tidewheel_client::text::{ago, count, harmless, short_id, span, with_element};
 
 use crate::cli::Format;
 use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::table::Table;
 use crate::ui::Ui;
-
-/// So much of the value of an element is shown.
-const ELEMENT_MAX: usize = 40;
 
 /// List runs, newest first
 #[derive(Debug, clap::Args)]
@@ -130,22 +126,6 @@ pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// The name of a step, with its value if it is an element that is called by its number.
-pub(super) fn shown_name(name: &str, element: Option<&Json>) -> String {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    let number = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
-    let Some(element) = element.filter(|_| number.is_some_and(|(_, it)| is_number(it))) else {
-        return harmless(name);
-    };
-    let text = match element {
-        Json::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let short: String = text.chars().take(ELEMENT_MAX).collect();
-    let more = if short.len() < text.len() { "…" } else { "" };
-    format!("{} ({}{more})", harmless(name), harmless(&short))
-}
-
 pub(crate) fn text(run: &RunResult) -> String {
     let name = harmless(run.flow.as_deref().unwrap_or("-"));
     let mut lines = vec![format!("{} {name}: {}", run.run_id, run.state)];
@@ -162,7 +142,7 @@ pub(crate) fn text(run: &RunResult) -> String {
         let why = step.timeout.as_ref().or(step.error.as_ref()).or(step.reason.as_ref());
         let note = if step.tolerated { ", tolerated" } else { "" };
         table.row([
-            shown_name(name, step.element.as_ref()),
+            with_element(name, step.element.as_ref()),
             format!("{}{note}", step.state),
             took,
             step.attempts.to_string(),

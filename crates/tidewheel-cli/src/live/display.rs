@@ -24,7 +24,7 @@ use super::screen::Screen;
 use super::signals::Signals;
 use super::summary::summary;
 use super::terminal::{self, Grip, Typed};
-use super::view::{Canvas, view};
+use super::view::{Canvas, page, view};
 
 /// Frames are at least so far apart.
 const FRAME: Duration = Duration::from_millis(100);
@@ -373,10 +373,10 @@ impl Artist {
             self.decoder.settle();
         }
         self.read_at = now;
-        let page = isize::try_from(terminal::size().1).unwrap_or(isize::MAX);
+        let page = isize::try_from(page(terminal::size().1)).unwrap_or(isize::MAX);
         for &byte in &buffer[..count] {
             if let Some(key) = self.decoder.push(byte) {
-                self.model.press(key, (page - 6).max(1));
+                self.model.press(key, page);
                 self.is_stale = true;
                 (self.on_key)(key);
             }

@@ -2,7 +2,7 @@
 //!
 //! What a line says is decided in `row` and `view`; here it is only kept and painted.
 
-use super::text;
+use tidewheel_client::text;
 
 /// One row of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -21,7 +21,6 @@ mod screen;
 mod signals;
 mod summary;
 mod terminal;
-mod text;
 mod view;
 mod window;
 

@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tidewheel_client::progress::{EndState, Event, StepInfo};
+use tidewheel_client::text;
 
 use super::keys::Key;
-use super::text;
 
 /// Steps that ended lately, which are remembered in order.
 const RECENT_MAX: usize = 16;
@@ -88,6 +88,8 @@ pub(super) struct Step {
     pub unmet: usize,
     /// Why it waits, or the error of the attempt before.
     pub why: String,
+    /// The line that says how it is answered, if it waits for somebody.
+    pub answer: Vec<String>,
     /// The time of the last attempt, once it is over.
     pub took: Option<Duration>,
     /// What else is known once it is over, if that is anything.
@@ -126,7 +128,7 @@ impl Model {
         match event {
             Event::RunStarted { run_id, flow, steps } => self.start(&run_id, &flow, steps),
             Event::StepAdded(info) => self.add_all(vec![info]),
-            Event::StepWaiting { step, why, .. } => self.explain(step, &why),
+            Event::StepWaiting { step, why, answer } => self.explain(step, &why, answer),
             Event::StepStarted { step, attempt } => self.begin(step, attempt, now),
             Event::StepRetrying { step, attempt, at, error } => {
                 self.delay(step, attempt, at, &error);
@@ -152,19 +154,20 @@ impl Model {
         }
     }
 
-    /// Looks at another part of the run. Keys for the run itself change nothing here.
+    /// Looks at another part of the run, where a page has so many rows. Keys for the run itself change nothing
+    /// here.
     pub fn press(&mut self, key: Key, page: isize) {
         match key {
             Key::All => self.look_at(Part::All),
             Key::Window => self.look_at(Part::Window),
             Key::Failed => self.look_at(Part::Failed),
             Key::Log => self.look_at(Part::Log),
-            Key::Up => self.scroll_by(-1),
-            Key::Down => self.scroll_by(1),
-            Key::PageUp => self.scroll_by(-page),
-            Key::PageDown => self.scroll_by(page),
-            Key::Top => self.scroll_by(isize::MIN + 1),
-            Key::Bottom => self.scroll_by(isize::MAX),
+            Key::Up => self.scroll_by(-1, page),
+            Key::Down => self.scroll_by(1, page),
+            Key::PageUp => self.scroll_by(-page, page),
+            Key::PageDown => self.scroll_by(page, page),
+            Key::Top => self.scroll_by(isize::MIN + 1, page),
+            Key::Bottom => self.scroll_by(isize::MAX, page),
             Key::Pause | Key::Resume | Key::Quit => {}
         }
     }
@@ -212,7 +215,7 @@ impl Model {
         let first = self.steps.len();
         self.steps.reserve(infos.len());
         for info in infos {
-            let name = text::name(&info.name);
+            let name = text::with_element(&info.name, info.element.as_ref());
             self.name_width = self.name_width.max(text::columns(&name));
             self.steps.push(Step {
                 name,
@@ -224,6 +227,7 @@ impl Model {
                 dependents: Vec::new(),
                 unmet: 0,
                 why: String::new(),
+                answer: Vec::new(),
                 took: None,
                 end: None,
             });
@@ -245,9 +249,10 @@ impl Model {
         }
     }
 
-    fn explain(&mut self, index: usize, why: &str) {
+    fn explain(&mut self, index: usize, why: &str, answer: Option<String>) {
         if let Some(step) = self.steps.get_mut(index) {
             step.why = text::sentence(why);
+            step.answer = answer.iter().map(|it| format!("say `{}`", text::name(it))).collect();
         }
     }
 
@@ -255,6 +260,7 @@ impl Model {
         if index < self.steps.len() {
             self.steps[index].attempt = attempt;
             self.steps[index].why = String::new();
+            self.steps[index].answer.clear();
             self.change(index, Status::Running { since: now });
         }
     }
@@ -273,6 +279,7 @@ impl Model {
             step.took = now.map(|now| now.saturating_sub(since));
         }
         step.why = String::new();
+        step.answer.clear();
         step.end = (end != End::default()).then(|| Box::new(end));
         self.change(index, Status::Ended(state));
     }
@@ -287,7 +294,7 @@ impl Model {
         self.log.push_back(LogLine { step, text: text::output(line) });
         // Whoever reads older lines wants them to stay where they are.
         if self.part == Part::Log && self.scroll > 0 {
-            self.scroll_by(-1);
+            self.scroll_by(-1, 1);
         }
     }
 
@@ -372,14 +379,17 @@ impl Model {
         self.scroll = 0;
     }
 
-    /// The log is scrolled from its end, everything else from its beginning.
-    fn scroll_by(&mut self, rows: isize) {
-        let (count, rows) = match self.part {
-            Part::Failed => (self.failed.len(), rows),
-            Part::Log => (self.log.len(), -rows),
-            Part::Fitting | Part::All | Part::Window => (self.steps.len(), rows),
+    /// The log is scrolled from its end, everything else from its beginning; steps only until the last one is
+    /// shown, at the end of a page.
+    fn scroll_by(&mut self, rows: isize, page: isize) {
+        let (count, rows, shown) = match self.part {
+            Part::Failed => (self.failed.len(), rows, 1),
+            Part::Log => (self.log.len(), -rows, 1),
+            Part::Fitting | Part::All | Part::Window => {
+                (self.steps.len(), rows, page.unsigned_abs())
+            }
         };
-        self.scroll = self.scroll.saturating_add_signed(rows).min(count.saturating_sub(1));
+        self.scroll = self.scroll.saturating_add_signed(rows).min(count.saturating_sub(shown));
     }
 }
 
@@ -389,8 +399,8 @@ impl Step {
         self.end.as_ref().is_some_and(|end| end.is_tolerated)
     }
 
-    /// The last lines of its output.
+    /// What is said below it: the last lines of its output, or how it is answered.
     pub fn tail(&self) -> &[String] {
-        self.end.as_ref().map_or(&[], |end| &end.tail)
+        self.end.as_ref().map_or(&self.answer, |end| &end.tail)
     }
 }

@@ -5,12 +5,11 @@
 use std::time::Duration;
 
 use tidewheel_client::progress::{EndState, Event};
-use tidewheel_client::text::count;
+use tidewheel_client::text::{self, count};
 
 use super::line::{Line, Tone};
 use super::model::{Model, Status};
 use super::summary;
-use super::text;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +112,7 @@ impl Plain {
 
     fn retrying(&self, step: usize, wait: Duration) -> String {
         let (attempt, _) = self.attempt(step);
-        let next = format!("{}, {attempt}, next try in {}", self.name(step), text::until(wait));
+        let next = format!("{}, {attempt}, next try in {}", self.name(step), text::due(wait));
         let why = &self.model.steps[step].why;
         if why.is_empty() { next } else { format!("{next}: {why}") }
     }

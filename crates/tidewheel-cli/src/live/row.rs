@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use tidewheel_client::progress::EndState;
+use tidewheel_client::text;
 
 use super::line::{Line, Signs, Tone};
 use super::model::{Model, Phase, Status, Step};
-use super::text;
 
 /// Below this many columns there is no room for states and times in columns of their own.
 const COLUMNS_WIDE: usize = 60;
@@ -116,6 +116,7 @@ fn word(step: &Step) -> &'static str {
     match step.status {
         Status::Ended(EndState::Failed) if step.is_tolerated() => "tolerated",
         Status::Ended(state) => state.word(),
+        Status::Running { .. } if !step.why.is_empty() => "waiting",
         Status::Running { .. } => "running",
         Status::Delayed { .. } => "delayed",
         Status::Ready => "ready",
@@ -164,7 +165,7 @@ pub(super) fn detail(model: &Model, step: &Step, now: Duration) -> String {
         }
         Status::Delayed { until } => {
             let next = self::attempt(step, step.attempt + 1);
-            let wait = format!("retry in {}", text::until(until.saturating_sub(now)));
+            let wait = format!("retry in {}", text::due(until.saturating_sub(now)));
             let wait = if step.why.is_empty() { wait } else { format!("{wait}: {}", step.why) };
             joined([wait, next])
         }

@@ -4,8 +4,9 @@
 //! stays. Between frames the cursor rests at the beginning of the row below: whoever else writes
 //! then spoils nothing, and giving the terminal back needs no movement. Nothing is written here.
 
+use tidewheel_client::text;
+
 use super::line::Line;
-use super::text;
 
 /// What the terminal shows now.
 #[derive(Debug)]

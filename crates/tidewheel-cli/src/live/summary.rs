@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use tidewheel_client::progress::EndState;
+use tidewheel_client::text;
 
 use super::line::{Line, Signs, Tone};
 use super::model::{Model, Phase};
 use super::row::{self, RowStyle};
-use super::text;
 use super::window::WINDOW_MAX;
 
 /// Failed steps that are listed.

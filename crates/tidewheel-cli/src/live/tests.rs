@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tidewheel_client::progress::{EndState, Event, StepInfo};
+use tidewheel_client::text;
 
 use super::eta::eta;
 use super::keys::Key;
@@ -12,8 +14,7 @@ use super::line::{ASCII, UNICODE};
 use super::model::Model;
 use super::plain::{Level, Plain};
 use super::summary::summary;
-use super::text;
-use super::view::{Canvas, view};
+use super::view::{Canvas, page, view};
 
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -25,7 +26,8 @@ const fn ms(millis: u64) -> Duration {
 
 fn step(name: &str, expected: u64, after: &[usize]) -> StepInfo {
     let expected = (expected > 0).then_some(s(expected));
-    StepInfo { name: name.to_owned(), expected, after: after.to_vec(), attempts_max: Some(3) }
+    let after = after.to_vec();
+    StepInfo { name: name.to_owned(), expected, after, attempts_max: Some(3), element: None }
 }
 
 fn started(step: usize, attempt: u32) -> Event {
@@ -296,7 +298,8 @@ fn a_window_follows_the_run() {
 #[test]
 fn all_steps_can_be_scrolled() {
     let mut model = wide(100);
-    model.press(Key::All, 10);
+    let page = page(13) as isize;
+    model.press(Key::All, page);
     let first = |model: &Model| {
         let lines = frame(model, canvas(80, 13, s(0)));
         (lines[2].clone(), lines[9].clone())
@@ -305,11 +308,13 @@ fn all_steps_can_be_scrolled() {
         (format!(" ○ {name}   ready       ~10 s"), format!("   … steps {words} of 100"))
     };
     assert_eq!(first(&model), at("step-0", "1 to 7"));
-    model.press(Key::Down, 10);
+    model.press(Key::Down, page);
     assert_eq!(first(&model), at("step-1", "2 to 8"));
-    model.press(Key::Bottom, 10);
+    model.press(Key::Bottom, page);
     assert_eq!(first(&model).1, "   … steps 94 to 100 of 100");
-    model.press(Key::All, 10);
+    model.press(Key::Up, page);
+    assert_eq!(first(&model).1, "   … steps 93 to 99 of 100");
+    model.press(Key::All, page);
     assert!(first(&model).0.contains("step-0"));
 }
 
@@ -554,6 +559,45 @@ fn a_step_that_waits_says_for_what_while_it_does() {
     model.update(s(0), waiting(0, "waits for a file"));
     let lines = frame(&model, canvas(80, 24, s(2)));
     assert!(lines.iter().any(|line| line.contains("waits for a file")), "{lines:?}");
+}
+
+#[test]
+fn a_step_that_asks_says_how_it_is_answered() {
+    for steps in [3, 100] {
+        let mut model = wide(steps);
+        model.update(s(0), started(1, 1));
+        let answer = Some("tidewheel approve 01a1 step-1".to_owned());
+        let why = "waits for approval: Ship it?".to_owned();
+        model.update(s(0), Event::StepWaiting { step: 1, why, answer });
+        let lines = frame(&model, canvas(80, 24, s(2)));
+        let at = lines.iter().position(|line| line.contains("Ship it?")).unwrap();
+        assert!(lines[at].contains("waiting"), "{lines:?}");
+        assert_eq!(lines[at + 1], "   │ say `tidewheel approve 01a1 step-1`");
+        model.update(s(3), ended(1, EndState::Succeeded));
+        let lines = frame(&model, canvas(80, 24, s(4)));
+        assert!(!lines.iter().any(|line| line.contains("approve")), "{lines:?}");
+    }
+}
+
+#[test]
+fn elements_are_shown_with_their_values() {
+    let mut model = Model::default();
+    let element = |name: &str, value: serde_json::Value| StepInfo {
+        element: Some(value),
+        ..step(name, 0, &[])
+    };
+    let steps = vec![
+        element("test[0]", json!("linux")),
+        element("test[1]", json!({ "os": "macos\u{1b}[31m" })),
+        element("test[stable]", json!({ "rust": "stable" })),
+    ];
+    let run = Event::RunStarted { run_id: "r".to_owned(), flow: "f".to_owned(), steps };
+    model.update(s(0), run);
+    let names: Vec<&str> = model.steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names[0], "test[0] (linux)");
+    assert!(names[1].starts_with("test[1] ({\"os\":\"macos"), "{names:?}");
+    assert!(!names[1].contains('\u{1b}'), "{names:?}");
+    assert_eq!(names[2], "test[stable]");
 }
 
 #[test]

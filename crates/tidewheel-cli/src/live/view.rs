@@ -5,12 +5,11 @@
 use std::time::Duration;
 
 use tidewheel_client::progress::EndState;
-use tidewheel_client::text::count;
+use tidewheel_client::text::{self, count};
 
 use super::line::{Line, Signs, Tone};
 use super::model::{Model, Part, Phase};
 use super::row::{self, RowStyle};
-use super::text;
 use super::window::{Choice, WINDOW_MAX};
 
 /// Rows of the header and the footer, and an empty one beside each where there is room.
@@ -42,8 +41,7 @@ pub(crate) struct Canvas {
 /// Draws what is looked at into at most `height` lines of at most `width` columns.
 pub(crate) fn view(model: &Model, canvas: &Canvas) -> Vec<Line> {
     let style = RowStyle::new(model, canvas.width, canvas.now, canvas.signs);
-    let gap = usize::from(canvas.height >= ROOMY);
-    let rows = canvas.height.saturating_sub(FRAME_ROWS + 2 * gap);
+    let (rows, gap) = room(canvas.height);
     let mut lines = vec![header(model, canvas)];
     lines.extend(vec![Line::new(); gap]);
     if rows > 0 {
@@ -61,6 +59,17 @@ pub(crate) fn view(model: &Model, canvas: &Canvas) -> Vec<Line> {
     // Where there are hardly any columns, not even what is never left out has room.
     lines.iter_mut().for_each(|line| line.fit(canvas.width));
     lines
+}
+
+/// Rows for steps, and empty ones beside header and footer.
+fn room(height: usize) -> (usize, usize) {
+    let gap = usize::from(height >= ROOMY);
+    (height.saturating_sub(FRAME_ROWS + 2 * gap), gap)
+}
+
+/// How many steps are shown at once where all can be scrolled.
+pub(crate) fn page(height: usize) -> usize {
+    room(height).0.saturating_sub(1).max(1)
 }
 
 fn header(model: &Model, canvas: &Canvas) -> Line {
@@ -247,7 +256,7 @@ fn eta_words(model: &Model, canvas: &Canvas) -> String {
     match canvas.eta {
         _ if matches!(model.phase, Phase::Paused | Phase::Waiting) => String::new(),
         Some(eta) if eta.is_zero() => "  eta any moment".to_owned(),
-        Some(eta) => format!("  eta {}", text::until(eta)),
+        Some(eta) => format!("  eta {}", text::due(eta)),
         None => String::new(),
     }
 }

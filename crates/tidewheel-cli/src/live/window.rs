@@ -33,11 +33,12 @@ impl Choice {
     /// more output where there is room left.
     pub fn everything(model: &Model, rows: usize) -> Option<Self> {
         let latest = model.failed.last().map_or(0, |&step| model.steps[step].tail().len());
-        if model.steps.len() + latest.min(TAIL_LINES_MIN) > rows {
+        let asked: usize = model.running.iter().map(|&(_, it)| model.steps[it].answer.len()).sum();
+        if model.steps.len() + latest.min(TAIL_LINES_MIN) + asked > rows {
             return None;
         }
-        let mut room = rows - model.steps.len();
-        let mut tails = vec![0; model.steps.len()];
+        let mut room = rows - model.steps.len() - asked;
+        let mut tails: Vec<usize> = model.steps.iter().map(|step| step.answer.len()).collect();
         for &step in model.failed.iter().rev() {
             tails[step] = model.steps[step].tail().len().min(TAIL_LINES).min(room);
             room -= tails[step];
@@ -63,7 +64,7 @@ impl Choice {
             choice.take(step, lines.min(most - used - 1), &mut room);
         }
         for &(_, step) in &model.running {
-            choice.take(step, 0, &mut room);
+            choice.take(step, model.steps[step].answer.len(), &mut room);
         }
         for &step in model.failed.iter().rev().skip(2).take(share) {
             choice.take(step, 0, &mut room);

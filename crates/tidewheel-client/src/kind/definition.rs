@@ -4,11 +4,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tidewheel::TaskState;
 use tidewheel::store::{RunDetail, TaskSummary};
+use tidewheel_flow::Outputs;
 
 /// What only the definition of a run can say of its tasks, which are given by name. A kind that knows
 /// nothing of a question leaves it out.
@@ -70,6 +72,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         _run: &RunDetail,
         _outputs: &dyn Fn(u32) -> Map<String, Json>,
     ) -> HashMap<String, Json> {
+        HashMap::new()
+    }
+
+    /// The same while the run goes on here, and its tasks have left this for each other.
+    fn elements_now(&self, _tasks: &[String], _left: &Arc<Outputs>) -> HashMap<String, Json> {
         HashMap::new()
     }
 

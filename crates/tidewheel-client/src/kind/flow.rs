@@ -99,6 +99,11 @@ impl Kind for Flows {
     }
 }
 
+/// Whether a task is for one of the elements of its step.
+fn is_element(task: &str) -> bool {
+    task.ends_with(']') && !task.ends_with("[]")
+}
+
 /// What was asked for when a run was started.
 fn order_of(run: &RunDetail) -> Result<FlowOrder, DeskError> {
     Ok(FlowOrder::of_run(run)?)
@@ -279,7 +284,6 @@ impl Definition for FlowDefinition {
         run: &RunDetail,
         outputs: &dyn Fn(u32) -> Map<String, Json>,
     ) -> HashMap<String, Json> {
-        let is_element = |name: &str| name.ends_with(']') && !name.ends_with("[]");
         let names = || run.tasks.iter().map(|task| task.name.as_str()).filter(|it| is_element(it));
         // To read the flow takes its time.
         let Some(flow) = names().next().and_then(|_| self.flow()) else { return HashMap::new() };
@@ -288,6 +292,12 @@ impl Definition for FlowDefinition {
             left.insert(&task.name, outputs(task.index));
         }
         flow.element_values(&self.order.params, &left, names())
+    }
+
+    fn elements_now(&self, tasks: &[String], left: &Arc<Outputs>) -> HashMap<String, Json> {
+        let names = || tasks.iter().map(String::as_str).filter(|it| is_element(it));
+        let Some(flow) = names().next().and_then(|_| self.flow()) else { return HashMap::new() };
+        flow.element_values(&self.order.params, left, names())
     }
 
     fn condition(&self, task: &str) -> Option<String> {

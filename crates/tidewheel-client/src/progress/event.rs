@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use tidewheel::TaskState;
 
 use crate::api::Document;
@@ -135,6 +136,9 @@ pub struct StepInfo {
     pub after: Vec<usize>,
     /// How many attempts it has at most, if that is known.
     pub attempts_max: Option<u32>,
+    /// For one of the elements of a step: which value it is for, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<Json>,
 }
 
 /// How a step or a run ended.

@@ -4,6 +4,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
@@ -51,7 +52,8 @@ impl Follow {
     pub fn begin(session: &Session, started: Started, teller: &mut dyn Teller) -> Self {
         let listener = session.sayings.listen(started.run.id());
         let (run, wheel) = (started.run.clone(), session.wheel.clone());
-        let live = LiveRun { run, wheel, listener };
+        let (definition, flows) = (Arc::clone(&started.definition), session.flows.clone());
+        let live = LiveRun { run, wheel, listener, definition, flows };
         let ago = wall_clock().since(started.since);
         let progress = Progress::begin(&started, &live, ago, teller);
         let now = std::time::Instant::now();

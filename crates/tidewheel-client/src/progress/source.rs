@@ -2,13 +2,17 @@
 //!
 //! Answers only; nothing is waited for.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use tidewheel::id::TaskId;
 use tidewheel::task::Reason;
 use tidewheel::{Run, RunId, TaskState, Tidewheel};
+use tidewheel_flow::FlowHost;
 
 use super::sayings::{Listener, Said};
+use crate::kind::Definition;
 
 /// What is known of a run that goes on. Tasks are named by their index.
 pub trait RunSource {
@@ -27,16 +31,23 @@ pub trait RunSource {
     /// What tasks said of themselves since the last time, the oldest first.
     fn hear(&self) -> Vec<(TaskId, Said)>;
 
+    /// The values of the elements that tasks are for, by name, as far as they are known.
+    fn elements(&self, _tasks: &[String]) -> HashMap<String, Json> {
+        HashMap::new()
+    }
+
     /// Why nothing can be stored for now, if nothing can.
     fn trouble(&self) -> Option<Arc<str>>;
 }
 
 /// A run that goes on in a session, and whoever hears its tasks.
-#[derive(Debug)]
 pub(super) struct LiveRun {
     pub run: Run,
     pub wheel: Tidewheel,
     pub listener: Listener,
+    pub definition: Arc<dyn Definition>,
+    /// Who carries it out, if it is a flow.
+    pub flows: FlowHost,
 }
 
 impl RunSource for LiveRun {
@@ -58,6 +69,11 @@ impl RunSource for LiveRun {
 
     fn hear(&self) -> Vec<(TaskId, Said)> {
         self.listener.hear()
+    }
+
+    fn elements(&self, tasks: &[String]) -> HashMap<String, Json> {
+        let left = self.flows.outputs(self.run.id()).unwrap_or_default();
+        self.definition.elements_now(tasks, &left)
     }
 
     fn trouble(&self) -> Option<Arc<str>> {

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
 use tidewheel::id::TaskId;
 use tidewheel::observe::{Fact, Notice};
 use tidewheel::run::RunResult;
@@ -19,7 +20,8 @@ use crate::kind::Definition;
 
 const RUN: RunId = RunId(7);
 
-/// A run of three tasks: one that works, one that waits for approval, one whose failure is tolerated.
+/// A run of three tasks: one that works, one that waits for approval, one that needs the first and whose
+/// failure is tolerated.
 #[derive(Debug)]
 struct Three;
 
@@ -52,6 +54,8 @@ struct Scene {
     states: RefCell<HashMap<u32, (TaskState, Reason)>>,
     said: RefCell<Vec<(TaskId, Said)>>,
     trouble: RefCell<Option<Arc<str>>>,
+    /// How often values of elements were asked for.
+    questions: RefCell<u32>,
 }
 
 impl Scene {
@@ -91,6 +95,15 @@ impl RunSource for Scene {
         std::mem::take(&mut *self.said.borrow_mut())
     }
 
+    fn elements(&self, tasks: &[String]) -> HashMap<String, Json> {
+        *self.questions.borrow_mut() += 1;
+        let value = |name: &String| {
+            let number: u32 = name.strip_prefix("each[")?.strip_suffix(']')?.parse().ok()?;
+            Some((name.clone(), json!(10 * number)))
+        };
+        tasks.iter().filter_map(value).collect()
+    }
+
     fn trouble(&self) -> Option<Arc<str>> {
         self.trouble.borrow().clone()
     }
@@ -119,7 +132,8 @@ impl Stage {
     fn taken_over(scene: Scene, ended: &BTreeSet<u32>) -> Self {
         let mut progress = Progress::new(Arc::new(Three), Timestamp::UNIX_EPOCH);
         let mut told = Vec::new();
-        let steps = NAMES.map(|name| StepInfo { name: name.to_owned(), ..StepInfo::default() });
+        let mut steps = NAMES.map(|name| StepInfo { name: name.to_owned(), ..StepInfo::default() });
+        steps[MAY_FAIL as usize].after = vec![WORKS as usize];
         progress.open(&scene, "flow", steps.into(), ended, seconds(0), &mut told);
         assert!(matches!(told.remove(0), (Duration::ZERO, Event::RunStarted { .. })));
         Self { scene, progress, told }
@@ -322,6 +336,41 @@ fn retries_commands_and_pauses_are_told_as_they_are() {
 }
 
 #[test]
+fn a_command_is_told_after_the_start_of_its_step() {
+    let mut stage = Stage::new();
+    stage.scene.say(WORKS, began(1, 1));
+    stage.scene.say(WORKS, Said::Command("make".to_owned()));
+    // It may be heard before the notice that the attempt was admitted.
+    assert_eq!(stage.hear(), []);
+    let line = |text: &str| Event::StepOutput { step: 0, line: text.to_owned() };
+    let begin = |attempt: u32| Event::StepStarted { step: 0, attempt };
+    assert_eq!(stage.fact(1, started(WORKS, 1)), [begin(1), line("$ make")]);
+    stage.scene.say(WORKS, Said::Command("make more".to_owned()));
+    assert_eq!(stage.hear(), [line("$ make more")]);
+    stage.scene.say(WORKS, began(2, 2));
+    stage.scene.say(WORKS, Said::Command("make".to_owned()));
+    assert_eq!(stage.hear(), []);
+    assert_eq!(stage.fact(2, started(WORKS, 2)), [begin(2), line("$ make")]);
+}
+
+#[test]
+fn elements_are_told_with_their_values_and_asked_for_together() {
+    let mut stage = Stage::new();
+    stage.scene.added.borrow_mut().extend(["each[0]", "each[1]", "late"]);
+    let told: Vec<Event> =
+        (3..6).flat_map(|index| stage.fact(1, Fact::TaskAdded(task(index)))).collect();
+    let added = |name: &str, element: Option<Json>| {
+        Event::StepAdded(StepInfo { name: name.to_owned(), element, ..StepInfo::default() })
+    };
+    let values = [Some(json!(0)), Some(json!(10)), None];
+    let names = ["each[0]", "each[1]", "late"];
+    let expected: Vec<Event> =
+        names.iter().zip(values).map(|(name, value)| added(name, value)).collect();
+    assert_eq!(told, expected);
+    assert_eq!(*stage.scene.questions.borrow(), 1);
+}
+
+#[test]
 fn other_runs_are_not_told_of() {
     let mut stage = Stage::new();
     let other = TaskId { run: RunId(8), index: 0 };
@@ -358,6 +407,7 @@ fn what_starts_because_of_an_end_is_told_after_it() {
     // In a run that was taken over, attempts say themselves that they were admitted, and may be heard first.
     stage.scene.say(MAY_FAIL, Said::Admitted(1));
     stage.scene.say(MAY_FAIL, began(2, 1));
+    assert_eq!(stage.hear(), []);
     let told = stage.fact(2, Fact::TaskEnded(task(WORKS), TaskState::Succeeded, Reason::Ordinary));
     let [Event::StepEnded { step: 0, .. }, Event::StepStarted { step: 2, .. }] = &told[..] else {
         panic!("{told:?}")

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use tidewheel::id::TaskId;
 use tidewheel::observe::{Fact, Notice};
 use tidewheel::run::RunResult;
@@ -56,6 +57,12 @@ pub struct Progress {
     records: HashMap<u32, AttemptRecord>,
     /// What was said and is not told yet, because something else comes first.
     unheard: Vec<(TaskId, Said)>,
+    /// Commands of attempts that are not told to have started.
+    commands: HashMap<u32, Vec<String>>,
+    /// What tasks need that were there from the beginning.
+    needs: HashMap<u32, Vec<u32>>,
+    /// Values of elements, where they were looked for.
+    elements: HashMap<String, Option<Json>>,
     /// For which others the run waits.
     others: Option<String>,
     /// What keeps the store from going on, as it was told.
@@ -72,7 +79,7 @@ impl Progress {
         teller: &mut dyn Teller,
     ) -> Self {
         let mut progress = Self::new(Arc::clone(&started.definition), started.since);
-        let steps = progress.steps(started.run.graph(), &started.expected);
+        let steps = progress.steps(source, started.run.graph(), &started.expected);
         progress.open(source, &started.name, steps, &started.ended, now, teller);
         progress
     }
@@ -88,12 +95,22 @@ impl Progress {
             waiting: HashSet::new(),
             records: HashMap::new(),
             unheard: Vec::new(),
+            commands: HashMap::new(),
+            needs: HashMap::new(),
+            elements: HashMap::new(),
             others: None,
             trouble: None,
         }
     }
 
-    fn steps(&self, graph: &Graph, expected: &BTreeMap<String, Duration>) -> Vec<StepInfo> {
+    fn steps(
+        &self,
+        source: &dyn RunSource,
+        graph: &Graph,
+        expected: &BTreeMap<String, Duration>,
+    ) -> Vec<StepInfo> {
+        let names: Vec<String> = (0..graph.len()).map(|it| graph.name(it).into_owned()).collect();
+        let mut elements = source.elements(&names);
         let step = |(index, after): (u32, Vec<u32>)| {
             let name = graph.name(index).into_owned();
             // How long something lets others wait is not known from before.
@@ -102,6 +119,7 @@ impl Progress {
                 expected: expected.copied(),
                 after: after.into_iter().map(|it| it as usize).collect(),
                 attempts_max: self.definition.attempts_max(&name),
+                element: elements.remove(&name),
                 name,
             }
         };
@@ -119,6 +137,8 @@ impl Progress {
     ) {
         let known = (0_u32..).take(steps.len());
         self.places.extend(known.map(|index| (index, index as usize)));
+        let needed = |info: &StepInfo| info.after.iter().map(|&it| it as u32).collect();
+        self.needs.extend((0..).zip(steps.iter().map(needed)));
         let (run_id, flow) = (source.id().to_string(), name.to_owned());
         let next = steps.len() as u32;
         teller.tell(Duration::ZERO, Event::RunStarted { run_id, flow, steps });
@@ -165,6 +185,7 @@ impl Progress {
             }
             Fact::AttemptFailedWillRetry { task, attempt, delay, error } if task.run == id => {
                 self.hear(source, at, teller);
+                self.tell_commands(task.index, at, teller);
                 let attempt = self.counted(source, task.index, *attempt);
                 let (next, error) = (at + *delay, error.as_deref().unwrap_or("failed").to_owned());
                 self.tell(task.index, at, teller, |step| Event::StepRetrying {
@@ -256,6 +277,10 @@ impl Progress {
     ) {
         for (task, said) in said {
             match said {
+                // Its notice comes as well, or what it needs has ended and is told first.
+                Said::Admitted(_) if !self.may_begin(task.index) => {
+                    self.unheard.push((task, said));
+                }
                 Said::Admitted(attempt) => self.admit(source, task.index, attempt, teller),
                 Said::Began(attempt, at) => {
                     self.begun.insert(task.index, (attempt, self.moment(at)));
@@ -265,10 +290,30 @@ impl Progress {
                     self.records.insert(task.index, *record);
                 }
                 Said::Command(command) => {
-                    let line = format!("$ {command}");
-                    self.tell(task.index, now, teller, |step| Event::StepOutput { step, line });
+                    self.commands.entry(task.index).or_default().push(command);
+                    if self.has_started(task.index) {
+                        self.tell_commands(task.index, now, teller);
+                    }
                 }
             }
+        }
+    }
+
+    /// Whether everything that a task needs is told to have ended.
+    fn may_begin(&self, index: u32) -> bool {
+        self.needs.get(&index).is_none_or(|needs| needs.iter().all(|it| self.ended.contains(it)))
+    }
+
+    /// Whether the newest attempt was admitted and has something to do.
+    fn has_started(&self, index: u32) -> bool {
+        let begun = self.begun.get(&index).map(|(attempt, _)| attempt);
+        begun.is_some() && self.admitted.get(&index) == begun
+    }
+
+    fn tell_commands(&mut self, index: u32, at: Duration, teller: &mut dyn Teller) {
+        for command in self.commands.remove(&index).unwrap_or_default() {
+            let line = format!("$ {command}");
+            self.tell(index, at, teller, |step| Event::StepOutput { step, line });
         }
     }
 
@@ -319,11 +364,15 @@ impl Progress {
     /// another look of a task that waits.
     fn start(&mut self, source: &dyn RunSource, index: u32, teller: &mut dyn Teller) {
         let Some(&(attempt, at)) = self.begun.get(&index) else { return };
-        if self.admitted.get(&index) == Some(&attempt) && !self.waiting.contains(&index) {
+        if !self.has_started(index) {
+            return;
+        }
+        if !self.waiting.contains(&index) {
             let attempt = self.counted(source, index, attempt);
             let at = at.saturating_sub(self.definition.waited_before(&name(source, index)));
             self.tell(index, at, teller, |step| Event::StepStarted { step, attempt });
         }
+        self.tell_commands(index, at, teller);
     }
 
     /// Tells what a task waits for, and how it is answered if it waits for somebody. Its later looks are no
@@ -353,7 +402,22 @@ impl Progress {
         let Some(name) = source.name(index) else { return };
         let place = self.places.len();
         self.places.insert(index, place);
-        teller.tell(at, Event::StepAdded(StepInfo { name, ..StepInfo::default() }));
+        let element = self.element(source, index, &name);
+        teller.tell(at, Event::StepAdded(StepInfo { name, element, ..StepInfo::default() }));
+    }
+
+    /// The value that a task is for. Those that are added together are looked for together.
+    fn element(&mut self, source: &dyn RunSource, index: u32, name: &str) -> Option<Json> {
+        if !self.elements.contains_key(name) {
+            let names: Vec<String> = (index..).map_while(|index| source.name(index)).collect();
+            let mut known = source.elements(&names);
+            let values = names.into_iter().map(|name| {
+                let value = known.remove(&name);
+                (name, value)
+            });
+            self.elements = values.collect();
+        }
+        self.elements.remove(name).flatten()
     }
 
     /// Tells the end of a task, and when it was, if that is known.
@@ -369,6 +433,7 @@ impl Progress {
             return;
         }
         self.hear_of(source, index, now, teller);
+        self.tell_commands(index, now, teller);
         self.admitted.remove(&index);
         self.begun.remove(&index);
         let record = self.records.remove(&index).unwrap_or_default();

@@ -14,5 +14,5 @@ pub use difference::difference;
 pub use harmless::{block, coloured, harmless, name, output, sentence};
 pub use tidewheel::words::nearest;
 pub use tidewheel_flow::picture::letters::{columns, is_hidden};
-pub use time::{ago, span, until};
-pub use words::{bytes, count, quoted, short_id, task_list};
+pub use time::{about, ago, due, span, took, until};
+pub use words::{bytes, count, quoted, short_id, task_list, with_element};

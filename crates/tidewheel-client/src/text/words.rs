@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde_json::Value as Json;
+
 use super::harmless;
 
 /// As much of a run's id as tells it from others: the instant it was accepted at.
@@ -53,6 +55,26 @@ pub fn task_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         shown[place] = at_most(spans(&numbers).into_iter().map(span).collect());
     }
     at_most(shown)
+}
+
+/// So much of the value of an element is shown.
+const ELEMENT_MAX: usize = 40;
+
+/// The name of a step, with its value if it is an element that is called by its number.
+#[must_use]
+pub fn with_element(name: &str, element: Option<&Json>) -> String {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let number = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
+    let Some(element) = element.filter(|_| number.is_some_and(|(_, it)| is_number(it))) else {
+        return harmless(name);
+    };
+    let text = match element {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let short: String = text.chars().take(ELEMENT_MAX).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{} ({}{more})", harmless(name), harmless(&short))
 }
 
 /// Longer lists help nobody.
