@@ -537,3 +537,34 @@ fn a_step_of_a_called_flow_that_is_skipped_says_what_stopped_it() {
     assert!(lines.contains("skipped   s/b: `s/a` stopped the called flow\n"), "{lines}");
     assert!(!lines.contains("condition"), "{lines}");
 }
+
+#[test]
+fn runs_and_steps_are_found_by_their_tags() {
+    let scratch = Scratch::new("tags");
+    let tagged = scratch.file(
+        "backup.yaml",
+        r"
+        tags: [backup, nightly]
+        flow:
+          - { name: dump, run: 'true', tags: [slow] }
+          - { name: group, steps: [{ name: copy, run: 'true', tags: [net, slow] }] }
+        ",
+    );
+    let plain = scratch.file("plain.yaml", "flow: [{ name: a, run: 'true' }]");
+    for file in [&tagged, &plain, &plain] {
+        assert_eq!(scratch.run(&["run", file]).status.code(), Some(0));
+    }
+    let listed = scratch.json(&["runs", "--tag", "nightly", "--limit", "1"]);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["runs"][0]["flow"], "backup");
+    assert_eq!(listed["runs"][0]["tags"], json!(["backup", "nightly"]));
+    let run = listed["runs"][0]["run_id"].as_str().unwrap();
+    assert_eq!(scratch.json(&["runs", "--tag", "nightl"])["runs"], json!([]));
+    assert_eq!(scratch.json(&["runs"])["runs"].as_array().unwrap().len(), 3);
+    let shown = scratch.json(&["show", run]);
+    assert_eq!(shown["tags"], json!(["backup", "nightly"]));
+    assert_eq!(shown["steps"]["dump"]["tags"], json!(["slow"]));
+    assert_eq!(shown["steps"]["group/copy"]["tags"], json!(["net", "slow"]));
+    assert!(stdout(&scratch.run(&["show", run])).contains("\ntags: backup, nightly\n"));
+    assert_eq!(scratch.json(&["show", "last"]).get("tags"), None);
+}

@@ -63,6 +63,7 @@ fn line() -> RunLine {
         steps: 3,
         failed: 1,
         error: Some("exit code 1".to_owned()),
+        tags: vec!["backup".to_owned()],
     }
 }
 
@@ -85,6 +86,7 @@ fn result() -> RunResult {
         tolerated: false,
         attempts: 1,
         element: Some(json!("linux")),
+        tags: vec!["slow".to_owned()],
         started_at: Some(AT),
         ended_at: Some(AT),
         code: Some(0),
@@ -112,6 +114,7 @@ fn result() -> RunResult {
         started_at: Some(AT),
         ended_at: Some(AT),
         reason: Some("its group was taken".to_owned()),
+        tags: vec!["backup".to_owned()],
         made_room: true,
         hints: vec!["tidewheel retry 0a2b3c4d5e6f7  runs what is left".to_owned()],
         // The order is that of the flow, not of the alphabet.
@@ -312,6 +315,7 @@ fn wishes() -> [String; 6] {
         version: None,
         name: Some("nightly".to_owned()),
         state: Some(StateWish::Failed),
+        tag: Some("backup".to_owned()),
         limit: 20,
     };
     let wanted = LogWanted {

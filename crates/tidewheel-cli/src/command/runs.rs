@@ -17,14 +17,19 @@ use crate::ui::Ui;
 Examples:
   tidewheel runs
   tidewheel runs --flow nightly --state failed
+  tidewheel runs --tag backup
   tidewheel runs --limit 1000 --format json
 
 With --format json it prints { \"runs\": [ { run_id, flow, state, accepted_at, started_at, ended_at,
-steps, failed, error } ] }, newest first.")]
+steps, failed, error, tags } ] }, newest first.")]
 pub(crate) struct RunsArgs {
     /// Only runs of this flow
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
+
+    /// Only runs whose flow has this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
 
     /// Only runs in this state
     #[arg(long, value_name = "STATE")]
@@ -67,7 +72,7 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
         return Ok(0);
     }
     let (name, state) = (args.flow.clone(), args.state.map(StateWish::from));
-    let wish = ListWish { version: None, name, state, limit: args.limit };
+    let wish = ListWish { version: None, name, state, tag: args.tag.clone(), limit: args.limit };
     let list = args.data.at_desk(ui, async |desk| Ok(desk.list(wish).await?))?;
     if ui.format(Format::Human) == Format::Json {
         ui.print_json(&list)?;
@@ -131,6 +136,9 @@ pub(crate) fn text(run: &RunResult) -> String {
     let mut lines = vec![format!("{} {name}: {}", run.run_id, run.state)];
     let took = run.ended_at.map(|at| format!(", took {}", span(at.since(run.accepted_at))));
     lines.push(format!("started {}{}", ago(run.accepted_at), took.unwrap_or_default()));
+    if !run.tags.is_empty() {
+        lines.push(format!("tags: {}", harmless(&run.tags.join(", "))));
+    }
     lines.extend(run.reason.as_deref().map(harmless));
     lines.push(String::new());
     let mut table = Table::new(["STEP", "STATE", "TOOK", "ATTEMPTS", "WHY"]);

@@ -44,6 +44,9 @@ pub struct RunLine {
     pub failed: u32,
     /// Its first error, once it has ended.
     pub error: Option<String>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 documents! { RunList: "runs" 1 }

@@ -37,6 +37,9 @@ pub struct RunResult {
     /// Whether another run of its concurrency group went before it, or took its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub made_room: bool,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// What can be done about it, if it did not go well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
@@ -72,6 +75,9 @@ pub struct StepResult {
     /// For one of the elements of a step: which value it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element: Option<Json>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// When its newest attempt started.
     #[serde(default, with = "instant_if_any")]
     pub started_at: Option<Timestamp>,

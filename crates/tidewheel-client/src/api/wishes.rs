@@ -22,13 +22,16 @@ pub struct ListWish {
     /// Only in this state.
     #[serde(default)]
     pub state: Option<StateWish>,
+    /// Only with this tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// At most so many.
     pub limit: u32,
 }
 
 impl Default for ListWish {
     fn default() -> Self {
-        Self { version: None, name: None, state: None, limit: 20 }
+        Self { version: None, name: None, state: None, tag: None, limit: 20 }
     }
 }
 

@@ -35,6 +35,9 @@ pub struct LocalDesk {
 /// Readers that are kept for later: each has the database open.
 const READERS_MAX: usize = 4;
 
+/// So many runs are looked at at once where few of them may be meant.
+const PAGE: u32 = 100;
+
 /// Whether they have not ended, and in which states.
 fn filter(wish: StateWish) -> (Option<bool>, Vec<TaskState>) {
     match wish {
@@ -76,16 +79,27 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn list(&self, wish: &ListWish) -> Result<RunList, DeskError> {
         let (live, states) = wish.state.map(filter).unwrap_or_default();
-        let filter = RunFilter {
+        let mut filter = RunFilter {
             name: wish.name.clone(),
             kind: Some(RunKind::Run),
             live,
             states,
-            limit: wish.limit,
+            limit: wish.tag.as_ref().map_or(wish.limit, |_| wish.limit.max(PAGE)),
             ..RunFilter::default()
         };
-        let runs = self.read(|reader| reader.runs(&filter))?;
-        Ok(RunList { version: None, runs: runs.iter().map(|run| self.line(run)).collect() })
+        let is_meant = |line: &RunLine| wish.tag.as_ref().is_none_or(|tag| line.tags.contains(tag));
+        let limit = wish.limit as usize;
+        let mut lines = Vec::new();
+        // Which tags a run has is known only from what it was started with: page by page, it is looked there.
+        loop {
+            let page = self.read(|reader| reader.runs(&filter))?;
+            let missing = limit.saturating_sub(lines.len());
+            lines.extend(page.iter().map(|run| self.line(run)).filter(is_meant).take(missing));
+            filter.before = page.last().map(|run| run.place);
+            if lines.len() >= limit || page.len() < filter.limit as usize {
+                return Ok(RunList { version: None, runs: lines });
+            }
+        }
     }
 
     /// A run in one line.
@@ -107,7 +121,14 @@ impl LocalDesk {
             steps: run.tasks,
             failed: run.failed,
             error: run.error.clone(),
+            tags: self.tags_of(run),
         }
+    }
+
+    fn tags_of(&self, run: &RunSummary) -> Vec<String> {
+        let payload = self.read(|reader| reader.payload(run)).unwrap_or_default();
+        let tags = payload.map(|(payload, kind)| self.kinds.tags_of(kind.as_deref(), &payload));
+        tags.unwrap_or_default()
     }
 
     /// What a run came to, or has come to so far, whatever its kind.

@@ -158,6 +158,7 @@ impl RunView {
             started_at: self.started_at(),
             ended_at: summary.ended_at,
             reason: self.run_reason(),
+            tags: self.definition.tags(),
             made_room: matches!(summary.reason, Reason::GroupTaken | Reason::Replaced),
             hints: self.hints(&listed, logs),
             steps: Named(steps),
@@ -200,6 +201,7 @@ impl RunView {
             tolerated: *is_tolerated,
             attempts: *attempts,
             element: None,
+            tags: self.definition.tags_of(&task.name),
             // What the executor saw happened then; the row says when it was decided.
             started_at: newest.and_then(|record| record.started_at).or(task.started_at),
             ended_at: of_last.and_then(|record| record.ended_at).or(task.at).filter(|_| is_over),

@@ -80,6 +80,16 @@ pub trait Definition: fmt::Debug + Send + Sync {
         HashMap::new()
     }
 
+    /// Words to find the run by.
+    fn tags(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Words to find a task by.
+    fn tags_of(&self, _task: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// When a task is done, as the condition that did not hold for one that was not: "it is done only if
     /// the flow fails".
     fn condition(&self, _task: &str) -> Option<String> {

@@ -37,6 +37,10 @@ impl Kind for Flows {
         Ok(Arc::new(FlowDefinition::new(order_of(run)?)))
     }
 
+    fn tags(&self, payload: &[u8]) -> Vec<String> {
+        FlowOrder::tags_in(payload)
+    }
+
     fn retry(&self, past: &RunView, wish: &RetryWish) -> Result<Retry, DeskError> {
         let id = past.detail.summary.id;
         let then = order_of(&past.detail)?;
@@ -56,6 +60,8 @@ impl Kind for Flows {
         let flow = order.flow()?;
         if wish.new_files {
             order.params = params_again(&flow, &order.params)?;
+            order.tags = flow.tags.clone();
+            order.has_tagged_steps = flow.has_tagged_steps();
         }
         let outputs = |index| past.outputs_of(index);
         let with = AgainWith {
@@ -298,6 +304,15 @@ impl Definition for FlowDefinition {
         let names = || tasks.iter().map(String::as_str).filter(|it| is_element(it));
         let Some(flow) = names().next().and_then(|_| self.flow()) else { return HashMap::new() };
         flow.element_values(&self.order.params, left, names())
+    }
+
+    fn tags(&self) -> Vec<String> {
+        self.order.tags.clone()
+    }
+
+    fn tags_of(&self, task: &str) -> Vec<String> {
+        let step = self.order.has_tagged_steps.then(|| self.step_of(task)).flatten();
+        step.map(|step| step.tags.clone()).unwrap_or_default()
     }
 
     fn condition(&self, task: &str) -> Option<String> {

@@ -30,6 +30,11 @@ pub trait Kind: fmt::Debug + Send + Sync {
     /// Says why it is not of this kind, or cannot be understood any more.
     fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError>;
 
+    /// Words to find a run by, from its payload, which is of this kind.
+    fn tags(&self, _payload: &[u8]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What is to be done to make a run that has ended again.
     ///
     /// # Errors
@@ -116,6 +121,13 @@ impl Kinds {
     pub fn definition_of(&self, run: &RunDetail) -> Arc<dyn Definition> {
         let known = self.0.iter().find_map(|kind| kind.read(run).ok());
         known.unwrap_or_else(|| Arc::new(Unknown))
+    }
+
+    /// Words to find a run by.
+    #[must_use]
+    pub fn tags_of(&self, kind: Option<&str>, payload: &[u8]) -> Vec<String> {
+        let known = self.0.iter().find(|it| Some(it.word()) == kind);
+        known.map(|kind| kind.tags(payload)).unwrap_or_default()
     }
 
     /// The kind that a run is of.

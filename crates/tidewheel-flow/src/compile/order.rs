@@ -45,6 +45,12 @@ pub struct FlowOrder {
     /// The only tasks that are run, if not all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
+    /// Words to find the run by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Whether steps have such words too; to read the flow for them takes its time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_tagged_steps: bool,
 }
 
 /// How deep flows can be inside each other, and more.
@@ -83,6 +89,7 @@ impl FlowOrder {
         params: BTreeMap<String, Json>,
         max_workers: u32,
     ) -> Self {
+        let flow = loaded.flow.as_ref();
         Self {
             version: VERSION,
             paths,
@@ -94,7 +101,20 @@ impl FlowOrder {
             reused: BTreeMap::new(),
             scheduled_at: None,
             only: None,
+            tags: flow.map(|flow| flow.tags.clone()).unwrap_or_default(),
+            has_tagged_steps: flow.is_some_and(|flow| flow.has_tagged_steps()),
         }
+    }
+
+    /// The tags of a stored run, without reading the rest of it.
+    #[must_use]
+    pub fn tags_in(payload: &[u8]) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Tagged {
+            #[serde(default)]
+            tags: Vec<String>,
+        }
+        serde_json::from_slice(payload).map(|it: Tagged| it.tags).unwrap_or_default()
     }
 
     /// Says which instant of a schedule the run is made for.

@@ -29,6 +29,16 @@ impl Flow {
         })
     }
 
+    /// Whether some step, of a called flow too, has tags.
+    #[must_use]
+    pub fn has_tagged_steps(&self) -> bool {
+        self.steps.iter().any(|step| match &step.work {
+            _ if !step.tags.is_empty() => true,
+            Work::Flow(child) => child.flow.has_tagged_steps(),
+            _ => false,
+        })
+    }
+
     /// A step and everything that comes after it.
     #[must_use]
     pub fn descendants(&self, name: &str) -> BTreeSet<String> {

@@ -16,7 +16,11 @@ pub(crate) static FLOW: Shape = Shape {
     keys: &[
         key("name", Kind::Text, "The name of the flow. The name of the file unless given."),
         key("description", Kind::Text, "What the flow is for."),
-        key("tags", Kind::List(&Kind::Text), "Words to find it by."),
+        key(
+            "tags",
+            Kind::List(&Kind::Text),
+            "Words to find its runs by, with `tidewheel runs --tag`.",
+        ),
         key(
             "params",
             Kind::Map(&Kind::Either(&[Kind::Object(&PARAM), Kind::Any])),

@@ -21,7 +21,7 @@ pub(crate) static STEP: Shape = Shape {
     keys: &[
         required("name", Kind::Name, "The name of the step; unique in the flow."),
         key("description", Kind::Text, "What the step is for."),
-        key("tags", Kind::List(&Kind::Text), "Words to find it by."),
+        key("tags", Kind::List(&Kind::Text), "Words to find it by in the JSON of a run."),
         key(
             "run",
             Kind::Text,

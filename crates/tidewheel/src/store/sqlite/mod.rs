@@ -36,7 +36,7 @@ pub use folder::{DataFolder, Durability, Options};
 pub use inbox::Inbox;
 pub use places::RunPlace;
 pub use prune::{LeftOver, Pruned, Retention};
-pub use reader::Reader;
+pub use reader::{Reader, StoredPayload};
 pub use store::SqliteStore;
 
 #[cfg(test)]

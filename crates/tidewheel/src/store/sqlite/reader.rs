@@ -59,6 +59,9 @@ impl DataFolder {
     }
 }
 
+/// A payload, and the word for its kind.
+pub type StoredPayload = (Vec<u8>, Option<String>);
+
 impl Reader {
     /// Runs and submissions, newest first.
     ///
@@ -76,6 +79,22 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn run(&self, id: RunId) -> Result<Option<RunDetail>, FolderError> {
         self.read(|connection| detail(connection, id))
+    }
+
+    /// The payload of a run or submission, and its kind.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn payload(&self, run: &RunSummary) -> Result<Option<StoredPayload>, FolderError> {
+        let sql = "SELECT payload, kind FROM specs WHERE seq = ?1 AND payload IS NOT NULL";
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement
+                .query_row([run.place], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            Ok(found)
+        })
     }
 
     /// The runs and submissions whose identities begin with `prefix`, in hexadecimal, with or
