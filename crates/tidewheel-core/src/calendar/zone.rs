@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use jiff::tz::{Offset, TimeZone};
 
+use crate::time::Timestamp;
+
 /// How many names an error proposes at most.
 const SUGGESTIONS_MAX: usize = 3;
 
@@ -60,6 +62,29 @@ impl Zone {
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or("UTC")
+    }
+
+    /// An instant as people there read it: weekday, local time, offset, as in `Sun 2026-03-29 03:00:00 +02:00`.
+    #[must_use]
+    pub fn local(&self, at: Timestamp) -> String {
+        match jiff::Timestamp::from_microsecond(at.as_micros()) {
+            Ok(at) => {
+                at.to_zoned(self.rules.clone()).strftime("%a %Y-%m-%d %H:%M:%S %:z").to_string()
+            }
+            Err(_) => at.to_string(),
+        }
+    }
+
+    /// Whether the clocks there change on the day of this instant.
+    #[must_use]
+    pub fn changes_on_day_of(&self, at: Timestamp) -> bool {
+        let Ok(at) = jiff::Timestamp::from_microsecond(at.as_micros()) else { return false };
+        let start = at.to_zoned(self.rules.clone()).start_of_day();
+        let end = start.as_ref().ok().and_then(|start| start.tomorrow().ok());
+        match (start, end) {
+            (Ok(start), Some(end)) => start.offset() != end.offset(),
+            _ => false,
+        }
     }
 
     fn offset(text: &str) -> Result<Self, ZoneError> {
@@ -238,6 +263,24 @@ mod tests {
         assert_eq!(zone.name(), "Europe/Lisbon");
         assert_eq!(zone, Zone::named("Europe/Lisbon").expect("bundled"));
         assert_eq!(Zone::named("utc").expect("built in"), Zone::utc());
+    }
+
+    #[test]
+    fn the_days_on_which_clocks_change_are_known() {
+        let zone = Zone::named("Europe/Zurich").expect("bundled");
+        let at = |text: &str| text.parse().expect("an instant");
+        for (instant, local, is_change) in [
+            ("2026-03-28T22:59:59Z", "Sat 2026-03-28 23:59:59 +01:00", false),
+            ("2026-03-28T23:00:00Z", "Sun 2026-03-29 00:00:00 +01:00", true),
+            ("2026-03-29T21:59:59Z", "Sun 2026-03-29 23:59:59 +02:00", true),
+            ("2026-03-29T22:00:00Z", "Mon 2026-03-30 00:00:00 +02:00", false),
+            ("2026-10-25T12:00:00Z", "Sun 2026-10-25 13:00:00 +01:00", true),
+        ] {
+            let instant: Timestamp = at(instant);
+            assert_eq!(zone.local(instant), local);
+            assert_eq!(zone.changes_on_day_of(instant), is_change, "{local}");
+        }
+        assert!(!Zone::utc().changes_on_day_of(at("2026-03-29T01:00:00Z")));
     }
 
     #[test]

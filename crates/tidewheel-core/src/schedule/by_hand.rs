@@ -10,6 +10,7 @@ use super::ranges::FiredRanges;
 use super::schedule::{Schedule, Voice};
 use super::spec::{BATCH_MAX, Overlap, Span};
 use super::state::Pending;
+use super::trigger::Trigger;
 use super::verdict::{Origin, SkipReason, Verdict};
 
 /// No instant that fired.
@@ -109,6 +110,17 @@ impl Schedule {
         let first = next(span.from.as_micros());
         std::iter::successors(first, move |instant| next(instant.checked_add(1)?))
             .map(Timestamp::from_micros)
+    }
+
+    /// The instants that will fire if nothing is changed, the next one first, as far as the trigger can
+    /// tell now: one that counts from the end of the work before, or asks somebody, knows only the next.
+    pub fn upcoming(&self) -> impl Iterator<Item = Timestamp> + '_ {
+        let knows_more = !matches!(self.spec.trigger, Trigger::FixedDelay { .. } | Trigger::Custom);
+        let line = self.line();
+        let first = self.state.pending.map(|pending| pending.nominal.as_micros());
+        let next = move |at: &i64| line.first_free_from(at.checked_add(1)?).filter(|_| knows_more);
+        let left = usize::try_from(self.firings_left()).unwrap_or(usize::MAX);
+        std::iter::successors(first, next).take(left).map(Timestamp::from_micros)
     }
 
     pub(super) fn skip_asked_for(

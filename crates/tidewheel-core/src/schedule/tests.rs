@@ -586,3 +586,27 @@ fn what_was_not_checked_ends_or_goes_on_but_does_not_panic() {
         }
     }
 }
+
+#[test]
+fn what_comes_next_is_what_then_fires() {
+    let window = Some(Span::new(at("2026-11-15T00:00:00Z"), at("2026-11-15T12:09:00Z")));
+    let exclusions = vec![Span::new(at("2026-11-15T12:02:00Z"), at("2026-11-15T12:04:00Z"))];
+    let bounded = ScheduleSpec { window, exclusions, ..spec(cron("* * * * *")) };
+    for (spec, count) in [
+        (bounded.clone(), 6),
+        (ScheduleSpec { max_firings: Some(3), ..bounded }, 3),
+        (ScheduleSpec { max_firings: Some(4), ..spec(Trigger::every(seconds(7))) }, 4),
+        (spec(Trigger::after(seconds(5))), 1),
+    ] {
+        let mut bench = Bench::new(spec);
+        let foretold: Vec<String> =
+            bench.schedule.upcoming().map(|instant| instant.to_string()).collect();
+        assert_eq!(foretold.len(), count);
+        bench.run(seconds(3_600));
+        assert_eq!(bench.nominals(), foretold);
+        assert_eq!(bench.schedule.upcoming().next(), None);
+    }
+    // What counts from the end of the work before is not known further ahead.
+    let bench = Bench::new(spec(Trigger::spaced(seconds(5))));
+    assert_eq!(bench.schedule.upcoming().count(), 1);
+}

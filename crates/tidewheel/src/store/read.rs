@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use tidewheel_core::id::{RunId, ScheduleId};
 use tidewheel_core::input::Fires;
 use tidewheel_core::row::RunResult;
-use tidewheel_core::schedule::{Origin, Schedule, ScheduleSpec, ScheduleState, Span};
+use tidewheel_core::schedule::{
+    Counters, EndReason, Origin, Schedule, ScheduleSpec, ScheduleState, Span,
+};
 use tidewheel_core::spec::{LimitSpec, Profile, QueueSpec};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Now, Timestamp};
@@ -223,10 +225,38 @@ impl ScheduleSummary {
         let ran = ledger.iter().filter(|firing| matches!(firing.fate, FiringFate::Ran(_)));
         let queued = self.state.queue.iter().map(|queued| queued.nominal);
         let fired: BTreeSet<Timestamp> = ran.map(|firing| firing.nominal).chain(queued).collect();
+        self.as_it_stands()
+            .instants(span)
+            .filter(|instant| !fired.contains(instant))
+            .take(max)
+            .collect()
+    }
+}
+
+impl ScheduleSummary {
+    /// The instants that will fire if nothing is changed, the next one first, at most `max`, as far as the
+    /// trigger can tell.
+    #[must_use]
+    pub fn upcoming(&self, max: usize) -> Vec<Timestamp> {
+        self.as_it_stands().upcoming().take(max).collect()
+    }
+
+    /// How often it has done what, as it was stored.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.as_it_stands().counters()
+    }
+
+    /// Whether it fires no more because it has fired all that it was to, and not because somebody ended it.
+    #[must_use]
+    pub fn has_come_to_its_end(&self) -> bool {
+        self.is_ended && self.state.end.is_some_and(|why| why != EndReason::Cancelled)
+    }
+
+    fn as_it_stands(&self) -> Schedule {
         let (spec, state) = (self.spec.clone(), self.state.clone());
         let now = Now { wall: state.seen_wall, ..Now::default() };
-        let schedule = Schedule::restore(self.id.0, 0, spec, state, now);
-        schedule.instants(span).filter(|instant| !fired.contains(instant)).take(max).collect()
+        Schedule::restore(self.id.0, 0, spec, state, now)
     }
 }
 
