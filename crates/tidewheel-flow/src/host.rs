@@ -10,8 +10,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tidewheel::run::RunGroup;
+use tidewheel::schedule::{Firing, MadeRun};
 use tidewheel::task::{BoxError, Failure};
-use tidewheel::{Attempt, Graph, Outcome, Rejection, Run, RunId, Tidewheel, Timestamp};
+use tidewheel::{
+    Attempt, Graph, Outcome, Rejection, Run, RunBuilder, RunId, Task, TaskOptions, Tidewheel,
+    Timestamp,
+};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
@@ -130,58 +134,36 @@ impl FlowHost {
         order: &FlowOrder,
         estimates: &Estimates,
     ) -> Result<Run, StartError> {
-        let group = group_of(flow, order)?;
-        let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
-        let env_files = EnvFiles::read(flow).await?;
-        let blueprint = Blueprint::new(flow, &order.params, estimates)?;
-        let outputs = reused_outputs(order);
-        let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
-        let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
-        let runner = runner.env_files(env_files).scheduled_at(scheduled_at(order));
-        let runner = runner.earlier(earlier(order));
-        let runner = Arc::new(runner);
+        self.start_once(wheel, flow, order, estimates, None).await
+    }
+
+    /// The same, of what is accepted [once](tidewheel::run::RunBuilder::once) under a name, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`FlowHost::start`]; and when it was accepted before.
+    pub async fn start_once(
+        &self,
+        wheel: &Tidewheel,
+        flow: &Arc<Flow>,
+        order: &FlowOrder,
+        estimates: &Estimates,
+        once: Option<&str>,
+    ) -> Result<Run, StartError> {
+        let prepared = self.prepare(flow, order, estimates).await?;
+        let runner = Arc::clone(&prepared.runner);
         let code = {
             let runner = Arc::clone(&runner);
-            move |task: tidewheel::Task| {
+            move |task: Task| {
                 let (runner, attempt) = (Arc::clone(&runner), task.as_attempt());
                 async move { runner.attempt(attempt).await }
             }
         };
-        let chosen = chosen_tasks(&blueprint.graph, order);
-        let is_there = |task: &&String| match &chosen {
-            Some(chosen) => chosen.contains(*task),
-            None => blueprint.graph.index_of(task).is_some(),
-        };
-        let done: Vec<&String> = order.reused.keys().filter(is_there).collect();
         // On a thread of the runtime a disk is not waited for.
-        let mut builder = wheel
-            .without_waiting()
-            .run(blueprint.graph, code)
-            .name(&flow.name)
-            .concurrency(order.max_workers)
-            .attempt_timeout(None)
-            .on_error(flow.runner.on_error)
-            .on_skip(flow.runner.on_skip)
-            .on_stop(flow.runner.on_stop)
-            .order(flow.runner.order)
-            .configure_by_index(blueprint.options)
-            .already_done(done)
-            .payload(order.to_payload())
-            .kind(FLOW_KIND);
-        for (name, spec) in &flow.queues {
-            builder = builder.with_queue(name, spec.clone());
-        }
-        for (name, spec) in &flow.limits {
-            builder = builder.with_limit(name, spec.clone());
-        }
-        if let Some(timeout) = flow.runner.timeout {
-            builder = builder.run_timeout(timeout);
-        }
-        if let Some(group) = group {
-            builder = builder.group(group);
-        }
-        if let Some(chosen) = &chosen {
-            builder = builder.only(chosen);
+        let builder = wheel.without_waiting().run(Arc::clone(&prepared.graph), code);
+        let mut builder = prepared.configure(builder, flow, order);
+        if let Some(name) = once {
+            builder = builder.once(name);
         }
         let run = builder.announce().await?.start()?;
         let place = Arc::new(Place::new_with(Some(Ok(Arc::clone(&runner)))));
@@ -189,6 +171,56 @@ impl FlowHost {
         run.stored().await?;
         runner.take_over_folder(run.id()).await;
         Ok(run)
+    }
+
+    /// Makes the run of a firing: for [`tidewheel::Builder::make_runs`] with [`FLOW_KIND`], whose
+    /// schedules have an order as their payload.
+    ///
+    /// # Errors
+    ///
+    /// When a secret cannot be had, the flow makes no graph, or its limits contradict others.
+    pub async fn make_firing(
+        &self,
+        firing: &Firing,
+        flow: &Arc<Flow>,
+        order: &FlowOrder,
+        estimates: &Estimates,
+    ) -> Result<MadeRun, StartError> {
+        let prepared = self.prepare(flow, order, estimates).await?;
+        let (host, runner) = (self.clone(), Arc::clone(&prepared.runner));
+        let code = move |task: Task| {
+            let (runner, attempt) = (Arc::clone(&runner), task.as_attempt());
+            // Nobody has the run before its first attempt.
+            host.place_with(&attempt, &runner);
+            async move { runner.attempt(attempt).await }
+        };
+        let builder = firing.run(Arc::clone(&prepared.graph), code);
+        Ok(prepared.configure(builder, flow, order).announce().await?.into())
+    }
+
+    /// What a run needs before it can be asked for.
+    async fn prepare(
+        &self,
+        flow: &Arc<Flow>,
+        order: &FlowOrder,
+        estimates: &Estimates,
+    ) -> Result<Prepared, StartError> {
+        let group = group_of(flow, order)?;
+        let secrets = Secrets::fetch(flow, &*self.shared.means.world).await?;
+        let env_files = EnvFiles::read(flow).await?;
+        let Blueprint { graph, options } = Blueprint::new(flow, &order.params, estimates)?;
+        let outputs = reused_outputs(order);
+        let (params, means) = (order.params.clone(), Arc::clone(&self.shared.means));
+        let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
+        let runner = runner.env_files(env_files).scheduled_at(scheduled_at(order));
+        let runner = Arc::new(runner.earlier(earlier(order)));
+        let chosen = chosen_tasks(&graph, order);
+        let is_there = |task: &&String| match &chosen {
+            Some(chosen) => chosen.contains(*task),
+            None => graph.index_of(task).is_some(),
+        };
+        let done = order.reused.keys().filter(is_there).cloned().collect();
+        Ok(Prepared { runner, graph: Arc::new(graph), options, chosen, done, group })
     }
 
     /// Makes one attempt at a task of a run that the store brought back: for
@@ -244,6 +276,15 @@ impl FlowHost {
             Some(run) => self.keep(&attempt.wheel(), &run, Arc::default()),
             // No flow, as its payload will say.
             None => Arc::default(),
+        }
+    }
+
+    /// Keeps the runner of an attempt's run, unless that was done.
+    fn place_with(&self, attempt: &Attempt, runner: &Arc<FlowRunner>) {
+        let is_known = self.places().contains_key(&attempt.id().run);
+        if let (false, Some(run)) = (is_known, attempt.run()) {
+            let place = Arc::new(Place::new_with(Some(Ok(Arc::clone(runner)))));
+            self.keep(&attempt.wheel(), &run, place);
         }
     }
 
@@ -330,6 +371,56 @@ impl Shared {
 
     fn watchers(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run that is about to be asked for.
+struct Prepared {
+    runner: Arc<FlowRunner>,
+    graph: Arc<Graph>,
+    /// How each task is treated, by its index.
+    options: Vec<TaskOptions>,
+    /// The only tasks that are run, if not all are.
+    chosen: Option<BTreeSet<String>>,
+    /// Tasks that were done before.
+    done: Vec<String>,
+    group: Option<RunGroup>,
+}
+
+impl Prepared {
+    /// Says on a run of the graph what the flow says of it.
+    fn configure<F>(self, builder: RunBuilder<F>, flow: &Flow, order: &FlowOrder) -> RunBuilder<F> {
+        let mut builder = builder
+            .name(&flow.name)
+            .concurrency(order.max_workers)
+            .attempt_timeout(None)
+            .on_error(flow.runner.on_error)
+            .on_skip(flow.runner.on_skip)
+            .on_stop(flow.runner.on_stop)
+            .order(flow.runner.order)
+            .configure_by_index(self.options)
+            .already_done(self.done)
+            .payload(order.to_payload())
+            .kind(FLOW_KIND);
+        for (name, spec) in &flow.queues {
+            builder = builder.with_queue(name, spec.clone());
+        }
+        for (name, spec) in &flow.limits {
+            builder = builder.with_limit(name, spec.clone());
+        }
+        if let Some(priority) = order.priority {
+            builder = builder.priority(priority);
+        }
+        if let Some(timeout) = flow.runner.timeout {
+            builder = builder.run_timeout(timeout);
+        }
+        if let Some(group) = self.group {
+            builder = builder.group(group);
+        }
+        if let Some(chosen) = &self.chosen {
+            builder = builder.only(chosen);
+        }
+        builder
     }
 }
 

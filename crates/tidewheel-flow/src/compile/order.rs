@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
 use tidewheel::Timestamp;
 use tidewheel::store::RunDetail;
 
@@ -45,6 +46,9 @@ pub struct FlowOrder {
     /// The only tasks that are run, if not all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
+    /// The priority of steps that say none, if somebody has said one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
     /// Words to find the run by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -101,6 +105,7 @@ impl FlowOrder {
             reused: BTreeMap::new(),
             scheduled_at: None,
             only: None,
+            priority: None,
             tags: flow.map(|flow| flow.tags.clone()).unwrap_or_default(),
             has_tagged_steps: flow.is_some_and(|flow| flow.has_tagged_steps()),
         }
@@ -122,6 +127,19 @@ impl FlowOrder {
     pub fn scheduled_at(mut self, instant: Timestamp) -> Self {
         self.scheduled_at = Some(instant.to_string());
         self
+    }
+
+    /// What tells one version of its files from another: a fingerprint of all of their texts.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for (path, text) in &self.texts {
+            for part in [path.as_os_str().as_encoded_bytes(), text.as_bytes()] {
+                hash.update((part.len() as u64).to_be_bytes());
+                hash.update(part);
+            }
+        }
+        hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether a task is one of those that are run: elements and called flows come with their step.

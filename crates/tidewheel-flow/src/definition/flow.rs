@@ -283,6 +283,8 @@ impl Default for Runner {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FlowSchedule {
+    /// Its name among the schedules of the flow, if it has one.
+    pub name: Option<String>,
     /// Trigger and policies.
     pub spec: ScheduleSpec,
     /// The rule as the file has it.

@@ -47,7 +47,8 @@ impl Decoder<'_> {
         let params = fields::mapping(map, "params")
             .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect())
             .unwrap_or_default();
-        Some(FlowSchedule { spec, text, params })
+        let name = fields::owned(map, "name");
+        Some(FlowSchedule { name, spec, text, params })
     }
 
     fn trigger(&mut self, node: &Node, map: &Map) -> Option<(Trigger, String)> {

@@ -203,6 +203,7 @@ pub(crate) static SCHEDULE: Shape = Shape {
     name: "a schedule",
     about: "When the flow is run: exactly one of cron, every, after and at.",
     keys: &[
+        key("name", Kind::Name, "What it is called among the schedules of the flow."),
         key("cron", Kind::Cron, "When, by the calendar."),
         key(
             "zone",
