@@ -3,6 +3,7 @@
 //! A [`Desk`](desk::Desk) answers questions about runs and takes wishes about them, here or elsewhere;
 //! [`FlowFiles`](files::FlowFiles) become runs, and a [`Session`](session::Session) is a wheel on a data folder, on
 //! which runs are started or taken over;
+//! a [`House`](house::House) is one that lasts, with flows whose schedules fire.
 //! [`Progress`](progress::Progress) tells how a run goes on. All that leaves a process is in [`api`], the one
 //! serialised contract; [`kind`] says what is known of different kinds of work, and [`text`] makes foreign text fit to
 //! be shown.
@@ -14,6 +15,7 @@
 pub mod api;
 pub mod desk;
 pub mod files;
+pub mod house;
 pub mod kind;
 pub mod progress;
 pub mod session;

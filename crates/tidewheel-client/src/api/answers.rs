@@ -36,6 +36,23 @@ pub struct GoneOn {
     pub state: String,
 }
 
+/// A run was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedRun {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The run's identity.
+    pub run_id: String,
+    /// The name of what is run.
+    pub flow: String,
+    /// Which version of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// False if it had been accepted before, under the same key.
+    pub created: bool,
+}
+
 /// A step that waited for somebody was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
@@ -67,6 +84,7 @@ pub struct Preview {
 documents! {
     Asked: "asked" 1,
     GoneOn: "gone-on" 1,
+    StartedRun: "started-run" 1,
     Answered: "answered" 1,
     Preview: "preview" 1,
 }

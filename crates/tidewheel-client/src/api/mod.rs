@@ -6,30 +6,44 @@
 mod answers;
 mod artifacts;
 mod attempts;
+mod capacity;
 mod document;
 mod explained;
+mod flows;
+mod happened;
 mod listed;
 mod logs;
 mod named;
 mod plan;
 mod refusal;
 mod result;
+mod schedules;
 mod states;
 pub(crate) mod times;
 mod values;
 mod wishes;
 
-pub use answers::{Answered, Asked, GoneOn, Preview};
+pub use answers::{Answered, Asked, GoneOn, Preview, StartedRun};
 pub use artifacts::{ArtifactLine, ArtifactList};
 pub use attempts::{AttemptLine, AttemptList};
+pub use capacity::{LimitLine, LimitList, QueueLine, QueueList};
 pub use document::Document;
 pub use explained::{Explained, StepExplained};
+pub use flows::{BrokenFile, FlowDetail, FlowLine, FlowList, ParamLine, Reloaded, StepLine};
+pub use happened::{Happened, What};
 pub use listed::{RunLine, RunList};
 pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, StepLogs};
 pub use named::Named;
 pub use plan::{CacheState, NextFirings, Plan, PlannedCache, PlannedStep, UnknownSteps, Validated};
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
 pub use result::{RunResult, StepResult};
+pub use schedules::{
+    Ledger, LedgerFate, LedgerLine, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord,
+    Upcoming, UpcomingFiring,
+};
 pub use states::{RunState, StepState};
 pub use values::Values;
-pub use wishes::{AnswerWish, CancelWish, ListWish, LogWish, RetryWish, StateWish};
+pub use wishes::{
+    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, RetryWish, StartWish,
+    StateWish,
+};

@@ -2,13 +2,15 @@
 //!
 //! What they get is in the files beside.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use tidewheel::Timestamp;
 
 use super::document::documents;
-use super::times::millis_if_any;
+use super::times::{instant_if_any, millis_if_any};
 
 /// Which runs to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +117,80 @@ pub struct AnswerWish {
     pub note: Option<String>,
 }
 
+/// What is to be run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StartWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The name of the flow.
+    pub flow: String,
+    /// Values of its params. A text for a param of another kind is read as that kind.
+    #[serde(default)]
+    pub params: BTreeMap<String, Json>,
+    /// The priority of steps that say none, 0 to 100.
+    #[serde(default)]
+    pub priority: Option<u8>,
+    /// Words to find the run by, beside those of the flow.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// A name under which it is accepted once, however often it is asked for.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Steps at once, if it is to be other than the flow says.
+    #[serde(default)]
+    pub max_workers: Option<u32>,
+    /// Only if this version of the flow is in force.
+    #[serde(default)]
+    pub fingerprint: Option<String>,
+}
+
+/// Which part of a ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Only instants before this one.
+    #[serde(default, with = "instant_if_any")]
+    pub before: Option<Timestamp>,
+    /// At most so many lines.
+    pub limit: u32,
+}
+
+impl Default for LedgerWish {
+    fn default() -> Self {
+        Self { version: None, before: None, limit: 20 }
+    }
+}
+
+/// Which instants of the past are to fire.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackfillWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// From this instant on.
+    #[serde(default, with = "instant_if_any")]
+    pub from: Option<Timestamp>,
+    /// Before this instant; now, if nothing is said.
+    #[serde(default, with = "instant_if_any")]
+    pub until: Option<Timestamp>,
+    /// Only those that did not run.
+    #[serde(default)]
+    pub missed: bool,
+    /// Refuses to fire more than so many; 100, if nothing is said.
+    #[serde(default)]
+    pub max: Option<u32>,
+    /// Whether they run beside each other, instead of one after the other.
+    #[serde(default)]
+    pub at_once: bool,
+}
+
 documents! {
+    StartWish: "wish-start" 1,
+    LedgerWish: "wish-ledger" 1,
+    BackfillWish: "wish-backfill" 1,
     ListWish: "wish-list" 1,
     LogWish: "wish-logs" 1,
     CancelWish: "wish-cancel" 1,

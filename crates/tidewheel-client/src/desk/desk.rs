@@ -10,8 +10,9 @@ use tidewheel::store::sqlite::DataFolder;
 use super::error::DeskError;
 use super::local::LocalDesk;
 use crate::api::{
-    AnswerWish, Answered, ArtifactList, Asked, AttemptList, CancelWish, Explained, GoneOn,
-    ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
+    AnswerWish, Answered, ArtifactList, Asked, AttemptList, CancelWish, Explained, GoneOn, Ledger,
+    LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
+    ScheduleList, Upcoming,
 };
 
 /// Where questions about runs are asked, and wishes said: the same for every surface. Clones are the same desk.
@@ -176,6 +177,35 @@ impl Desk {
     ) -> Result<Answered, DeskError> {
         let (word, step) = (word.to_owned(), step.to_owned());
         self.here(move |desk| desk.answer(&word, &step, &wish)).await
+    }
+
+    /// The schedules that have not ended, by name, or all that are still known.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub async fn schedules(&self, ended_too: bool) -> Result<ScheduleList, DeskError> {
+        self.here(move |desk| desk.schedules(ended_too)).await
+    }
+
+    /// The next instants of a schedule.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such schedule.
+    pub async fn upcoming(&self, schedule: &str, count: u32) -> Result<Upcoming, DeskError> {
+        let schedule = schedule.to_owned();
+        self.here(move |desk| desk.upcoming(&schedule, count)).await
+    }
+
+    /// What became of the instants of a schedule.
+    ///
+    /// # Errors
+    ///
+    /// When there never was such a schedule.
+    pub async fn ledger(&self, schedule: &str, wish: LedgerWish) -> Result<Ledger, DeskError> {
+        let schedule = schedule.to_owned();
+        self.here(move |desk| desk.ledger(&schedule, &wish)).await
     }
 
     /// What a retry would do.

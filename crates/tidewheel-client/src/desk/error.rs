@@ -64,6 +64,47 @@ pub enum DeskError {
         /// What may be meant.
         near: Option<String>,
     },
+    /// There is no such flow.
+    #[error("there is no flow `{flow}`")]
+    NoFlow {
+        /// The word for it.
+        flow: String,
+        /// The one that may be meant.
+        near: Option<String>,
+    },
+    /// Another version of the flow is in force.
+    #[error("the flow `{flow}` is not at version {wanted} any more")]
+    OtherVersion {
+        /// The flow.
+        flow: String,
+        /// The version that was asked for.
+        wanted: String,
+    },
+    /// There is no such schedule.
+    #[error("there is no schedule `{schedule}`")]
+    NoSchedule {
+        /// The word for it.
+        schedule: String,
+        /// The one that may be meant.
+        near: Option<String>,
+    },
+    /// It is not said which instants are meant.
+    #[error("a backfill needs an instant from which on")]
+    BackfillFromWhen,
+    /// More firings would follow than anybody expects.
+    #[error("these are more than {max} instants")]
+    TooManyFirings {
+        /// As many as may be.
+        max: u32,
+    },
+    /// The folder with the flows cannot be read.
+    #[error("the folder of flows {} cannot be read: {error}", path.display())]
+    FlowsNotRead {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// The step has no such attempt.
     #[error("step `{step}` has no attempt {attempt}")]
     NoAttempt {
@@ -295,6 +336,17 @@ impl DeskError {
         Self::Param { error, known: flow.params.iter().map(|param| param.name.clone()).collect() }
     }
 
+    /// What the scheduler said, if it refused it.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            Self::Rejected(rejection) | Self::Start(StartError::Rejected(rejection)) => {
+                Some(rejection)
+            }
+            _ => None,
+        }
+    }
+
     /// The kind of it, for exit codes and statuses.
     #[must_use]
     pub fn kind(&self) -> RefusalKind {
@@ -303,6 +355,8 @@ impl DeskError {
             Self::NoRun { .. }
             | Self::RunGone { .. }
             | Self::NoStep { .. }
+            | Self::NoFlow { .. }
+            | Self::NoSchedule { .. }
             | Self::NoArtifact { .. }
             | Self::NoAttempt { .. } => RefusalKind::NotFound,
             Self::SeveralRuns { .. }
@@ -311,6 +365,8 @@ impl DeskError {
             | Self::NotInFlow { .. }
             | Self::Param { .. }
             | Self::ParamForm { .. }
+            | Self::BackfillFromWhen
+            | Self::TooManyFirings { .. }
             | Self::AsksNobody { .. } => RefusalKind::Usage,
             Self::Again { error, .. } => match error {
                 AgainError::Unknown { .. } => RefusalKind::Refused,
@@ -334,7 +390,9 @@ impl DeskError {
             | Self::StepEnded { .. }
             | Self::AnsweredBefore { .. }
             | Self::LeftBehind { .. }
+            | Self::OtherVersion { .. }
             | Self::Held(_) => RefusalKind::Conflict,
+            Self::FlowsNotRead { .. } => RefusalKind::Input,
             Self::NotStarted(_) | Self::System(_) | Self::NotCopied { .. } => RefusalKind::Failed,
         }
     }
@@ -349,7 +407,9 @@ impl DeskError {
                 let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
                 vec![format!("one of {}", runs.join(", "))]
             }
-            Self::NoStep { near, .. } => {
+            Self::NoStep { near, .. }
+            | Self::NoFlow { near, .. }
+            | Self::NoSchedule { near, .. } => {
                 near.iter().map(|near| format!("did you mean `{near}`?")).collect()
             }
             Self::NotInFlow { near, .. } => near.iter().cloned().collect(),

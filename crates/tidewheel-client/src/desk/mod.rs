@@ -13,6 +13,7 @@ mod find;
 mod local;
 mod logs;
 mod reuse;
+mod schedules;
 mod start;
 mod states;
 mod steer;
@@ -30,5 +31,6 @@ pub use tail::{LogTail, Newest, log_path};
 pub use view::{RunView, StepView};
 
 pub(crate) use desk::blocking;
+pub(crate) use schedules::near_schedule;
 pub(crate) use start::{near_step, workers_of};
 pub(crate) use states::timeout_words;

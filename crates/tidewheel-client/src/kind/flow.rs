@@ -156,6 +156,8 @@ fn changes_since(order: &FlowOrder) -> Vec<FileChange> {
 pub struct FlowRun {
     pub(crate) flow: Arc<Flow>,
     pub(crate) order: FlowOrder,
+    /// The name under which it is accepted once.
+    once: Option<String>,
     /// Fetched to see that they are there.
     secrets: Arc<OnceLock<Secrets>>,
 }
@@ -163,7 +165,14 @@ pub struct FlowRun {
 impl FlowRun {
     /// A run of this flow, as it was asked for.
     pub(crate) fn new(flow: Arc<Flow>, order: FlowOrder) -> Self {
-        Self { flow, order, secrets: Arc::default() }
+        Self { flow, order, once: None, secrets: Arc::default() }
+    }
+
+    /// The same, accepted once under this name, if there is one.
+    #[must_use]
+    pub fn once(mut self, name: Option<String>) -> Self {
+        self.once = name;
+        self
     }
 }
 
@@ -207,7 +216,8 @@ impl Startable for FlowRun {
         session: &'a Session,
         expected: &'a BTreeMap<String, Duration>,
     ) -> Doing<'a, Run> {
-        let start = session.flows.start(&session.wheel, &self.flow, &self.order, expected);
+        let (wheel, once) = (&session.wheel, self.once.as_deref());
+        let start = session.flows.start_once(wheel, &self.flow, &self.order, expected, once);
         Box::pin(async move { Ok(start.await?) })
     }
 }

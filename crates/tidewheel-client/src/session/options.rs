@@ -7,9 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel::clock::Clock;
 use tidewheel::executor::http::AddressPolicy;
 use tidewheel::{Attempt, Outcome, RunId};
 use tidewheel_flow::Secrets;
+
+use crate::house::Permit;
 
 /// What makes one attempt at a task that was taken over.
 pub(super) type Code =
@@ -33,6 +36,12 @@ pub struct SessionOptions {
     pub policy: AddressPolicy,
     /// The container engine, if not the first that is there.
     pub engine: Option<String>,
+    /// Tasks of the queue `default` that may wait; `None`: no bound.
+    pub waiting_max: Option<u32>,
+    /// What tells the time, if not the system: for tests.
+    pub clock: Option<Clock>,
+    /// Whether a stored schedule may still fire.
+    pub(crate) permit: Option<Permit>,
     pub(super) adopted: Vec<(String, Code)>,
     /// Of runs that are taken over, fetched before.
     pub(crate) secrets: Vec<(RunId, Secrets)>,
@@ -50,6 +59,9 @@ impl SessionOptions {
             descriptors: None,
             policy: AddressPolicy::public_only(),
             engine: None,
+            waiting_max: None,
+            clock: None,
+            permit: None,
             adopted: Vec::new(),
             secrets: Vec::new(),
         }

@@ -17,6 +17,7 @@ use super::opening::{Opening, Phase, lasting};
 use super::options::{SessionOptions, Takeover};
 use super::shard::{not_started, take_shard};
 use crate::desk::{DeskError, blocking};
+use crate::house::{Maker, maker};
 use crate::progress::Sayings;
 
 /// Notices kept for views. They take their memory from the beginning; a view that falls behind
@@ -33,6 +34,8 @@ pub struct Session {
     pub flows: FlowHost,
     /// What tasks say of themselves.
     pub sayings: Arc<Sayings>,
+    /// What makes the runs of its schedules.
+    pub(crate) maker: Maker,
     world: Arc<dyn World>,
     runtime: Handle,
 }
@@ -110,6 +113,8 @@ impl Session {
             let flows = adopted.clone();
             async move { flows.attempt(attempt).await }
         };
+        let maker = maker(flows.clone(), folder.clone(), options.permit);
+        let make = Arc::clone(&maker);
         let mut builder = Tidewheel::builder()
             .slots(options.slots)
             .starvation_timeout(options.starvation_timeout)
@@ -119,7 +124,14 @@ impl Session {
             .adopt_kind(FLOW_KIND, code.clone())
             // Runs from before there were kinds.
             .adopt_kind(None, code)
+            .make_runs(FLOW_KIND, move |firing| make(firing))
             .store(store);
+        if let Some(waiting_max) = options.waiting_max {
+            builder = builder.queue_capacity(waiting_max);
+        }
+        if let Some(clock) = options.clock {
+            builder = builder.clock(clock);
+        }
         for (kind, code) in options.adopted {
             let admitted = Arc::clone(&sayings);
             builder = builder.adopt_kind(kind.as_str(), move |attempt: Attempt| {
@@ -129,7 +141,7 @@ impl Session {
         }
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
         let runtime = runtime.clone();
-        Ok(Self { folder, wheel, flows, sayings, world, runtime })
+        Ok(Self { folder, wheel, flows, sayings, maker, world, runtime })
     }
 
     /// Sets up the spawner of processes while other things are done. If that fails, the first step that

@@ -1,0 +1,261 @@
+//! What is known of schedules: how they stand, when they fire next, what became of their instants.
+//!
+//! It is read from the store, so that nobody need have them. What is done with them is in [`crate::house`].
+
+use std::collections::BTreeSet;
+
+use tidewheel::id::ScheduleId;
+use tidewheel::schedule::{Misfire, Overlap, Span, Trigger};
+use tidewheel::store::{FiringFate, FiringSummary, LimitSummary, QueueSummary, ScheduleSummary};
+use tidewheel::{RunId, Timestamp};
+use tidewheel_flow::FlowOrder;
+
+use super::error::DeskError;
+use super::local::LocalDesk;
+use super::states::run_state;
+use crate::api::{
+    Ledger, LedgerFate, LedgerLine, LedgerWish, RunState, ScheduleLine, ScheduleList, ScheduleWord,
+    Upcoming, UpcomingFiring,
+};
+use crate::text::nearest;
+
+/// Lines of a ledger that are looked through for what was missed.
+const LEDGER_MAX: u32 = 1_000_000;
+
+impl LocalDesk {
+    /// The schedules that have not ended, by name, or all that are still known.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn schedules(&self, ended_too: bool) -> Result<ScheduleList, DeskError> {
+        let mut schedules = self.read(|reader| reader.schedules(ended_too))?;
+        let named: BTreeSet<_> = schedules
+            .iter()
+            .filter(|it| !it.is_ended)
+            .filter_map(|it| it.spec.name.clone())
+            .collect();
+        // One that was set again under its name has taken the place of those before.
+        schedules.retain(|it| {
+            !it.is_ended || !it.spec.name.as_ref().is_some_and(|name| named.contains(name))
+        });
+        let mut lines =
+            schedules.iter().map(|it| self.schedule_line(it)).collect::<Result<Vec<_>, _>>()?;
+        lines.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(ScheduleList { version: None, schedules: lines })
+    }
+
+    /// The next instants of a schedule.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such schedule, or the folder cannot be read.
+    pub fn upcoming(&self, name: &str, count: u32) -> Result<Upcoming, DeskError> {
+        let schedule = self.find_schedule(name)?;
+        let zone = match &schedule.spec.trigger {
+            Trigger::Calendar { zone, .. } => Some(zone.clone()),
+            _ => None,
+        };
+        let utc = tidewheel::calendar::Zone::utc();
+        let clock = zone.as_ref().unwrap_or(&utc);
+        let firing = |at: Timestamp| UpcomingFiring {
+            at,
+            local: clock.local(at),
+            clock_change: clock.changes_on_day_of(at),
+        };
+        Ok(Upcoming {
+            version: None,
+            schedule: name.to_owned(),
+            rule: rule(&schedule.spec.trigger),
+            zone: zone.as_ref().map(|zone| zone.name().to_owned()),
+            next: schedule.upcoming(count as usize).into_iter().map(firing).collect(),
+        })
+    }
+
+    /// What became of the instants of a schedule, also of one of this name that has ended.
+    ///
+    /// # Errors
+    ///
+    /// When there never was such a schedule, or the folder cannot be read.
+    pub fn ledger(&self, name: &str, wish: &LedgerWish) -> Result<Ledger, DeskError> {
+        let known = self.read(|reader| reader.schedules(true))?;
+        let is_meant = |it: &&ScheduleSummary| it.spec.name.as_deref() == Some(name);
+        let mut firings = Vec::new();
+        for schedule in known.iter().filter(is_meant) {
+            let ledger = self.read(|it| it.firings(schedule.id, wish.before, wish.limit))?;
+            firings.extend(ledger);
+        }
+        if !known.iter().any(|it| is_meant(&it)) {
+            return Err(near_schedule(name, names(&known)));
+        }
+        firings.sort_by_key(|firing| std::cmp::Reverse(firing.nominal));
+        firings.truncate(wish.limit as usize);
+        let lines = firings.into_iter().map(|firing| self.ledger_line(firing));
+        Ok(Ledger {
+            version: None,
+            schedule: name.to_owned(),
+            firings: lines.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The instants of a schedule in a span that did not run, and how many firings had been asked for when that was
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such schedule, there are more than `max`, or the folder cannot be read.
+    pub fn missed(
+        &self,
+        id: ScheduleId,
+        span: Span,
+        max: u32,
+    ) -> Result<(Vec<Timestamp>, u64), DeskError> {
+        let schedules = self.read(|reader| reader.schedules(false))?;
+        let Some(schedule) = schedules.into_iter().find(|it| it.id == id) else {
+            return Err(tidewheel::Rejection::Gone("schedule").into());
+        };
+        let ledger = self.read(|reader| reader.firings(id, Some(span.until), LEDGER_MAX))?;
+        let missed = schedule.missed(&ledger, span, max as usize + 1);
+        match missed.len() > max as usize {
+            true => Err(DeskError::TooManyFirings { max }),
+            false => Ok((missed, schedule.state.asked_for)),
+        }
+    }
+
+    /// The schedules of a shard as they are stored: those that have not ended, or those that have.
+    pub(crate) fn stored_schedules(
+        &self,
+        shard: &str,
+        is_ended: bool,
+    ) -> Result<Vec<ScheduleSummary>, DeskError> {
+        let mut schedules = self.read(|reader| reader.schedules(is_ended))?;
+        schedules.retain(|it| it.is_ended == is_ended && (is_ended || it.shard == shard));
+        Ok(schedules)
+    }
+
+    /// The queues of a shard.
+    pub(crate) fn stored_queues(&self, shard: &str) -> Result<Vec<QueueSummary>, DeskError> {
+        let mut queues = self.read(|reader| reader.queues())?;
+        queues.retain(|queue| queue.shard == shard);
+        Ok(queues)
+    }
+
+    /// The limits of a shard.
+    pub(crate) fn stored_limits(&self, shard: &str) -> Result<Vec<LimitSummary>, DeskError> {
+        let mut limits = self.read(|reader| reader.limits())?;
+        limits.retain(|limit| limit.shard == shard);
+        Ok(limits)
+    }
+
+    /// A schedule by name; of those that have ended the newest.
+    fn find_schedule(&self, name: &str) -> Result<ScheduleSummary, DeskError> {
+        let mut known = self.read(|reader| reader.schedules(true))?;
+        known.sort_by_key(|it| !it.is_ended);
+        match known.iter().rposition(|it| it.spec.name.as_deref() == Some(name)) {
+            Some(place) => Ok(known.swap_remove(place)),
+            None => Err(near_schedule(name, names(&known))),
+        }
+    }
+
+    fn schedule_line(&self, schedule: &ScheduleSummary) -> Result<ScheduleLine, DeskError> {
+        let ScheduleSummary { spec, state, .. } = schedule;
+        let is_left = || self.folder.is_left(&schedule.shard).map_err(|error| self.failed(error));
+        let word = match () {
+            () if schedule.is_ended => ScheduleWord::Ended,
+            () if state.paused => ScheduleWord::Paused,
+            () if is_left()? => ScheduleWord::Idle,
+            () => ScheduleWord::Active,
+        };
+        let counters = schedule.counters();
+        let order = FlowOrder::from_payload(spec.kind.as_deref(), spec.payload.as_deref()).ok();
+        let zone = match &spec.trigger {
+            Trigger::Calendar { zone, .. } => Some(zone.name().to_owned()),
+            _ => None,
+        };
+        Ok(ScheduleLine {
+            name: spec.name.as_deref().unwrap_or_default().to_owned(),
+            flow: order.and_then(|order| Some(order.flow().ok()?.name.clone())),
+            rule: rule(&spec.trigger),
+            zone,
+            state: word,
+            overlap: overlap(spec.overlap).to_owned(),
+            misfire: misfire(spec.misfire).to_owned(),
+            next: state.pending.map(|pending| pending.nominal).filter(|_| !schedule.is_ended),
+            last: state.last_fired,
+            fired: counters.fired,
+            asked_for: counters.asked_for,
+            failed: counters.failed,
+            skipped: counters.skipped.total(),
+            running: counters.outstanding,
+            waiting: counters.queued,
+            backoff_level: counters.backoff_level,
+        })
+    }
+
+    fn ledger_line(&self, firing: FiringSummary) -> Result<LedgerLine, DeskError> {
+        let (fate, run, why) = match firing.fate {
+            FiringFate::Ran(run) => (LedgerFate::Ran, Some(run), None),
+            FiringFate::Skipped(reason) => (LedgerFate::Skipped, None, Some(reason)),
+            FiringFate::NotMade { error, .. } => (LedgerFate::NotMade, None, Some(error)),
+        };
+        Ok(LedgerLine {
+            nominal: firing.nominal,
+            last: (firing.count > 1).then_some(firing.last),
+            count: firing.count,
+            origin: firing.origin.word().replace(' ', "-"),
+            fate,
+            why,
+            state: run.map(|run| self.state_of(run)).transpose()?.flatten(),
+            run_id: run.map(|run| run.to_string()),
+        })
+    }
+
+    /// How a run stands, if it is still known.
+    fn state_of(&self, run: RunId) -> Result<Option<RunState>, DeskError> {
+        let Some(detail) = self.read(|reader| reader.run(run))? else { return Ok(None) };
+        let is_abandoned = self.is_abandoned(&detail.summary)?;
+        Ok(Some(run_state(&detail.summary, is_abandoned)))
+    }
+}
+
+/// That there is no such schedule, with the one that may be meant.
+pub(crate) fn near_schedule<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> DeskError {
+    let near = nearest(name, known).map(str::to_owned);
+    DeskError::NoSchedule { schedule: name.to_owned(), near }
+}
+
+fn names(known: &[ScheduleSummary]) -> impl Iterator<Item = &str> {
+    known.iter().filter_map(|it| it.spec.name.as_deref())
+}
+
+/// When a trigger fires, in words.
+fn rule(trigger: &Trigger) -> String {
+    match trigger {
+        Trigger::Calendar { cron, .. } => cron.to_string(),
+        Trigger::FixedRate { period, .. } => format!("every {}", crate::text::span(*period)),
+        Trigger::FixedDelay { delay, .. } => {
+            format!("{} after each run", crate::text::span(*delay))
+        }
+        Trigger::Once(tidewheel::schedule::Anchor::At(at)) => format!("at {at}"),
+        Trigger::Once(_) => "once".to_owned(),
+        Trigger::Custom => "by a rule in code".to_owned(),
+    }
+}
+
+const fn overlap(overlap: Overlap) -> &'static str {
+    match overlap {
+        Overlap::Skip => "skip",
+        Overlap::QueueOne => "queue-one",
+        Overlap::QueueAll { .. } => "queue-all",
+        Overlap::Cancel => "cancel",
+        Overlap::Allow => "allow",
+    }
+}
+
+const fn misfire(misfire: Misfire) -> &'static str {
+    match misfire {
+        Misfire::Skip => "skip",
+        Misfire::Latest => "latest",
+        Misfire::All { .. } => "all",
+    }
+}

@@ -1,0 +1,121 @@
+//! [`Version`]: a flow as its file had it at some time, ready to be run.
+//!
+//! Which version of a flow is in force is decided in [`super::catalogue`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use tidewheel::Timestamp;
+use tidewheel_flow::{Flow, FlowOrder, OrderError, ParamError, parse_param, resolve_params};
+
+use crate::desk::{DeskError, workers_of};
+use crate::files::FlowFiles;
+
+/// A flow as its file had it.
+#[derive(Debug)]
+pub(super) struct Version {
+    /// The file.
+    pub path: PathBuf,
+    pub flow: Arc<Flow>,
+    /// A run of it without params.
+    order: FlowOrder,
+    pub fingerprint: String,
+    /// Since when it is known.
+    pub since: Timestamp,
+    /// What is not quite right with it.
+    pub warnings: Json,
+}
+
+/// What came of reading a file.
+#[derive(Debug, Clone)]
+pub(super) enum Read {
+    /// A flow that can be run.
+    Good(Arc<Version>),
+    /// Something that cannot.
+    Broken(Arc<Broken>),
+}
+
+/// A file that makes no flow that can be run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Broken {
+    /// The name of its flow, as far as it is known.
+    pub flow: Option<String>,
+    /// What is wrong.
+    pub problems: Json,
+}
+
+impl Read {
+    /// Reads a file and all that it calls. It waits for the disk.
+    pub fn file(path: &Path, now: Timestamp) -> (Self, Vec<PathBuf>) {
+        let paths = [path.to_owned()];
+        let files = FlowFiles::read(&paths);
+        let validated = files.validated(false);
+        let mut parts: Vec<PathBuf> = files.loaded.texts.keys().cloned().collect();
+        if parts.is_empty() {
+            parts.push(path.to_owned());
+        }
+        let read = match files.runnable() {
+            Ok(flow) => {
+                let workers = workers_of(None, flow);
+                let mut order =
+                    FlowOrder::new(&files.loaded, paths.into(), BTreeMap::new(), workers);
+                // Not that of whoever happens to read it: the same file is the same version everywhere.
+                order.base = path.parent().map(Path::to_owned).unwrap_or_default();
+                Self::Good(Arc::new(Version {
+                    path: path.to_owned(),
+                    flow: Arc::clone(flow),
+                    fingerprint: order.fingerprint(),
+                    order,
+                    since: now,
+                    warnings: validated.problems,
+                }))
+            }
+            Err(_) => Self::Broken(Arc::new(Broken {
+                flow: validated.flow,
+                problems: validated.problems,
+            })),
+        };
+        (read, parts)
+    }
+}
+
+impl Version {
+    /// The version that a schedule was last set with, from what is kept with it.
+    pub fn of_order(mut order: FlowOrder, since: Timestamp) -> Result<Self, OrderError> {
+        let flow = order.flow()?;
+        let path = order.paths.first().map(|path| order.base.join(path)).unwrap_or_default();
+        let fingerprint = order.fingerprint();
+        order.params.clear();
+        Ok(Self { path, flow, order, fingerprint, since, warnings: json!([]) })
+    }
+
+    /// The name of the flow.
+    pub fn name(&self) -> &str {
+        &self.flow.name
+    }
+
+    /// A run of it with these params. A text for a param of another kind is read as that kind.
+    pub fn order(&self, said: &BTreeMap<String, Json>) -> Result<FlowOrder, DeskError> {
+        let (mut values, mut wrong) = (BTreeMap::new(), Vec::new());
+        for (name, value) in said {
+            let param = self.flow.params.iter().find(|param| param.name == *name);
+            let read = match (param, value) {
+                (Some(param), Json::String(text)) => parse_param(param, text),
+                _ => Ok(value.clone()),
+            };
+            match read {
+                Ok(value) => _ = values.insert(name.clone(), value),
+                Err(error) => wrong.push(error),
+            }
+        }
+        if let Some(error) = ParamError::of(wrong) {
+            return Err(DeskError::param(&self.flow, error));
+        }
+        let params = resolve_params(&self.flow, values);
+        let mut order = self.order.clone();
+        order.params = params.map_err(|error| DeskError::param(&self.flow, error))?;
+        Ok(order)
+    }
+}

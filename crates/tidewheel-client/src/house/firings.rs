@@ -1,0 +1,70 @@
+//! The runs of schedules: each is made of the version of the flow that its schedule was set with.
+//!
+//! When one is wanted is decided by the scheduler; which schedules there are, in [`super::setting`].
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidewheel::id::ScheduleId;
+use tidewheel::schedule::{Firing, MadeRun};
+use tidewheel::store::sqlite::DataFolder;
+use tidewheel::task::BoxError;
+use tidewheel_flow::{FLOW_KIND, Flow, FlowHost, FlowOrder};
+
+use crate::desk::{LocalDesk, blocking};
+
+/// Whether a schedule is still wanted, by its name.
+pub(crate) type Permit = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Makes the run of a firing.
+pub(crate) type Maker = Arc<dyn Fn(Firing) -> Making + Send + Sync>;
+
+type Making = Pin<Box<dyn Future<Output = Result<MadeRun, BoxError>> + Send>>;
+
+/// Flows that were read before, with the text they were read from.
+type Known = Mutex<HashMap<ScheduleId, (Arc<[u8]>, FlowOrder, Arc<Flow>)>>;
+
+/// So many flows are kept for the next firing of their schedule.
+const KNOWN_MAX: usize = 4096;
+
+/// Makes the runs of schedules of flows.
+pub(crate) fn maker(flows: FlowHost, folder: DataFolder, permit: Option<Permit>) -> Maker {
+    let known = Arc::new(Known::default());
+    Arc::new(move |firing| {
+        let (flows, folder, permit) = (flows.clone(), folder.clone(), permit.clone());
+        let known = Arc::clone(&known);
+        Box::pin(async move {
+            // One that is stored fires before anybody could look whether its file is still there.
+            let is_wanted = firing.name().is_none_or(|name| permit.is_none_or(|it| it(name)));
+            if !is_wanted {
+                return Err("the file of its flow is gone".into());
+            }
+            let (order, flow) = understand(&known, &firing)?;
+            let name = flow.name.clone();
+            let expected = blocking(move || LocalDesk::open(folder)?.expectations(&name));
+            // Without them the order in which steps start may be worse.
+            let expected = expected.await.and_then(|expected| expected).unwrap_or_default();
+            let order = order.scheduled_at(firing.nominal());
+            Ok(flows.make_firing(&firing, &flow, &order, &expected).await?)
+        })
+    })
+}
+
+/// What is to be run, from the payload of the schedule.
+fn understand(known: &Known, firing: &Firing) -> Result<(FlowOrder, Arc<Flow>), BoxError> {
+    let payload = firing.payload().ok_or("nothing is kept with its schedule")?;
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((same, order, flow)) = known.get(&firing.schedule())
+        && same == payload
+    {
+        return Ok((order.clone(), Arc::clone(flow)));
+    }
+    let order = FlowOrder::from_payload(Some(FLOW_KIND), Some(payload))?;
+    let flow = order.flow()?;
+    if known.len() >= KNOWN_MAX {
+        known.clear();
+    }
+    known.insert(firing.schedule(), (Arc::clone(payload), order.clone(), Arc::clone(&flow)));
+    Ok((order, flow))
+}

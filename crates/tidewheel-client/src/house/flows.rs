@@ -1,0 +1,143 @@
+//! The flows of a house, as documents.
+//!
+//! Which of their versions is in force is decided in [`super::catalogue`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidewheel_flow::Param;
+
+use super::entry::{Broken, Version};
+use super::house::House;
+use super::setting::names;
+use crate::api::{
+    BrokenFile, FlowDetail, FlowLine, FlowList, ParamLine, Plan, StartWish, StepLine,
+};
+use crate::desk::{DeskError, workers_of};
+use crate::files::Picture;
+use crate::kind::FlowRun;
+use crate::text::nearest;
+
+impl House {
+    /// The flows that it knows.
+    pub async fn flows(&self) -> FlowList {
+        let catalogue = self.inner.catalogue();
+        let line = |version: &Arc<Version>| {
+            line(version, catalogue.broken().any(|(broken, _)| broken == version.path))
+        };
+        let broken = |(path, broken): (&std::path::Path, &Arc<Broken>)| BrokenFile {
+            file: path.display().to_string(),
+            flow: broken.flow.clone(),
+            in_force: catalogue.has_file(path),
+            problems: broken.problems.clone(),
+        };
+        FlowList {
+            version: None,
+            flows: catalogue.flows().map(line).collect(),
+            broken: catalogue.broken().map(broken).collect(),
+        }
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub async fn flow(&self, name: &str) -> Result<FlowDetail, DeskError> {
+        let version = self.version(name)?;
+        let catalogue = self.inner.catalogue();
+        let broken = catalogue.broken().find(|(path, _)| *path == version.path);
+        let problems = broken.map(|(_, broken)| broken.problems.clone());
+        let step = |step: &Arc<tidewheel_flow::Step>| StepLine {
+            name: step.name.clone(),
+            kind: version.flow.kind_of_task(&step.name).map(str::to_owned),
+            description: step.description.clone(),
+            after: step.after.iter().map(|needed| needed.step.clone()).collect(),
+        };
+        Ok(FlowDetail {
+            version: None,
+            flow: line(&version, problems.is_some()),
+            max_workers: workers_of(None, &version.flow),
+            params: version.flow.params.iter().map(param).collect(),
+            steps: version.flow.steps.iter().map(step).collect(),
+            problems: problems.unwrap_or_else(|| version.warnings.clone()),
+        })
+    }
+
+    /// What a run of a flow would do.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such flow, a param is missing or wrong, or it makes no graph.
+    pub async fn plan(&self, wish: &StartWish) -> Result<Plan, DeskError> {
+        let (run, expected) = self.draft(wish).await?;
+        run.plan(&expected)
+    }
+
+    /// The same as a picture.
+    ///
+    /// # Errors
+    ///
+    /// As for [`House::plan`].
+    pub async fn picture(&self, wish: &StartWish) -> Result<Picture, DeskError> {
+        let (run, expected) = self.draft(wish).await?;
+        run.picture(&expected)
+    }
+
+    async fn draft(
+        &self,
+        wish: &StartWish,
+    ) -> Result<(FlowRun, BTreeMap<String, std::time::Duration>), DeskError> {
+        let version = self.version(&wish.flow)?;
+        let order = version.order(&wish.params)?;
+        let expected = self.expected(version.name()).await?;
+        Ok((FlowRun::new(Arc::clone(&version.flow), order), expected))
+    }
+
+    /// The version of a flow that is in force.
+    pub(super) fn version(&self, name: &str) -> Result<Arc<Version>, DeskError> {
+        let catalogue = self.inner.catalogue();
+        if let Some(version) = catalogue.flow(name) {
+            return Ok(Arc::clone(version));
+        }
+        let near = nearest(name, catalogue.flows().map(|it| it.name())).map(str::to_owned);
+        let is_of = |broken: &&Broken| broken.flow.as_deref() == Some(name);
+        let broken = catalogue.broken().map(|(_, broken)| &**broken).find(is_of);
+        match broken {
+            Some(broken) => Err(DeskError::Unrunnable {
+                errors: broken.problems.as_array().map_or(1, Vec::len),
+                problems: broken.problems.clone(),
+            }),
+            None => Err(DeskError::NoFlow { flow: name.to_owned(), near }),
+        }
+    }
+}
+
+fn line(version: &Version, is_outdated: bool) -> FlowLine {
+    let flow = &version.flow;
+    FlowLine {
+        name: flow.name.clone(),
+        description: flow.description.clone(),
+        tags: flow.tags.clone(),
+        file: version.path.display().to_string(),
+        fingerprint: version.fingerprint.clone(),
+        since: version.since,
+        steps: flow.steps.len(),
+        schedules: names(version),
+        outdated: is_outdated,
+    }
+}
+
+fn param(param: &Param) -> ParamLine {
+    ParamLine {
+        name: param.name.clone(),
+        kind: param.kind.word().to_owned(),
+        required: param.default.is_none(),
+        default: param.default.clone(),
+        choices: param.choices.clone(),
+        description: param.description.clone(),
+        min: param.min,
+        max: param.max,
+        pattern: param.pattern.clone(),
+    }
+}

@@ -1,0 +1,249 @@
+//! [`Happenings`]: what happens in a house, numbered, for whoever wants to hear it from some point on.
+//!
+//! The newest are kept in a ring, whether or not anybody listens. How they travel is the surface's business.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidewheel::observe::{Fact, Notice, NoticeStream};
+use tidewheel::{RunId, Timestamp};
+use tokio::sync::watch;
+
+use super::house::House;
+use crate::api::{Happened, What};
+
+/// How many of the newest are kept.
+const KEPT: usize = 8192;
+
+/// Names of runs that are remembered.
+const NAMES_MAX: usize = 65_536;
+
+impl House {
+    /// What happens from now on; or from after this number of this epoch on, as far as it is still kept.
+    #[must_use]
+    pub fn happenings(&self, after: Option<(&str, u64)>) -> Happenings {
+        let ring = Arc::clone(&self.inner.ring);
+        let (newest, oldest) = {
+            let state = ring.state();
+            (state.newest, state.newest - state.kept.len() as u64)
+        };
+        let (next, is_gap) = match after {
+            None => (newest + 1, false),
+            Some((epoch, number)) if epoch == ring.epoch && number <= newest => {
+                (number.max(oldest) + 1, number < oldest)
+            }
+            // Those of another life, or that never were: all that there is may be news.
+            Some(_) => (oldest + 1, true),
+        };
+        Happenings { seen: ring.bell.subscribe(), ring, next, is_gap }
+    }
+}
+
+/// What happens in a house, one thing after the other.
+pub struct Happenings {
+    ring: Arc<Ring>,
+    seen: watch::Receiver<bool>,
+    /// The number of the next one.
+    next: u64,
+    is_gap: bool,
+}
+
+/// What whoever listens gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// The next thing that happened.
+    Happened(Arc<Happened>),
+    /// Some are missing before the next one: they are not kept any more, or of another life of the house. Whoever
+    /// shows how things stand should look again.
+    Gap,
+}
+
+impl Happenings {
+    /// The next one; `None` when the house has ended and all was told.
+    pub async fn next(&mut self) -> Option<Seen> {
+        loop {
+            // Before it is looked, so that nothing that comes between is missed.
+            let is_over = *self.seen.borrow_and_update();
+            if std::mem::take(&mut self.is_gap) {
+                return Some(Seen::Gap);
+            }
+            let found = {
+                let state = self.ring.state();
+                let oldest = state.newest - state.kept.len() as u64 + 1;
+                if self.next < oldest {
+                    self.next = oldest;
+                    self.is_gap = true;
+                    continue;
+                }
+                let place = usize::try_from(self.next - oldest).unwrap_or(usize::MAX);
+                state.kept.get(place).cloned()
+            };
+            if let Some(happened) = found {
+                self.next += 1;
+                return Some(Seen::Happened(happened));
+            }
+            if is_over || self.seen.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Happenings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Happenings").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+/// The newest things that happened.
+pub(super) struct Ring {
+    epoch: String,
+    state: Mutex<State>,
+    /// Rings when something is new; true when nothing will be any more.
+    bell: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    kept: VecDeque<Arc<Happened>>,
+    /// The number of the last of them.
+    newest: u64,
+    /// What live runs are called.
+    names: HashMap<RunId, Arc<str>>,
+}
+
+impl Ring {
+    /// An empty one, of the life that began then.
+    pub fn new(began: Timestamp) -> Arc<Self> {
+        let epoch = format!("{:x}", began.as_micros());
+        Arc::new(Self { epoch, state: Mutex::default(), bell: watch::Sender::new(false) })
+    }
+
+    /// Takes in what a wheel tells, until it ends.
+    pub async fn fill(self: Arc<Self>, mut notices: NoticeStream) {
+        while let Some(notice) = notices.recv().await {
+            match notice {
+                Ok(notice) => self.notice(&notice),
+                Err(lagged) => {
+                    let at = tidewheel::clock::wall_clock();
+                    self.tell(at, What::Missed, |told| told.count = Some(lagged.0));
+                }
+            }
+        }
+    }
+
+    /// Nothing more will happen.
+    pub fn end(&self) {
+        self.bell.send_replace(true);
+    }
+
+    /// Notes something that happened.
+    pub fn tell(&self, at: Timestamp, what: What, fill: impl FnOnce(&mut Happened)) {
+        let mut state = self.state();
+        state.newest += 1;
+        let mut happened = Happened {
+            version: None,
+            epoch: self.epoch.clone(),
+            sequence: state.newest,
+            at,
+            what,
+            run_id: None,
+            flow: None,
+            step: None,
+            attempt: None,
+            state: None,
+            schedule: None,
+            nominal: None,
+            count: None,
+            error: None,
+        };
+        fill(&mut happened);
+        if state.kept.len() == KEPT {
+            state.kept.pop_front();
+        }
+        state.kept.push_back(Arc::new(happened));
+        drop(state);
+        self.bell.send_replace(false);
+    }
+
+    /// Notes what a wheel tells, as far as it is for people.
+    fn notice(&self, notice: &Notice) {
+        let (at, name) = (notice.at, notice.name.as_deref().map(str::to_owned));
+        let text = |error: &Option<Arc<str>>| error.as_deref().map(str::to_owned);
+        match &notice.fact {
+            Fact::RunAccepted(run) => {
+                if let Some(name) = &notice.name {
+                    let mut state = self.state();
+                    if state.names.len() >= NAMES_MAX {
+                        state.names.clear();
+                    }
+                    state.names.insert(*run, Arc::clone(name));
+                }
+                self.of_run(at, What::RunAccepted, *run, |_| ());
+            }
+            Fact::RunPaused(run) => self.of_run(at, What::RunPaused, *run, |_| ()),
+            Fact::RunResumed(run) | Fact::RunGoesOn(run) => {
+                self.of_run(at, What::RunResumed, *run, |_| ());
+            }
+            Fact::RunWaits { run, .. } => self.of_run(at, What::RunWaits, *run, |_| ()),
+            Fact::RunEnded(run, result) => {
+                self.of_run(at, What::RunEnded, *run, |told| {
+                    told.state = Some(result.word().to_owned());
+                    told.flow = told.flow.take().or(name);
+                });
+                self.state().names.remove(run);
+            }
+            Fact::AttemptStarted(task, attempt) => {
+                self.of_run(at, What::StepStarted, task.run, |told| {
+                    (told.step, told.attempt) = (name, Some(*attempt));
+                });
+            }
+            Fact::AttemptFailedWillRetry { task, attempt, error, .. } => {
+                self.of_run(at, What::StepRetries, task.run, |told| {
+                    (told.step, told.attempt) = (name, Some(*attempt));
+                    told.error = text(error);
+                });
+            }
+            Fact::TaskEnded(task, state, _) => {
+                self.of_run(at, What::StepEnded, task.run, |told| {
+                    (told.step, told.state) = (name, Some(state.to_string()));
+                });
+            }
+            Fact::ScheduleFired { nominal, run, .. } => {
+                self.of_run(at, What::ScheduleFired, *run, |told| {
+                    (told.schedule, told.nominal) = (name, Some(*nominal));
+                });
+            }
+            Fact::InstantsSkipped { first, count, reason, .. } => {
+                self.tell(at, What::ScheduleSkipped, |told| {
+                    (told.schedule, told.nominal) = (name, Some(*first));
+                    (told.count, told.state) = (Some(*count), Some((*reason).to_owned()));
+                });
+            }
+            Fact::RunNotMade { nominal, error, .. } => {
+                self.tell(at, What::FiringFailed, |told| {
+                    (told.schedule, told.nominal) = (name, Some(*nominal));
+                    told.error = Some(error.to_string());
+                });
+            }
+            Fact::ScheduleEnded(_) => {
+                self.tell(at, What::ScheduleEnded, |told| told.schedule = name);
+            }
+            _ => {}
+        }
+    }
+
+    fn of_run(&self, at: Timestamp, what: What, run: RunId, fill: impl FnOnce(&mut Happened)) {
+        let flow = self.state().names.get(&run).map(|name| name.to_string());
+        self.tell(at, what, |told| {
+            told.run_id = Some(run.to_string());
+            told.flow = flow;
+            fill(told);
+        });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

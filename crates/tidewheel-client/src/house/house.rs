@@ -1,0 +1,299 @@
+//! [`House`]: a session that lasts, and everything around it that has to last as long.
+//!
+//! What it does with flows, runs and schedules is in the files beside.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tidewheel::store::sqlite::DataFolder;
+use tidewheel::{Rejection, Shutdown};
+use tokio::task::AbortHandle;
+
+use super::catalogue::{Catalogue, Changes};
+use super::happenings::Ring;
+use super::look::{Look, When};
+use super::options::HouseOptions;
+use super::setting::{Wanted, stored_versions};
+use crate::api::{Reloaded, What};
+use crate::desk::{Desk, DeskError, LocalDesk, blocking};
+use crate::session::{Session, Takeover};
+
+/// The shard that a house has. Each `tidewheel run` beside it has one of its own.
+pub(super) const SHARD: &str = "default";
+
+/// One wheel on a data folder that lasts, with a catalogue of flows whose schedules are live. Clones are the same
+/// house.
+///
+/// What it takes and gives are documents of [`crate::api`]. What may be asked about runs is asked at its
+/// [desk](House::desk), as in any data folder.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let path = std::env::temp_dir().join(format!("tidewheel-house-{}", std::process::id()));
+/// # std::fs::create_dir_all(path.join("flows"))?;
+/// use tidewheel::store::sqlite::{DataFolder, Options};
+/// use tidewheel_client::api::StartWish;
+/// use tidewheel_client::house::{House, HouseOptions};
+///
+/// std::fs::write(path.join("flows/pause.yaml"), "flow: [{ name: pause, wait: 10ms }]")?;
+/// let mut options = HouseOptions::new();
+/// options.flows = Some(path.join("flows"));
+/// let folder = DataFolder::open(path.join("data"), Options::default())?;
+/// let house = House::open(folder, options).await?;
+/// let wish = StartWish { flow: "pause".to_owned(), ..StartWish::default() };
+/// let started = house.start(wish).await?;
+/// assert!(started.created);
+/// house.close(std::time::Duration::from_secs(10)).await;
+/// # std::fs::remove_dir_all(path)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct House {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub session: Session,
+    pub desk: Desk,
+    /// Which flows there are.
+    catalogue: Arc<Mutex<Catalogue>>,
+    /// What of their schedules could be set.
+    wanted: Mutex<Wanted>,
+    /// Their files; whoever has it is the only one who looks.
+    look: tokio::sync::Mutex<Look>,
+    pub ring: Arc<Ring>,
+    /// Sessions of runs that were taken over from other processes.
+    pub guests: Mutex<Vec<Arc<Session>>>,
+    is_ending: AtomicBool,
+    tasks: Mutex<Vec<AbortHandle>>,
+}
+
+impl House {
+    /// Opens a house: takes the shard `default` of the folder and goes on with its runs, reads the files, and sets
+    /// the schedules of their flows. Files that cannot be run keep nobody out: they are told, as
+    /// [`FlowList::broken`](crate::api::FlowList::broken).
+    ///
+    /// # Errors
+    ///
+    /// When somebody else has the shard, or the folders cannot be used.
+    pub async fn open(folder: DataFolder, options: HouseOptions) -> Result<Self, DeskError> {
+        let HouseOptions { flows, files, look: period, session: mut options } = options;
+        let at = tidewheel::clock::wall_clock();
+        let opened = {
+            let folder = folder.clone();
+            blocking(move || {
+                let desk = LocalDesk::open(folder)?;
+                let stored = desk.stored_schedules(SHARD, false)?;
+                let mut look = Look::new(flows.as_deref(), &files).map_err(DeskError::System)?;
+                look.look(When::Now, at).map_err(|error| not_read(flows.as_deref(), error))?;
+                let mut catalogue = Catalogue::of_stored(stored_versions(&stored));
+                catalogue.update(&look.read());
+                Ok::<_, DeskError>((desk, look, catalogue))
+            })
+        };
+        let (desk, look, catalogue) = opened.await??;
+        let catalogue = Arc::new(Mutex::new(catalogue));
+        let known = Arc::clone(&catalogue);
+        options.permit = Some(Arc::new(move |name: &str| {
+            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.flows().any(|flow| super::setting::names(flow).iter().any(|it| it == name))
+        }));
+        let takeover = Takeover::Shard(SHARD.to_owned());
+        let session = Session::open(folder, takeover, options).await?;
+        let ring = Ring::new(session.wheel.wall_clock());
+        let house = Self {
+            inner: Arc::new(Inner {
+                desk: Desk::from(desk),
+                catalogue,
+                wanted: Mutex::default(),
+                look: tokio::sync::Mutex::new(look),
+                ring: Arc::clone(&ring),
+                guests: Mutex::default(),
+                is_ending: AtomicBool::new(false),
+                tasks: Mutex::default(),
+                session,
+            }),
+        };
+        house.keep(tokio::spawn(ring.fill(house.inner.session.wheel.notices())).abort_handle());
+        house.set_schedules().await?;
+        if let Some(period) = period {
+            let weak = Arc::downgrade(&house.inner);
+            let watching = async move {
+                loop {
+                    tokio::time::sleep(period).await;
+                    let Some(inner) = weak.upgrade() else { return };
+                    // What cannot be read now is read the next time.
+                    let _ = Self { inner }.look(When::Settled).await;
+                }
+            };
+            house.keep(tokio::spawn(watching).abort_handle());
+        }
+        Ok(house)
+    }
+
+    /// Where questions about runs are asked, and wishes said.
+    #[must_use]
+    pub fn desk(&self) -> &Desk {
+        &self.inner.desk
+    }
+
+    /// Whether it accepts nothing more because it is about to end.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        self.inner.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Why nothing can be stored for now; `None` when all is well.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.inner.session.wheel.trouble()
+    }
+
+    /// The figures of the wheel and of each queue.
+    #[must_use]
+    pub fn overview(&self) -> super::Overview {
+        self.inner.session.wheel.stats()
+    }
+
+    /// Reads all files again that have changed, at once.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read: then nothing has changed.
+    pub async fn reload(&self) -> Result<Reloaded, DeskError> {
+        self.look(When::Now).await
+    }
+
+    async fn look(&self, when: When) -> Result<Reloaded, DeskError> {
+        if self.is_ending() {
+            return Err(DeskError::Rejected(Rejection::ShuttingDown));
+        }
+        let inner = Arc::clone(&self.inner);
+        let at = inner.session.wheel.wall_clock();
+        let looked = blocking(move || {
+            let mut look = inner.look.blocking_lock();
+            match look.look(when, at) {
+                Ok(true) => Ok(Some(inner.catalogue().update(&look.read()))),
+                Ok(false) => Ok(None),
+                Err(error) => Err(DeskError::System(error)),
+            }
+        });
+        let changes = looked.await??.unwrap_or_default();
+        if changes.is_empty() {
+            return Ok(Reloaded::default());
+        }
+        self.set_schedules().await?;
+        self.tell(&changes);
+        let shown = |path: &std::path::PathBuf| path.display().to_string();
+        Ok(Reloaded {
+            version: None,
+            broken: changes.broken.iter().map(shown).collect(),
+            added: changes.added,
+            changed: changes.changed,
+            removed: changes.removed,
+            refused: self.inner.wanted().sentences(),
+        })
+    }
+
+    /// Sets the schedules of all flows in force.
+    async fn set_schedules(&self) -> Result<(), DeskError> {
+        let inner = &self.inner;
+        let mut wanted = Wanted::of(&inner.catalogue());
+        let ended = inner.desk.here(|desk| desk.stored_schedules(SHARD, true)).await?;
+        wanted.set(&inner.session.wheel, &inner.session.maker, &ended);
+        inner.session.wheel.stored().await?;
+        *inner.wanted() = wanted;
+        Ok(())
+    }
+
+    fn tell(&self, changes: &Changes) {
+        let at = self.inner.session.wheel.wall_clock();
+        let named = [
+            (What::FlowChanged, &changes.added),
+            (What::FlowChanged, &changes.changed),
+            (What::FlowRemoved, &changes.removed),
+        ];
+        for (what, names) in named {
+            for name in names {
+                self.inner.ring.tell(at, what, |told| told.flow = Some(name.clone()));
+            }
+        }
+        for path in &changes.broken {
+            let error = format!("{} cannot be run", path.display());
+            self.inner.ring.tell(at, What::FlowBroken, |told| told.error = Some(error));
+        }
+    }
+
+    /// Accepts nothing more, lets what runs finish for as long as `patience`, then stops it. What is left goes on when
+    /// the house is opened again.
+    pub async fn close(&self, patience: Duration) {
+        self.inner.is_ending.store(true, Ordering::Release);
+        let guests: Vec<Arc<Session>> = self.inner.guests().clone();
+        let guests = guests.iter().map(|guest| (&guest.wheel, &guest.flows));
+        let session = &self.inner.session;
+        let wheels: Vec<_> = guests.chain([(&session.wheel, &session.flows)]).collect();
+        let finish = async {
+            for (wheel, _) in &wheels {
+                wheel.shutdown(Shutdown::persist()).await;
+            }
+        };
+        if tokio::time::timeout(patience, finish).await.is_err() {
+            for (wheel, _) in &wheels {
+                wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
+            }
+        }
+        for (_, flows) in wheels {
+            flows.settled().await;
+        }
+        for task in std::mem::take(&mut *self.inner.tasks()) {
+            task.abort();
+        }
+        self.inner.ring.end();
+    }
+
+    fn keep(&self, task: AbortHandle) {
+        self.inner.tasks().push(task);
+    }
+}
+
+impl Inner {
+    pub fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
+        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn wanted(&self) -> MutexGuard<'_, Wanted> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn guests(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Vec<AbortHandle>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for task in std::mem::take(&mut *self.tasks()) {
+            task.abort();
+        }
+    }
+}
+
+fn not_read(folder: Option<&Path>, error: std::io::Error) -> DeskError {
+    let path = folder.map(Path::to_owned).unwrap_or_default();
+    DeskError::FlowsNotRead { path, error }
+}
+
+impl fmt::Debug for House {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("House").field("session", &self.inner.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,23 @@
+//! A house: a session that lasts, with a catalogue of flows whose schedules are live.
+//!
+//! It is what a server keeps and does. How it is reached (routes, tokens, arguments) is the surface's business;
+//! what is known of runs and schedules without a house is asked at the [desk](crate::desk).
+
+mod catalogue;
+mod entry;
+mod firings;
+mod flows;
+mod happenings;
+#[expect(clippy::module_inception, reason = "the type has the name of the room")]
+mod house;
+mod look;
+mod options;
+mod runs;
+mod schedules;
+mod setting;
+
+pub(crate) use firings::{Maker, Permit, maker};
+pub use happenings::{Happenings, Seen};
+pub use house::House;
+pub use options::HouseOptions;
+pub use tidewheel::observe::{Histogram, Overview, Statistics};

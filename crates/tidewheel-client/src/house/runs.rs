@@ -1,0 +1,121 @@
+//! Runs in a house: started by the name of their flow, made again, taken over.
+//!
+//! What is reused of a run that is made again is found out by its kind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel::Rejection;
+use tidewheel::clock::wall_clock;
+use tidewheel_flow::StartError;
+
+use super::house::House;
+use crate::api::{GoneOn, RetryWish, StartWish, StartedRun};
+use crate::desk::{DeskError, Resumption};
+use crate::kind::{FlowRun, Startable};
+use crate::session::{Session, SessionOptions, Takeover};
+
+impl House {
+    /// Starts a run of a flow, at the version that is in force.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such flow, or not at the version that was asked for, a param is missing or wrong, or the run
+    /// is refused.
+    pub async fn start(&self, wish: StartWish) -> Result<StartedRun, DeskError> {
+        let version = self.version(&wish.flow)?;
+        if let Some(wanted) = wish.fingerprint.filter(|wanted| *wanted != version.fingerprint) {
+            return Err(DeskError::OtherVersion { flow: wish.flow, wanted });
+        }
+        let mut order = version.order(&wish.params)?;
+        order.priority = wish.priority;
+        order.max_workers = wish.max_workers.unwrap_or(order.max_workers);
+        for tag in wish.tags {
+            if !order.tags.contains(&tag) {
+                order.tags.push(tag);
+            }
+        }
+        let run = FlowRun::new(Arc::clone(&version.flow), order).once(wish.key);
+        let fingerprint = Some(version.fingerprint.clone());
+        self.begin(&run, fingerprint).await
+    }
+
+    /// Runs again what did not succeed in a run, in a new one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has not ended, it cannot be made again so, or the new one is refused.
+    pub async fn retry(&self, word: &str, wish: RetryWish) -> Result<StartedRun, DeskError> {
+        let word = word.to_owned();
+        let retry = self.desk().here(move |desk| desk.retry(&word, &wish)).await?.1;
+        self.begin(&*retry.run, None).await
+    }
+
+    /// Goes on with a run: where it runs if it is paused, here if the process that ran it died.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has ended without success, or it cannot go on as it was started.
+    pub async fn resume(&self, word: &str, as_started: bool) -> Result<GoneOn, DeskError> {
+        let word = word.to_owned();
+        let resumption = self.desk().here(move |desk| desk.resume(&word, as_started)).await?;
+        let (view, run) = match resumption {
+            Resumption::Elsewhere(gone_on) => return Ok(gone_on),
+            Resumption::Here { view, run } => (view, run),
+        };
+        let id = view.detail.summary.id;
+        let shard = view.detail.summary.shard.clone().ok_or(DeskError::RunGone { run: id })?;
+        let since = wall_clock();
+        run.check().await?;
+        let mut options = SessionOptions::new(run.workers());
+        run.hand_over(id, &mut options);
+        let folder = self.inner.session.folder.clone();
+        let guest = Session::open(folder, Takeover::Shard(shard), options).await?;
+        self.desk().here(move |desk| desk.unpause(id)).await?;
+        let expected = self.expected(run.name()).await?;
+        let taken = guest.take_over(&view.detail, &*run, run.workers(), expected, since).await?;
+        let guest = Arc::new(guest);
+        self.inner.guests().push(Arc::clone(&guest));
+        let weak = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            if let Some(taken) = taken {
+                // What it came to is in the store.
+                let _ = taken.run.report().await;
+            }
+            guest.wheel.shutdown(tidewheel::Shutdown::drain()).await;
+            guest.flows.settled().await;
+            if let Some(inner) = weak.upgrade() {
+                inner.guests().retain(|other| !Arc::ptr_eq(other, &guest));
+            }
+        });
+        Ok(GoneOn { version: None, run_id: id.to_string(), state: "resumed".to_owned() })
+    }
+
+    async fn begin(
+        &self,
+        run: &dyn Startable,
+        fingerprint: Option<String>,
+    ) -> Result<StartedRun, DeskError> {
+        let expected = self.expected(run.name()).await?;
+        let started = self.inner.session.start(run, expected).await;
+        let (run_id, created) = match started {
+            Ok(started) => (started.run.id(), true),
+            Err(DeskError::Start(StartError::Rejected(Rejection::AlreadyAccepted(run)))) => {
+                (run, false)
+            }
+            Err(error) => return Err(error),
+        };
+        let (run_id, flow) = (run_id.to_string(), run.name().to_owned());
+        Ok(StartedRun { version: None, run_id, flow, fingerprint, created })
+    }
+
+    /// How long the tasks of a flow took before.
+    pub(super) async fn expected(
+        &self,
+        flow: &str,
+    ) -> Result<BTreeMap<String, Duration>, DeskError> {
+        let flow = flow.to_owned();
+        self.desk().here(move |desk| desk.expectations(&flow)).await
+    }
+}

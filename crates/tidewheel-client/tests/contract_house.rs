@@ -1,0 +1,265 @@
+//! The documents of a house, as they are written down in `contract_house/`.
+//!
+//! Those of the desk, and how a difference is dealt with, are in `contract`.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tidewheel::Timestamp;
+use tidewheel_client::api::{
+    BackfillWish, BrokenFile, Document, FlowDetail, FlowLine, FlowList, Happened, Ledger,
+    LedgerFate, LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, QueueLine, QueueList,
+    Reloaded, RunState, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord, StartWish,
+    StartedRun, StepLine, Upcoming, UpcomingFiring, What,
+};
+
+const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
+/// 2026-11-16T05:00:00Z
+const AT: Timestamp = Timestamp::from_seconds(1_794_805_200);
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract_house")
+}
+
+/// Compares an example with what is written down, reads it back, and gives its name.
+fn check<D>(example: D) -> String
+where
+    D: Document + Serialize + DeserializeOwned + Clone + PartialEq + Debug,
+{
+    let name = format!("{}.json", D::NAME);
+    let text = serde_json::to_string_pretty(&example).unwrap() + "\n";
+    let path = folder().join(&name);
+    if std::env::var_os("TIDEWHEEL_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, written, "{name}");
+    assert_eq!(serde_json::from_str::<D>(&text).unwrap(), example, "{name}");
+    let versioned = serde_json::to_string(&example.versioned()).unwrap();
+    let beginning = format!("{{\"version\":{},", D::VERSION);
+    assert!(versioned.starts_with(&beginning), "{versioned}");
+    name
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn line() -> FlowLine {
+    FlowLine {
+        name: text("nightly"),
+        description: Some(text("Copies what matters.")),
+        tags: vec![text("backup")],
+        file: text("/flows/nightly.yaml"),
+        fingerprint: text("9f86d081884c"),
+        since: AT,
+        steps: 3,
+        schedules: vec![text("nightly")],
+        outdated: true,
+    }
+}
+
+fn flows() -> [String; 4] {
+    let broken = BrokenFile {
+        file: text("/flows/nightly.yaml"),
+        flow: Some(text("nightly")),
+        in_force: true,
+        problems: json!([{ "code": "unknown-key", "line": 3 }]),
+    };
+    let detail = FlowDetail {
+        version: None,
+        flow: line(),
+        max_workers: 4,
+        params: vec![ParamLine {
+            name: text("level"),
+            kind: text("int"),
+            required: false,
+            default: Some(json!(3)),
+            choices: vec![json!(1), json!(3)],
+            description: Some(text("How deep.")),
+            min: Some(1.0),
+            max: Some(9.0),
+            pattern: Some(text("*")),
+        }],
+        steps: vec![StepLine {
+            name: text("copy"),
+            kind: Some(text("process")),
+            description: Some(text("All of it.")),
+            after: vec![text("stop")],
+        }],
+        problems: json!([]),
+    };
+    let reloaded = Reloaded {
+        version: None,
+        added: vec![text("nightly")],
+        changed: vec![text("hourly")],
+        removed: vec![text("weekly")],
+        broken: vec![text("/flows/odd.yaml")],
+        refused: vec![text("schedule `odd`: the flow needs the param `who`")],
+    };
+    let started = StartedRun {
+        version: None,
+        run_id: text(RUN),
+        flow: text("nightly"),
+        fingerprint: Some(text("9f86d081884c")),
+        created: true,
+    };
+    let list = FlowList { version: None, flows: vec![line()], broken: vec![broken] };
+    [check(list), check(detail), check(reloaded), check(started)]
+}
+
+fn schedules() -> [String; 4] {
+    let line = ScheduleLine {
+        name: text("nightly"),
+        flow: Some(text("nightly")),
+        rule: text("30 2 * * *"),
+        zone: Some(text("Europe/Zurich")),
+        state: ScheduleWord::Active,
+        overlap: text("skip"),
+        misfire: text("latest"),
+        next: Some(AT),
+        last: None,
+        fired: 7,
+        asked_for: 1,
+        failed: 2,
+        skipped: 3,
+        running: 1,
+        waiting: 0,
+        backoff_level: 2,
+    };
+    let upcoming = Upcoming {
+        version: None,
+        schedule: text("nightly"),
+        rule: text("30 2 * * *"),
+        zone: Some(text("Europe/Zurich")),
+        next: vec![UpcomingFiring {
+            at: AT,
+            local: text("Sun 2026-03-29 03:00:00 +02:00"),
+            clock_change: true,
+        }],
+    };
+    let ran = LedgerLine {
+        nominal: AT,
+        last: None,
+        count: 1,
+        origin: text("trigger"),
+        fate: LedgerFate::Ran,
+        why: None,
+        run_id: Some(text(RUN)),
+        state: Some(RunState::Succeeded),
+    };
+    let skipped = LedgerLine {
+        last: Some(AT),
+        count: 3,
+        fate: LedgerFate::Skipped,
+        why: Some(text("misfire")),
+        run_id: None,
+        state: None,
+        ..ran.clone()
+    };
+    let ledger = Ledger { version: None, schedule: text("nightly"), firings: vec![ran, skipped] };
+    let asked = ScheduleAsked {
+        version: None,
+        schedule: text("nightly"),
+        asked: text("backfilled"),
+        firings: Some(4),
+    };
+    [
+        check(ScheduleList { version: None, schedules: vec![line] }),
+        check(upcoming),
+        check(ledger),
+        check(asked),
+    ]
+}
+
+fn capacity() -> [String; 2] {
+    let queue = QueueLine {
+        name: text("default"),
+        weight: 1,
+        slots: None,
+        waiting_max: Some(1000),
+        paused: false,
+        active: 2,
+        queued: 5,
+        submitted: 9,
+        completed: 2,
+        failed: 1,
+        rejected: 0,
+    };
+    let units =
+        LimitLine { name: text("licences"), kind: text("units"), units: Some(2), per_second: None };
+    let rate =
+        LimitLine { name: text("mail"), kind: text("rate"), units: None, per_second: Some(0.5) };
+    [
+        check(QueueList { version: None, slots: Some(16), queues: vec![queue] }),
+        check(LimitList { version: None, limits: vec![units, rate] }),
+    ]
+}
+
+fn wishes() -> [String; 3] {
+    let start = StartWish {
+        version: None,
+        flow: text("nightly"),
+        params: BTreeMap::from([(text("level"), json!(3))]),
+        priority: Some(80),
+        tags: vec![text("by-hand")],
+        key: Some(text("order-7")),
+        max_workers: Some(2),
+        fingerprint: Some(text("9f86d081884c")),
+    };
+    let backfill = BackfillWish {
+        version: None,
+        from: Some(AT),
+        until: None,
+        missed: true,
+        max: Some(10),
+        at_once: true,
+    };
+    [
+        check(start),
+        check(LedgerWish { version: None, before: Some(AT), limit: 20 }),
+        check(backfill),
+    ]
+}
+
+#[test]
+fn every_document_of_a_house_is_what_is_written_down() {
+    let happened = Happened {
+        version: None,
+        epoch: text("64f1a2"),
+        sequence: 42,
+        at: AT,
+        what: What::StepRetries,
+        run_id: Some(text(RUN)),
+        flow: Some(text("nightly")),
+        step: Some(text("copy")),
+        attempt: Some(1),
+        state: Some(text("failed")),
+        schedule: Some(text("nightly")),
+        nominal: Some(AT),
+        count: Some(2),
+        error: Some(text("exit code 1")),
+    };
+    let mut names = BTreeSet::from([check(happened)]);
+    names.extend(flows());
+    names.extend(schedules());
+    names.extend(capacity());
+    names.extend(wishes());
+    let written = std::fs::read_dir(folder()).unwrap();
+    let written: BTreeSet<String> =
+        written.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names, written, "files without an example, or the other way round");
+}
+
+#[test]
+fn what_is_left_out_of_a_wish_is_as_by_default() {
+    let wish: StartWish = serde_json::from_value(json!({ "flow": "nightly" })).unwrap();
+    assert_eq!(wish, StartWish { flow: text("nightly"), ..StartWish::default() });
+    let wish: BackfillWish = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(wish, BackfillWish::default());
+}

@@ -1,0 +1,279 @@
+//! A house: flows by name, schedules that fire, files that change.
+//!
+//! Which version of a flow is in force is tried beside the catalogue; when instants fire, in the core.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod scene;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use scene::Scene;
+use serde_json::json;
+use tidewheel::Timestamp;
+use tidewheel::clock::VirtualClock;
+use tidewheel_client::api::{
+    BackfillWish, Happened, LedgerFate, LedgerLine, LedgerWish, ListWish, RefusalKind, RetryWish,
+    RunState, ScheduleWord, StartWish, What,
+};
+use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// 2026-11-16T05:00:00Z, and so many seconds.
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_seconds(1_794_805_200).after(Duration::from_secs(seconds))
+}
+
+fn flows(scene: &Scene) -> std::path::PathBuf {
+    let flows = scene.path.join("flows");
+    std::fs::create_dir_all(&flows).unwrap();
+    flows
+}
+
+/// Opens a house that looks at its files only when it is asked to, whose wall clock can be set and begins then.
+async fn open(scene: &Scene, seconds: u64) -> (House, VirtualClock) {
+    let clock = VirtualClock::at(at(seconds));
+    let mut options = HouseOptions::new();
+    options.flows = Some(flows(scene));
+    options.look = None;
+    options.session.clock = Some(clock.clone().into());
+    (House::open(scene.folder(), options).await.unwrap(), clock)
+}
+
+/// Lets the wall clock go on to the next whole minute.
+fn minute(clock: &VirtualClock) {
+    let passed = clock.wall().as_micros().rem_euclid(60_000_000);
+    clock.set_forward(Duration::from_micros(60_000_000 - passed.unsigned_abs()));
+}
+
+fn wish(flow: &str) -> StartWish {
+    StartWish { flow: flow.to_owned(), ..StartWish::default() }
+}
+
+/// Waits for the next thing of this kind.
+async fn next(happenings: &mut Happenings, what: What) -> Happened {
+    loop {
+        match happenings.next().await.expect("the house has not ended") {
+            Seen::Happened(happened) if happened.what == what => return (*happened).clone(),
+            Seen::Happened(_) => {}
+            Seen::Gap => panic!("something was missed"),
+        }
+    }
+}
+
+async fn ledger(house: &House, schedule: &str) -> Vec<LedgerLine> {
+    let wish = LedgerWish { limit: 1000, ..LedgerWish::default() };
+    let mut firings = house.desk().ledger(schedule, wish).await.unwrap().firings;
+    firings.reverse();
+    firings
+}
+
+#[test]
+fn a_flow_is_started_by_its_name() {
+    let scene = Scene::new();
+    std::fs::write(
+        flows(&scene).join("greet.yaml"),
+        "params: { who: { type: text }, times: { type: int, default: 1 } }\ntags: [daily]\n\
+         flow: [{ name: greet, wait: 1ms }]\n",
+    )
+    .unwrap();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 0).await;
+        let list = house.flows().await;
+        assert_eq!(list.flows.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["greet"]);
+        let detail = house.flow("greet").await.unwrap();
+        assert_eq!((detail.params.len(), detail.params[0].required), (2, true));
+        assert_eq!(detail.steps[0].name, "greet");
+
+        let refused = house.start(wish("greet")).await.unwrap_err();
+        assert!(refused.to_string().contains("needs the param `who`"), "{refused}");
+        let refused = house.start(wish("great")).await.unwrap_err();
+        assert_eq!(refused.kind(), RefusalKind::NotFound);
+        assert_eq!(refused.hints(), ["did you mean `greet`?"]);
+
+        let mut happenings = house.happenings(None);
+        let wished = StartWish {
+            // A text is read as what the param takes.
+            params: BTreeMap::from([("who".into(), json!("you")), ("times".into(), json!("3"))]),
+            priority: Some(80),
+            tags: vec!["by-hand".to_owned()],
+            key: Some("order-7".to_owned()),
+            fingerprint: Some(detail.flow.fingerprint),
+            ..wish("greet")
+        };
+        let started = house.start(wished.clone()).await.unwrap();
+        assert!(started.created);
+        let again = house.start(wished.clone()).await.unwrap();
+        assert_eq!((again.created, &again.run_id), (false, &started.run_id));
+        let other = StartWish { priority: Some(20), ..wished.clone() };
+        assert!(house.start(other).await.unwrap_err().rejection().is_some());
+        let other = StartWish { fingerprint: Some("0".to_owned()), ..wished };
+        assert_eq!(house.start(other).await.unwrap_err().kind(), RefusalKind::Conflict);
+
+        let ended = next(&mut happenings, What::RunEnded).await;
+        assert_eq!(ended.run_id.as_ref(), Some(&started.run_id));
+        assert_eq!(
+            (ended.flow.as_deref(), ended.state.as_deref()),
+            (Some("greet"), Some("succeeded"))
+        );
+        let result = house.desk().show(&started.run_id).await.unwrap();
+        assert_eq!(
+            (result.state, &*result.tags),
+            (RunState::Succeeded, &["daily".to_owned(), "by-hand".to_owned()][..])
+        );
+        let retried = house.retry(
+            &started.run_id,
+            RetryWish { from: Some("greet".into()), ..RetryWish::default() },
+        );
+        let retried = retried.await.unwrap();
+        assert_ne!(retried.run_id, started.run_id);
+        assert_eq!(next(&mut happenings, What::RunEnded).await.run_id, Some(retried.run_id));
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn schedules_fire_runs_of_the_version_that_is_in_force() {
+    let scene = Scene::new();
+    let path = flows(&scene).join("tick.yaml");
+    let text =
+        |step: &str| format!("schedule: '* * * * *'\nflow: [{{ name: {step}, wait: 1ms }}]\n");
+    std::fs::write(&path, text("one")).unwrap();
+    scene.runtime.block_on(async {
+        let (house, clock) = open(&scene, 1).await;
+        let mut happenings = house.happenings(None);
+        minute(&clock);
+        let fired = next(&mut happenings, What::ScheduleFired).await;
+        assert_eq!((fired.schedule.as_deref(), fired.nominal), (Some("tick"), Some(at(60))));
+        let first = next(&mut happenings, What::RunEnded).await.run_id.unwrap();
+        std::fs::write(&path, text("two")).unwrap();
+        let reloaded = house.reload().await.unwrap();
+        assert_eq!(reloaded.changed, ["tick"]);
+        minute(&clock);
+        let second = next(&mut happenings, What::RunEnded).await.run_id.unwrap();
+        for (run, step) in [(&first, "one"), (&second, "two")] {
+            let steps = house.desk().show(run).await.unwrap().steps;
+            assert!(steps.get(step).is_some(), "{run} {step}");
+        }
+        // The schedule was changed, not doubled.
+        let fired = ledger(&house, "tick").await;
+        let nominals: Vec<Timestamp> = fired.iter().map(|line| line.nominal).collect();
+        assert_eq!(nominals, [at(60), at(120)]);
+        assert!(fired.iter().all(|it| it.state == Some(RunState::Succeeded)), "{fired:?}");
+        let schedules = house.schedules().await.unwrap().schedules;
+        assert_eq!(schedules.len(), 1);
+        assert_eq!((schedules[0].state, schedules[0].next), (ScheduleWord::Active, Some(at(180))));
+        assert_eq!(schedules[0].flow.as_deref(), Some("tick"));
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn a_schedule_goes_on_after_a_restart_and_ends_with_its_file() {
+    let scene = Scene::new();
+    let path = flows(&scene).join("tick.yaml");
+    std::fs::write(&path, "schedule: '* * * * *'\nflow: [{ name: one, wait: 1ms }]\n").unwrap();
+    let (opened, ended) = (What::RunEnded, What::ScheduleEnded);
+    scene.runtime.block_on(async {
+        let (house, clock) = open(&scene, 1).await;
+        let mut happenings = house.happenings(None);
+        minute(&clock);
+        next(&mut happenings, opened).await;
+        house.close(LONG).await;
+    });
+    scene.runtime.block_on(async {
+        // Nobody was there at 120, 180 and 240; the newest of them fires.
+        let (house, clock) = open(&scene, 250).await;
+        let mut happenings = house.happenings(Some(("since the beginning", 0)));
+        assert_eq!(happenings.next().await, Some(Seen::Gap));
+        next(&mut happenings, opened).await;
+        minute(&clock);
+        next(&mut happenings, opened).await;
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(house.reload().await.unwrap().removed, ["tick"]);
+        next(&mut happenings, ended).await;
+        assert!(house.schedules().await.unwrap().schedules.is_empty());
+        let lines = ledger(&house, "tick").await;
+        let said: Vec<_> =
+            lines.iter().map(|it| (it.nominal, it.count, it.fate, it.why.as_deref())).collect();
+        assert_eq!(
+            said,
+            [
+                (at(60), 1, LedgerFate::Ran, None),
+                (at(120), 2, LedgerFate::Skipped, Some("misfire")),
+                (at(240), 1, LedgerFate::Ran, None),
+                (at(300), 1, LedgerFate::Ran, None),
+            ]
+        );
+        let refused = house.fire_schedule("tick").await.unwrap_err();
+        assert_eq!(refused.kind(), RefusalKind::NotFound);
+        assert_eq!(house.desk().list(ListWish::default()).await.unwrap().runs.len(), 3);
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn schedules_are_paused_fired_and_backfilled() {
+    let scene = Scene::new();
+    let text =
+        "schedule: { cron: '0 * * * *', overlap: allow }\nflow: [{ name: one, wait: 1ms }]\n";
+    std::fs::write(flows(&scene).join("hourly.yaml"), text).unwrap();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 1).await;
+        let mut happenings = house.happenings(None);
+        house.pause_schedule("hourly").await.unwrap();
+        assert_eq!(house.schedules().await.unwrap().schedules[0].state, ScheduleWord::Paused);
+        house.fire_schedule("hourly").await.unwrap();
+        next(&mut happenings, What::RunEnded).await;
+        house.resume_schedule("hourly").await.unwrap();
+        let upcoming = house.desk().upcoming("hourly", 3).await.unwrap();
+        assert_eq!(
+            upcoming.next.iter().map(|it| it.at).collect::<Vec<_>>(),
+            [3600, 7200, 10_800].map(at)
+        );
+
+        let range = BackfillWish {
+            from: Some(Timestamp::from_seconds(1_794_805_200 - 3 * 3600)),
+            ..BackfillWish::default()
+        };
+        let asked = house.backfill("hourly", BackfillWish { max: Some(2), ..range.clone() }).await;
+        assert!(asked.unwrap_err().rejection().is_some());
+        let asked = house.backfill("hourly", range.clone()).await.unwrap();
+        assert_eq!(asked.firings, Some(4));
+        for _ in 0..4 {
+            next(&mut happenings, What::RunEnded).await;
+        }
+        // All of them have run: nothing is missed.
+        let asked = house.backfill("hourly", BackfillWish { missed: true, ..range }).await.unwrap();
+        assert_eq!(asked.firings, Some(0));
+        let origins: BTreeSet<String> =
+            ledger(&house, "hourly").await.into_iter().map(|it| it.origin).collect();
+        assert_eq!(origins, BTreeSet::from(["backfill".to_owned(), "by-hand".to_owned()]));
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn what_happened_is_told_from_any_point_on() {
+    let scene = Scene::new();
+    std::fs::write(flows(&scene).join("one.yaml"), "flow: [{ name: one, wait: 1ms }]\n").unwrap();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 0).await;
+        let mut live = house.happenings(None);
+        house.start(wish("one")).await.unwrap();
+        let ended = next(&mut live, What::RunEnded).await;
+        let mut again = house.happenings(Some((&ended.epoch, 0)));
+        for number in 1..=ended.sequence {
+            let Some(Seen::Happened(happened)) = again.next().await else { panic!("a gap") };
+            assert_eq!(happened.sequence, number);
+        }
+        // Numbers of another life say nothing here.
+        let mut other = house.happenings(Some(("another", 1)));
+        assert_eq!(other.next().await, Some(Seen::Gap));
+        let Some(Seen::Happened(first)) = other.next().await else { panic!("a gap") };
+        assert_eq!(first.sequence, 1);
+        house.close(LONG).await;
+        while again.next().await.is_some() {}
+    });
+}
