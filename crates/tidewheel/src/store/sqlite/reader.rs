@@ -28,8 +28,9 @@ use crate::store::{
 /// Reads a folder. Made by [`DataFolder::reader`]; each has a connection of its own.
 #[derive(Debug)]
 pub struct Reader {
-    folder: DataFolder,
+    // Closed before the folder: it may only read, and whoever closes last puts the log away.
     pub(super) connection: Connection,
+    folder: DataFolder,
 }
 
 /// The columns of a summary, in the order in which they are read.
@@ -55,7 +56,7 @@ impl DataFolder {
     pub fn reader(&self) -> Result<Reader, FolderError> {
         let connection =
             connection::open_read_only(self.database()).map_err(|error| self.failed(error))?;
-        Ok(Reader { folder: self.clone(), connection })
+        Ok(Reader { connection, folder: self.clone() })
     }
 }
 

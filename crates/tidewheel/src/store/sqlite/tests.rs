@@ -266,3 +266,17 @@ fn a_fresh_shard_with_unfinished_work_is_given_back_without_waiting_for_those_wh
     writer.execute_batch("COMMIT").unwrap();
     assert_eq!(data.abandoned().unwrap(), ["fresh-busy"]);
 }
+
+#[test]
+fn whoever_reads_last_leaves_no_log_behind() {
+    let (_guard, data) = folder("read-last");
+    let (mut store, tenure) = open(&data);
+    decision(1).commit(|changes| store.commit(tenure, changes, &[])).unwrap();
+    let log = PathBuf::from(format!("{}-wal", data.database().display()));
+    let reader = data.reader().unwrap();
+    drop((store, data));
+    assert_eq!(reader.runs(&RunFilter::default()).unwrap().len(), 1);
+    assert!(log.exists());
+    drop(reader);
+    assert!(!log.exists(), "the log was left to the next who comes");
+}
