@@ -221,22 +221,21 @@ impl Place {
                 self.perform(&mut effects);
                 rival.note_pace(50_000);
             }
-            let passed = self.turnstile.pass(&mut rival, piece, &mut effects);
-            let way = match passed {
-                Passed::Alone(_) => &self.ways.alone,
-                Passed::Answered(_) => &self.ways.answered,
+            let next = self.turnstile.pass(&mut rival, piece, &mut effects);
+            let way = match rival.passed() {
+                Passed::Alone => &self.ways.alone,
+                Passed::Answered => &self.ways.answered,
                 Passed::Left => &self.ways.left,
                 Passed::Broken => &self.ways.broken,
             };
             way.fetch_add(1, Ordering::Relaxed);
-            let is_left = matches!(passed, Passed::Left);
             self.perform(&mut effects);
-            if is_left {
+            if rival.passed() == Passed::Left {
                 self.watch();
             }
-            match passed {
-                Passed::Alone(Some(next)) | Passed::Answered(Some(next)) => piece = next,
-                _ => return,
+            match next {
+                Some(next) => piece = next,
+                None => return,
             }
         }
     }

@@ -88,6 +88,7 @@ impl Scheduler {
             && queue.spec.slots.is_none_or(|slots| queue.active + count <= slots)
     }
 
+    #[inline(always)]
     fn enlist_fresh(&mut self) {
         for place in 0..self.fresh.len() {
             self.enlist(self.fresh[place]);

@@ -211,6 +211,7 @@ impl Scheduler {
         self.forget_profiles();
     }
 
+    #[inline(always)]
     fn event(&mut self, now: Now, event: Event, decision: &mut Decision) {
         match event {
             Event::AttemptEnded { task, attempt, outcome } => {
@@ -345,7 +346,7 @@ impl Work {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn task_mut(&mut self, index: u32) -> &mut Task {
         match self {
             Self::Run(run) => &mut run.tasks[index as usize],
@@ -360,7 +361,7 @@ impl Work {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn class(&self, index: u32) -> u32 {
         match self {
             Self::Run(run) => {

@@ -197,6 +197,22 @@ impl Engine {
         self.commit()
     }
 
+    /// As [`Engine::turn`], with one input. It is stepped where it stands: what a task ended with is not copied
+    /// through an iterator on its way.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::turn`].
+    #[inline]
+    pub fn turn_one(&mut self, now: Now, input: Input) -> Result<&mut Outputs, EngineError> {
+        if self.is_lost {
+            return Err(EngineError::NotRestored);
+        }
+        self.decision.clear();
+        self.scheduler.step(now, input, &mut self.decision);
+        self.commit()
+    }
+
     /// How the store wants to be waited for.
     #[must_use]
     pub fn pace(&self) -> Pace {

@@ -113,8 +113,23 @@ impl State {
     ) -> Option<Next> {
         let Word { now, seat, outcome, wanted } = word;
         self.unregister(seat);
+        if matches!(outcome, Outcome::Expanded(_)) {
+            let key = self.key_of(seat);
+            self.note_end(now, seat, outcome);
+            if let Some(task) = key
+                && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run)
+            {
+                launch.cell().catch_up(&self.engine);
+            }
+        } else {
+            self.note_end(now, seat, outcome);
+        }
+        let next = self.settle(wanted, effects);
+        if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
+    }
+
+    fn note_end(&mut self, now: Now, seat: &Seat, outcome: Outcome) {
         let Start { task, attempt, .. } = seat.start;
-        let expanded = self.key_of(seat).filter(|_| matches!(outcome, Outcome::Expanded(_)));
         match &mut self.books {
             // Settle sees it if the wheel has ended.
             _ if self.end.is_some() => {}
@@ -124,13 +139,6 @@ impl State {
                 let _ = self.turn(now, Input::Event(event));
             }
         }
-        if let Some(task) = expanded
-            && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run)
-        {
-            launch.cell().catch_up(&self.engine);
-        }
-        let next = self.settle(wanted, effects);
-        if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
     }
 
     /// Gives the oldest spare attempt in exchange for the newest one.

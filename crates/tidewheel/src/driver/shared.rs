@@ -145,15 +145,15 @@ impl Shared {
         rival: &mut Rival<State>,
         word: Word<'_>,
         effects: &mut Vec<Effect>,
-    ) -> Passed<Next> {
+    ) -> Option<Next> {
         if self.has_books {
-            return Passed::Alone(self.attempt_ended_in_books(word, effects));
+            return self.attempt_ended_in_books(word, effects);
         }
-        let passed = self.turnstile.pass(rival, word, effects);
-        if matches!(passed, Passed::Left) {
+        let next = self.turnstile.pass(rival, word, effects);
+        if rival.passed() == Passed::Left {
             self.watch();
         }
-        passed
+        next
     }
 
     /// Takes in the end of an attempt. What comes next is known only once that is stored.

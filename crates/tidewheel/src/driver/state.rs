@@ -237,7 +237,7 @@ impl State {
     #[inline]
     pub(super) fn turn(&mut self, now: Now, input: Input) -> Result<Reply, Rejection> {
         debug_assert!(self.actions.is_empty(), "every turn is followed by settle");
-        match self.engine.turn(now, [input]) {
+        match self.engine.turn_one(now, input) {
             Ok(outputs) => {
                 std::mem::swap(&mut outputs.actions, &mut self.actions);
                 tell_all(self.notices.as_ref(), &mut self.told, &mut outputs.notices);

@@ -131,11 +131,12 @@ impl<B: Behind> Drop for Bell<'_, B> {
 }
 
 /// How a worker got rid of what it had to say.
-pub(super) enum Passed<N> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passed {
     /// The lock was free.
-    Alone(Option<N>),
+    Alone,
     /// Whoever had the lock took it in.
-    Answered(Option<N>),
+    Answered,
     /// It is left, and so has the worker.
     Left,
     /// Somebody's panic broke everything off.
@@ -185,14 +186,16 @@ impl<B: Behind> Turnstile<B> {
     }
 
     /// Says something, and gives what the worker goes on with: by itself if the lock is free, else
-    /// through whoever has it.
+    /// through whoever has it. The rival knows [which](Rival::passed): wrapped around what the worker goes on
+    /// with, it would have that copied once more for every task.
     pub fn pass(
         &self,
         rival: &mut Rival<B>,
         word: B::Word<'_>,
         effects: &mut B::Effects,
-    ) -> Passed<B::Next> {
+    ) -> Option<B::Next> {
         let is_short = rival.pace <= SHORT_NANOS;
+        rival.passed = Passed::Alone;
         if let Some(mut guard) = self.try_lock() {
             rival.defeats = rival.defeats.saturating_sub(1);
             self.is_driven.store(true, Ordering::Relaxed);
@@ -207,7 +210,7 @@ impl<B: Behind> Turnstile<B> {
                 self.is_brisk.store(is_short, Ordering::Relaxed);
                 self.regulars.fetch_sub(usize::from(next.is_none()), Ordering::Relaxed);
             }
-            return Passed::Alone(next);
+            return next;
         }
         self.pass_taken(rival, is_short, word, effects)
     }
@@ -220,25 +223,33 @@ impl<B: Behind> Turnstile<B> {
         is_short: bool,
         word: B::Word<'_>,
         effects: &mut B::Effects,
-    ) -> Passed<B::Next> {
+    ) -> Option<B::Next> {
         rival.defeats += DEFEAT;
         if rival.defeats >= DEFEATS_MAX && is_short && self.is_driven.load(Ordering::Relaxed) {
             rival.go(self);
             self.post.leave(Left { report: word.into(), answer: None });
-            return Passed::Left;
+            rival.passed = Passed::Left;
+            return None;
         }
         self.post.leave(Left { report: word.into(), answer: Some(Arc::clone(&rival.answer)) });
-        let passed = self.until_answered(rival, effects);
-        if !matches!(passed, Passed::Answered(Some(_))) {
+        let answer = self.until_answered(rival, effects);
+        rival.passed = if answer.is_some() { Passed::Answered } else { Passed::Broken };
+        let next = answer.flatten();
+        if next.is_none() {
             rival.go(self);
         }
-        passed
+        next
     }
 
-    fn until_answered(&self, rival: &Rival<B>, effects: &mut B::Effects) -> Passed<B::Next> {
+    /// The answer to what was left; `None` if it was lost.
+    fn until_answered(
+        &self,
+        rival: &Rival<B>,
+        effects: &mut B::Effects,
+    ) -> Option<Option<B::Next>> {
         for _ in 0..SPINS_MAX {
             if let Some(next) = rival.answer.take() {
-                return Passed::Answered(next);
+                return Some(next);
             }
             // The holder may have looked at the post just before the report was left.
             match self.try_lock() {
@@ -255,10 +266,10 @@ impl<B: Behind> Turnstile<B> {
         guard: &mut Guard<'_, B>,
         rival: &Rival<B>,
         effects: &mut B::Effects,
-    ) -> Passed<B::Next> {
+    ) -> Option<Option<B::Next>> {
         self.take_in(guard, effects);
         // Lost only with a holder that panicked over it.
-        rival.answer.take().map_or(Passed::Broken, Passed::Answered)
+        rival.answer.take()
     }
 
     /// Takes in what was left while the lock was held. To be called by whoever has changed something.
@@ -392,12 +403,19 @@ pub(super) struct Rival<B: Behind> {
     pace: u64,
     /// It takes whatever there is, not only what belongs to one run.
     is_regular: bool,
+    passed: Passed,
 }
 
 impl<B: Behind> Rival<B> {
     /// A worker; a regular one is [added](Turnstile::add_regular) to the others.
     pub fn new(is_regular: bool) -> Self {
-        Self { answer: Arc::new(Answer::new()), defeats: 0, pace: 0, is_regular }
+        let answer = Arc::new(Answer::new());
+        Self { answer, defeats: 0, pace: 0, is_regular, passed: Passed::Alone }
+    }
+
+    /// How it got rid of what it said last.
+    pub fn passed(&self) -> Passed {
+        self.passed
     }
 
     /// It had something to do for so long, in nanoseconds.

@@ -93,15 +93,11 @@ impl Worker {
         }
         self.last = now.monotonic;
         let word = Word { now, seat: &self.seat, outcome, wanted };
-        let next = match self.shared.attempt_ended(&mut self.rival, word, &mut self.effects) {
-            Passed::Alone(next) => next,
-            Passed::Answered(next) => {
-                // The wait for the answer is not the next attempt's time.
-                self.last = self.shared.clock.now().monotonic;
-                next
-            }
-            Passed::Left | Passed::Broken => None,
-        };
+        let next = self.shared.attempt_ended(&mut self.rival, word, &mut self.effects);
+        if self.rival.passed() == Passed::Answered {
+            // The wait for the answer is not the next attempt's time.
+            self.last = self.shared.clock.now().monotonic;
+        }
         if !self.effects.is_empty() {
             self.shared.perform(&mut self.effects);
         }
