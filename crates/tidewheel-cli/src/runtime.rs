@@ -46,17 +46,12 @@ fn build(builder: &mut Builder) -> Result<Runtime, CommandError> {
 
 /// A runtime that gets no thread or descriptor panics, and says nothing that helps. So it is tried first.
 fn check_threads() -> io::Result<()> {
-    let mut threads = Vec::new();
     let mut ends = Vec::new();
     for _ in 0..THREADS {
         let (end, ended) = mpsc::channel::<()>();
         ends.push(end);
-        threads.push(thread::Builder::new().spawn(move || ended.recv().is_err())?);
-    }
-    drop(ends);
-    for thread in threads {
-        // It has only waited.
-        let _ = thread.join();
+        // It waits for the others, and goes when all were there.
+        thread::Builder::new().spawn(move || ended.recv().is_err())?;
     }
     Ok(())
 }

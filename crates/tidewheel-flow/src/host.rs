@@ -302,7 +302,7 @@ impl FlowHost {
             let Some(shared) = shared.upgrade() else { return };
             let place = shared.places().remove(&id);
             if let Some(Ok(runner)) = place.as_ref().and_then(|place| place.get()) {
-                runner.leave_folder().await;
+                runner.leave_folder();
             }
         });
         let mut watchers = self.shared.watchers();

@@ -185,17 +185,13 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     }
     let folder = args.data.open(ui, how.durability())?;
     on_runtime(async {
-        let desk = Desk::open(folder).await?;
-        let (run, reuse) = desk
-            .here(move |desk| {
-                let reuse = desk.reuse(&mut run)?;
-                Ok((run, reuse))
-            })
-            .await?;
+        let desk = LocalDesk::open(folder)?;
+        let reuse = desk.reuse(&mut run)?;
         if !how.quiet {
             tell_reuse(ui, &reuse);
         }
-        start(ui, &desk, &run, &how).await
+        // Nobody else needs this thread before the run has started, nor after it has ended.
+        start(ui, &Desk::inline(desk), &run, &how).await
     })
 }
 
@@ -224,7 +220,7 @@ pub(crate) async fn start(
     let here = move |desk: &LocalDesk| Ok((desk.folder().clone(), desk.expectations(&name)?));
     let (folder, expected) = desk.here(here).await?;
     let options = session_options(ui, run.workers());
-    let session = Session::open(folder, Takeover::Fresh, options).await?;
+    let session = Session::open_inline(folder, &Takeover::Fresh, options)?;
     run.prepare(&session);
     let started = session.start(run, expected).await?;
     let id = started.run.id();

@@ -27,8 +27,10 @@ pub struct Desk {
 /// How a desk is reached.
 #[derive(Debug, Clone)]
 enum Way {
-    /// It is that of a data folder on this machine.
+    /// It is that of a data folder on this machine, asked on threads that may wait.
     Here(Arc<LocalDesk>),
+    /// The same, asked on the thread of whoever asks.
+    Inline(Arc<LocalDesk>),
 }
 
 impl From<LocalDesk> for Desk {
@@ -47,6 +49,13 @@ impl Desk {
         blocking(|| LocalDesk::open(folder)).await?.map(Self::from)
     }
 
+    /// A desk that answers on the thread of whoever asks: for a program that has nothing else to do meanwhile,
+    /// and to which a thread is more than a question. Never for a thread that others depend on.
+    #[must_use]
+    pub fn inline(desk: LocalDesk) -> Self {
+        Self { way: Way::Inline(Arc::new(desk)) }
+    }
+
     /// Has something done that only the machine with the data folder can do, such as to prepare a run. It may
     /// block.
     ///
@@ -57,9 +66,13 @@ impl Desk {
         &self,
         ask: impl FnOnce(&LocalDesk) -> Result<T, DeskError> + Send + 'static,
     ) -> Result<T, DeskError> {
-        let Way::Here(desk) = &self.way;
-        let desk = Arc::clone(desk);
-        blocking(move || ask(&desk)).await?
+        match &self.way {
+            Way::Here(desk) => {
+                let desk = Arc::clone(desk);
+                blocking(move || ask(&desk)).await?
+            }
+            Way::Inline(desk) => ask(desk),
+        }
     }
 
     /// Which runs there are, newest first.

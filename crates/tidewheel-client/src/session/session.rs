@@ -55,6 +55,25 @@ impl Session {
         Self::open_telling(folder, takeover, options, |_| ()).await
     }
 
+    /// As [`Session::open`], on the thread of whoever opens it: for a program that has nothing else to do
+    /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::open`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn open_inline(
+        folder: DataFolder,
+        takeover: &Takeover,
+        options: SessionOptions,
+    ) -> Result<Self, DeskError> {
+        let (phase, _) = Phase::new();
+        Self::open_blocking(folder, takeover, options, &Handle::current(), phase)
+    }
+
     /// As [`Session::open`], and tells what is waited for when that takes longer than a second.
     ///
     /// # Errors

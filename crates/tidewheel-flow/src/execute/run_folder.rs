@@ -50,8 +50,13 @@ impl FlowRunner {
     pub(super) async fn run_folder(&self, run: RunId) -> Result<Option<&RunFolder>, Trouble> {
         let Some(runs) = &self.means.runs else { return Ok(None) };
         let make = || async {
-            let (runs, run, earlier) = (runs.clone(), run.to_string(), self.earlier.clone());
-            let make = move || RunFolder::make(&runs, &run, earlier.as_ref());
+            let run = run.to_string();
+            let Some(earlier) = self.earlier.clone() else {
+                // Two folders are made sooner than a thread.
+                return RunFolder::make(runs, &run, None);
+            };
+            let runs = runs.clone();
+            let make = move || RunFolder::make(&runs, &run, Some(&earlier));
             tokio::task::spawn_blocking(make).await.map_err(io::Error::other)?
         };
         let folder = self.folder.get_or_try_init(make).await;
@@ -69,15 +74,11 @@ impl FlowRunner {
     }
 
     /// Removes the folder of a run that has ended if nothing is in it.
-    pub(crate) async fn leave_folder(&self) {
-        let Some(folder) = self.folder.get() else { return };
-        let folder = folder.folder.clone();
-        let leave = move || {
-            let _ = fs::remove_dir(folder.join(WORK));
-            let _ = fs::remove_dir(folder.join(ARTIFACTS));
-            let _ = fs::remove_dir(folder);
-        };
-        let _ = tokio::task::spawn_blocking(leave).await;
+    pub(crate) fn leave_folder(&self) {
+        let Some(RunFolder { folder, .. }) = self.folder.get() else { return };
+        let _ = fs::remove_dir(folder.join(WORK));
+        let _ = fs::remove_dir(folder.join(ARTIFACTS));
+        let _ = fs::remove_dir(folder);
     }
 }
 
