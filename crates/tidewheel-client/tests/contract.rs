@@ -14,11 +14,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, AttemptLine, AttemptList, CacheState,
-    CancelWish, Document, Explained, FileChange, GoneOn, ListWish, LogFile, LogList, LogStream,
-    LogTurn, LogWanted, LogWish, Named, NextFirings, Plan, PlannedCache, PlannedStep, Preview,
-    Refusal, RefusalKind, Refused, RequestEnd, RetryWish, RunLine, RunList, RunResult, RunState,
-    StateWish, StepExplained, StepLogs, StepResult, StepState, UnknownSteps, Validated, Values,
+    AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, Asker, AttemptLine, AttemptList,
+    AuditList, AuditRow, AuditVerified, CacheState, CancelWish, Document, Explained, FileChange,
+    GoneOn, ListWish, LogFile, LogList, LogStream, LogTurn, LogWanted, LogWish, LoginLink, Named,
+    NextFirings, Plan, PlannedCache, PlannedStep, Preview, Refusal, RefusalKind, Refused,
+    RequestEnd, RetryWish, Role, RunLine, RunList, RunResult, RunState, StateWish, StepExplained,
+    StepLogs, StepResult, StepState, TokenLine, TokenList, TokenMade, TokenWish, UnknownSteps,
+    Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 
@@ -317,6 +319,7 @@ fn wishes() -> [String; 6] {
         state: Some(StateWish::Failed),
         tag: Some("backup".to_owned()),
         limit: 20,
+        cursor: Some("1f".to_owned()),
     };
     let wanted = LogWanted {
         version: None,
@@ -350,11 +353,51 @@ fn wishes() -> [String; 6] {
     ]
 }
 
+/// Who may ask, and what is written down of it.
+fn access() -> [String; 7] {
+    let (version, name) = (None, "laptop".to_owned());
+    let token = TokenLine {
+        id: "0123abcd".to_owned(),
+        name: name.clone(),
+        role: Role::Operator,
+        made_at: AT,
+        expires_at: AT,
+        used_at: Some(AT),
+    };
+    let row = AuditRow {
+        number: 7,
+        at: AT,
+        actor: name.clone(),
+        token: Some("0123abcd".to_owned()),
+        address: "127.0.0.1".to_owned(),
+        action: "cancel-run".to_owned(),
+        object: "run last".to_owned(),
+        result: 200,
+        before: "0".repeat(64),
+        hash: "f".repeat(64),
+    };
+    let csrf = Some("word".to_owned());
+    [
+        check(Asker { version, name: name.clone(), role: Role::Viewer, csrf }, ""),
+        check(LoginLink { version, path: "/login?code=0123".to_owned(), seconds: 60 }, ""),
+        check(TokenWish { version, name, role: Role::Author, days: Some(7) }, ""),
+        check(
+            TokenMade {
+                version, secret: "tidewheel_0123abcd_…".to_owned(), token: token.clone()
+            },
+            "",
+        ),
+        check(TokenList { version, tokens: vec![token] }, ""),
+        check(AuditList { version, rows: vec![row] }, ""),
+        check(AuditVerified { version, rows: 7 }, ""),
+    ]
+}
+
 #[test]
 fn every_document_is_what_is_written_down() {
     let run_id = RUN.to_owned();
     let mut names = BTreeSet::from([
-        check(RunList { version: None, runs: vec![line()] }, ""),
+        check(RunList { version: None, runs: vec![line()], next: Some("1f".to_owned()) }, ""),
         check(result(), ""),
         check(
             ArtifactList { version: None, run_id: run_id.clone(), artifacts: vec![artifact()] },
@@ -398,6 +441,7 @@ fn every_document_is_what_is_written_down() {
         ),
     ]);
     names.extend(wishes());
+    names.extend(access());
     for (number, event) in (1..).zip(events()) {
         let told = Told { version: None, at: Duration::from_millis(250 * number), event };
         names.insert(check(told, &format!("-{number:02}")));

@@ -72,7 +72,8 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
         return Ok(0);
     }
     let (name, state) = (args.flow.clone(), args.state.map(StateWish::from));
-    let wish = ListWish { version: None, name, state, tag: args.tag.clone(), limit: args.limit };
+    let (tag, limit) = (args.tag.clone(), args.limit);
+    let wish = ListWish { name, state, tag, limit, ..ListWish::default() };
     let list = args.data.at_desk(ui, async |desk| Ok(desk.list(wish).await?))?;
     if ui.format(Format::Human) == Format::Json {
         ui.print_json(&list)?;

@@ -3,11 +3,12 @@
 //! What was refused is in [`super::Refusal`].
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::document::documents;
 
 /// A wish about a run was taken in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Asked {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +26,7 @@ pub struct Asked {
 }
 
 /// How a run stands that was to go on and is not taken over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GoneOn {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +55,7 @@ pub struct StartedRun {
 }
 
 /// A step that waited for somebody was answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Answered {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +69,7 @@ pub struct Answered {
 }
 
 /// What a retry would do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Preview {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,11 +3,12 @@
 //! What is in them is asked for one at a time.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::document::documents;
 
 /// The artifacts of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +20,7 @@ pub struct ArtifactList {
 }
 
 /// A file that a step left with its run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactLine {
     /// Its path, from the folder of the step or of the run.
     pub name: String,

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::document::documents;
 use super::times::instant_if_any;
 
 /// The attempts at a step of which executors left a record, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +24,7 @@ pub struct AttemptList {
 }
 
 /// An attempt in one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptLine {
     /// Its number, from 1.
     pub attempt: u32,
@@ -31,9 +32,11 @@ pub struct AttemptLine {
     pub outcome: Option<String>,
     /// When it began to run.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
     /// The exit code of its process, or the status of its answer.
     pub code: Option<i32>,

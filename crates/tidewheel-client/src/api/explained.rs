@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use utoipa::ToSchema;
 
 use super::document::documents;
 use super::{RunState, StepState};
 
 /// Why steps of a run have not started, failed, or were skipped.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Explained {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,12 +27,13 @@ pub struct Explained {
 }
 
 /// Why a step is where it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepExplained {
     /// Its name.
     pub step: String,
     /// For one of the elements of a step: which value it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub element: Option<Json>,
     /// How it stands.
     pub state: StepState,

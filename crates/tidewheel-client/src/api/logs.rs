@@ -3,12 +3,13 @@
 //! The lines themselves are read from the files, or asked for one file at a time.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::StepState;
 use super::document::documents;
 
 /// What is kept of the output of a run's steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +27,7 @@ pub struct LogList {
 }
 
 /// Which of it is a step's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepLogs {
     /// The step.
     pub step: String,
@@ -49,7 +50,7 @@ pub struct StepLogs {
 }
 
 /// Some of what an attempt wrote to a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogWanted {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +68,7 @@ pub struct LogWanted {
 }
 
 /// A file with what one attempt wrote to one stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogFile {
     /// The step.
     pub step: String,
@@ -84,7 +85,7 @@ pub struct LogFile {
 }
 
 /// So much of a stream, before the other had its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogTurn {
     /// The stream.
     pub stream: LogStream,
@@ -93,7 +94,9 @@ pub struct LogTurn {
 }
 
 /// One of the two streams of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum LogStream {
     /// Standard output.
@@ -108,7 +111,7 @@ impl LogStream {
 }
 
 /// How a request was answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestEnd {
     /// The step.
     pub step: String,

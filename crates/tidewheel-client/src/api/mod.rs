@@ -3,6 +3,7 @@
 //! Fields are only ever added; a document whose meaning changes gets a new version. No rule is here: the
 //! [desk](crate::desk) fills these in. How a document travels is the surface's business.
 
+mod access;
 mod answers;
 mod artifacts;
 mod attempts;
@@ -15,6 +16,7 @@ mod listed;
 mod logs;
 mod named;
 mod plan;
+mod problem;
 mod refusal;
 mod result;
 mod schedules;
@@ -23,6 +25,10 @@ pub(crate) mod times;
 mod values;
 mod wishes;
 
+pub use access::{
+    Asker, AuditList, AuditRow, AuditVerified, LoginLink, NoRole, Role, TokenLine, TokenList,
+    TokenMade, TokenWish,
+};
 pub use answers::{Answered, Asked, GoneOn, Preview, StartedRun};
 pub use artifacts::{ArtifactLine, ArtifactList};
 pub use attempts::{AttemptLine, AttemptList};
@@ -35,6 +41,7 @@ pub use listed::{RunLine, RunList};
 pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, StepLogs};
 pub use named::Named;
 pub use plan::{CacheState, NextFirings, Plan, PlannedCache, PlannedStep, UnknownSteps, Validated};
+pub use problem::Problem;
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
 pub use result::{RunResult, StepResult};
 pub use schedules::{

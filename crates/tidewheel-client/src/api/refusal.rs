@@ -4,11 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use utoipa::ToSchema;
 
 use super::document::documents;
 
 /// Something was not done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -18,7 +19,7 @@ pub struct Refused {
 }
 
 /// Why something was not done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Refusal {
     /// Which sort of refusal it is.
     pub kind: RefusalKind,
@@ -34,6 +35,7 @@ pub struct Refusal {
     pub position: Option<usize>,
     /// What is wrong with flow files, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub problems: Option<Json>,
     /// Files that are not what they were, if that is why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,7 +43,7 @@ pub struct Refusal {
 }
 
 /// A file that is not what it was when a run was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FileChange {
     /// The file.
     pub file: String,
@@ -50,7 +52,9 @@ pub struct FileChange {
 }
 
 /// The sorts of refusals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalKind {
     /// It was tried, and failed.

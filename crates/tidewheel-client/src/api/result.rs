@@ -5,13 +5,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::document::documents;
 use super::times::{instant, instant_if_any};
 use super::{ArtifactLine, Named, RunState, StepState, Values};
 
 /// What a run came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunResult {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,12 +25,15 @@ pub struct RunResult {
     pub state: RunState,
     /// When it was accepted.
     #[serde(with = "instant")]
+    #[schema(value_type = String, format = DateTime)]
     pub accepted_at: Timestamp,
     /// When its first attempt started.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
     /// Why the run as a whole is in its state, if that needs saying.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,8 +48,10 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
     /// Its steps, in the order of the flow.
+    #[schema(value_type = BTreeMap<String, StepResult>)]
     pub steps: Named<StepResult>,
     /// What steps that succeeded left.
+    #[schema(value_type = BTreeMap<String, Values>)]
     pub outputs: Named<Values>,
     /// Files that steps left with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,7 +68,7 @@ impl RunResult {
 }
 
 /// What a step came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// How it stands.
     pub state: StepState,
@@ -74,15 +80,18 @@ pub struct StepResult {
     pub attempts: u32,
     /// For one of the elements of a step: which value it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub element: Option<Json>,
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// When its newest attempt started.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
     /// The exit code of its process, or the status of its answer.
     pub code: Option<i32>,

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// What a step left, by name. A result has it in two places, so clones share it: outputs may be long.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,3 +40,12 @@ impl<'de> Deserialize<'de> for Values {
         Map::deserialize(deserializer).map(Self::from)
     }
 }
+
+impl PartialSchema for Values {
+    fn schema() -> RefOr<Schema> {
+        let anything = Some(AdditionalProperties::FreeForm(true));
+        ObjectBuilder::new().additional_properties(anything).into()
+    }
+}
+
+impl ToSchema for Values {}

@@ -8,12 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::document::documents;
 use super::times::{instant_if_any, millis_if_any};
 
 /// Which runs to list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ListWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,17 +29,26 @@ pub struct ListWish {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// At most so many.
+    #[serde(default = "usual_limit")]
+    #[schema(minimum = 1, maximum = 500, default = 20)]
     pub limit: u32,
+    /// Those after this place in the list: what the list before said as `next`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+fn usual_limit() -> u32 {
+    ListWish::default().limit
 }
 
 impl Default for ListWish {
     fn default() -> Self {
-        Self { version: None, name: None, state: None, tag: None, limit: 20 }
+        Self { version: None, name: None, state: None, tag: None, limit: 20, cursor: None }
     }
 }
 
 /// The states of runs that can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StateWish {
     /// Those that have not ended, whoever runs them.
@@ -52,7 +62,7 @@ pub enum StateWish {
 }
 
 /// Whose logs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,13 +79,14 @@ pub struct LogWish {
 }
 
 /// How a run is to be ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancelWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// Time for running steps to end by themselves, if it is to be other than each of them says.
     #[serde(default, with = "millis_if_any", rename = "grace_ms")]
+    #[schema(value_type = Option<u64>)]
     pub grace: Option<Duration>,
     /// Whether its clean-up is ended too.
     #[serde(default)]
@@ -83,7 +94,7 @@ pub struct CancelWish {
 }
 
 /// How a run is to be made again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RetryWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +114,7 @@ pub struct RetryWish {
 }
 
 /// What is said to a step that asks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AnswerWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

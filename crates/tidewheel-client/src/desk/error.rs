@@ -34,6 +34,12 @@ pub enum DeskError {
         /// The data folder.
         folder: PathBuf,
     },
+    /// Nobody has said that a list goes on there.
+    #[error("`{cursor}` is no place in a list")]
+    Cursor {
+        /// What was said.
+        cursor: String,
+    },
     /// It was removed while it was looked for.
     #[error("run {run} was removed meanwhile")]
     RunGone {
@@ -363,6 +369,7 @@ impl DeskError {
             | Self::SeveralArtifacts { .. }
             | Self::NoFiles { .. }
             | Self::NotInFlow { .. }
+            | Self::Cursor { .. }
             | Self::Param { .. }
             | Self::ParamForm { .. }
             | Self::BackfillFromWhen

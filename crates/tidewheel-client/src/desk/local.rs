@@ -48,6 +48,16 @@ fn filter(wish: StateWish) -> (Option<bool>, Vec<TaskState>) {
     }
 }
 
+/// How a place in the order of acceptance is written. Nobody else is to read anything from it.
+fn cursor_of(place: i64) -> String {
+    format!("{place:x}")
+}
+
+fn place_of_cursor(cursor: &str) -> Result<i64, DeskError> {
+    let place = i64::from_str_radix(cursor, 16).ok().filter(|place| cursor_of(*place) == cursor);
+    place.ok_or_else(|| DeskError::Cursor { cursor: cursor.to_owned() })
+}
+
 impl LocalDesk {
     /// A desk for a data folder, at which flows are understood.
     ///
@@ -85,19 +95,30 @@ impl LocalDesk {
             live,
             states,
             limit: wish.tag.as_ref().map_or(wish.limit, |_| wish.limit.max(PAGE)),
+            before: wish.cursor.as_deref().map(place_of_cursor).transpose()?,
             ..RunFilter::default()
         };
         let is_meant = |line: &RunLine| wish.tag.as_ref().is_none_or(|tag| line.tags.contains(tag));
         let limit = wish.limit as usize;
-        let mut lines = Vec::new();
+        let mut list = RunList::default();
         // Which tags a run has is known only from what it was started with: page by page, it is looked there.
         loop {
             let page = self.read(|reader| reader.runs(&filter))?;
-            let missing = limit.saturating_sub(lines.len());
-            lines.extend(page.iter().map(|run| self.line(run)).filter(is_meant).take(missing));
-            filter.before = page.last().map(|run| run.place);
-            if lines.len() >= limit || page.len() < filter.limit as usize {
-                return Ok(RunList { version: None, runs: lines });
+            for run in &page {
+                if list.runs.len() >= limit {
+                    break;
+                }
+                filter.before = Some(run.place);
+                let line = self.line(run);
+                if is_meant(&line) {
+                    list.runs.push(line);
+                }
+            }
+            let is_last = page.len() < filter.limit as usize;
+            let has_rest = page.last().is_some_and(|last| Some(last.place) != filter.before);
+            if list.runs.len() >= limit || is_last {
+                list.next = filter.before.filter(|_| !is_last || has_rest).map(cursor_of);
+                return Ok(list);
             }
         }
     }

@@ -1,0 +1,72 @@
+//! [`Call`]: a request that was let in, as whoever answers it sees it.
+//!
+//! Whether it is let in is decided in [`super::pass`].
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Query;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::Response;
+use hyper::body::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tidewheel_client::api::Document;
+
+use crate::identity::Identity;
+use crate::problem::Problem;
+use crate::server::Server;
+
+/// A request that was let in.
+pub(crate) struct Call {
+    pub server: Arc<Server>,
+    /// Who asks; nobody where everybody may.
+    pub who: Option<Identity>,
+    pub params: Vec<(String, String)>,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Call {
+    /// What stands in the path at a name.
+    pub fn param(&self, name: &str) -> &str {
+        let found = self.params.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// What stands behind the question mark.
+    pub fn query<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let query = Query::<T>::try_from_uri(&self.uri);
+        query.map(|query| query.0).map_err(|error| Problem::unfit(error.body_text()))
+    }
+
+    /// The document that came along.
+    pub fn document<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Problem::unfit(format!("what was sent is not as it must be: {error}")))
+    }
+
+    /// The document that came along, if one did.
+    pub fn document_or<T: DeserializeOwned>(&self, otherwise: T) -> Result<T, Problem> {
+        match self.body.is_empty() {
+            true => Ok(otherwise),
+            false => self.document(),
+        }
+    }
+}
+
+/// A document as an answer, with its version.
+pub(crate) fn document<T: Document + Serialize>(document: T) -> Result<Response, Problem> {
+    json(&document.versioned())
+}
+
+/// Anything as JSON.
+pub(crate) fn json<T: Serialize>(value: &T) -> Result<Response, Problem> {
+    let body = serde_json::to_vec(value)
+        .map_err(|error| Problem::failed(format!("the answer cannot be written: {error}")))?;
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}

@@ -1,0 +1,21 @@
+//! The one way in: who asks, from where, whether they may, how much, and what is written down of it.
+//!
+//! Every request comes through [`pass`], also one for something that is not there. What is asked for is in `routes`.
+
+mod body;
+mod call;
+mod headers;
+mod host;
+mod identify;
+mod origin;
+mod pass;
+mod peer;
+mod throttle;
+
+pub(crate) use call::{Call, document, json};
+pub(crate) use headers::harden;
+pub(crate) use host::check_host;
+pub(crate) use identify::cookie_name;
+pub(crate) use pass::pass;
+pub use peer::Peer;
+pub(crate) use throttle::Throttle;

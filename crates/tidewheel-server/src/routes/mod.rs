@@ -1,0 +1,17 @@
+//! What can be asked for, one file a room: each says its part of the table and what is done.
+//!
+//! Who may is decided at the [door](crate::door); what may be done, at the desk of the client.
+
+mod access;
+mod artifacts;
+mod audit;
+mod health;
+mod login;
+mod logs;
+mod me;
+mod openapi;
+mod rooms;
+mod runs;
+mod steer;
+
+pub(crate) use rooms::ROOMS;

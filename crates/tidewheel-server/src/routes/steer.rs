@@ -1,0 +1,107 @@
+//! What is done with runs: pause, go on, end, answer, and what a retry would do.
+//!
+//! The scheduler that has a run decides what becomes of it.
+
+use axum::response::Response;
+use tidewheel_client::api::{AnswerWish, Answered, Asked, CancelWish, GoneOn, Preview, RetryWish};
+
+use crate::door::{Call, document};
+use crate::problem::Problem;
+use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
+
+/// A wish is short.
+const WISH_MAX: usize = 64 << 10;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route {
+        name: "pause-run",
+        about: "Starts nothing more of a run until it is resumed; what runs goes on.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/pause",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::Nothing,
+        gives: Gives::Document(Form::of::<Asked>()),
+        changes: true,
+        answer: |call| Box::pin(pause(call)),
+    },
+    Route {
+        name: "resume-run",
+        about: "Goes on with a run that was paused.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/resume",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::Nothing,
+        gives: Gives::Document(Form::of::<GoneOn>()),
+        changes: true,
+        answer: |call| Box::pin(resume(call)),
+    },
+    Route {
+        name: "cancel-run",
+        about: "Ends a run. One that nobody runs is ended on the spot, without its clean-up.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/cancel",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::MaybeDocument(Form::of::<CancelWish>(), WISH_MAX),
+        gives: Gives::Document(Form::of::<Asked>()),
+        changes: true,
+        answer: |call| Box::pin(cancel(call)),
+    },
+    Route {
+        name: "answer-step",
+        about: "Answers a step that waits for approval. The first answer counts.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/steps/{step}/answer",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::Document(Form::of::<AnswerWish>(), WISH_MAX),
+        gives: Gives::Document(Form::of::<Answered>()),
+        changes: true,
+        answer: |call| Box::pin(answer(call)),
+    },
+    Route {
+        name: "preview-retry",
+        about: "Says what a retry of a run would do. Nothing is changed.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/retry/preview",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::MaybeDocument(Form::of::<RetryWish>(), WISH_MAX),
+        gives: Gives::Document(Form::of::<Preview>()),
+        changes: false,
+        answer: |call| Box::pin(preview(call)),
+    },
+];
+
+async fn pause(call: Call) -> Result<Response, Problem> {
+    document(call.server.desk.pause(call.param("run")).await?)
+}
+
+async fn resume(call: Call) -> Result<Response, Problem> {
+    document(call.server.desk.go_on(call.param("run")).await?)
+}
+
+async fn cancel(call: Call) -> Result<Response, Problem> {
+    let gently = CancelWish { version: None, grace: None, everything: false };
+    let wish = call.document_or(gently)?;
+    document(call.server.desk.cancel(call.param("run"), wish).await?)
+}
+
+async fn answer(call: Call) -> Result<Response, Problem> {
+    let wish: AnswerWish = call.document()?;
+    // Who says so is who is known to ask; what they call themselves stands behind it.
+    let name = call.who.as_ref().map_or("-", |who| who.name.as_str());
+    let by = match wish.by.is_empty() || wish.by == name {
+        true => name.to_owned(),
+        false => format!("{name} ({})", wish.by),
+    };
+    let wish = AnswerWish { by, ..wish };
+    document(call.server.desk.answer(call.param("run"), call.param("step"), wish).await?)
+}
+
+async fn preview(call: Call) -> Result<Response, Problem> {
+    let wish = call.document_or(RetryWish::default())?;
+    document(call.server.desk.preview(call.param("run"), wish).await?)
+}

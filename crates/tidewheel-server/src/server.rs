@@ -1,0 +1,222 @@
+//! [`Server`]: what is served, who may ask for it, and what was asked.
+//!
+//! How it listens is in [`crate::serve`], how a request comes in in [`crate::door`].
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use tidewheel::Timestamp;
+use tidewheel_client::desk::Desk;
+use tokio::sync::watch;
+
+use crate::audit::{AuditError, AuditLog, Entry};
+use crate::door::{Throttle, check_host, harden, pass};
+use crate::identity::{Identity, Links, Role, Sessions, TokenError, Tokens, Way};
+use crate::problem::Problem;
+use crate::settings::Settings;
+use crate::table::{Route, routes};
+
+/// What is served: a desk, and the door before it.
+#[derive(Debug)]
+pub struct Server {
+    pub(crate) desk: Desk,
+    pub(crate) settings: Settings,
+    pub(crate) tokens: Tokens,
+    pub(crate) links: Links,
+    pub(crate) sessions: Sessions,
+    pub(crate) audit: AuditLog,
+    /// Whether the last entry could not be written: nothing is changed before one can.
+    is_unwritten: AtomicBool,
+    /// How often each token asks.
+    pub(crate) requests: Throttle,
+    /// How often each address asks without one.
+    pub(crate) strangers: Throttle,
+    /// Whether it comes to an end.
+    closing: watch::Sender<Closing>,
+}
+
+/// Whether a server comes to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Closing {
+    /// It does not.
+    No,
+    /// Nothing new is taken in.
+    Draining,
+    /// What is open ends.
+    Now,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokenError),
+    /// The audit log cannot be used.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// The system has no secrets.
+    #[error("no secret can be made")]
+    Random(#[source] io::Error),
+}
+
+impl Server {
+    /// A server of a desk. Its tokens and its audit log are in `folder`, which is made if it is not there: for
+    /// `tidewheel serve`, `server` in the data folder.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be used.
+    pub fn open(desk: Desk, folder: &Path, settings: Settings) -> Result<Arc<Self>, ServerError> {
+        let limits = &settings.limits;
+        let each = |count: u32, of: Duration| of / count.max(1);
+        let requests = Throttle::new(
+            each(limits.requests_per_second, Duration::from_secs(1)),
+            limits.requests_at_once,
+        );
+        let strangers = Throttle::new(
+            each(limits.strangers_per_minute, Duration::from_secs(60)),
+            limits.strangers_per_minute,
+        );
+        Ok(Arc::new(Self {
+            desk,
+            tokens: Tokens::open(folder)?,
+            links: Links::default(),
+            sessions: Sessions::default(),
+            audit: AuditLog::open(folder)?,
+            is_unwritten: AtomicBool::new(false),
+            requests,
+            strangers,
+            closing: watch::Sender::new(Closing::No),
+            settings,
+        }))
+    }
+
+    /// The tokens that open it.
+    #[must_use]
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// What follows the address of the server in a link that logs its owner in, once and within a minute.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no secrets.
+    pub fn login_path(&self) -> Result<String, ServerError> {
+        let (name, way) = ("owner".to_owned(), Way::Socket);
+        let owner = Identity { name, role: Role::Admin, token: None, way };
+        let code = self.links.make(&owner, Instant::now()).map_err(ServerError::Random)?;
+        Ok(login_path(&code.unwrap_or_default()))
+    }
+
+    /// Takes nothing new in from now on: `/health/ready` says so, and runs are refused.
+    pub fn drain(&self) {
+        self.close(Closing::Draining);
+    }
+
+    /// Ends what is open, such as streams of events.
+    pub(crate) fn close(&self, how: Closing) {
+        self.closing.send_if_modified(|closing| {
+            let is_more = *closing < how;
+            *closing = (*closing).max(how);
+            is_more
+        });
+    }
+
+    /// Whether it comes to an end, and how that changes.
+    pub(crate) fn closing(&self) -> watch::Receiver<Closing> {
+        self.closing.subscribe()
+    }
+
+    /// Everything that is served, for axum. It may be nested in a router of one's own; the names under which that is
+    /// asked for belong into [`Settings::hosts`].
+    pub fn router(self: &Arc<Self>) -> Router {
+        let mut paths: BTreeMap<&str, Vec<&'static Route>> = BTreeMap::new();
+        for route in routes() {
+            paths.entry(route.path).or_default().push(route);
+        }
+        let mut router = Router::new();
+        for (path, routes) in paths {
+            let server = Arc::clone(self);
+            let answer = move |request: Request| {
+                let (server, routes) = (Arc::clone(&server), routes.clone());
+                async move { pass(server, &routes, request).await }
+            };
+            router = router.route(path, axum::routing::any(answer));
+        }
+        let server = Arc::clone(self);
+        let nothing = move |request: Request| pass(Arc::clone(&server), &[], request);
+        let server = Arc::clone(self);
+        let guard = move |request: Request, next: Next| guard(Arc::clone(&server), request, next);
+        router.fallback(nothing).layer(axum::middleware::from_fn(guard))
+    }
+
+    /// Whether somebody who was known is still: their token was not revoked, their session not ended.
+    pub(crate) fn is_still(&self, who: &Identity, now: Timestamp, instant: Instant) -> bool {
+        let has_token = match &who.token {
+            Some(token) => {
+                self.tokens.by_id(token, now).is_some_and(|token| token.role == who.role)
+            }
+            None => true,
+        };
+        let has_session = match &who.way {
+            Way::Session { id, .. } => self.sessions.is_good(id, instant),
+            Way::Socket | Way::Token => true,
+        };
+        has_token && has_session
+    }
+
+    /// Refuses to change anything as long as nothing can be written down.
+    pub(crate) fn check_books(&self, now: Timestamp) -> Result<(), Problem> {
+        if !self.is_unwritten.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let again = Entry {
+            at: now,
+            actor: "server".to_owned(),
+            token: None,
+            address: "-".to_owned(),
+            action: "audit-log-again".to_owned(),
+            object: "entries before this one are missing".to_owned(),
+            result: StatusCode::OK.as_u16(),
+        };
+        self.write_down(&again)
+            .map_err(|problem| Problem::new(StatusCode::SERVICE_UNAVAILABLE, problem.detail))
+    }
+
+    /// Writes down what became of a wish.
+    pub(crate) fn write_down(&self, entry: &Entry) -> Result<(), Problem> {
+        let written = self.audit.add(entry);
+        self.is_unwritten.store(written.is_err(), Ordering::Relaxed);
+        written.map_err(|error| {
+            let why = std::error::Error::source(&error).map(|why| format!(": {why}"));
+            let why = why.unwrap_or_default();
+            Problem::failed(format!("what was done could not be written down: {error}{why}"))
+        })
+    }
+}
+
+/// What follows the address of the server in a link.
+pub(crate) fn login_path(code: &str) -> String {
+    format!("/login?code={code}")
+}
+
+/// What holds for every request, wherever it leads.
+async fn guard(server: Arc<Server>, request: Request, next: Next) -> Response {
+    let named = check_host(request.uri(), request.headers(), &server.settings.hosts);
+    harden(match named {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    })
+}

@@ -1,0 +1,13 @@
+//! The one table of routes: what is served, to whom, and how much of it.
+//!
+//! The router, the OpenAPI document and the tests of permissions are made from it. What a route does is in
+//! `routes`, one file a room.
+
+mod form;
+mod route;
+#[expect(clippy::module_inception, reason = "the table has the name of the room")]
+mod table;
+
+pub use form::Form;
+pub use route::{Gives, Permission, Route, Takes, Verb};
+pub use table::routes;

@@ -1,0 +1,47 @@
+//! All routes there are.
+//!
+//! Each room has its own, in `routes`.
+
+use super::Route;
+use crate::routes::ROOMS;
+
+/// The table: every route that is served.
+pub fn routes() -> impl Iterator<Item = &'static Route> {
+    ROOMS.iter().flat_map(|room| room.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::table::{Permission, Takes, Verb};
+
+    #[test]
+    fn every_route_is_one_of_a_kind() {
+        let all: Vec<&Route> = routes().collect();
+        let names: BTreeSet<&str> = all.iter().map(|route| route.name).collect();
+        let places: BTreeSet<(&str, Verb)> =
+            all.iter().map(|route| (route.path, route.verb)).collect();
+        assert_eq!((names.len(), places.len()), (all.len(), all.len()));
+    }
+
+    #[test]
+    fn what_looks_changes_nothing_and_what_changes_needs_a_role() {
+        for route in routes() {
+            let looks = route.verb == Verb::Get;
+            assert!(!(looks && route.changes), "{route:?}");
+            assert!(!looks || matches!(route.takes, Takes::Nothing), "{route:?}");
+            let is_open = matches!(route.permission, Permission::Public | Permission::Figures);
+            // Whoever logs in has no role yet: a link is what they have.
+            assert!(!(route.changes && is_open) || route.name == "log-in", "{route:?}");
+        }
+    }
+
+    #[test]
+    fn the_few_routes_without_a_role_are_known() {
+        let open = routes().filter(|route| route.permission == Permission::Public);
+        let open: BTreeSet<&str> = open.map(|route| route.name).collect();
+        assert_eq!(open, BTreeSet::from(["health-live", "log-in", "login-page"]));
+    }
+}
