@@ -308,14 +308,15 @@ fn limits_of(asked: &ResourceLimits) -> Limits {
     limits
 }
 
-/// How it ended, with the last thing it said.
+/// How it ended, with the last thing it complained of, or else said.
 fn failure_text(end: &ProcessEnd) -> String {
     let mut text = end.status.to_string();
     if let Some(limit) = &end.limit {
         text.push_str(&format!(" (limit of {limit:?})"));
     }
-    let last = end.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    if let Some(line) = last {
+    let said = || end.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let complaint = Some(end.complaint.as_str()).filter(|line| !line.is_empty());
+    if let Some(line) = complaint.or_else(said) {
         let shown: String = line.chars().take(LAST_LINE_MAX).collect();
         text.push_str(": ");
         text.push_str(&shown);

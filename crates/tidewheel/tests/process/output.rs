@@ -129,7 +129,14 @@ fn tail_shows_the_last_lines() {
     let text = "for i in $(seq 100); do echo line $i; done; printf 'bad \\377\\n' >&2";
     let end = end_of(&scene, &scene.shell(text)).unwrap();
     assert_eq!(end.tail.lines().count(), 20);
-    assert!(end.tail.starts_with("line 82\n") && end.tail.ends_with("line 100\nbad \u{fffd}\n"));
+    assert!(end.tail.starts_with("line 82\n") && end.tail.ends_with("line 100\nbad \u{fffd}"));
+    // In the order of the writing: each line waits until the one before it is in its log.
+    let text = "grown() { until [ -n \"$(find logs -name \"*.$1\" -size +0 2>/dev/null)\" ]; do sleep 0.01; done; }; \
+        echo first; grown out; echo second >&2; grown err; echo third; exit 1";
+    let scene = Scene::new();
+    let end = end_of(&scene, &scene.shell(text)).unwrap();
+    assert_eq!(end.tail, "first\nsecond\nthird");
+    assert_eq!(end.complaint, "second");
 }
 
 fn captured_is_whole_or_an_error() {
@@ -166,7 +173,7 @@ fn unwritable_log_is_told() {
     assert_eq!(end.status, ProcessStatus::Exited(6));
     assert!(end.stdout.problem.is_some() && end.stdout.path.is_none());
     assert_eq!((end.stdout.bytes_seen, end.stdout.bytes_kept), (6, 0));
-    assert_eq!(end.tail, "hello\n");
+    assert_eq!(end.tail, "hello");
 }
 
 fn reaches_the_log_while_it_runs() {

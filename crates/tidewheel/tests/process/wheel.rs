@@ -101,7 +101,7 @@ fn end_becomes_a_record() {
         });
         let record = task.submit().await.unwrap();
         assert_eq!((record.attempt, record.code, record.signal), (1, Some(7), None));
-        assert_eq!(record.tail.as_deref(), Some("out\nerr\n"));
+        assert_eq!(record.tail.as_deref(), Some("out\nerr"));
         assert_eq!(record.stdout.unwrap().bytes, 4);
         assert!(record.started_at <= record.ended_at);
     });

@@ -24,9 +24,12 @@ pub struct ProcessEnd {
     pub stdout: Output,
     /// What became of its standard error.
     pub stderr: Output,
-    /// The last lines of standard output and standard error, in this order, masked: at most 20
-    /// lines and 8 KiB, those of standard error first if not all fit.
+    /// The last lines of standard output and standard error, in the order in which they were written,
+    /// masked, without the last line end: at most 20 lines and 8 KiB, those of standard error if not
+    /// all fit.
     pub tail: String,
+    /// The last line of standard error that is not empty, masked; empty if there is none.
+    pub complaint: String,
     /// Its standard output, if that was to be captured: as it was, not masked.
     pub captured: Option<Vec<u8>>,
     /// Whether it was told to stop before it ended.
@@ -49,6 +52,7 @@ impl ProcessEnd {
             stdout: Output::default(),
             stderr: Output::default(),
             tail: String::new(),
+            complaint: String::new(),
             captured: None,
             was_stopped: false,
             limit: status.limit(),

@@ -58,6 +58,7 @@ mod spawner;
 mod start;
 mod survivors;
 mod table;
+mod tail;
 mod trees;
 mod turns;
 mod variants;

@@ -10,16 +10,14 @@ use std::sync::Arc;
 
 use super::end::Output;
 use super::masker::{MaskStream, Masker};
-
-const TAIL_LINES: usize = 20;
-const TAIL_BYTES: usize = 8 << 10;
+use super::tail::Last;
 
 /// One stream of output on its way to where it is kept.
 #[derive(Debug)]
 pub(super) struct Sink {
     masking: Option<MaskStream>,
     log: Log,
-    tail: Vec<u8>,
+    last: Last,
     bytes_seen: u64,
     capture: Option<Capture>,
 }
@@ -35,7 +33,7 @@ impl Sink {
         Self {
             masking: secrets.map(|masker| MaskStream::new(Arc::clone(masker))),
             log: Log { path, most, ..Log::default() },
-            tail: Vec::new(),
+            last: Last::default(),
             bytes_seen: 0,
             capture: None,
         }
@@ -54,8 +52,8 @@ impl Sink {
             capture.bytes.extend_from_slice(piece);
         }
         match &mut self.masking {
-            None => keep(&mut self.log, &mut self.tail, piece),
-            Some(masking) => keep(&mut self.log, &mut self.tail, masking.push(piece)),
+            None => keep(&mut self.log, &mut self.last, piece),
+            Some(masking) => keep(&mut self.log, &mut self.last, masking.push(piece)),
         }
     }
 
@@ -64,10 +62,15 @@ impl Sink {
         self.log.kept
     }
 
+    /// The end of it, masked.
+    pub(super) fn last(&self) -> &Last {
+        &self.last
+    }
+
     /// Nothing more follows.
     pub(super) fn finish(&mut self) {
         if let Some(masking) = &mut self.masking {
-            keep(&mut self.log, &mut self.tail, masking.finish());
+            keep(&mut self.log, &mut self.last, masking.finish());
         }
         self.log.finish();
     }
@@ -91,41 +94,11 @@ impl Sink {
     }
 }
 
-fn keep(log: &mut Log, tail: &mut Vec<u8>, piece: &[u8]) {
-    if piece.is_empty() {
-        return;
+fn keep(log: &mut Log, last: &mut Last, piece: &[u8]) {
+    if !piece.is_empty() {
+        log.write(piece);
+        last.push(piece);
     }
-    log.write(piece);
-    let last = &piece[piece.len().saturating_sub(TAIL_BYTES)..];
-    let too_many = (tail.len() + last.len()).saturating_sub(TAIL_BYTES);
-    tail.drain(..too_many);
-    tail.extend_from_slice(last);
-}
-
-/// The last lines of both streams: those of standard error first served, and last shown.
-pub(super) fn tail(stdout: &Sink, stderr: &Sink) -> String {
-    let errors = last_lines(&stderr.tail, TAIL_LINES, TAIL_BYTES);
-    let left = TAIL_LINES - errors.lines().count();
-    let mut text = last_lines(&stdout.tail, left, TAIL_BYTES.saturating_sub(errors.len() + 1));
-    if !text.is_empty() && !errors.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text + &errors
-}
-
-fn last_lines(tail: &[u8], lines: usize, bytes: usize) -> String {
-    let text = String::from_utf8_lossy(tail);
-    if lines == 0 {
-        return String::new();
-    }
-    let body = text.strip_suffix('\n').unwrap_or(&text);
-    let mut start = body.rmatch_indices('\n').nth(lines - 1).map_or(0, |(place, _)| place + 1);
-    start = start.max(text.len().saturating_sub(bytes));
-    // Replacing bytes that are no text made it longer, and a character may be cut.
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text[start..].to_owned()
 }
 
 /// A log file, made at the first byte and cut at its bound.
@@ -191,33 +164,6 @@ pub(super) fn create(path: &std::path::Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sink(text: &[u8]) -> Sink {
-        let mut sink = Sink::new(None, 10, None);
-        sink.push(text);
-        sink.finish();
-        sink
-    }
-
-    #[test]
-    fn tails_prefer_errors() {
-        let many: String = (0..50).map(|line| format!("line {line}\n")).collect();
-        let (out, error) = (sink(many.as_bytes()), sink(b"oh\nno"));
-        let text = tail(&out, &error);
-        assert_eq!(text.lines().count(), 20);
-        assert!(text.starts_with("line 32\n") && text.ends_with("line 49\noh\nno"), "{text}");
-        let text = tail(&out, &sink(many.as_bytes()));
-        assert_eq!((text.lines().count(), text.lines().next()), (20, Some("line 30")));
-        assert_eq!(tail(&sink(b""), &sink(b"")), "");
-        assert_eq!(tail(&sink(b"no newline"), &sink(b"error")), "no newline\nerror");
-    }
-
-    #[test]
-    fn tails_are_bounded_and_text() {
-        let long = sink(&[0xff; 100_000]);
-        let text = tail(&long, &long);
-        assert!(text.len() <= TAIL_BYTES && text.chars().all(|letter| letter == '\u{fffd}'));
-    }
 
     #[test]
     fn captures_are_whole_or_refused() {

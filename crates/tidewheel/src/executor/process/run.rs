@@ -27,8 +27,9 @@ use super::command::{ProcessCommand, Stdin, locate};
 use super::connection::{Connection, Ending, News};
 use super::end::{ProcessEnd, ProcessStatus};
 use super::error::ProcessError;
-use super::output::{self, Sink};
+use super::output::Sink;
 use super::table;
+use super::tail::LastTurns;
 use super::turns::Turns;
 use super::wire::{FRAME_MAX, Request, SpawnRequest};
 use crate::store::log_file;
@@ -97,6 +98,7 @@ struct Running {
     pipes: [(Pipe, Sink); 2],
     /// In which order they were read.
     turns: Turns,
+    last_turns: LastTurns,
     ending: Option<Ending>,
     /// The grace of the last request to stop.
     granted: Option<Duration>,
@@ -177,6 +179,7 @@ impl Running {
             started: SystemTime::now(),
             pipes: [(stdout, out), (stderr, error)],
             turns: Turns::new(log("seq")),
+            last_turns: LastTurns::default(),
             ending: None,
             granted: None,
             bytes,
@@ -218,9 +221,10 @@ impl Running {
     /// Does something with each stream, and notes what came of it.
     fn each(&mut self, mut take: impl FnMut(&mut Pipe, &mut Sink)) {
         for (stream, (pipe, sink)) in self.pipes.iter_mut().enumerate() {
-            let before = sink.kept();
+            let (kept, told) = (sink.kept(), sink.last().told());
             take(pipe, sink);
-            self.turns.note(stream, sink.kept() - before);
+            self.turns.note(stream, sink.kept() - kept);
+            self.last_turns.note(stream, sink.last().told() - told);
         }
     }
 
@@ -255,7 +259,8 @@ impl Running {
             ended: SystemTime::now(),
             stdout: stdout.output(),
             stderr: stderr.output(),
-            tail: output::tail(stdout, stderr),
+            tail: self.last_turns.tail([stdout.last(), stderr.last()]),
+            complaint: stderr.last().line(),
             captured,
             was_stopped: self.granted.is_some(),
             limit: status.limit(),
