@@ -191,7 +191,7 @@ flow:
         (json!({ "os": "linux" }), json!(null))
     );
     let text = common::stdout(&scratch.run(&["show", "last"]));
-    for name in ["said[1] (beta)", "late[1] ({\"n\":2})", "labelled[linux] "] {
+    for name in ["said[1] (beta)", "late[1] (2)", "labelled[linux] "] {
         assert!(text.contains(name), "{name}: {text}");
     }
     let text = common::stdout(&scratch.run(&["explain", "last"]));

@@ -484,17 +484,32 @@ fn lines_say_which_element_a_step_is_for() {
           - { name: list, run: "echo '[\"x\", \"y\"]'", outputs: { all: "{{ json }}" } }
           - { name: each, foreach: "{{ flows.list.all }}", argv: [echo, "{{ item }}"] }
           - { name: named, foreach: [a], label: "{{ item }}-1", run: "true" }
+          - name: up
+            foreach: [h1, h2]
+            steps: [{ name: drain, run: "true" }, { name: disk, foreach: [sda, sdb], run: "true" }]
+          - { name: call, foreach: [k1], flow: called.yaml, with: { key: "{{ item }}" } }
         runner: { on_error: skip }
         "#;
+    let called = r#"
+        params: { key: none }
+        flow:
+          - { name: look, foreach: ["{{ params.key }}-x"], run: "true" }
+          - { name: end, run: "true" }
+        "#;
+    scratch.file("called.yaml", called);
     let file = scratch.file("flow.yaml", flow);
     let output = scratch.run(&["run", &file]);
     let lines = stderr(&output);
     for line in [
-        "started   test[0] ({\"os\":\"linux\"})",
-        "failed    test[1] ({\"os\":\"macos\"}) (",
+        "started   test[0] (linux)",
+        "failed    test[1] (macos) (",
         "started   each[0] (x)",
         "succeeded each[1] (y) (",
         "started   named[a-1]\n",
+        "started   up[1]/drain (h2)",
+        "succeeded up[0]/disk[1] (sdb) (",
+        "started   call[0]/look[0] (k1-x)",
+        "started   call[0]/end (k1)",
     ] {
         assert!(lines.contains(line), "{line}: {lines}");
     }
@@ -534,7 +549,7 @@ fn a_step_of_a_called_flow_that_is_skipped_says_what_stopped_it() {
     );
     let file = scratch.file("flow.yaml", "flow: [{ name: s, flow: inner.yaml }]");
     let lines = stderr(&scratch.run(&["run", &file]));
-    assert!(lines.contains("skipped   s/b: `s/a` stopped the called flow\n"), "{lines}");
+    assert!(lines.contains("skipped   s/b: `s/a` stopped `s`\n"), "{lines}");
     assert!(!lines.contains("condition"), "{lines}");
 }
 

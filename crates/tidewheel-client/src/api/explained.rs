@@ -31,7 +31,7 @@ pub struct Explained {
 pub struct StepExplained {
     /// Its name.
     pub step: String,
-    /// For one of the elements of a step: which value it is for.
+    /// For one of the elements of a step, or what is inside it: which value it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub element: Option<Json>,

@@ -78,7 +78,7 @@ pub struct StepResult {
     pub tolerated: bool,
     /// How often it was tried. The looks of one that waits are one attempt.
     pub attempts: u32,
-    /// For one of the elements of a step: which value it is for.
+    /// For one of the elements of a step, or what is inside it: which value it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub element: Option<Json>,

@@ -105,9 +105,9 @@ impl Kind for Flows {
     }
 }
 
-/// Whether a task is for one of the elements of its step.
-fn is_element(task: &str) -> bool {
-    task.ends_with(']') && !task.ends_with("[]")
+/// Whether a task is for one of the elements of a step, or inside one.
+fn is_of_element(task: &str) -> bool {
+    task.trim_end_matches("[]").contains('[')
 }
 
 /// What was asked for when a run was started.
@@ -300,7 +300,8 @@ impl Definition for FlowDefinition {
         run: &RunDetail,
         outputs: &dyn Fn(u32) -> Map<String, Json>,
     ) -> HashMap<String, Json> {
-        let names = || run.tasks.iter().map(|task| task.name.as_str()).filter(|it| is_element(it));
+        let names =
+            || run.tasks.iter().map(|task| task.name.as_str()).filter(|it| is_of_element(it));
         // To read the flow takes its time.
         let Some(flow) = names().next().and_then(|_| self.flow()) else { return HashMap::new() };
         let left = Arc::new(Outputs::default());
@@ -311,7 +312,7 @@ impl Definition for FlowDefinition {
     }
 
     fn elements_now(&self, tasks: &[String], left: &Arc<Outputs>) -> HashMap<String, Json> {
-        let names = || tasks.iter().map(String::as_str).filter(|it| is_element(it));
+        let names = || tasks.iter().map(String::as_str).filter(|it| is_of_element(it));
         let Some(flow) = names().next().and_then(|_| self.flow()) else { return HashMap::new() };
         flow.element_values(&self.order.params, left, names())
     }

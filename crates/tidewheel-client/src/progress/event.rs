@@ -136,7 +136,7 @@ pub struct StepInfo {
     pub after: Vec<usize>,
     /// How many attempts it has at most, if that is known.
     pub attempts_max: Option<u32>,
-    /// For one of the elements of a step: which value it is for, if that is known.
+    /// For one of the elements of a step, or what is inside it: which value it is for, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element: Option<Json>,
 }

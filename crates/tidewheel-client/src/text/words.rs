@@ -60,21 +60,30 @@ pub fn task_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 /// So much of the value of an element is shown.
 const ELEMENT_MAX: usize = 40;
 
-/// The name of a step, with its value if it is an element that is called by its number.
+/// The name of a step, with its value if it is an element that is called by its number, or inside one.
 #[must_use]
 pub fn with_element(name: &str, element: Option<&Json>) -> String {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    let number = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
-    let Some(element) = element.filter(|_| number.is_some_and(|(_, it)| is_number(it))) else {
+    let innermost =
+        name.trim_end_matches("[]").rsplit_once('[').and_then(|(_, it)| it.split_once(']'));
+    let Some(element) = element.filter(|_| innermost.is_some_and(|(it, _)| is_number(it))) else {
         return harmless(name);
     };
     let text = match element {
-        Json::String(text) => text.clone(),
-        other => other.to_string(),
+        Json::Object(values) => values.values().map(plainly).collect::<Vec<_>>().join(", "),
+        other => plainly(other),
     };
     let short: String = text.chars().take(ELEMENT_MAX).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("{} ({}{more})", harmless(name), harmless(&short))
+}
+
+/// A text as it stands, anything else as JSON.
+fn plainly(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Longer lists help nobody.
@@ -118,7 +127,23 @@ pub fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn elements_are_shown_with_what_they_are_for() {
+        let shown = |name: &str, value: Json| with_element(name, Some(&value));
+        assert_eq!(shown("test[1]", json!({ "os": "macos", "rust": 1.5 })), "test[1] (macos, 1.5)");
+        assert_eq!(shown("test[1][]", json!(["a", null])), "test[1][] ([\"a\",null])");
+        assert_eq!(shown("up[0]{2}/drain", json!("h1")), "up[0]{2}/drain (h1)");
+        assert_eq!(shown("up[linux]/drain[3]/x", json!("h1")), "up[linux]/drain[3]/x (h1)");
+        assert_eq!(shown("up[3]/drain[linux]", json!("h1")), "up[3]/drain[linux]");
+        assert_eq!(shown("plain", json!("h1")), "plain");
+        assert_eq!(with_element("test[1]", None), "test[1]");
+        let long = shown("test[1]", json!("\u{1b}x".repeat(40)));
+        assert!(long.ends_with("…)") && !long.contains('\u{1b}'), "{long}");
+    }
 
     #[test]
     fn elements_are_listed_in_their_order_and_many_as_one() {
