@@ -117,3 +117,42 @@ fn a_run_that_has_ended_is_not_kept() {
     stage.pass(Duration::from_millis(1));
     assert!(!stage.is_kept());
 }
+
+/// Whoever fires a schedule says for which instant; a run that is brought back has not forgotten it.
+#[test]
+fn a_run_knows_the_instant_it_was_made_for() {
+    let (world, store) = (Arc::new(StagedWorld::default()), Memory::new());
+    world.staged().deeds.insert("a".into(), vec![Deed::default()]);
+    world.staged().deeds.insert("b".into(), vec![Deed::hangs(), Deed::default()]);
+    let means = Arc::new(Means::new(Arc::<StagedWorld>::clone(&world)));
+    let path = PathBuf::from("flow.yaml");
+    let flow = "
+env: { AT: '{{ run.scheduled_at }}' }
+flow: [{ name: a, run: a }, { name: b, run: b, depends_on: a, env: { MADE: '{{ run.started_at }}' } }]
+";
+    let texts = BTreeMap::from([(path.clone(), Arc::from(flow))]);
+    let loaded = load(std::slice::from_ref(&path), &texts);
+    let order = FlowOrder::new(&loaded, vec![path], BTreeMap::new(), 1);
+    let instant = "2026-03-01T02:30:00Z";
+    let order = order.scheduled_at(instant.parse().unwrap());
+    let host = FlowHost::new(Arc::clone(&means), |_| Ok(Vec::new()));
+    let before = threads();
+    let first = wheel(&before, &host, &store, Arc::default());
+    let (flow, estimates) = (loaded.runnable().unwrap(), BTreeMap::new());
+    let id = before.block_on(host.start(&first, flow, &order, &estimates)).unwrap().id();
+    world.wait_for_beginnings(2);
+    store.clone().take_tenure().unwrap();
+    before.shutdown_background();
+    drop(first);
+    let given = |task: &str, name: &str| world.staged().asked[task].variables[name].clone();
+    assert_eq!((given("a", "AT"), given("b", "AT")), (instant.into(), instant.into()));
+    world.staged().asked.clear();
+
+    let after = threads();
+    let second = wheel(&after, &FlowHost::new(means, |_| Ok(Vec::new())), &store, Arc::default());
+    let report = after.block_on(second.find_run(id).unwrap().report()).unwrap();
+    assert!(report.is_success(), "{report:?}");
+    assert_eq!(given("b", "AT"), instant);
+    assert_ne!(given("b", "MADE"), instant, "it was accepted later than it was due");
+    after.shutdown_background();
+}

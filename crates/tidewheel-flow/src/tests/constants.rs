@@ -143,3 +143,13 @@ fn texts_that_are_taken_as_they_stand_have_no_templates() {
     assert_accepted("run: x, key: 'a {b}'");
     assert_accepted("wait: { approval: true }");
 }
+
+#[test]
+fn a_list_that_cannot_be_read_is_told_once() {
+    let words = "bad-template: there is no filter `from_json` | perhaps `fromjson` is meant";
+    for list in ["foreach: '{{ [] | from_json }}'", "matrix: { a: '{{ [] | from_json }}' }"] {
+        assert_eq!(said(&format!("flow: [{{ name: a, {list}, run: x }}]")), [words], "{list}");
+    }
+    let text = said("flow: [{ name: a, foreach: 'b c', run: x }]");
+    assert!(text[0].ends_with("| write a list: [b, c]"), "{text:?}");
+}

@@ -6,12 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidewheel::policy::OnSkip;
+use tidewheel::run::Ends;
 
 use super::missing::may_decline;
-use crate::definition::{Dependency, Flow, Step};
+use crate::definition::{Dependency, Flow, Step, StepClause};
 
 /// Adds that each step waits for the one before it. That one's condition does not keep it from running,
 /// unless it needs it anyway.
+///
+/// What runs in every case, or because of how others ended, says nothing of how the sequence goes: behind it
+/// a step waits for the last ordinary one as well. It comes itself when all that may run before it has ended.
 pub(super) fn follow_order(flow: &mut Flow) {
     if !flow.is_sequence {
         return;
@@ -22,24 +26,61 @@ pub(super) fn follow_order(flow: &mut Flow) {
     let known = flow.steps.iter().map(|step| Known::of(step, &needed, &declines));
     let known: Vec<Known> = known.collect();
     for place in 1..flow.steps.len() {
-        let (step, before) = (&flow.steps[place], &flow.steps[place - 1]);
-        let is_said = step.after.iter().any(|it| it.step == before.name);
-        if is_said || step.place != before.place || step.name == before.name {
-            continue;
+        let all = all_before(&flow.steps, &known, place);
+        if let Some(last) = all.iter().find(|before| !known[**before].stands_apart) {
+            keep_own_word(flow, place, *last);
         }
-        let (name, span) = (before.name.clone(), step.span);
-        let dependency = Dependency { step: name, is_inferred: false, file: None, span };
-        Arc::make_mut(&mut flow.steps[place]).after.push(dependency);
-        let whose = match (&known[place - 1], &known[place]) {
-            (before, _) if !before.declines => None,
-            (before, _) if before.is_free() => Some(place - 1),
-            (_, step) if step.is_free() => Some(place),
-            _ => None,
-        };
-        if let Some(whose) = whose {
-            let treatment = &mut Arc::make_mut(&mut flow.steps[whose]).treatment;
-            treatment.on_skip = treatment.on_skip.or(Some(OnSkip::Continue));
+        for before in all {
+            wait(flow, &known, place, before);
         }
+    }
+}
+
+/// The word of a step for its own failure says nothing about one before it: a step whose failure would not
+/// matter does not run because of that after one that does.
+fn keep_own_word(flow: &mut Flow, place: usize, last: usize) {
+    let word = flow.steps[last].treatment.on_error.unwrap_or(flow.runner.on_error);
+    let treatment = &flow.steps[place].treatment;
+    if treatment.on_error.is_some() && treatment.on_dependency_error.is_none() {
+        Arc::make_mut(&mut flow.steps[place]).treatment.on_dependency_error = Some(word);
+    }
+}
+
+/// The places of the steps that one waits for because they are written before it.
+fn all_before(steps: &[Arc<Step>], known: &[Known], place: usize) -> Vec<usize> {
+    let is_here = |before: &usize| steps[*before].place == steps[place].place;
+    let earlier = || (0..place).rev().filter(is_here);
+    let last = earlier().find(|before| !known[*before].stands_apart);
+    let is_before = |before: &usize| match known[place].stands_apart {
+        // Those that were kept from running by a failure may end before others that run.
+        true => known[*before].stands_apart || Some(*before) == last,
+        false => last.is_none_or(|last| *before >= last),
+    };
+    earlier().filter(is_before).collect()
+}
+
+/// One step waits for another.
+fn wait(flow: &mut Flow, known: &[Known], place: usize, before: usize) {
+    let (step, name) = (&flow.steps[place], flow.steps[before].name.clone());
+    if step.after.iter().any(|it| it.step == name) || step.name == name {
+        return;
+    }
+    let (span, chooses) = (step.span, !step.clauses.is_empty());
+    let step = Arc::make_mut(&mut flow.steps[place]);
+    step.after.push(Dependency { step: name.clone(), is_inferred: false, file: None, span });
+    if chooses {
+        step.clauses.push(StepClause { steps: vec![name], is_any: false, ends: Ends::ANY, span });
+        return;
+    }
+    let whose = match (&known[before], &known[place]) {
+        (before, _) if !before.declines => None,
+        (of, _) if of.is_free() => Some(before),
+        (_, step) if step.is_free() => Some(place),
+        _ => None,
+    };
+    if let Some(whose) = whose {
+        let treatment = &mut Arc::make_mut(&mut flow.steps[whose]).treatment;
+        treatment.on_skip = treatment.on_skip.or(Some(OnSkip::Continue));
     }
 }
 
@@ -51,6 +92,8 @@ struct Known {
     is_needed: bool,
     /// Whether something it needs may be skipped so.
     may_miss: bool,
+    /// Whether it runs in every case, or because of how others ended.
+    stands_apart: bool,
 }
 
 impl Known {
@@ -60,6 +103,7 @@ impl Known {
             declines: is_declining,
             is_needed: is_declining && needed.contains(step.name.as_str()),
             may_miss: step.after.iter().any(|it| declines.contains(&it.step)),
+            stands_apart: step.treatment.always || !step.clauses.is_empty(),
         }
     }
 

@@ -109,7 +109,9 @@ impl Decoder<'_> {
     /// A list, or a template that gives one.
     fn list(&mut self, node: &Node, place: &str) -> Tree {
         let tree = self.tree(node, place);
-        if let Some(Json::String(text)) = tree.as_value() {
+        // What cannot be read as a template has been told.
+        let is_told = node.as_str().is_some_and(has_syntax);
+        if let Some(Json::String(text)) = tree.as_value().filter(|_| !is_told) {
             let said = format!("`{place}` must be a list, or a template that gives one");
             let problem = Problem::error("wrong-type", said).at(node.span).label("this is a text");
             let words: Vec<&str> = text.split([' ', ',']).filter(|it| !it.is_empty()).collect();

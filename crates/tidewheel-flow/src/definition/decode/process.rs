@@ -93,8 +93,8 @@ impl Decoder<'_> {
         {
             let hint = match goes_far(&words) {
                 true => {
-                    "ssh puts its words together to a text for the shell on the other side: hand the \
-                     value over by `stdin:`, and read it there"
+                    "ssh puts its words together to a text for the shell on the other side: say `ssh: HOST` \
+                     beside `run:`, where values come in through `env:`, or hand it over by `stdin:`"
                 }
                 false => {
                     "pass it after the text and write \"$1\" there: [sh, -c, 'echo \"$1\"', sh, \"{{ … }}\"]"

@@ -47,9 +47,9 @@ fn sign_at(text: &str) -> Option<&'static str> {
     SIGNS.into_iter().find(begins)
 }
 
-/// Whether a text has anything to fill in.
+/// Whether a text has anything to fill in. A comment alone makes no template: it may mean something to others.
 pub fn has_syntax(text: &str) -> bool {
-    opening(text, 0).is_some()
+    text.contains("{{") || text.contains("{%")
 }
 
 /// The tokens of a whole template.
