@@ -62,12 +62,17 @@ fn all_before(steps: &[Arc<Step>], known: &[Known], place: usize) -> Vec<usize> 
 /// One step waits for another.
 fn wait(flow: &mut Flow, known: &[Known], place: usize, before: usize) {
     let (step, name) = (&flow.steps[place], flow.steps[before].name.clone());
-    if step.after.iter().any(|it| it.step == name) || step.name == name {
+    let is_named = step.after.iter().any(|it| it.step == name);
+    // Of several of which one is enough, the others are not waited for.
+    let is_one_of = step.clauses.iter().any(|it| it.is_any && it.steps.contains(&name));
+    if step.name == name || is_named && !is_one_of {
         return;
     }
     let (span, chooses) = (step.span, !step.clauses.is_empty());
     let step = Arc::make_mut(&mut flow.steps[place]);
-    step.after.push(Dependency { step: name.clone(), is_inferred: false, file: None, span });
+    if !is_named {
+        step.after.push(Dependency { step: name.clone(), is_inferred: false, file: None, span });
+    }
     if chooses {
         step.clauses.push(StepClause { steps: vec![name], is_any: false, ends: Ends::ANY, span });
         return;
