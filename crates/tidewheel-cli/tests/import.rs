@@ -54,6 +54,51 @@ fn a_workflow_does_here_what_it_did_there() {
     assert_eq!(result["steps"]["publish"]["state"], json!("skipped"));
 }
 
+/// The words by which a flow goes on after a step say nothing of whether that step is done.
+#[test]
+fn a_step_that_lets_others_go_on_is_not_done_for_that() {
+    let scratch = Scratch::new("import-go-on");
+    let flow = "
+steps:
+  - { name: look, command: 'true' }
+  - name: never
+    command: echo never >> did.txt
+    preconditions: [{ condition: a, expected: b }]
+    continue_on: { skipped: true }
+  - { name: next, command: echo next >> did.txt }
+  - { name: breaks, command: 'false' }
+  - { name: lint, command: echo lint >> did.txt, continue_on: { failure: true } }
+  - { name: deploy, command: echo deployed >> did.txt }
+";
+    let file = scratch.file("flow.dagu.yaml", flow);
+    let imported = scratch.json(&["import", "dagu", &file, "-o", "flow.yaml"]);
+    assert_eq!(imported["valid"], json!(true), "{imported}");
+    assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1));
+    assert_eq!(scratch.read("did.txt"), "next\n");
+}
+
+/// What follows a failed step of a job is not done because something looked after the failure.
+#[test]
+fn what_handles_a_failure_in_a_job_does_not_mend_it() {
+    let scratch = Scratch::new("import-handlers");
+    let workflow = "
+on: push
+jobs:
+  build:
+    steps:
+      - run: exit 1
+      - { run: echo logs >> did.txt, if: failure() }
+      - { run: echo always >> did.txt, if: always() }
+      - run: echo deployed >> did.txt
+      - { run: echo late >> did.txt, if: failure() }
+";
+    let file = scratch.file("ci.yml", workflow);
+    let imported = scratch.json(&["import", "github", &file, "-o", "flow.yaml"]);
+    assert_eq!(imported["valid"], json!(true), "{imported}");
+    assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1));
+    assert_eq!(scratch.read("did.txt"), "logs\nalways\nlate\n");
+}
+
 #[test]
 fn an_importer_says_when_what_it_wrote_cannot_be_run() {
     let scratch = Scratch::new("import-broken");
@@ -73,4 +118,11 @@ fn an_importer_says_when_what_it_wrote_cannot_be_run() {
     assert_eq!(scratch.json(&["import", "crontab", &crontab])["flows"][0]["valid"], json!(true));
     let output = scratch.run(&["import", "github", &file]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    // What can be run may still be worth a look.
+    let token = "flow: [{ name: a, source: { type: env, configuration: { vars: [API_TOKEN] } }, \
+        output: [{ name: o, type: raw }] }]";
+    let token = scratch.file("token.yaml", token);
+    let said = stderr(&scratch.run(&["import", "flowtoy", &token]));
+    assert!(said.contains("can be run as it is, but look at this"), "{said}");
+    assert!(said.contains("what is left of `API_TOKEN` is stored with the run"), "{said}");
 }

@@ -243,10 +243,13 @@ fn checked(path: Option<&Path>, text: &str) -> FlowFiles {
     }
 }
 
-/// Says what is left to be mended.
+/// Says what is left to be mended, or to be thought about.
 fn say_problems(ui: &Ui, checked: &FlowFiles) {
-    if checked.runnable().is_err() {
-        ui.warn("what was written cannot be run as it is:");
+    if checked.has_problems() {
+        ui.warn(match checked.runnable() {
+            Ok(_) => "what was written can be run as it is, but look at this:",
+            Err(_) => "what was written cannot be run as it is:",
+        });
         ui.note(checked.problems(false, 100).trim_end());
     }
 }

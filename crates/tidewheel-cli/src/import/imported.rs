@@ -3,6 +3,7 @@
 //! What becomes of what is in the folders beside this file.
 
 use super::Warning;
+use super::document::{Mapping, write};
 
 /// A flow made of a file of somebody else's.
 #[derive(Debug)]
@@ -10,6 +11,14 @@ pub(crate) struct Imported {
     pub text: String,
     pub steps: usize,
     pub warnings: Vec<Warning>,
+}
+
+impl Imported {
+    /// A flow of so many steps, with what is said above it.
+    pub fn new(header: &[&str], root: &Mapping, steps: usize, warnings: Vec<Warning>) -> Self {
+        let header: Vec<String> = header.iter().map(|&line| line.to_owned()).collect();
+        Self { text: write(&header, root), steps, warnings }
+    }
 }
 
 /// What has no equal: a comment above what is written next, and a warning.

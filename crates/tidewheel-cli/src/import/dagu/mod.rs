@@ -2,6 +2,7 @@
 //!
 //! Text in, text out: nothing is read or run.
 
+mod elsewhere;
 mod policy;
 mod step;
 mod values;

@@ -38,6 +38,9 @@ impl Converter {
             _ => {}
         }
         let named = self.name_all(&mut listed);
+        for step in listed.iter().flatten().filter(|step| goes_on(step, kin, "failure")) {
+            self.tolerated.insert(text_of(&step["name"]));
+        }
         let mut written = first;
         let mut before: Vec<String> = written.last().and_then(name_of).into_iter().collect();
         let entry = before.clone();
@@ -117,20 +120,25 @@ impl Converter {
             map.entry(key.clone()).or_insert_with(|| value.clone());
         }
         let place = format!("step `{name}`");
-        let (mut written, mut after) = (Vec::new(), after.to_vec());
+        let mut written = Vec::new();
+        let mut needed: Vec<Json> = after.iter().map(|name| json!(name)).collect();
         let conditions = take(&mut map, "preconditions").or_else(|| take(&mut map, "precondition"));
         if let Some(conditions) = conditions {
             let check = self.names.like(&format!("{name}-if"));
-            written.push(self.check(&check, &conditions, &after));
-            after.push(check);
+            written.push(self.check(&check, &conditions, after));
+            // Its word for skips is for those behind it, and not for what it asks itself.
+            needed.push(match goes_on(&map, kin, "skipped") {
+                true => json!({ "step": check, "when": "succeeded" }),
+                false => json!(check),
+            });
         }
         let mut step = Mapping::new();
         step.add("name", name.as_str());
         if let Some(Json::String(text)) = take(&mut map, "description") {
             step.add("description", text.as_str());
         }
-        if !after.is_empty() {
-            step.add("depends_on", json!(after));
+        if !needed.is_empty() {
+            step.add("depends_on", json!(needed));
         }
         if let Some(when) = when {
             step.add("when", when.as_str());
@@ -142,6 +150,11 @@ impl Converter {
         }
         if let Some(time) = take(&mut map, "timeout_sec") {
             step.add("timeout", seconds(&time).as_str());
+        }
+        let is_all_tolerated = after.iter().all(|name| self.tolerated.contains(name));
+        if goes_on(&map, kin, "failure") && !is_all_tolerated {
+            // There it is about the failure of the step itself.
+            step.add("on_dependency_error", "skip");
         }
         self.policies(&mut step, &mut map, &place);
         self.lost_keys(map, &place);
@@ -180,6 +193,20 @@ impl Converter {
         step.add("skip_codes", json!([NO]));
         Element::from(Tree::from(step))
     }
+}
+
+/// Whether what comes after a step goes on although it failed, or was skipped.
+fn goes_on(step: &Map<String, Json>, kin: &Kin, word: &str) -> bool {
+    let shared = kin.shared.iter().find(|(key, _)| is_key(key)).map(|(_, value)| value);
+    match step.iter().find(|(key, _)| is_key(key)).map(|(_, value)| value).or(shared) {
+        Some(Json::String(said)) => said == word || word == "failure" && said == "failed",
+        Some(on) => on.get(word) == Some(&Json::Bool(true)),
+        None => false,
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    key == "continue_on" || key == "continueOn"
 }
 
 /// One that is a list of steps is for steps side by side.

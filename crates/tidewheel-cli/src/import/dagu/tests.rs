@@ -70,7 +70,7 @@ fn params_by_place_are_arguments() {
 fn what_has_no_equal_is_a_comment_and_a_warning_and_never_a_success() {
     let (value, text, warnings) = imported(
         "smtp: { host: x }\nenv: { NOW: \"`date`\" }\nsteps:
-  - { name: a, executor: { type: docker, config: { image: alpine } }, command: 'echo x', signalOnStop: SIGINT }
+  - { name: a, executor: { type: mail, config: { to: me } }, command: 'echo x', signalOnStop: SIGINT }
   - { name: b, command: b, continueOn: { exitCode: [3] }, repeatPolicy: { repeat: true, condition: x } }",
     );
     let run = value["flow"][0]["run"].as_str().unwrap();
@@ -78,7 +78,7 @@ fn what_has_no_equal_is_a_comment_and_a_warning_and_never_a_success() {
     for lost in [
         "`smtp: ",
         "a command in a value: `date`",
-        "type `docker`",
+        "type `mail`",
         "`signalOnStop: ",
         "`continue_on: ",
         "`repeat_policy: ",
@@ -104,6 +104,54 @@ fn requests_and_policies_are_ours() {
         json!({ "retries": 2, "delay": "5s", "backoff": "exponential", "jitter": "none" })
     );
     assert_eq!(step["repeat"], json!({ "until": "round == 4", "every": "60s", "max": 4 }));
+}
+
+#[test]
+fn containers_and_hosts_are_ours() {
+    let (value, _, warnings) = imported(
+        "params: TAG=3\nsteps:
+  - name: a
+    executor: { type: docker, config: { image: 'alpine:${TAG}', pull: false, autoRemove: true, host: { binds: ['.:/w'] }, container: { workingDir: /w } } }
+    command: echo ${TAG}
+  - { name: b, type: ssh, config: { user: me, ip: h1, port: '22', key: k, password: p }, command: uptime }",
+    );
+    let container = json!({ "image": "alpine:{{ params.TAG }}", "mounts": [".:/w"], "pull": "never", "workdir": "/w" });
+    let step = &value["flow"][0];
+    assert_eq!((&step["container"], &step["run"]), (&container, &json!("echo ${TAG}")));
+    let host = json!({ "host": "h1", "user": "me", "port": 22, "identity": "k" });
+    assert_eq!((&value["flow"][1]["ssh"], &value["flow"][1]["run"]), (&host, &json!("uptime")));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("`password: "), "{warnings:?}");
+}
+
+#[test]
+fn to_go_on_is_about_the_step_itself() {
+    let (value, ..) = imported(
+        "steps:
+  - { name: a, command: a, continueOn: { failure: true } }
+  - { name: b, command: b, continue_on: { failure: true } }
+  - { name: c, command: c }
+  - { name: d, command: d, continue_on: failed }
+  - { name: e, command: e, preconditions: [x], continue_on: { skipped: true } }
+  - { name: f, command: f, preconditions: [x] }",
+    );
+    let step = |name: &str| {
+        let steps = value["flow"].as_array().unwrap();
+        steps.iter().find(|step| step["name"] == name).unwrap().clone()
+    };
+    for (name, on_error, of_others) in [
+        ("a", json!("continue"), Json::Null),
+        // What fails before it lets everybody go on.
+        ("b", json!("continue"), Json::Null),
+        ("c", Json::Null, Json::Null),
+        ("d", json!("continue"), json!("skip")),
+    ] {
+        let step = step(name);
+        assert_eq!((&step["on_error"], &step["on_dependency_error"]), (&on_error, &of_others));
+    }
+    let asks = json!(["d", { "step": "e-if", "when": "succeeded" }]);
+    assert_eq!((&step("e")["depends_on"], &step("e")["on_skip"]), (&asks, &json!("continue")));
+    assert_eq!(step("f")["depends_on"], json!(["e", "f-if"]));
 }
 
 #[test]

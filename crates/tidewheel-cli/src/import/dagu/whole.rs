@@ -2,13 +2,13 @@
 //!
 //! Steps are written in `step`, their words for failures in `policy`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
 
 use super::step::Kin;
 use super::values::{Values, text_of};
-use crate::import::document::{Element, Mapping, Tree, write};
+use crate::import::document::{Element, Mapping, Tree};
 use crate::import::imported::{Imported, Remarks};
 use crate::import::step_names::StepNames;
 use crate::import::text::as_template;
@@ -43,9 +43,7 @@ pub(crate) fn import(documents: Vec<Json>) -> Result<Imported, String> {
     let named = maps.filter_map(|map| Some((map.get("name")?.as_str()?.to_owned(), map.clone())));
     let mut converter = Converter { locals: named.collect(), ..Converter::default() };
     let (root, steps) = converter.flow(first);
-    let header: Vec<String> = HEADER.iter().map(|&line| line.to_owned()).collect();
-    let warnings = converter.remarks.warnings;
-    Ok(Imported { text: write(&header, &root), steps, warnings })
+    Ok(Imported::new(&HEADER, &root, steps, converter.remarks.warnings))
 }
 
 /// What is known while a flow is converted.
@@ -54,6 +52,8 @@ pub(super) struct Converter {
     pub remarks: Remarks,
     pub values: Values,
     pub names: StepNames,
+    /// Steps whose failure keeps nobody from running.
+    pub tolerated: BTreeSet<String>,
     /// Flows in the same file, by name.
     pub locals: BTreeMap<String, Map<String, Json>>,
     /// How deep in calls of those.

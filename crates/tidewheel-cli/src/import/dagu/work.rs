@@ -56,6 +56,12 @@ impl Converter {
                 self.program(step, map, env, &redirects, place);
             }
             Some("http") => self.request(step, map, config, place),
+            Some(kind)
+                if self.elsewhere(step, kind, config.as_ref().unwrap_or(&Json::Null), place) =>
+            {
+                let redirects = self.redirects(map, is_captured, place);
+                self.program(step, map, env, &redirects, place);
+            }
             Some(kind) => {
                 let command = take(map, "command").or_else(|| take(map, "script"));
                 let command = command.map(|it| text_of(&it)).unwrap_or_default();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::source::Sources;
 use super::{keys, step};
-use crate::import::document::{Mapping, write};
+use crate::import::document::Mapping;
 use crate::import::{Imported, Warning};
 
 /// Differences that concern every flow.
@@ -37,8 +37,7 @@ pub(crate) fn import(files: Vec<(String, Json)>) -> Result<Imported, String> {
     }
     let mut converter = Converter { warnings: Vec::new(), is_old: false };
     let (root, steps) = converter.flow(whole)?;
-    let header: Vec<String> = HEADER.iter().map(|&line| line.to_owned()).collect();
-    Ok(Imported { text: write(&header, &root), steps, warnings: converter.warnings })
+    Ok(Imported::new(&HEADER, &root, steps, converter.warnings))
 }
 
 /// Mappings are merged key by key, everything else is replaced, as flowtoy does it.

@@ -17,6 +17,9 @@ impl Converter {
         for (name, job) in &jobs {
             let steps = job.get("steps").and_then(Json::as_array);
             self.name_steps(name, steps.map_or(&[], Vec::as_slice));
+            if job.get("continue-on-error") == Some(&Json::Bool(true)) {
+                self.tolerated.insert(name.clone());
+            }
         }
         let mut written = Vec::new();
         for (name, job) in jobs {
@@ -53,6 +56,10 @@ impl Converter {
         }
         if map.remove("continue-on-error") == Some(Json::Bool(true)) {
             job.add("on_error", "continue");
+            if !needs.iter().all(|name| self.tolerated.contains(name)) {
+                // There it is about the failure of the job itself.
+                job.add("on_dependency_error", "skip");
+            }
         }
         let known = self.names_here.env.clone();
         if let Some(Json::Object(env)) = map.remove("env") {
@@ -80,6 +87,7 @@ impl Converter {
                 let steps = self.steps(steps, name, &place);
                 // What is said of the job stands above it.
                 comments.into_iter().for_each(|comment| self.remarks.say(comment));
+                job.add("sequence", Json::Bool(true));
                 job.add("steps", steps);
                 self.names_here.env = known;
                 return job;

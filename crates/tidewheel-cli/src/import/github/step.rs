@@ -67,11 +67,9 @@ impl Converter {
             let id = map.get("id").and_then(Json::as_str).unwrap_or_default();
             let own = asked.iter().filter(|(step, _)| step == id || *step == name);
             let outputs: BTreeSet<String> = own.map(|(_, output)| output.clone()).collect();
-            let (step, goes_on) = self.step(map, &name, (&earlier, outputs), place);
+            let step = self.step(map, &name, (&earlier, outputs), place);
             written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
-            if goes_on {
-                earlier.push(name);
-            }
+            earlier.push(name);
         }
         if written.is_empty() {
             let mut step = Mapping::new();
@@ -82,14 +80,14 @@ impl Converter {
         written
     }
 
-    /// A step, and whether others wait for it.
+    /// A step. Those of a job are a sequence, so that it says what it waits for only if it is about failures.
     fn step(
         &mut self,
         mut map: Map<String, Json>,
         name: &str,
         (earlier, outputs): (&[String], BTreeSet<String>),
         place: &str,
-    ) -> (Mapping, bool) {
+    ) -> Mapping {
         let place = format!("{place}, step `{name}`");
         let mut step = Mapping::new();
         step.add("name", name);
@@ -100,8 +98,7 @@ impl Converter {
         let condition = map.remove("if");
         let is_conditional = condition.is_some();
         let only_failed = condition.as_ref().is_some_and(|it| it.to_string().contains("failure()"));
-        let before = earlier.last().cloned().into_iter().collect::<Vec<_>>();
-        self.condition(&mut step, condition, (&before, earlier), &place);
+        self.condition(&mut step, condition, (&[], earlier), &place);
         if is_conditional && !only_failed {
             // What comes after it there does not care whether it was done.
             step.add("on_skip", "continue");
@@ -146,7 +143,7 @@ impl Converter {
         for (key, value) in map {
             self.remarks.lose(&place, format!("`{key}: {value}`"));
         }
-        (step, !only_failed)
+        step
     }
 
     fn run(

@@ -34,9 +34,9 @@ fn steps_follow_each_other_and_a_skip_holds_up_nothing() {
         (&json!("a"), &json!("b"), &json!("c-d"))
     );
     assert_eq!((&steps[1]["when"], &steps[1]["on_skip"]), (&json!("1 == 2"), &json!("continue")));
-    assert_eq!(steps[2]["depends_on"], json!(["b"]));
+    assert_eq!(steps[2]["depends_on"], Json::Null, "they are a sequence");
     assert_eq!(steps[3]["depends_on"], json!({ "any": ["a", "b", "c-d"], "when": "failed" }));
-    assert_eq!((&steps[4]["depends_on"], &steps[4]["always"]), (&json!(["c-d"]), &json!(true)));
+    assert_eq!((&steps[4]["depends_on"], &steps[4]["always"]), (&Json::Null, &json!(true)));
 }
 
 #[test]
@@ -69,6 +69,15 @@ fn groups_wait_for_each_other_and_ask_how_others_ended() {
         (&json!(["a"]), &json!("steps.a.state != 'failed'"))
     );
     assert_eq!(job(2)["depends_on"], json!({ "any": ["a", "b"], "when": "failed" }));
+    // Their words are about their own failures.
+    let (value, ..) = imported(
+        "jobs:\n  a: { steps: [{ run: a }], continue-on-error: true }
+  b: { needs: a, continue-on-error: true, steps: [{ run: b }] }
+  c: { needs: [a, d], continue-on-error: true, steps: [{ run: c }] }
+  d: { steps: [{ run: d }] }",
+    );
+    let word = |place: usize| &value["flow"][place]["on_dependency_error"];
+    assert_eq!((word(0), word(1), word(2)), (&Json::Null, &Json::Null, &json!("skip")));
     let step = &job(1)["steps"][0];
     assert_eq!(
         (&step["argv"], &step["stdin"], &step["cwd"]),

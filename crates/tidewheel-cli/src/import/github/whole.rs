@@ -2,12 +2,12 @@
 //!
 //! Jobs are written in `group`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
 
 use super::values::Names;
-use crate::import::document::{Mapping, write};
+use crate::import::document::Mapping;
 use crate::import::imported::{Imported, Remarks};
 use crate::import::step_names::StepNames;
 
@@ -34,9 +34,7 @@ pub(crate) fn import(workflow: Json) -> Result<Imported, String> {
     }
     let mut converter = Converter::default();
     let (root, steps) = converter.flow(map);
-    let header: Vec<String> = HEADER.iter().map(|&line| line.to_owned()).collect();
-    let warnings = converter.remarks.warnings;
-    Ok(Imported { text: write(&header, &root), steps, warnings })
+    Ok(Imported::new(&HEADER, &root, steps, converter.remarks.warnings))
 }
 
 /// What is known while a workflow is converted.
@@ -45,6 +43,8 @@ pub(super) struct Converter {
     pub remarks: Remarks,
     pub names: StepNames,
     pub names_here: Names,
+    /// Jobs whose failure keeps nobody from running.
+    pub tolerated: BTreeSet<String>,
     /// The steps of each job, as they are called here.
     pub named: BTreeMap<String, Vec<String>>,
 }
