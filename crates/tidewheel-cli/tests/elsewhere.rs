@@ -189,6 +189,19 @@ flow:
 }
 
 #[test]
+fn the_example_with_a_container_runs() {
+    let Some(podman) = Podman::new("container-example") else { return };
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/flows/container.yaml");
+    let image = format!("image={IMAGE}");
+    let command = ["run", example, "--param", &image, "--outputs", "--format", "json"];
+    let outputs = outputs(&podman.command(&command).output().unwrap());
+    assert_eq!(outputs["report"]["total"], json!("7"));
+    let kept = podman.command(&["artifacts", "last", "--get", "report.txt"]).output().unwrap();
+    assert_eq!(stdout(&kept), "Stock of container: 7\n", "{}", stderr(&kept));
+    assert_eq!(podman.containers(), "");
+}
+
+#[test]
 fn a_container_ends_with_its_attempt_and_its_secrets_are_on_no_command_line() {
     let Some(podman) = Podman::new("container-stop") else { return };
     podman.scratch.file("token", SECRET);
