@@ -79,7 +79,7 @@ steps:
 
 /// What follows a failed step of a job is not done because something looked after the failure.
 #[test]
-fn what_handles_a_failure_in_a_job_does_not_mend_it() {
+fn what_handles_a_failure_in_a_workflow_does_not_mend_it() {
     let scratch = Scratch::new("import-handlers");
     let workflow = "
 on: push

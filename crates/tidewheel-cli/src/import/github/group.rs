@@ -54,12 +54,9 @@ impl Converter {
         if let Some(time) = map.remove("timeout-minutes") {
             self.minutes(&mut job, &time, &place);
         }
-        if map.remove("continue-on-error") == Some(Json::Bool(true)) {
-            job.add("on_error", "continue");
-            if !needs.iter().all(|name| self.tolerated.contains(name)) {
-                // There it is about the failure of the job itself.
-                job.add("on_dependency_error", "skip");
-            }
+        map.remove("continue-on-error");
+        if self.tolerated.contains(name) {
+            self.go_on(&mut job, &needs);
         }
         let known = self.names_here.env.clone();
         if let Some(Json::Object(env)) = map.remove("env") {
@@ -100,6 +97,14 @@ impl Converter {
         self.note_lost(map, &place);
         self.names_here.env = known;
         job
+    }
+
+    /// The failure of a job does not matter; there that says nothing about those that it needs.
+    fn go_on(&self, job: &mut Mapping, needs: &[String]) {
+        job.add("on_error", "continue");
+        if !needs.iter().all(|name| self.tolerated.contains(name)) {
+            job.add("on_dependency_error", "skip");
+        }
     }
 
     /// A workflow that is called.
