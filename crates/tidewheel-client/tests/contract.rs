@@ -15,11 +15,12 @@ use serde_json::{Map, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
     AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, Asker, AttemptLine, AttemptList,
-    AuditList, AuditRow, AuditVerified, CacheState, CancelWish, Document, Explained, FileChange,
-    GoneOn, ListWish, LogFile, LogList, LogStream, LogTurn, LogWanted, LogWish, LoginLink, Named,
-    NextFirings, Plan, PlannedCache, PlannedStep, Preview, Refusal, RefusalKind, Refused,
-    RequestEnd, RetryWish, Role, RunLine, RunList, RunResult, RunState, StateWish, StepExplained,
-    StepLogs, StepResult, StepState, TokenLine, TokenList, TokenMade, TokenWish, UnknownSteps,
+    AuditList, AuditRow, AuditVerified, CacheState, CancelWish, Document, Explained, Figures,
+    FileChange, GoneOn, Health, HealthState, ListWish, LogFile, LogList, LogStream, LogTurn,
+    LogWanted, LogWish, LoginLink, Named, NextFirings, Plan, PlannedCache, PlannedStep, Preview,
+    QueueFigures, Refusal, RefusalKind, Refused, RequestEnd, RetryWish, Role, RunLine, RunList,
+    RunResult, RunState, SchedulerFigures, StateWish, StepExplained, StepLogs, StepResult,
+    StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade, TokenWish, UnknownSteps,
     Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
@@ -393,6 +394,56 @@ fn access() -> [String; 7] {
     ]
 }
 
+/// How a house does.
+fn figures() -> [String; 2] {
+    let times = TimeFigures {
+        count: 2,
+        sum_seconds: 1.5,
+        p50_seconds: 0.5,
+        p99_seconds: 1.0,
+        max_seconds: 1.0,
+        buckets: vec![TimeBucket { seconds: 0.5, count: 1 }],
+    };
+    let total = QueueFigures {
+        active: 1,
+        failure_rate: 0.25,
+        wait_time: times.clone(),
+        run_time: times.clone(),
+        ..QueueFigures::default()
+    };
+    let scheduler = SchedulerFigures {
+        enabled: true,
+        active_count: 4,
+        queued_count: 12,
+        total_submitted: 1523,
+        total_completed: 1507,
+        high_priority_completed: 312,
+        low_priority_completed: 89,
+        starvation_promotions: 23,
+    };
+    let queue = QueueFigures { queue: Some("default".to_owned()), ..total.clone() };
+    let figures = Figures {
+        version: None,
+        scheduler,
+        slots: Some(16),
+        runs: 3,
+        delayed: 1,
+        schedules: 2,
+        backoff_level: 0,
+        oldest_wait_seconds: 0.5,
+        due_lag: times,
+        total,
+        queues: vec![queue],
+    };
+    let health = Health {
+        version: None,
+        state: HealthState::Warning,
+        why: vec!["more and more waits: 12 tasks by now".to_owned()],
+        program: "tidewheel 0.1.0".to_owned(),
+    };
+    [check(figures, ""), check(health, "")]
+}
+
 #[test]
 fn every_document_is_what_is_written_down() {
     let run_id = RUN.to_owned();
@@ -442,6 +493,7 @@ fn every_document_is_what_is_written_down() {
     ]);
     names.extend(wishes());
     names.extend(access());
+    names.extend(figures());
     for (number, event) in (1..).zip(events()) {
         let told = Told { version: None, at: Duration::from_millis(250 * number), event };
         names.insert(check(told, &format!("-{number:02}")));

@@ -1,6 +1,6 @@
 //! Tidewheel over HTTP: an axum router over the desk, which an application of one's own can mount as well.
 //!
-//! A [`Server`] is what is served: a [desk](tidewheel_client::desk::Desk), the [tokens](identity) of whoever may ask,
+//! A [`Server`] is what is served: a [house](tidewheel_client::house::House) or a desk alone, the [tokens](identity) of whoever may ask,
 //! the [audit log](audit). [`Server::router`] makes an axum router of the [table of routes](table), and [`serve`] lets
 //! it answer on a socket. There is one way in, [`door`]: who asks, whether they may, whether it was written down.
 //!
@@ -10,6 +10,7 @@
 
 pub mod audit;
 mod door;
+mod exposition;
 pub mod identity;
 mod listen;
 mod openapi;
@@ -24,5 +25,5 @@ pub mod table;
 pub use door::Peer;
 pub use listen::{NotSafe, Surroundings, check_address};
 pub use serve::{Listener, serve};
-pub use server::{Server, ServerError};
+pub use server::{Served, Server, ServerError};
 pub use settings::{Limits, Settings};

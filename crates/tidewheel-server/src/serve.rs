@@ -80,11 +80,13 @@ pub async fn serve(
     flushed.map_err(io::Error::other)?.map_err(io::Error::other)
 }
 
+/// What is done every second: what was written down is flushed, and it is looked how things go.
 async fn keep_flushing(server: Arc<Server>) {
     let mut ticks = interval(FLUSH);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        server.look();
         let server = Arc::clone(&server);
         // What cannot be flushed now is tried again with the next entry, and at the end.
         let _ = tokio::task::spawn_blocking(move || server.audit.flush()).await;

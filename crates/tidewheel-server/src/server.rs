@@ -2,11 +2,11 @@
 //!
 //! How it listens is in [`crate::serve`], how a request comes in in [`crate::door`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -15,7 +15,9 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tidewheel::Timestamp;
+use tidewheel_client::api::Health;
 use tidewheel_client::desk::Desk;
+use tidewheel_client::house::{House, Lately};
 use tokio::sync::watch;
 
 use crate::audit::{AuditError, AuditLog, Entry};
@@ -25,10 +27,10 @@ use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::table::{Route, routes};
 
-/// What is served: a desk, and the door before it.
+/// What is served, and the door before it.
 #[derive(Debug)]
 pub struct Server {
-    pub(crate) desk: Desk,
+    served: Served,
     pub(crate) settings: Settings,
     pub(crate) tokens: Tokens,
     pub(crate) links: Links,
@@ -40,8 +42,53 @@ pub struct Server {
     pub(crate) requests: Throttle,
     /// How often each address asks without one.
     pub(crate) strangers: Throttle,
+    /// Streams that are open, by who listens.
+    streams: Arc<Mutex<HashMap<String, usize>>>,
+    /// How things went lately.
+    lately: Mutex<Lately>,
     /// Whether it comes to an end.
     closing: watch::Sender<Closing>,
+}
+
+/// What is served.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Served {
+    /// Only what is in a data folder: nothing is started, no schedule fires.
+    Desk(Desk),
+    /// A house, with everything that may be asked of it.
+    House(House),
+}
+
+impl From<Desk> for Served {
+    fn from(desk: Desk) -> Self {
+        Self::Desk(desk)
+    }
+}
+
+impl From<House> for Served {
+    fn from(house: House) -> Self {
+        Self::House(house)
+    }
+}
+
+/// A stream that is open, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct StreamPlace {
+    streams: Arc<Mutex<HashMap<String, usize>>>,
+    name: String,
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = streams.get_mut(&self.name) {
+            *count -= 1;
+            if *count == 0 {
+                streams.remove(&self.name);
+            }
+        }
+    }
 }
 
 /// Whether a server comes to an end.
@@ -71,13 +118,17 @@ pub enum ServerError {
 }
 
 impl Server {
-    /// A server of a desk. Its tokens and its audit log are in `folder`, which is made if it is not there: for
+    /// A server of a house, or of a desk alone. Its tokens and its audit log are in `folder`, which is made if it is not there: for
     /// `tidewheel serve`, `server` in the data folder.
     ///
     /// # Errors
     ///
     /// When one of them cannot be used.
-    pub fn open(desk: Desk, folder: &Path, settings: Settings) -> Result<Arc<Self>, ServerError> {
+    pub fn open(
+        served: impl Into<Served>,
+        folder: &Path,
+        settings: Settings,
+    ) -> Result<Arc<Self>, ServerError> {
         let limits = &settings.limits;
         let each = |count: u32, of: Duration| of / count.max(1);
         let requests = Throttle::new(
@@ -89,7 +140,7 @@ impl Server {
             limits.strangers_per_minute,
         );
         Ok(Arc::new(Self {
-            desk,
+            served: served.into(),
             tokens: Tokens::open(folder)?,
             links: Links::default(),
             sessions: Sessions::default(),
@@ -97,9 +148,76 @@ impl Server {
             is_unwritten: AtomicBool::new(false),
             requests,
             strangers,
+            streams: Arc::default(),
+            lately: Mutex::default(),
             closing: watch::Sender::new(Closing::No),
             settings,
         }))
+    }
+
+    /// Where questions about runs are asked, and wishes said.
+    pub(crate) fn desk(&self) -> &Desk {
+        match &self.served {
+            Served::Desk(desk) => desk,
+            Served::House(house) => house.desk(),
+        }
+    }
+
+    /// The house, if one is served.
+    pub(crate) fn house(&self) -> Result<&House, Problem> {
+        match &self.served {
+            Served::House(house) => Ok(house),
+            Served::Desk(_) => {
+                Err(Problem::new(StatusCode::CONFLICT, "nothing is scheduled by this server"))
+            }
+        }
+    }
+
+    /// The house, as long as it takes something new in.
+    pub(crate) fn open_house(&self) -> Result<&House, Problem> {
+        let house = self.house()?;
+        let is_open = *self.closing.borrow() == Closing::No && !house.is_ending();
+        let ends = || {
+            let detail = "the server comes to an end and takes nothing new in";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).after(Duration::from_secs(5))
+        };
+        is_open.then_some(house).ok_or_else(ends)
+    }
+
+    /// Looks how things go.
+    pub(crate) fn look(&self) {
+        let now = Instant::now();
+        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Served::House(house) = &self.served
+            && lately.is_due(now)
+        {
+            lately.look(now, &house.figures());
+        }
+    }
+
+    /// Whether things go well.
+    pub(crate) fn health(&self) -> Result<Health, Problem> {
+        let house = self.house()?;
+        self.look();
+        let figures = house.figures();
+        let lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(lately.health(&figures, house.trouble().as_deref()))
+    }
+
+    /// Room for one more stream of whoever asks.
+    pub(crate) fn take_stream(&self, who: Option<&Identity>) -> Result<StreamPlace, Problem> {
+        let name = who.map(|who| who.token.clone().unwrap_or_else(|| who.name.clone()));
+        let name = name.unwrap_or_default();
+        let most = self.settings.limits.streams_max;
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = streams.entry(name.clone()).or_default();
+        if *count >= most {
+            let detail = format!("{most} streams are open already");
+            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail);
+            return Err(problem.after(Duration::from_secs(1)));
+        }
+        *count += 1;
+        Ok(StreamPlace { streams: Arc::clone(&self.streams), name })
     }
 
     /// The tokens that open it.

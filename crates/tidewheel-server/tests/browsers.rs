@@ -13,7 +13,7 @@ use tidewheel_server::table::{Verb, routes};
 
 #[tokio::test]
 async fn a_foreign_name_leads_nowhere_whatever_is_asked() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let token = scene.token(Role::Admin);
     for route in routes() {
         for host in ["evil.example", "localhost.evil.example:8080", "192.0.2.1", ""] {
@@ -29,14 +29,14 @@ async fn a_foreign_name_leads_nowhere_whatever_is_asked() {
     assert_eq!(answer.status, StatusCode::MISDIRECTED_REQUEST, "before routes");
     let mut settings = scene::patient();
     settings.hosts = vec!["tide.example".to_owned()];
-    let scene = Scene::with(settings);
+    let scene = Scene::with(settings).await;
     let live = Wish::new("GET", "/health/live").header("host", "tide.example");
     assert_eq!(scene.send(live).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn another_page_changes_nothing_not_even_with_a_token() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let token = scene.token(Role::Admin);
     let pages = [
         ("origin", "null"),
@@ -59,7 +59,7 @@ async fn another_page_changes_nothing_not_even_with_a_token() {
 
 #[tokio::test]
 async fn every_answer_tells_the_browser_to_run_and_keep_nothing() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let token = scene.token(Role::Admin);
     let mut wishes: Vec<Wish> = routes().map(|route| Wish::of(route).token(&token)).collect();
     wishes.extend(routes().map(Wish::of));
@@ -93,7 +93,7 @@ async fn every_answer_tells_the_browser_to_run_and_keep_nothing() {
 
 #[tokio::test]
 async fn a_token_in_an_address_is_refused() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let token = scene.token(Role::Admin);
     for query in [
         format!("token={token}"),
@@ -129,7 +129,7 @@ async fn log_in(scene: &Scene, path: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_browser_logs_in_once_with_a_link_and_out_again() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let path = scene.server.login_path().unwrap();
     let cookie = log_in(&scene, &path).await.unwrap();
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
@@ -157,7 +157,7 @@ async fn a_browser_logs_in_once_with_a_link_and_out_again() {
 
 #[tokio::test]
 async fn a_session_is_no_more_than_its_token_and_ends_with_it() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let (viewer, admin) = (scene.token(Role::Viewer), scene.token(Role::Admin));
     let link = scene.send(Wish::new("POST", "/api/v1/login-links").token(&viewer)).await.json();
     let cookie = log_in(&scene, link["path"].as_str().unwrap()).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_session_is_no_more_than_its_token_and_ends_with_it() {
 async fn behind_a_proxy_the_cookie_is_for_tls_alone() {
     let mut settings = scene::patient();
     settings.is_behind_proxy = true;
-    let scene = Scene::with(settings);
+    let scene = Scene::with(settings).await;
     let path = scene.server.login_path().unwrap();
     let cookie = log_in(&scene, &path).await.unwrap();
     assert!(cookie.starts_with("__Host-tidewheel-session="), "{cookie}");
@@ -191,7 +191,7 @@ async fn whoever_asks_too_often_is_told_when_to_come_back() {
     settings.limits.strangers_per_minute = 3;
     settings.limits.requests_per_second = 1;
     settings.limits.requests_at_once = 2;
-    let scene = Scene::with(settings);
+    let scene = Scene::with(settings).await;
     let token = scene.token(Role::Viewer);
     let stranger = Wish::new("GET", "/api/v1/me");
     for expected in [401, 401, 401, 429] {

@@ -14,7 +14,7 @@ use tidewheel_server::table::routes;
 
 #[tokio::test]
 async fn the_openapi_document_has_every_route_and_no_other() {
-    let scene = Scene::new();
+    let scene = Scene::new().await;
     let token = scene.token(Role::Viewer);
     let wish = Wish::new("GET", "/api/v1/openapi.json").token(&token);
     let document = scene.send(wish).await.json();
@@ -44,7 +44,7 @@ async fn get(scene: &Scene, token: &str, path: &str) -> Json {
 
 #[tokio::test]
 async fn runs_are_listed_page_by_page_and_shown() {
-    let scene = Scene::new();
+    let scene = Scene::new().await;
     let token = scene.token(Role::Viewer);
     let mut runs = Vec::new();
     for _ in 0..3 {
@@ -82,7 +82,7 @@ async fn runs_are_listed_page_by_page_and_shown() {
 
 #[tokio::test]
 async fn what_the_desk_refuses_has_a_status_and_says_what_to_do() {
-    let scene = Scene::new();
+    let scene = Scene::new().await;
     let token = scene.token(Role::Operator);
     scene.run().await;
     let cases = [
@@ -115,7 +115,7 @@ async fn what_the_desk_refuses_has_a_status_and_says_what_to_do() {
 
 #[tokio::test]
 async fn a_token_is_shown_once_and_works_until_it_is_revoked() {
-    let scene = Scene::new();
+    let scene = Scene::new().await;
     let admin = scene.token(Role::Admin);
     let wish = Wish::new("POST", "/api/v1/tokens")
         .token(&admin)
@@ -136,7 +136,7 @@ async fn a_token_is_shown_once_and_works_until_it_is_revoked() {
 
 #[tokio::test]
 async fn a_server_that_comes_to_an_end_is_not_ready() {
-    let scene = Scene::new();
+    let scene = Scene::new().await;
     let token = scene.token(Role::Viewer);
     let ready = Wish::new("GET", "/health/ready").token(&token);
     assert_eq!(scene.send(ready.clone()).await.status.as_u16(), 200);

@@ -53,7 +53,7 @@ fn tricks(path: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn nobody_gets_anything_whatever_the_path_looks_like() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let mut tried = 0;
     for route in routes() {
         let path = filled(route.path, "nothing");
@@ -80,9 +80,9 @@ async fn nobody_gets_anything_whatever_the_path_looks_like() {
 
 #[tokio::test]
 async fn streams_upgrades_and_wrong_credentials_are_nobody_too() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let good = scene.token(Role::Admin);
-    let other = Scene::patient().token(Role::Admin);
+    let other = Scene::patient().await.token(Role::Admin);
     let headers: Vec<(&'static str, String)> = vec![
         ("accept", "text/event-stream".to_owned()),
         ("upgrade", "websocket".to_owned()),
@@ -127,7 +127,7 @@ fn may(role: Role, route: &Route) -> bool {
 
 #[tokio::test]
 async fn every_role_may_what_the_table_says_and_no_more() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     for role in Role::ALL {
         let token = scene.token(role);
         for route in routes() {
@@ -151,8 +151,11 @@ async fn only_figures_are_open_to_this_machine_and_only_if_nobody_says_otherwise
     closed.metrics_need_token = true;
     let mut proxy = scene::patient();
     proxy.is_behind_proxy = true;
-    let scenes =
-        [(Scene::patient(), true), (Scene::with(closed), false), (Scene::with(proxy), false)];
+    let scenes = [
+        (Scene::patient().await, true),
+        (Scene::with(closed).await, false),
+        (Scene::with(proxy).await, false),
+    ];
     for (scene, is_open) in scenes {
         for route in routes().filter(|route| route.permission != Permission::Public) {
             let answer = scene.send(Wish::of(route).from(here)).await;
@@ -164,12 +167,12 @@ async fn only_figures_are_open_to_this_machine_and_only_if_nobody_says_otherwise
 
 #[tokio::test]
 async fn what_is_not_there_is_said_only_to_those_who_are_known() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let token = scene.token(Role::Viewer);
     let answer = scene.send(Wish::new("GET", "/api/v1/nothing").token(&token)).await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
     let answer = scene.send(Wish::new("PATCH", "/api/v1/runs").token(&token)).await;
-    assert_eq!((answer.status.as_u16(), answer.header("allow")), (405, "GET"));
+    assert_eq!((answer.status.as_u16(), answer.header("allow")), (405, "POST, GET"));
     let answer = scene.send(Wish::new("HEAD", "/api/v1/runs").token(&token)).await;
     assert_eq!((answer.status.as_u16(), answer.body.len()), (200, 0));
 }
@@ -214,7 +217,7 @@ const TRAVERSALS: [&str; 34] = [
 
 #[tokio::test]
 async fn a_name_never_leads_elsewhere() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     scene.run().await;
     let token = scene.token(Role::Admin);
     let long = "a".repeat(600);
@@ -272,7 +275,7 @@ fn passes_over(route: &Route, path: &str) -> bool {
 
 #[tokio::test]
 async fn looking_changes_nothing() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let run = scene.run().await;
     let token = scene.token(Role::Admin);
     // When a token was used is written down once an hour.
@@ -284,7 +287,8 @@ async fn looking_changes_nothing() {
     for route in looks {
         for with in ["nothing", "last", &run] {
             for method in [route.verb.word(), "HEAD"] {
-                let path = filled(&route.path.replace("{step}", "read"), with);
+                let path = route.path.replace("{step}", "read").replace("{flow}", "reads");
+                let path = filled(&path.replace("{schedule}", "asks%2Fasks-daily"), with);
                 scene
                     .send(Wish { path, method: method.to_owned(), ..Wish::of(route).token(&token) })
                     .await;
@@ -319,7 +323,7 @@ fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
 
 #[tokio::test]
 async fn every_wish_to_change_something_is_written_down_once() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let (admin, viewer) = (scene.token(Role::Admin), scene.token(Role::Viewer));
     let log = || std::fs::read_to_string(scene.path.join("data/server/audit.jsonl")).unwrap();
     let rows = || log().lines().count();
@@ -364,7 +368,7 @@ async fn every_wish_to_change_something_is_written_down_once() {
 
 #[tokio::test]
 async fn a_changed_audit_log_is_told() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let admin = scene.token(Role::Admin);
     for _ in 0..3 {
         scene.send(Wish::new("POST", "/api/v1/runs/x/pause").token(&admin)).await;
@@ -379,7 +383,7 @@ async fn a_changed_audit_log_is_told() {
 
 #[tokio::test]
 async fn bodies_have_exactly_the_type_that_is_asked_for_and_a_length() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let admin = scene.token(Role::Admin);
     let types = [
         "text/plain",

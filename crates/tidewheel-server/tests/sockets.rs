@@ -56,7 +56,7 @@ fn get(path: &str, more: &str) -> String {
 
 #[tokio::test]
 async fn what_is_asked_over_the_network_passes_the_same_door() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let token = scene.token(Role::Viewer);
     let listening = listen(&scene.server).await;
     let answer = listening.say(&get("/health/live", "")).await;
@@ -98,7 +98,7 @@ async fn whoever_dawdles_is_hung_up_on_and_holds_up_nobody() {
     let mut settings = scene::patient();
     settings.limits.head_time = Duration::from_millis(200);
     settings.limits.body_time = Duration::from_millis(200);
-    let scene = Scene::with(settings);
+    let scene = Scene::with(settings).await;
     let token = scene.token(Role::Operator);
     let listening = listen(&scene.server).await;
     let mut slow = Vec::new();
@@ -125,7 +125,7 @@ async fn whoever_dawdles_is_hung_up_on_and_holds_up_nobody() {
 async fn more_connections_than_there_is_room_for_wait() {
     let mut settings = scene::patient();
     settings.limits.connections_max = 2;
-    let scene = Scene::with(settings);
+    let scene = Scene::with(settings).await;
     let listening = listen(&scene.server).await;
     let mut kept = Vec::new();
     for _ in 0..2 {
@@ -149,7 +149,7 @@ async fn more_connections_than_there_is_room_for_wait() {
 #[cfg(unix)]
 #[tokio::test]
 async fn the_owner_needs_no_token_on_the_socket_of_the_folder() {
-    let scene = Scene::patient();
+    let scene = Scene::patient().await;
     let path = scene.path.join("data/server/socket");
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

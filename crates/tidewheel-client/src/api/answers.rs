@@ -38,7 +38,7 @@ pub struct GoneOn {
 }
 
 /// A run was accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StartedRun {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

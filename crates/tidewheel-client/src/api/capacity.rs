@@ -3,11 +3,12 @@
 //! Why one step waits is in [`super::Explained`].
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::document::documents;
 
 /// The queues of a house.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +20,7 @@ pub struct QueueList {
 }
 
 /// A queue in one line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueLine {
     /// Its name.
     pub name: String,
@@ -46,7 +47,7 @@ pub struct QueueLine {
 }
 
 /// The limits of a house.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +57,7 @@ pub struct LimitList {
 }
 
 /// A limit in one line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitLine {
     /// Its name.
     pub name: String,

@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::document::documents;
 use super::times::instant;
 
 /// The flows that a house knows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlowList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +23,7 @@ pub struct FlowList {
 }
 
 /// A flow in one line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlowLine {
     /// Its name.
     pub name: String,
@@ -38,6 +39,7 @@ pub struct FlowLine {
     pub fingerprint: String,
     /// Since when.
     #[serde(with = "instant")]
+    #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
     /// How many steps it has.
     pub steps: usize,
@@ -49,7 +51,7 @@ pub struct FlowLine {
 }
 
 /// A file that makes no flow that can be run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BrokenFile {
     /// The file.
     pub file: String,
@@ -58,11 +60,12 @@ pub struct BrokenFile {
     /// Whether an earlier version of it is in force.
     pub in_force: bool,
     /// What is wrong, each with its place.
+    #[schema(value_type = Value)]
     pub problems: Json,
 }
 
 /// A flow, as far as it matters to whoever wants to run it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlowDetail {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,11 +79,12 @@ pub struct FlowDetail {
     /// Its steps, in the order of the file.
     pub steps: Vec<StepLine>,
     /// What is not quite right with it, each with its place.
+    #[schema(value_type = Value)]
     pub problems: Json,
 }
 
 /// Something that can be said when a run is started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ParamLine {
     /// Its name.
     pub name: String,
@@ -90,9 +94,11 @@ pub struct ParamLine {
     pub required: bool,
     /// Its value when nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub default: Option<Json>,
     /// The only values it may have, unless empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Value>)]
     pub choices: Vec<Json>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +115,7 @@ pub struct ParamLine {
 }
 
 /// A step of a flow in one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepLine {
     /// Its name.
     pub name: String,
@@ -124,7 +130,7 @@ pub struct StepLine {
 }
 
 /// What came of reading the files of a house again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reloaded {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::document::documents;
 use super::times::{instant, instant_if_any};
 
 /// Something happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Happened {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,6 +21,7 @@ pub struct Happened {
     pub sequence: u64,
     /// When.
     #[serde(with = "instant")]
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// What.
     pub what: What,
@@ -43,6 +45,7 @@ pub struct Happened {
     pub schedule: Option<String>,
     /// The instant of the schedule.
     #[serde(default, with = "instant_if_any", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub nominal: Option<Timestamp>,
     /// How many, where it is more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +56,9 @@ pub struct Happened {
 }
 
 /// What can happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum What {

@@ -10,6 +10,7 @@ mod attempts;
 mod capacity;
 mod document;
 mod explained;
+mod figures;
 mod flows;
 mod happened;
 mod listed;
@@ -35,6 +36,9 @@ pub use attempts::{AttemptLine, AttemptList};
 pub use capacity::{LimitLine, LimitList, QueueLine, QueueList};
 pub use document::Document;
 pub use explained::{Explained, StepExplained};
+pub use figures::{
+    Figures, Health, HealthState, QueueFigures, SchedulerFigures, TimeBucket, TimeFigures,
+};
 pub use flows::{BrokenFile, FlowDetail, FlowLine, FlowList, ParamLine, Reloaded, StepLine};
 pub use happened::{Happened, What};
 pub use listed::{RunLine, RunList};

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::document::documents;
 
 /// Whether files make a flow that can be run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Validated {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,11 +24,12 @@ pub struct Validated {
     /// How many steps it has.
     pub steps: usize,
     /// What is wrong, each with its place.
+    #[schema(value_type = Value)]
     pub problems: Json,
 }
 
 /// What a run of a flow would do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +62,7 @@ pub struct Plan {
 }
 
 /// A step of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedStep {
     /// Its name.
     pub step: String,
@@ -82,7 +84,7 @@ pub struct PlannedStep {
 }
 
 /// What would become of a step with a cache.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedCache {
     /// What is known.
     pub state: CacheState,
@@ -92,7 +94,7 @@ pub struct PlannedCache {
 }
 
 /// What is known of the work of a step with a cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheState {
     /// It would be passed over.
@@ -104,7 +106,7 @@ pub enum CacheState {
 }
 
 /// A step of which it is not known how many there will be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnknownSteps {
     /// The step.
     pub step: String,
@@ -115,12 +117,13 @@ pub struct UnknownSteps {
 }
 
 /// A rule by which a flow is run, and when that would be next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NextFirings {
     /// The rule.
     pub rule: String,
     /// The next instants.
     #[serde(with = "instants")]
+    #[schema(value_type = Vec<String>)]
     pub next: Vec<Timestamp>,
 }
 

@@ -4,13 +4,14 @@
 
 use serde::{Deserialize, Serialize};
 use tidewheel::Timestamp;
+use utoipa::ToSchema;
 
 use super::RunState;
 use super::document::documents;
 use super::times::{instant, instant_if_any};
 
 /// Schedules, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleList {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,7 +21,7 @@ pub struct ScheduleList {
 }
 
 /// A schedule in one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleLine {
     /// Its name.
     pub name: String,
@@ -39,9 +40,11 @@ pub struct ScheduleLine {
     pub misfire: String,
     /// The next instant, if it is known.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub next: Option<Timestamp>,
     /// The newest instant that fired.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub last: Option<Timestamp>,
     /// Firings of its rule so far.
     pub fired: u64,
@@ -65,7 +68,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// How a schedule stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduleWord {
     /// It fires.
@@ -79,7 +82,7 @@ pub enum ScheduleWord {
 }
 
 /// The next instants of a schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Upcoming {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,10 +99,11 @@ pub struct Upcoming {
 }
 
 /// An instant that will fire.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UpcomingFiring {
     /// When.
     #[serde(with = "instant")]
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// The same in the time zone of the rule, with its offset.
     pub local: String,
@@ -109,7 +113,7 @@ pub struct UpcomingFiring {
 }
 
 /// What became of the instants of a schedule, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ledger {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,13 +125,15 @@ pub struct Ledger {
 }
 
 /// What became of an instant, or of a series of skipped ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LedgerLine {
     /// The instant; of a series the first.
     #[serde(with = "instant")]
+    #[schema(value_type = String, format = DateTime)]
     pub nominal: Timestamp,
     /// Of a series the last.
     #[serde(default, with = "instant_if_any", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub last: Option<Timestamp>,
     /// How many instants it stands for.
     pub count: u64,
@@ -147,7 +153,7 @@ pub struct LedgerLine {
 }
 
 /// What became of an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LedgerFate {
     /// It fired, and has a run.
@@ -159,7 +165,7 @@ pub enum LedgerFate {
 }
 
 /// A wish about a schedule was followed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleAsked {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -129,7 +129,7 @@ pub struct AnswerWish {
 }
 
 /// What is to be run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StartWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,9 +138,11 @@ pub struct StartWish {
     pub flow: String,
     /// Values of its params. A text for a param of another kind is read as that kind.
     #[serde(default)]
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub params: BTreeMap<String, Json>,
     /// The priority of steps that say none, 0 to 100.
     #[serde(default)]
+    #[schema(maximum = 100)]
     pub priority: Option<u8>,
     /// Words to find the run by, beside those of the flow.
     #[serde(default)]
@@ -157,15 +159,18 @@ pub struct StartWish {
 }
 
 /// Which part of a ledger.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LedgerWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// Only instants before this one.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub before: Option<Timestamp>,
     /// At most so many lines.
+    #[serde(default = "usual_limit")]
+    #[schema(minimum = 1, maximum = 500, default = 20)]
     pub limit: u32,
 }
 
@@ -176,16 +181,18 @@ impl Default for LedgerWish {
 }
 
 /// Which instants of the past are to fire.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackfillWish {
     /// The version of this form, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// From this instant on.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub from: Option<Timestamp>,
     /// Before this instant; now, if nothing is said.
     #[serde(default, with = "instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<Timestamp>,
     /// Only those that did not run.
     #[serde(default)]

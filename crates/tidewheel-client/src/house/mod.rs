@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod entry;
+mod figures;
 mod firings;
 mod flows;
 mod happenings;
@@ -16,6 +17,7 @@ mod runs;
 mod schedules;
 mod setting;
 
+pub use figures::Lately;
 pub(crate) use firings::{Maker, Permit, maker};
 pub use happenings::{Happenings, Seen};
 pub use house::House;

@@ -63,14 +63,14 @@ struct Wanted {
 
 async fn list(call: Call) -> Result<Response, Problem> {
     let of: OfStep = call.query()?;
-    document(call.server.desk.artifacts(call.param("run"), of.step.as_deref()).await?)
+    document(call.server.desk().artifacts(call.param("run"), of.step.as_deref()).await?)
 }
 
 async fn read(call: Call) -> Result<Response, Problem> {
     let Wanted { name, step } = call.query()?;
     let run = call.param("run").to_owned();
     let (pieces, chunks) = mpsc::channel(PIECES_MAX);
-    let (copied, desk) = (name.clone(), call.server.desk.clone());
+    let (copied, desk) = (name.clone(), call.server.desk().clone());
     let mut copying = tokio::spawn(async move {
         let mut to = Pieces(pieces.clone());
         let copy = desk.here(move |desk| desk.artifact(&run, step.as_deref(), &copied, &mut to));

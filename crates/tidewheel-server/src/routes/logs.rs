@@ -58,13 +58,13 @@ struct Piece {
 
 async fn list(call: Call) -> Result<Response, Problem> {
     let wish: LogWish = call.query()?;
-    document(call.server.desk.logs(call.param("run"), &wish).await?)
+    document(call.server.desk().logs(call.param("run"), &wish).await?)
 }
 
 async fn read(call: Call) -> Result<Response, Problem> {
     let Piece { task, attempt, stream, from } = call.query()?;
     let run_id = call.param("run").to_owned();
     let wanted = LogWanted { version: None, run_id, task, attempt, stream, from };
-    let bytes = call.server.desk.log(wanted).await?;
+    let bytes = call.server.desk().log(wanted).await?;
     Ok(attachment("log.txt", Body::from(bytes)))
 }

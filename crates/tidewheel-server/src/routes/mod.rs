@@ -5,6 +5,9 @@
 mod access;
 mod artifacts;
 mod audit;
+mod capacity;
+mod events;
+mod flows;
 mod health;
 mod login;
 mod logs;
@@ -12,6 +15,7 @@ mod me;
 mod openapi;
 mod rooms;
 mod runs;
+mod schedules;
 mod steer;
 
 pub(crate) use rooms::ROOMS;

@@ -2,19 +2,26 @@
 //!
 //! What is in them is in the files beside.
 
-use super::{access, artifacts, audit, health, login, logs, me, openapi, runs, steer};
+use super::{
+    access, artifacts, audit, capacity, events, flows, health, login, logs, me, openapi, runs,
+    schedules, steer,
+};
 use crate::table::Route;
 
 /// The routes of all rooms.
-pub(crate) const ROOMS: [&[Route]; 10] = [
+pub(crate) const ROOMS: [&[Route]; 14] = [
     health::ROUTES,
     login::ROUTES,
     me::ROUTES,
     openapi::ROUTES,
+    flows::ROUTES,
     runs::ROUTES,
     steer::ROUTES,
     logs::ROUTES,
     artifacts::ROUTES,
+    schedules::ROUTES,
+    capacity::ROUTES,
+    events::ROUTES,
     access::ROUTES,
     audit::ROUTES,
 ];

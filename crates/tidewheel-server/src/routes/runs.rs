@@ -77,18 +77,18 @@ async fn list(call: Call) -> Result<Response, Problem> {
     if !(1..=PAGE_MAX).contains(&wish.limit) {
         return Err(Problem::unfit(format!("a page has 1 to {PAGE_MAX} runs")));
     }
-    document(call.server.desk.list(wish).await?)
+    document(call.server.desk().list(wish).await?)
 }
 
 async fn show(call: Call) -> Result<Response, Problem> {
-    document(call.server.desk.show(call.param("run")).await?)
+    document(call.server.desk().show(call.param("run")).await?)
 }
 
 async fn explain(call: Call) -> Result<Response, Problem> {
     let of: OfStep = call.query()?;
-    document(call.server.desk.explain(call.param("run"), of.step.as_deref()).await?)
+    document(call.server.desk().explain(call.param("run"), of.step.as_deref()).await?)
 }
 
 async fn attempts(call: Call) -> Result<Response, Problem> {
-    document(call.server.desk.attempts(call.param("run"), call.param("step")).await?)
+    document(call.server.desk().attempts(call.param("run"), call.param("step")).await?)
 }

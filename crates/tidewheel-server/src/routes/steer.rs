@@ -1,9 +1,9 @@
-//! What is done with runs: pause, go on, end, answer, and what a retry would do.
+//! What is done with runs that go on: pause, end, answer; and what a retry would do.
 //!
-//! The scheduler that has a run decides what becomes of it.
+//! The scheduler that has a run decides what becomes of it. What starts or goes on anew is in [`super::flows`].
 
 use axum::response::Response;
-use tidewheel_client::api::{AnswerWish, Answered, Asked, CancelWish, GoneOn, Preview, RetryWish};
+use tidewheel_client::api::{AnswerWish, Answered, Asked, CancelWish, Preview, RetryWish};
 
 use crate::door::{Call, document};
 use crate::problem::Problem;
@@ -24,18 +24,6 @@ pub(super) const ROUTES: &[Route] = &[
         gives: Gives::Document(Form::of::<Asked>()),
         changes: true,
         answer: |call| Box::pin(pause(call)),
-    },
-    Route {
-        name: "resume-run",
-        about: "Goes on with a run that was paused.",
-        verb: Verb::Post,
-        path: "/api/v1/runs/{run}/resume",
-        permission: Permission::Operator,
-        query: None,
-        takes: Takes::Nothing,
-        gives: Gives::Document(Form::of::<GoneOn>()),
-        changes: true,
-        answer: |call| Box::pin(resume(call)),
     },
     Route {
         name: "cancel-run",
@@ -76,17 +64,13 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 async fn pause(call: Call) -> Result<Response, Problem> {
-    document(call.server.desk.pause(call.param("run")).await?)
-}
-
-async fn resume(call: Call) -> Result<Response, Problem> {
-    document(call.server.desk.go_on(call.param("run")).await?)
+    document(call.server.desk().pause(call.param("run")).await?)
 }
 
 async fn cancel(call: Call) -> Result<Response, Problem> {
     let gently = CancelWish { version: None, grace: None, everything: false };
     let wish = call.document_or(gently)?;
-    document(call.server.desk.cancel(call.param("run"), wish).await?)
+    document(call.server.desk().cancel(call.param("run"), wish).await?)
 }
 
 async fn answer(call: Call) -> Result<Response, Problem> {
@@ -98,10 +82,10 @@ async fn answer(call: Call) -> Result<Response, Problem> {
         false => format!("{name} ({})", wish.by),
     };
     let wish = AnswerWish { by, ..wish };
-    document(call.server.desk.answer(call.param("run"), call.param("step"), wish).await?)
+    document(call.server.desk().answer(call.param("run"), call.param("step"), wish).await?)
 }
 
 async fn preview(call: Call) -> Result<Response, Problem> {
     let wish = call.document_or(RetryWish::default())?;
-    document(call.server.desk.preview(call.param("run"), wish).await?)
+    document(call.server.desk().preview(call.param("run"), wish).await?)
 }

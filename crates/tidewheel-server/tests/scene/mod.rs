@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,19 +14,28 @@ use axum::http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::Value as Json;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::{DataFolder, Options};
-use tidewheel_client::desk::{Desk, LocalDesk};
-use tidewheel_client::files::{FlowFiles, RunWish};
-use tidewheel_client::session::{Session, SessionOptions, Takeover};
+use tidewheel_client::api::{RunState, StartWish};
+use tidewheel_client::house::{House, HouseOptions, Seen};
 use tidewheel_server::identity::Role;
 use tidewheel_server::table::{Route, Takes};
 use tidewheel_server::{Peer, Server, Settings};
 use tower::ServiceExt as _;
 
 /// A flow that reads a file, and leaves what it found.
-const FLOW: &str = "
+const READS: &str = "
+name: reads
 sources: { data: { type: file, configuration: { path: data.json } } }
 flow:
   - { name: read, source: data, outputs: { found: '{{ json.value }}' } }
+";
+
+/// A flow that waits for somebody, with a param and a schedule.
+const ASKS: &str = "
+name: asks
+params: { who: { default: me } }
+schedule: [{ name: asks-daily, cron: '0 5 * * *', zone: Europe/Berlin }]
+flow:
+  - { name: ask, wait: { approval: 'now?', every: 10ms } }
 ";
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -35,6 +43,7 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// A server and its folder, which is gone with it.
 pub struct Scene {
     pub path: PathBuf,
+    pub house: House,
     pub server: Arc<Server>,
     pub router: Router,
 }
@@ -57,24 +66,32 @@ pub struct Answer {
 }
 
 impl Scene {
-    pub fn new() -> Self {
-        Self::with(Settings::default())
+    pub async fn new() -> Self {
+        Self::with(Settings::default()).await
     }
 
     /// With limits that a test which asks thousands of times does not meet.
-    pub fn patient() -> Self {
-        Self::with(patient())
+    pub async fn patient() -> Self {
+        Self::with(patient()).await
     }
 
-    pub fn with(settings: Settings) -> Self {
+    pub async fn with(settings: Settings) -> Self {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("tidewheel-server-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        let desk = LocalDesk::open(folder(&path)).unwrap();
-        let server = Server::open(Desk::from(desk), &path.join("data/server"), settings).unwrap();
-        Self { router: server.router(), server, path }
+        let flows = path.join("flows");
+        std::fs::create_dir_all(&flows).unwrap();
+        std::fs::write(flows.join("data.json"), r#"{ "value": 7 }"#).unwrap();
+        std::fs::write(flows.join("reads.yaml"), READS).unwrap();
+        std::fs::write(flows.join("asks.yaml"), ASKS).unwrap();
+        let mut options = HouseOptions::new();
+        (options.flows, options.look) = (Some(flows), None);
+        let folder = DataFolder::open(path.join("data"), Options::default()).unwrap();
+        let house = House::open(folder, options).await.unwrap();
+        assert_eq!(house.flows().await.broken, []);
+        let server = Server::open(house.clone(), &path.join("data/server"), settings).unwrap();
+        Self { house, router: server.router(), server, path }
     }
 
     /// A token of this role.
@@ -85,16 +102,13 @@ impl Scene {
 
     /// Runs a flow to its end; its id.
     pub async fn run(&self) -> String {
-        std::fs::write(self.path.join("data.json"), r#"{ "value": 7 }"#).unwrap();
-        let file = self.path.join("flow.yaml");
-        std::fs::write(&file, FLOW).unwrap();
-        let order = FlowFiles::read(&[file]).run(&RunWish::default()).unwrap();
-        let options = SessionOptions::new(2);
-        let session = Session::open(folder(&self.path), Takeover::Fresh, options).await.unwrap();
-        let started = session.start(&order, BTreeMap::new()).await.unwrap();
-        started.run.report().await.unwrap();
-        session.close().await;
-        started.run.id().to_string()
+        let mut happenings = self.house.happenings(None);
+        let wish = StartWish { flow: "reads".to_owned(), ..StartWish::default() };
+        let started = self.house.start(wish).await.unwrap();
+        while self.house.desk().show(&started.run_id).await.unwrap().state == RunState::Running {
+            assert!(matches!(happenings.next().await, Some(Seen::Happened(_))));
+        }
+        started.run_id
     }
 
     pub async fn send(&self, wish: Wish) -> Answer {
@@ -120,10 +134,6 @@ pub fn patient() -> Settings {
     settings.limits.strangers_per_minute = 1_000_000;
     settings.limits.requests_at_once = 1_000_000;
     settings
-}
-
-fn folder(path: &std::path::Path) -> DataFolder {
-    DataFolder::open(path.join("data"), Options::default()).unwrap()
 }
 
 impl Wish {
@@ -186,6 +196,8 @@ fn example(form: &str) -> &'static str {
         "AnswerWish" => r#"{ "approved": true, "by": "me" }"#,
         "TokenWish" => r#"{ "name": "made", "role": "viewer" }"#,
         "CancelWish" | "RetryWish" => "{}",
+        "StartWish" => r#"{ "flow": "nothing" }"#,
+        "BackfillWish" => r#"{ "missed": true }"#,
         other => panic!("no example of {other}: write one"),
     }
 }
@@ -193,7 +205,13 @@ fn example(form: &str) -> &'static str {
 impl Answer {
     async fn of(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
-        let body = axum::body::to_bytes(body, 64 << 20).await.unwrap().to_vec();
+        let kind = parts.headers.get("content-type");
+        // A stream has no end to be waited for.
+        let is_stream = kind.is_some_and(|kind| kind == "text/event-stream");
+        let body = match is_stream {
+            true => Vec::new(),
+            false => axum::body::to_bytes(body, 64 << 20).await.unwrap().to_vec(),
+        };
         Self { status: parts.status, headers: parts.headers, body }
     }
 

@@ -1,0 +1,142 @@
+//! What happens, as it happens: a stream of events that goes on where it broke off.
+//!
+//! What happened is kept by the house, numbered, whether or not anybody listens.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::Bytes;
+use serde::Deserialize;
+use tidewheel_client::api::{Document as _, Happened};
+use tidewheel_client::house::{Happenings, Seen};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use utoipa::ToSchema;
+
+use crate::door::Call;
+use crate::problem::Problem;
+use crate::server::Closing;
+use crate::stream::Chunks;
+use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
+
+/// Where a stream goes on, as browsers say it.
+const LAST: &str = "last-event-id";
+
+/// A stream in which nothing happens says so, or those between would think it dead.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// How often it is looked whether whoever listens still may.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Events that wait for a slow reader; the others wait in the ring of the house.
+const EVENTS_MAX: usize = 64;
+
+pub(super) const ROUTES: &[Route] = &[Route {
+    name: "events",
+    about: "Tells what happens, as it happens. With `Last-Event-ID` it goes on behind that event; an event `gap` says \
+            that some before it are not known any more.",
+    verb: Verb::Get,
+    path: "/api/v1/events",
+    permission: Permission::Viewer,
+    query: Some(Form::of::<Which>()),
+    takes: Takes::Nothing,
+    gives: Gives::Events(Form::of::<Happened>()),
+    changes: false,
+    answer: |call| Box::pin(answer(call)),
+}];
+
+/// What is to be told.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Only of the run of this id.
+    #[serde(default)]
+    run: Option<String>,
+    /// Only of this flow.
+    #[serde(default)]
+    flow: Option<String>,
+    /// Behind this event, for those who cannot send a header.
+    #[serde(default)]
+    after: Option<String>,
+}
+
+impl Which {
+    fn has(&self, happened: &Happened) -> bool {
+        let is = |wanted: &Option<String>, is: &Option<String>| wanted.is_none() || wanted == is;
+        is(&self.run, &happened.run_id) && is(&self.flow, &happened.flow)
+    }
+}
+
+async fn answer(call: Call) -> Result<Response, Problem> {
+    let which: Which = call.query()?;
+    let after = match call.headers.get(LAST) {
+        Some(last) => Some(last.to_str().unwrap_or_default().to_owned()),
+        None => which.after.clone(),
+    };
+    let after = after.as_deref().map(place_of).transpose()?;
+    let happenings = call.server.house()?.happenings(after);
+    let place = call.server.take_stream(call.who.as_ref())?;
+    let (events, chunks) = mpsc::channel(EVENTS_MAX);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = over(&call) => {}
+            () = events.closed() => {}
+            () = tell(happenings, &which, &events) => {}
+        }
+        drop(place);
+    });
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::new(Chunks::new(chunks))).into_response())
+}
+
+/// The place of an event, from its id.
+fn place_of(id: &str) -> Result<(&str, u64), Problem> {
+    let place = id.split_once(':').and_then(|(epoch, number)| Some((epoch, number.parse().ok()?)));
+    place.ok_or_else(|| Problem::unfit("this is not the id of an event"))
+}
+
+/// Tells what happens until there is nothing more, or nobody listens.
+async fn tell(mut happenings: Happenings, which: &Which, to: &mpsc::Sender<io::Result<Bytes>>) {
+    loop {
+        let text = match timeout(QUIET, happenings.next()).await {
+            Err(_) => ": nothing\n\n".to_owned(),
+            Ok(None) => return,
+            Ok(Some(Seen::Gap)) => "event: gap\ndata: {}\n\n".to_owned(),
+            Ok(Some(Seen::Happened(happened))) if which.has(&happened) => event(&happened),
+            Ok(Some(Seen::Happened(_))) => continue,
+        };
+        if to.send(Ok(text.into())).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn event(happened: &Happened) -> String {
+    let Happened { epoch, sequence, .. } = happened;
+    // It is made of texts and numbers, which can always be written, and JSON has no line ends.
+    let data = serde_json::to_string(&happened.clone().versioned()).unwrap_or_default();
+    format!("id: {epoch}:{sequence}\nevent: happened\ndata: {data}\n\n")
+}
+
+/// Waits until the server comes to an end, or whoever listens may no longer.
+async fn over(call: &Call) {
+    let mut closing = call.server.closing();
+    let ends = closing.wait_for(|closing| *closing == Closing::Now);
+    let revoked = async {
+        loop {
+            sleep(LOOK).await;
+            let (now, instant) = (tidewheel::clock::wall_clock(), std::time::Instant::now());
+            let who = call.who.as_ref();
+            if !who.is_some_and(|who| call.server.is_still(who, now, instant)) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = ends => {}
+        () = revoked => {}
+    }
+}
