@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidewheel::engine::{AttemptEnd, Batch, Books, Engine, Errand, Verdict, Wish};
 use tidewheel::store::{AttemptRecord, Store, StoreError};
 use tidewheel_core::decision::Outputs;
-use tidewheel_core::id::AttemptId;
+use tidewheel_core::id::{AttemptId, RunKey, ScheduleKey};
 use tidewheel_core::input::{Command, Event, Input, ShutdownMode};
 
 use crate::client::Asked;
@@ -340,15 +340,24 @@ impl World {
     }
 }
 
-/// What production asks without waiting for the answer.
+/// What production does not let be forgotten while the store is in trouble.
 fn wish_of(engine: &Engine, command: &Command) -> Option<Wish> {
     let scheduler = engine.scheduler();
+    let run_ref = |run: &RunKey| Some(engine.run_ref(scheduler.run_id(*run)?, *run));
+    let schedule_ref = |key: &ScheduleKey| {
+        let (_, id) = scheduler.schedules().find(|(known, _)| known == key)?;
+        Some(engine.schedule_ref(id, *key))
+    };
     Some(match command {
-        Command::Abandon(run) => Wish::Abandon(engine.run_ref(scheduler.run_id(*run)?, *run)),
-        Command::CancelSchedule(key) => {
-            let (_, id) = scheduler.schedules().find(|(known, _)| known == key)?;
-            Wish::CancelSchedule(engine.schedule_ref(id, *key))
-        }
+        Command::Pause => Wish::Pause,
+        Command::Resume => Wish::Resume,
+        Command::CancelRun { run, mode } => Wish::Cancel(run_ref(run)?, *mode),
+        Command::Abandon(run) => Wish::Abandon(run_ref(run)?),
+        Command::PauseRun(run) => Wish::PauseRun(run_ref(run)?),
+        Command::ResumeRun(run) => Wish::ResumeRun(run_ref(run)?),
+        Command::PauseSchedule(key) => Wish::PauseSchedule(schedule_ref(key)?),
+        Command::ResumeSchedule(key) => Wish::ResumeSchedule(schedule_ref(key)?),
+        Command::CancelSchedule(key) => Wish::CancelSchedule(schedule_ref(key)?),
         Command::ShutDown { mode, grace } => Wish::ShutDown(*mode, *grace),
         _ => return None,
     })

@@ -10,9 +10,9 @@ use tidewheel_core::id::{RunId, TaskKey};
 use tidewheel_core::task::TaskState;
 
 use crate::Cancel;
-use crate::driver::books::Wish;
 use crate::driver::engine::RunRef;
-use crate::driver::{Shared, Waiter};
+use crate::driver::wish::Wish;
+use crate::driver::{Shared, Until, Waiter};
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::wheel::Tidewheel;
 
@@ -67,7 +67,7 @@ impl TaskHandle {
     /// ended, nothing happens.
     pub fn cancel(&self, mode: Cancel) {
         if let Some(task) = &self.task {
-            task.shared.wish(Wish::Cancel(task.run, mode.into()));
+            let _ = task.shared.wish(Until::Later, Wish::Cancel(task.run, mode.into()));
         }
     }
 

@@ -89,12 +89,11 @@ pub mod words {
 #[doc(hidden)]
 pub mod engine {
     pub use crate::driver::Kinds;
-    pub use crate::driver::books::{
-        AttemptEnd, Books, Errand, Fate, Restored, Ticket, Verdict, Wish,
-    };
+    pub use crate::driver::books::{AttemptEnd, Books, Errand, Fate, Restored, Ticket, Verdict};
     pub use crate::driver::engine::{Batch, Engine, EngineError, RunRef, ScheduleRef};
     pub use crate::driver::places::Places;
     pub use crate::driver::shares::{Due, Shares};
+    pub use crate::driver::wish::Wish;
 }
 
 pub use tidewheel_core::graph::{Graph, GraphBuilder, GraphError};

@@ -11,9 +11,10 @@ use tidewheel_core::input::Rejection;
 use tidewheel_core::spec::Profile;
 use tokio::sync::Notify;
 
-use crate::driver::books::{Ticket, Wish};
+use crate::driver::books::Ticket;
 use crate::driver::engine::RunRef;
-use crate::driver::{Code, End, Shared, SharedValue, Waiter};
+use crate::driver::wish::Wish;
+use crate::driver::{Code, End, Shared, SharedValue, Until, Waiter};
 use crate::error::{BoxError, TaskError};
 use crate::handle::TaskHandle;
 use crate::options::Said;
@@ -107,7 +108,7 @@ impl<T> SharedSubmission<T> {
     /// Cancels the task, for everybody. If it runs already, `mode` says how long it has to stop by itself.
     pub fn cancel(&self, mode: crate::Cancel) {
         if let Stage::Accepted { shared, run, .. } = &self.stage {
-            shared.wish(Wish::Cancel(*run, mode.into()));
+            let _ = shared.wish(Until::Later, Wish::Cancel(*run, mode.into()));
         }
     }
 

@@ -16,9 +16,10 @@ use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
 
 use crate::attempt::Attempt;
-use crate::driver::books::{Ticket, Wish};
+use crate::driver::books::Ticket;
 use crate::driver::engine::RunRef;
 use crate::driver::span::WorkSpan;
+use crate::driver::wish::Wish;
 use crate::driver::{BoxFuture, Code, End, Shared, SingleEntry, State, Until, Waiter};
 use crate::error::{BoxError, TaskError, failure_of};
 use crate::handle::TaskHandle;
@@ -103,7 +104,7 @@ impl<T> Submission<T> {
     /// has to stop by itself.
     pub fn cancel(&self, mode: crate::Cancel) {
         if let Stage::Accepted { shared, run, .. } = &self.stage {
-            shared.wish(Wish::Cancel(*run, mode.into()));
+            let _ = shared.wish(Until::Later, Wish::Cancel(*run, mode.into()));
         }
     }
 
@@ -163,7 +164,7 @@ impl<T> Drop for Submission<T> {
         if let Stage::Accepted { shared, slot, run, .. } = &self.stage
             && !slot.has_ended()
         {
-            shared.wish(Wish::Abandon(*run));
+            let _ = shared.wish(Until::Later, Wish::Abandon(*run));
         }
     }
 }

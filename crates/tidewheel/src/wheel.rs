@@ -20,6 +20,7 @@ use tidewheel_core::time::Timestamp;
 use crate::attempt::Attempt;
 use crate::builder::Builder;
 use crate::driver::engine::RunRef;
+use crate::driver::wish::Wish;
 use crate::driver::{BoxFuture, HeldWork, Shared, Until};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
@@ -292,12 +293,12 @@ impl Tidewheel {
 
     /// Starts nothing more until [`Tidewheel::resume`]; what runs goes on.
     pub fn pause(&self) {
-        self.steer(Command::Pause);
+        self.steer(Wish::Pause);
     }
 
     /// Starts tasks again.
     pub fn resume(&self) {
-        self.steer(Command::Resume);
+        self.steer(Wish::Resume);
     }
 
     /// Starts nothing more of one queue until [`Tidewheel::resume_queue`].
@@ -447,10 +448,12 @@ impl Tidewheel {
 
     /// Why the store cannot be written for now, or who else has the right to decide; `None` when all
     /// is well. Until it is over new work is refused ([`Rejection::Unavailable`]), what runs goes on
-    /// unless it is somebody else's by now, and it is tried again without end.
+    /// unless it is somebody else's by now, and it is tried again without end. A store that has not answered for
+    /// three seconds is told of too; what is asked meanwhile waits for it.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
-        self.shared.lock().trouble()
+        let now = self.shared.clock.now();
+        self.shared.lock().trouble(now)
     }
 
     /// Everything that happens from now on, in order, for whoever wants to show it.
@@ -484,9 +487,9 @@ impl Tidewheel {
         self.shared.command(self.until, command).map(|_| ())
     }
 
-    fn steer(&self, command: Command) {
+    fn steer(&self, wish: Wish) {
         // Refused only when the wheel has ended, and then there is nothing to steer.
-        let _ = self.shared.command(self.until, command);
+        let _ = self.shared.wish(self.until, wish);
     }
 }
 

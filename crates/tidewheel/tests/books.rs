@@ -13,7 +13,7 @@ use common::{Gate, Log, millis, seconds, settle, until};
 use tidewheel::store::{Memory, Pace, RunCommand, SentCommand};
 use tidewheel::{
     Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown, TaskError,
-    Tidewheel, Timestamp,
+    TaskState, Tidewheel, Timestamp,
 };
 
 const PACES: [Pace; 2] = [Pace::Brief, Pace::Slow];
@@ -316,6 +316,112 @@ async fn a_run_that_is_cancelled_without_waiting_is_cancelled_even_if_that_is_lo
         let report = tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap();
         assert_eq!(report.result(), tidewheel::run::RunResult::Cancelled);
     }
+}
+
+/// What steers while the store is in trouble, and is stored once there is room.
+#[tokio::test]
+async fn whatever_is_told_while_the_store_is_in_trouble_holds_once_there_is_room() {
+    for pace in PACES {
+        for waits in [true, false] {
+            let store = Disturbed::new(pace);
+            let wheel = store.builder().start();
+            let wheel = if waits { wheel } else { wheel.without_waiting() };
+            let (gate, log) = (Gate::closed(), Log::default());
+            let (passes, seen) = (gate.clone(), log.clone());
+            let code = move |task: tidewheel::Task| {
+                seen.add(task.name());
+                passes.pass()
+            };
+            let start = |first: &str, second: &str| {
+                let graph = Graph::from_edges([(first, second)]).unwrap();
+                wheel.run(graph, code.clone()).keep_open().start().unwrap()
+            };
+            let (paused, removed, cancelled) = (start("a", "b"), start("c", "d"), start("e", "f"));
+            let daily = wheel.cron("0 3 * * *", "UTC").unwrap().run(|| async {}).unwrap();
+            until(|| log.len() == 3).await;
+            store.go(Wrong::Full);
+            // The store is seen to be in trouble.
+            assert!(matches!(
+                wheel.submit_normal(async {}).accepted().await,
+                Err(Rejection::Unavailable(_))
+            ));
+            assert!(paused.pause());
+            assert!(removed.remove("d") && !removed.remove("d"));
+            assert!(removed.set_concurrency(1) && removed.close());
+            assert!(cancelled.cancel_task("f", Cancel::now()) && cancelled.close());
+            assert!(daily.pause());
+            gate.open();
+            store.go(Wrong::Nothing);
+            let report = |run: tidewheel::Run| async move {
+                tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap()
+            };
+            assert_eq!(report(removed).await.cancelled().count(), 1);
+            assert_eq!(report(cancelled).await.cancelled().count(), 1);
+            until(|| paused.counts().of(TaskState::Succeeded) == 1).await;
+            assert!(daily.hold().is_some(), "it is paused");
+            assert_eq!(log.len(), 3, "nothing more has started");
+            store.go(Wrong::Full);
+            assert!(matches!(
+                wheel.submit_normal(async {}).accepted().await,
+                Err(Rejection::Unavailable(_))
+            ));
+            assert!(paused.resume() && paused.close() && daily.resume());
+            store.go(Wrong::Nothing);
+            assert!(report(paused).await.is_success());
+            assert!(daily.hold().is_none());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wheel_that_is_paused_while_the_store_is_in_trouble_is_paused() {
+    for wrong in [Wrong::Full, Wrong::NoTenure] {
+        let store = Disturbed::new(Pace::Slow);
+        let wheel = store.builder().start();
+        let log = Log::default();
+        let (gate, seen) = (Gate::closed(), log.clone());
+        let running = wheel.submit_normal(gate.pass());
+        running.accepted().await.unwrap();
+        if wrong == Wrong::NoTenure {
+            // Memory is dropped, and cannot be restored before the trouble is over.
+            store.depose();
+        }
+        store.go(wrong);
+        let refused = wheel.submit_normal(async {}).accepted().await;
+        assert!(matches!(refused, Err(Rejection::Unavailable(_))));
+        wheel.pause();
+        gate.open();
+        store.go(Wrong::Nothing);
+        tokio::time::timeout(seconds(20), running).await.unwrap().unwrap();
+        let waiting = wheel.submit_normal(async move { seen.add("ran") });
+        waiting.accepted().await.unwrap();
+        settle().await;
+        assert_eq!(log.len(), 0, "{wrong:?}: it is paused");
+        wheel.resume();
+        waiting.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_takes_long_to_answer_is_told_of() {
+    let clock = tidewheel::clock::Clock::virtual_at("2026-11-16T12:00:00Z".parse().unwrap());
+    let store = Disturbed::new(Pace::Slow);
+    let wheel = store.builder().clock(clock).start();
+    let wheel = wheel.without_waiting();
+    store.hold(true);
+    let task = wheel.submit_normal(async {});
+    while !store.is_asked() {
+        // No time passes meanwhile.
+        tokio::task::yield_now().await;
+    }
+    tokio::time::advance(millis(2_999)).await;
+    assert_eq!(wheel.trouble(), None, "it may take a moment");
+    tokio::time::advance(millis(1)).await;
+    assert_eq!(wheel.trouble().as_deref(), Some("it takes long to answer"));
+    store.hold(false);
+    task.await.unwrap();
+    wheel.stored().await.unwrap();
+    assert_eq!(wheel.trouble(), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use tidewheel_core::decision::{Action, Outputs, Tenure};
 use tidewheel_core::id::{AttemptId, RunId, RunKey, TaskKey};
-use tidewheel_core::input::{
-    CancelMode, Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode,
-};
+use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::time::{Now, Timestamp};
 
-use super::engine::{Batch, Engine, EngineError, RunRef, ScheduleRef};
+use super::engine::{Batch, Engine, EngineError, ScheduleRef};
+use super::wish::Wish;
 use crate::error::describe;
 use crate::store::{AttemptRecord, StoreError};
 
@@ -93,34 +92,6 @@ struct Unstored {
     is_paused: bool,
     run_slots: BTreeMap<RunKey, (RunId, Option<u32>)>,
     shutdown: Option<(ShutdownMode, Option<Duration>)>,
-}
-
-/// Something asked for by somebody who does not wait for the answer.
-#[derive(Debug, Clone, Copy)]
-pub enum Wish {
-    /// Cancel a run or single submission.
-    Cancel(RunRef, CancelMode),
-    /// Nobody waits for a single submission any more.
-    Abandon(RunRef),
-    /// End a schedule.
-    CancelSchedule(ScheduleRef),
-    /// Come to an end.
-    ShutDown(ShutdownMode, Option<Duration>),
-}
-
-impl Wish {
-    /// The command; `None` when what it is about is gone.
-    #[must_use]
-    pub fn command(self, engine: &Engine) -> Option<Command> {
-        Some(match self {
-            Self::Cancel(run, mode) => Command::CancelRun { run: engine.find_run(run)?, mode },
-            Self::Abandon(run) => Command::Abandon(engine.find_run(run)?),
-            Self::CancelSchedule(schedule) => {
-                Command::CancelSchedule(engine.find_schedule(schedule)?)
-            }
-            Self::ShutDown(mode, grace) => Command::ShutDown { mode, grace },
-        })
-    }
 }
 
 /// The decision that something is stored with.
@@ -284,23 +255,29 @@ impl Books {
         }
     }
 
-    /// Steps something that nobody waits for, even if the store is in trouble; if it is lost, it is
-    /// asked again.
+    /// Steps something even if the store is in trouble; if it is lost, it is asked again. What is asked while
+    /// memory is being restored is taken to be followed then.
     ///
     /// # Errors
     ///
     /// When the scheduler refuses it.
-    pub fn wish(&mut self, engine: &mut Engine, now: Now, wish: Wish) -> Result<(), Rejection> {
+    pub fn wish(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        wish: Wish,
+    ) -> Result<(Reply, Ticket), Rejection> {
         if let Wish::ShutDown(mode, grace) = wish {
             self.unstored.shutdown = Some((mode, grace));
         } else {
             self.keep(engine, Kept::Wish(wish));
         }
         if self.is_down() {
-            return Ok(());
+            let number = engine.open_number();
+            return Ok((Reply::Done, Ticket { tenure: self.tenure, number }));
         }
         let command = wish.command(engine).ok_or(Rejection::Gone("run"))?;
-        self.step_command(engine, now, command).map(drop)
+        self.step_command(engine, now, command)
     }
 
     fn step_command(
@@ -452,7 +429,7 @@ impl Books {
         mut snapshot: Snapshot,
         now: Now,
     ) -> Result<Restored, EngineError> {
-        let is_held_back = self.unstored.apply(&mut snapshot);
+        let is_held_back = self.unstored.apply(&mut snapshot, self.has_wishes());
         let unfinished: BTreeSet<RunId> = snapshot.works().collect();
         engine.restore(tenure, snapshot, &self.alive(), now)?;
         self.tenure = tenure;
@@ -485,8 +462,8 @@ impl Books {
         if let Some((mode, grace)) = self.unstored.shutdown {
             restored.wishes += self.wish_again(engine, now, Wish::ShutDown(mode, grace));
         }
-        if is_held_back {
-            // From here on the shutdown itself sees to it.
+        if is_held_back && !self.wishes_pause() {
+            // From here on what was wished itself sees to it.
             restored.wishes += usize::from(self.step_command(engine, now, Command::Resume).is_ok());
         }
         Ok(restored)
@@ -498,6 +475,23 @@ impl Books {
         // Refused only when what it is about has ended.
         let _ = self.wish(engine, now, wish);
         usize::from(is_there)
+    }
+
+    fn wishes(&self) -> impl DoubleEndedIterator<Item = &Wish> {
+        self.kept.iter().filter_map(|(_, kept)| match kept {
+            Kept::Wish(wish) => Some(wish),
+            _ => None,
+        })
+    }
+
+    fn has_wishes(&self) -> bool {
+        self.wishes().next().is_some()
+    }
+
+    /// Whether nothing at all is to start, by the newest word about that.
+    fn wishes_pause(&self) -> bool {
+        let newest = self.wishes().rev().find(|it| matches!(it, Wish::Pause | Wish::Resume));
+        matches!(newest, Some(Wish::Pause))
     }
 
     fn keep(&mut self, engine: &Engine, kept: Kept) {
@@ -567,11 +561,11 @@ impl Setting {
 
 impl Unstored {
     /// Before anything is decided about what is stored: otherwise more would start than may. Whether
-    /// nothing starts only until it is known again that it is to end.
-    fn apply(&self, snapshot: &mut Snapshot) -> bool {
+    /// nothing starts only until it is known again what was wished, or that it is to end.
+    fn apply(&self, snapshot: &mut Snapshot, has_wishes: bool) -> bool {
         let is_ending =
             matches!(self.shutdown, Some((ShutdownMode::Reject | ShutdownMode::Persist, _)));
-        let is_held_back = is_ending && !self.is_paused && !snapshot.paused;
+        let is_held_back = (is_ending || has_wishes) && !self.is_paused && !snapshot.paused;
         snapshot.paused |= self.is_paused || is_held_back;
         for (id, slots) in self.run_slots.values() {
             if let Some(run) = snapshot.runs.iter_mut().find(|run| run.row.id == *id) {

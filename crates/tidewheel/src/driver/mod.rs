@@ -29,6 +29,7 @@ mod sync;
 mod timer;
 mod turnstile;
 mod values;
+pub mod wish;
 mod worker;
 mod writing;
 

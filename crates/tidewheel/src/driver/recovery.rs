@@ -30,7 +30,7 @@ const STRAY: Stopped = Stopped { grace: Duration::ZERO, reason: Reason::Lost };
 impl State {
     /// The engine is lost: until it is restored nothing is decided, and observers are told why.
     pub(super) fn note_step_down(&mut self, now: Now) {
-        let why = self.trouble().unwrap_or_default();
+        let why = self.trouble(now).unwrap_or_default();
         self.notify(now, Fact::SteppedDown(why));
     }
 

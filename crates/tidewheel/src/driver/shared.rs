@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 use super::attempt::guard;
-use super::books::{Ticket, Wish};
+use super::books::Ticket;
 use super::effect::{Effect, End};
 use super::engine::ScheduleRef;
 use super::making::make_run;
@@ -21,6 +21,7 @@ use super::report::{Next, Wanted, Word};
 use super::seat::Seat;
 use super::state::State;
 use super::turnstile::{Guard, Passed, Rival, Turnstile, Watch};
+use super::wish::Wish;
 use super::worker::{Breath, single_worker};
 use super::writing::keep_books;
 use crate::clock::Clock;
@@ -221,16 +222,21 @@ impl Shared {
         self.command_with(until, |state, _| make(state), |_, _, _| ())
     }
 
-    /// Asks something of the scheduler; nobody waits for the answer. It is kept until it can be stored. False if
-    /// what it is about has ended.
-    pub fn wish(self: &Arc<Self>, wish: Wish) -> bool {
+    /// Asks something of the scheduler that is not forgotten while the store is in trouble: it is kept until it
+    /// can be stored. Refused only if what it is about has ended.
+    pub fn wish(self: &Arc<Self>, until: Until, wish: Wish) -> Result<Reply, Rejection> {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let mut state = self.turnstile.lock();
         let wished = state.wish(now, wish);
         self.settle(state, &mut effects);
         self.perform(&mut effects);
-        wished.is_ok()
+        let (reply, ticket) = wished?;
+        if until == Until::Stored && self.has_books {
+            // In trouble it is stored later.
+            let _ = self.wait_until_stored(ticket);
+        }
+        Ok(reply)
     }
 
     /// Asks something of the scheduler. `make` and `bind` run under the lock, before the step and
@@ -407,6 +413,7 @@ impl Shared {
 
     pub fn shut_down(self: &Arc<Self>, mode: ShutdownMode, grace: Option<Duration>) {
         self.is_shutting_down.store(true, Ordering::Release);
-        self.wish(Wish::ShutDown(mode, grace));
+        // Refused only when it has ended.
+        let _ = self.wish(Until::Later, Wish::ShutDown(mode, grace));
     }
 }

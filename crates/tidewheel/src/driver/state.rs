@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tidewheel_core::decision::{Action, Fact, Notice, Outputs, Start};
 use tidewheel_core::id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
@@ -14,7 +15,7 @@ use tidewheel_core::spec::Profile;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tokio::sync::{Notify, mpsc};
 
-use super::books::{Books, Ticket, Wish};
+use super::books::{Books, Ticket};
 use super::code::{Adopt, Entry, ScheduleCode, ScheduleEntry, SingleEntry};
 use super::commons::SharedCommons;
 use super::effect::{Effect, End, Launch, Single, SingleCode};
@@ -27,10 +28,14 @@ use super::seat::{Seat, Stopped};
 use super::shared::Shared;
 use super::span::WorkSpan;
 use super::values::SharedValues;
+use super::wish::Wish;
 use super::writing::{Reclaim, Writer};
 use crate::error::describe;
 use crate::run::{RunCell, RunCode, Task};
 use crate::store::CommandSource;
+
+/// A store that has not answered for so long is told of.
+const ANSWER_MAX: Duration = Duration::from_secs(3);
 
 pub(crate) struct State {
     pub engine: Engine,
@@ -38,6 +43,8 @@ pub(crate) struct State {
     pub(super) books: Option<Books>,
     /// The right to write, while nobody does.
     pub(super) writer: Option<Writer>,
+    /// Since when the store is asked to keep a batch, while it is.
+    pub(super) asked: Option<Moment>,
     /// How plain submissions are treated.
     pub plain: ProfileId,
     pub notices: Option<mpsc::UnboundedSender<Notice>>,
@@ -107,6 +114,7 @@ impl State {
         Self {
             books,
             writer,
+            asked: None,
             engine,
             plain,
             notices: None,
@@ -193,14 +201,14 @@ impl State {
         }
     }
 
-    /// Asks something that nobody waits for.
-    pub(super) fn wish(&mut self, now: Now, wish: Wish) -> Result<(), Rejection> {
+    /// Asks something that is not forgotten while the store is in trouble.
+    pub(super) fn wish(&mut self, now: Now, wish: Wish) -> Result<(Reply, Ticket), Rejection> {
         match &mut self.books {
             _ if self.end.is_some() => Err(Rejection::ShuttingDown),
             Some(books) => books.wish(&mut self.engine, now, wish),
             None => {
                 let command = wish.command(&self.engine).ok_or(Rejection::Gone("run"))?;
-                self.turn(now, Input::Command(command)).map(drop)
+                self.turn(now, Input::Command(command)).map(|reply| (reply, Ticket::default()))
             }
         }
     }
@@ -459,9 +467,13 @@ impl State {
         }
     }
 
-    /// Why nothing can be accepted for now.
-    pub fn trouble(&self) -> Option<Arc<str>> {
-        self.books.as_ref()?.trouble().cloned()
+    /// Why nothing can be accepted for now, or why that takes long.
+    pub fn trouble(&self, now: Now) -> Option<Arc<str>> {
+        let known = self.books.as_ref()?.trouble().cloned();
+        let is_late = |asked: Moment| now.monotonic.since(asked) >= ANSWER_MAX;
+        known.or_else(|| {
+            self.asked.is_some_and(is_late).then(|| Arc::from("it takes long to answer"))
+        })
     }
 
     /// When the scheduler wants to look at the time; a lost one does not.

@@ -134,15 +134,17 @@ impl Shared {
     /// Offers a batch to the store, without the lock.
     fn store<'a>(
         self: &'a Arc<Self>,
-        state: Guard<'a, State>,
+        mut state: Guard<'a, State>,
         writer: &mut Writer,
         mut batch: Batch,
         effects: &mut Vec<Effect>,
     ) -> (Guard<'a, State>, Option<Verdict>) {
+        state.asked = Some(self.clock.now().monotonic);
         drop(state);
         let number = batch.number();
         let result = batch.commit(&mut *writer.store).map(std::mem::take);
         let mut state = self.turnstile.lock();
+        state.asked = None;
         let State { books: Some(books), engine, .. } = &mut *state else { return (state, None) };
         let verdict = match result {
             Ok(mut outputs) => {

@@ -19,7 +19,8 @@ use super::addition::addition;
 use super::cell::ExtraCode;
 use super::{NewTask, RunCell, RunReport, Task};
 use crate::driver::Until;
-use crate::driver::books::Wish;
+use crate::driver::engine::RunRef;
+use crate::driver::wish::Wish;
 use crate::error::RunError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::output::TaskOutput;
@@ -29,6 +30,9 @@ use crate::output::TaskOutput;
 /// Clones steer the same run. Handles own nothing: dropping them, or a future that waits for the report,
 /// lets the run go on to its end. (A run that is awaited without having been
 /// [started](crate::RunBuilder::start) belongs to whoever awaits it.)
+///
+/// What a run is told is not forgotten while the store is in trouble: it holds at once, and is kept until it can
+/// be stored. Only tasks are not added then.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -102,18 +106,18 @@ impl Run {
     pub(crate) fn abandon(&self) {
         if !self.is_ended() {
             let wish = Wish::Cancel(self.cell.work, Cancel::now().into());
-            self.cell.shared.wish(wish);
+            let _ = self.cell.shared.wish(Until::Later, wish);
         }
     }
 
     /// Starts no more tasks until [`Run::resume`]; what runs goes on. False if it has ended.
     pub fn pause(&self) -> bool {
-        self.steer(Command::PauseRun)
+        self.steer(Wish::PauseRun)
     }
 
     /// Starts tasks again. False if the run has ended.
     pub fn resume(&self) -> bool {
-        self.steer(Command::ResumeRun)
+        self.steer(Wish::ResumeRun)
     }
 
     /// Changes how many of its tasks may run at once; `None`: as many as the wheel allows. What runs
@@ -121,33 +125,20 @@ impl Run {
     /// started with. False if the run has ended, or for zero.
     pub fn set_concurrency(&self, tasks_max: impl Into<Option<u32>>) -> bool {
         let slots = tasks_max.into();
-        self.steer(|run| Command::SetRunSlots { run, slots })
+        self.steer(|run| Wish::SetRunSlots(run, slots))
     }
 
     /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.
     ///
-    /// The report still comes, with every task in it. False if the run has ended. It is not forgotten while the
-    /// store is in trouble: it is kept until it can be stored.
+    /// The report still comes, with every task in it. False if the run has ended.
     pub fn cancel(&self, mode: Cancel) -> bool {
-        let wish = || self.cell.shared.wish(Wish::Cancel(self.cell.work, mode.into()));
-        match self.until {
-            Until::Later => wish(),
-            Until::Stored => {
-                match self.command(|run| Command::CancelRun { run, mode: mode.into() }) {
-                    Err(Rejection::Unavailable(_)) => wish(),
-                    asked => asked.is_ok(),
-                }
-            }
-        }
+        self.steer(|run| Wish::Cancel(run, mode.into()))
     }
 
     /// Cancels one task; tasks that need it are skipped. False if it has ended or never was.
     pub fn cancel_task(&self, name: &str, mode: Cancel) -> bool {
         let Some(index) = self.cell.index_of(name) else { return false };
-        self.change(|run| {
-            let task = TaskKey { run, index };
-            Command::CancelTask { task, mode: mode.into() }
-        })
+        self.change(|run| Wish::CancelTask(run, index, mode.into()))
     }
 
     /// Adds a task that waits for others and runs the run's own code.
@@ -292,15 +283,12 @@ impl Run {
     /// running attempt has to stop by itself (`None`: it finishes).
     pub fn remove_with(&self, name: &str, dependents: Dependents, grace: Option<Duration>) -> bool {
         let Some(index) = self.cell.index_of(name) else { return false };
-        self.change(|run| {
-            let task = TaskKey { run, index };
-            Command::RemoveTask { task, dependents, grace }
-        })
+        self.change(|run| Wish::RemoveTask(run, index, dependents, grace))
     }
 
     /// Lets a run that was kept open end when all its tasks have. False if it has ended.
     pub fn close(&self) -> bool {
-        self.steer(Command::CloseRun)
+        self.steer(Wish::CloseRun)
     }
 
     /// Whether nothing is left of it but tasks marked `always`.
@@ -375,20 +363,17 @@ impl Run {
     }
 
     /// Whether the run could still be steered; it may have been so already.
-    fn steer(&self, command: impl FnOnce(RunKey) -> Command) -> bool {
-        self.command(command).is_ok()
+    fn steer(&self, wish: impl FnOnce(RunRef) -> Wish) -> bool {
+        self.wish(wish).is_ok()
     }
 
     /// Whether something changed.
-    fn change(&self, command: impl FnOnce(RunKey) -> Command) -> bool {
-        matches!(self.command(command), Ok(Reply::Done))
+    fn change(&self, wish: impl FnOnce(RunRef) -> Wish) -> bool {
+        matches!(self.wish(wish), Ok(Reply::Done))
     }
 
-    fn command(&self, command: impl FnOnce(RunKey) -> Command) -> Result<Reply, Rejection> {
-        let run = self.cell.work;
-        self.cell.shared.command_by(self.until, |state| {
-            state.engine.find_run(run).map(command).ok_or(Rejection::Gone("run"))
-        })
+    fn wish(&self, wish: impl FnOnce(RunRef) -> Wish) -> Result<Reply, Rejection> {
+        self.cell.shared.wish(self.until, wish(self.cell.work))
     }
 
     fn look<T>(&self, look: impl FnOnce(&Scheduler, RunKey) -> Option<T>) -> Option<T> {

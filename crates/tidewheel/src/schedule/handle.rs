@@ -10,8 +10,8 @@ use tidewheel_core::input::{Command, Rejection};
 use tidewheel_core::schedule::{Counters, Overlap, ScheduleSpec, Trigger};
 use tidewheel_core::time::Timestamp;
 
-use crate::driver::books::Wish;
 use crate::driver::engine::ScheduleRef;
+use crate::driver::wish::Wish;
 use crate::driver::{Shared, State, Until};
 use crate::schedule::firing::Backfill;
 
@@ -38,8 +38,8 @@ impl ScheduleHandle {
     ///
     /// Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
-        // Refused only when the wheel has ended.
-        self.shared.wish(Wish::CancelSchedule(self.schedule));
+        // Refused only when it, or the wheel, has ended.
+        let _ = self.shared.wish(Until::Later, Wish::CancelSchedule(self.schedule));
     }
 
     /// Gives the schedule other policies, and perhaps another trigger, whose instants count from now
@@ -143,12 +143,12 @@ impl ScheduleHandle {
 
     /// Lets no instant fire until [`ScheduleHandle::resume`]. False if the schedule has ended.
     pub fn pause(&self) -> bool {
-        self.command(Command::PauseSchedule)
+        self.shared.wish(self.until, Wish::PauseSchedule(self.schedule)).is_ok()
     }
 
     /// Lets it fire again; what was missed follows its misfire policy. False if it has ended.
     pub fn resume(&self) -> bool {
-        self.command(Command::ResumeSchedule)
+        self.shared.wish(self.until, Wish::ResumeSchedule(self.schedule)).is_ok()
     }
 
     /// What it has done and is doing, in numbers, also when it has ended (of the last thousand that
@@ -192,10 +192,6 @@ impl ScheduleHandle {
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.hold() == Some(ScheduleHold::Ended)
-    }
-
-    fn command(&self, command: impl FnOnce(ScheduleKey) -> Command) -> bool {
-        self.shared.command_by(self.until, |state| self.find(state).map(command)).is_ok()
     }
 
     fn fire(&self, overlap: Option<Overlap>) -> Result<(), Rejection> {

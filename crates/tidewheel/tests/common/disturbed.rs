@@ -3,7 +3,7 @@
 //! It keeps what [`Memory`] keeps; nothing here asserts anything.
 
 use std::error::Error;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use tidewheel::store::{
@@ -45,6 +45,7 @@ pub struct Control {
     left: Mutex<Option<u32>>,
     commits: AtomicU32,
     held: Mutex<bool>,
+    asked: AtomicBool,
     moved: Condvar,
     pub inbox: Mutex<Vec<SentCommand>>,
     /// How often it was looked for commands.
@@ -100,6 +101,11 @@ impl Disturbed {
         self.control.moved.notify_all();
     }
 
+    /// Whether a commit waits.
+    pub fn is_asked(&self) -> bool {
+        self.control.asked.load(Ordering::SeqCst)
+    }
+
     /// Somebody takes the tenure, and is gone again.
     pub fn depose(&self) {
         let _ = self.memory.clone().take_tenure().unwrap();
@@ -148,6 +154,7 @@ impl Store for Disturbed {
     ) -> Result<CommitProof<'c>, StoreError> {
         let mut held = self.control.held.lock().unwrap();
         while *held {
+            self.control.asked.store(true, Ordering::SeqCst);
             held = self.control.moved.wait(held).unwrap();
         }
         drop(held);
