@@ -60,6 +60,10 @@ fn what_nobody_has_heard_is_said_to_be_asked() {
     let paused = scratch.run(&["pause", "last"]);
     assert_eq!(paused.status.code(), Some(5), "{}", stderr(&paused));
     assert!(stdout(&paused).contains("asked to be paused"), "{}", stdout(&paused));
+    let resumed = scratch.run(&["resume", "last"]);
+    assert_eq!(resumed.status.code(), Some(5), "{}", stderr(&resumed));
+    assert!(stdout(&resumed).contains("asked to go on"), "{}", stdout(&resumed));
+    assert_eq!(scratch.run(&["pause", "last"]).status.code(), Some(5));
     let explained = scratch.json(&["explain", "last"]);
     let why = explained["why"].as_str().unwrap();
     assert!(why.contains("does not answer"), "{explained}");

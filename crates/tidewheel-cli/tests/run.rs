@@ -413,6 +413,38 @@ flow:
 }
 
 #[test]
+fn a_run_is_retried_by_one_at_a_time_and_what_is_passed_over_is_called_so() {
+    let scratch = Scratch::new("run-retries");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: flaky, run: 'false' }
+  - { name: after, depends_on: [flaky], run: 'touch started; while [ ! -e go ]; do sleep 0.02; done' }
+",
+    );
+    assert_eq!(scratch.run(&["run", &file, "-q"]).status.code(), Some(1));
+    let failed = scratch.json(&["show", "last"])["run_id"].as_str().unwrap().to_owned();
+    let preview = scratch.json(&["retry", &failed, "--skip", "flaky", "--dry-run"]);
+    assert_eq!((&preview["reused"], &preview["passed_over"]), (&json!([]), &json!(["flaky"])));
+    let first = scratch.start(&["retry", &failed, "--skip", "flaky"]);
+    scratch.wait_for("started");
+    let second = scratch.run(&["retry", &failed, "--skip", "flaky"]);
+    let running = scratch.json(&["show", "last"])["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(second.status.code(), Some(5), "{}", stderr(&second));
+    let said = format!("run {failed} is being retried by run {running}, which has not ended");
+    assert!(stderr(&second).contains(&said), "{}", stderr(&second));
+    scratch.file("go", "");
+    let first = first.output();
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert!(stderr(&first).contains("passed over: flaky"), "{}", stderr(&first));
+    let shown = scratch.json(&["show", &running]);
+    assert_eq!(shown["steps"]["flaky"]["reason"], "passed over");
+    // That one has ended, so another may follow.
+    assert_eq!(scratch.run(&["retry", &failed, "--skip", "flaky"]).status.code(), Some(0));
+}
+
+#[test]
 fn a_run_is_paused_resumed_and_cancelled_from_another_process() {
     let scratch = Scratch::new("run-steer");
     let file = scratch.file(

@@ -487,6 +487,7 @@ fn every_document_is_what_is_written_down() {
                 run_id,
                 run_again: vec!["ship".to_owned()],
                 reused: vec!["build".to_owned()],
+                passed_over: vec!["flaky".to_owned()],
             },
             "",
         ),

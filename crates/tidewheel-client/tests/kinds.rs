@@ -73,6 +73,7 @@ impl Kind for Letters {
         Ok(Retry {
             run_again: vec!["send".to_owned()],
             reused: reused.into_iter().collect(),
+            passed_over: Vec::new(),
             run: Box::new(letter),
             files: None,
         })

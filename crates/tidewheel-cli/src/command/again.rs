@@ -16,7 +16,7 @@ use crate::command::run::{
 };
 use crate::command::runs;
 use crate::data::DataArgs;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::files::report_problems;
 use crate::live::Level;
 use crate::runtime::on_runtime;
@@ -38,7 +38,7 @@ Examples:
   tidewheel retry 3f9a --dry-run
 
 Exit codes and the result are those of `tidewheel run`. With --dry-run --format json it prints
-{ run_id, run_again, reused }.")]
+{ run_id, run_again, reused, passed_over }.")]
 pub(crate) struct RetryArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -110,7 +110,12 @@ fn show_preview(ui: &Ui, preview: &Preview) -> Result<(), CommandError> {
 fn preview_text(preview: &Preview) -> String {
     let run_again = task_list(preview.run_again.iter().map(String::as_str));
     let reused = task_list(preview.reused.iter().map(String::as_str));
-    format!("run again: {run_again}\nreused:    {reused}")
+    let mut text = format!("run again: {run_again}\nreused:    {reused}");
+    if !preview.passed_over.is_empty() {
+        let passed_over = task_list(preview.passed_over.iter().map(String::as_str));
+        text.push_str(&format!("\npassed over: {passed_over}"));
+    }
+    text
 }
 
 /// Go on with a run
@@ -127,7 +132,7 @@ The flow goes on as its files were when it was started. If they have changed sin
 and the difference is shown: --as-started goes on all the same; `tidewheel cancel`, then
 `tidewheel retry --new-files`, makes a new run of the new files. Unless --max-workers says
 otherwise, as many steps run at once as when it was started. Exit codes and the result are those of
-`tidewheel run`.")]
+`tidewheel run`; 5 if whoever runs it does not answer within five seconds.")]
 pub(crate) struct ResumeArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -150,7 +155,7 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
     on_runtime(async {
         let desk = Desk::open(folder).await?;
         match desk.here(move |desk| desk.resume(&word, as_started)).await? {
-            Resumption::Elsewhere(gone_on) => say(ui, &gone_on).map(|()| 0),
+            Resumption::Elsewhere(gone_on) => say(ui, &gone_on),
             Resumption::Here { view, run } => {
                 // What settings say is for new runs.
                 let workers = args.how.max_workers.unwrap_or(run.workers());
@@ -211,9 +216,15 @@ fn opening_words(opening: Opening) -> &'static str {
     }
 }
 
-fn say(ui: &Ui, gone_on: &GoneOn) -> Result<(), CommandError> {
+fn say(ui: &Ui, gone_on: &GoneOn) -> Result<u8, CommandError> {
+    let GoneOn { run_id, state, .. } = gone_on;
+    let heard = state != "asked";
     match ui.format(Format::Human) {
-        Format::Json => ui.print_json(gone_on),
-        Format::Human => ui.print(&format!("{}: {}", gone_on.run_id, gone_on.state)),
+        Format::Json => ui.print_json(gone_on)?,
+        Format::Human if heard => ui.print(&format!("{run_id}: {state}"))?,
+        Format::Human => ui.print(&format!(
+            "{run_id}: asked to go on; the process that runs it has not answered yet"
+        ))?,
     }
+    Ok(if heard { 0 } else { ErrorKind::Conflict.exit_code() })
 }

@@ -306,12 +306,18 @@ pub(crate) async fn finish(
 ) -> Result<u8, CommandError> {
     let mut result = desk.show(&id.to_string()).await?;
     let is_human = ui.format(Format::Human) == Format::Human;
-    if let Some(lost) = lost.filter(|_| result.ended_at.is_none()) {
-        let why = format!("the run did not come to its end here: {lost}");
-        if is_human {
-            ui.explain(&format!("error: {}", harmless(&why)));
+    match lost {
+        Some(lost) if result.ended_at.is_none() => {
+            result.lose(&lost);
+            if let Some(why) = result.reason.as_ref().filter(|_| is_human) {
+                ui.explain(&format!("error: {}", harmless(why)));
+            }
         }
-        result.reason = Some(why);
+        // Somebody else went on with it.
+        Some(_) if is_human && !how.quiet => {
+            ui.note(&format!("run {} has ended elsewhere: {}", short_id(id), result.state));
+        }
+        _ => {}
     }
     if let Some(path) = &how.output {
         let written = write_atomically(path, &format!("{}\n", pretty(&result, how)?));

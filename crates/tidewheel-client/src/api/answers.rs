@@ -33,7 +33,7 @@ pub struct GoneOn {
     pub version: Option<u32>,
     /// The run's identity.
     pub run_id: String,
-    /// `resumed` where it runs, or `succeeded` before.
+    /// `resumed` where it runs, `asked` if whoever runs it has not answered yet, or `succeeded` before.
     pub state: String,
 }
 
@@ -80,6 +80,9 @@ pub struct Preview {
     pub run_again: Vec<String>,
     /// Tasks whose results would be used as they are.
     pub reused: Vec<String>,
+    /// Tasks that would count as done and leave nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<String>,
 }
 
 documents! {

@@ -59,6 +59,15 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// It did not come to its end where it was watched, for this reason: whoever goes on with it has to see to that
+    /// first.
+    pub fn lose(&mut self, why: &str) {
+        self.reason = Some(format!("the run did not come to its end here: {why}"));
+        for hint in &mut self.hints {
+            hint.push_str(", once that is mended");
+        }
+    }
+
     /// What people should know of its steps, with the names of those.
     pub fn warnings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.steps.0.iter().flat_map(|(name, step)| {

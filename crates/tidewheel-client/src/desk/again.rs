@@ -8,6 +8,7 @@ use tidewheel::store::sqlite::FolderError;
 
 use super::error::DeskError;
 use super::local::LocalDesk;
+use super::steer::PATIENCE;
 use super::view::RunView;
 use crate::api::{GoneOn, Preview, RetryWish};
 use crate::kind::{Retry, Startable};
@@ -87,9 +88,9 @@ impl LocalDesk {
             };
         }
         if !view.is_abandoned {
-            let sent = self.folder.send(summary.id, RunCommand::Resume);
-            sent.map_err(|error| self.failed(error))?;
-            return Ok(gone_on("resumed"));
+            let heard = self.folder.send_and_wait(summary.id, RunCommand::Resume, PATIENCE);
+            let heard = heard.map_err(|error| self.failed(error))?;
+            return Ok(gone_on(if heard { "resumed" } else { "asked" }));
         }
         let kind = self.kinds.kind_of(&view.detail)?;
         kind.check_resume(&view, is_as_started)?;
@@ -120,6 +121,7 @@ impl Retry {
             run_id: run.to_string(),
             run_again: self.run_again.clone(),
             reused: self.reused.clone(),
+            passed_over: self.passed_over.clone(),
         }
     }
 }

@@ -164,6 +164,14 @@ pub enum DeskError {
         /// Whether nobody runs it.
         is_abandoned: bool,
     },
+    /// It is being made again.
+    #[error("run {run} is being retried by run {by}, which has not ended")]
+    Retried {
+        /// The run.
+        run: String,
+        /// The one that makes it again.
+        by: RunId,
+    },
     /// There is nothing to go on with.
     #[error("run {run} has ended: {state}")]
     Ended {
@@ -392,6 +400,7 @@ impl DeskError {
             | Self::Rejected(_)
             | Self::Secret(_) => RefusalKind::Refused,
             Self::NotEnded { .. }
+            | Self::Retried { .. }
             | Self::Ended { .. }
             | Self::Abandoned { .. }
             | Self::StepEnded { .. }
@@ -447,6 +456,13 @@ impl DeskError {
             Self::Held(_) => vec!["the run is alive: watch it where it runs".to_owned()],
             Self::NotStarted(not) => vec![format!("the data folder is {}", not.path.display())],
             Self::NotEnded { run, is_abandoned } => not_ended(*run, *is_abandoned),
+            Self::Retried { by, .. } => {
+                let by = short_id(*by);
+                vec![
+                    format!("tidewheel show {by}  says how that stands"),
+                    format!("tidewheel cancel {by}  ends it"),
+                ]
+            }
             Self::Ended { run, .. } => {
                 vec![format!("tidewheel retry {}  runs what is left in a new run", short_id(*run))]
             }

@@ -33,4 +33,4 @@ pub use view::{RunView, StepView};
 pub(crate) use desk::blocking;
 pub(crate) use schedules::near_schedule;
 pub(crate) use start::{near_step, workers_of};
-pub(crate) use states::timeout_words;
+pub(crate) use states::{done_before, timeout_words};

@@ -53,6 +53,13 @@ pub fn group_words(group: &str, holders: &[RunId]) -> String {
     }
 }
 
+const REUSED: &str = "reused";
+
+/// The word for a task that was not run: what it had left was used, or it was passed over.
+pub(crate) fn done_before(definition: &dyn Definition, task: &str) -> String {
+    if definition.is_passed_over(task) { "passed over" } else { REUSED }.to_owned()
+}
+
 /// Why a task is in its state, if that needs saying.
 pub(super) fn reason_of(task: &TaskSummary, tasks: &[TaskSummary]) -> Option<String> {
     let cause = |index: u32| {
@@ -83,7 +90,7 @@ pub fn reason_words(reason: Reason, cause: impl Fn(u32) -> String) -> Option<Str
         Reason::TaskTimeout => "out of time".to_owned(),
         Reason::RunTimeout => "the run was out of time".to_owned(),
         Reason::Requested => "cancelled".to_owned(),
-        Reason::AlreadyDone => "reused".to_owned(),
+        Reason::AlreadyDone => REUSED.to_owned(),
         Reason::Replaced => "a newer run of its group took its place".to_owned(),
         Reason::GroupTaken => "its group was taken".to_owned(),
         Reason::Condition => "condition".to_owned(),

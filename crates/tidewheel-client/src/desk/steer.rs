@@ -18,7 +18,7 @@ use crate::session::end_left;
 const AS_EACH_SAYS: Duration = Duration::MAX;
 
 /// How long whoever runs a run is waited for. It looks every 50 ms; one that is frozen never does.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longer lists of steps help nobody.
 const HINTS_MAX: usize = 5;

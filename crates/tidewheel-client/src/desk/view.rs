@@ -16,7 +16,9 @@ use tidewheel::task::Reason;
 use tidewheel::{TaskState, Timestamp};
 use tidewheel_flow::listed;
 
-use super::states::{group_words, reason_of, reason_words, run_state, step_state, timeout_words};
+use super::states::{
+    done_before, group_words, reason_of, reason_words, run_state, step_state, timeout_words,
+};
 use super::tail::log_path;
 use crate::api::{LogStream, Named, RunResult, RunState, StepResult, StepState};
 use crate::kind::Definition;
@@ -121,6 +123,9 @@ impl RunView {
         match (task.state, outcome) {
             (TaskState::Succeeded, Some(cached @ RecordedOutcome::Cached)) => {
                 Some(cached.word().to_owned())
+            }
+            _ if task.reason == Reason::AlreadyDone => {
+                Some(done_before(&*self.definition, &task.name))
             }
             _ => reason_of(task, &self.detail.tasks),
         }

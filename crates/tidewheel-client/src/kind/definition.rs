@@ -65,6 +65,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether somebody wanted this task to be passed over: it counts as done, and left nothing.
+    fn is_passed_over(&self, _task: &str) -> bool {
+        false
+    }
+
     /// The values of the elements that tasks of a run are for, by name, as far as they are known. `outputs` says
     /// what a task left, by its index.
     fn elements(

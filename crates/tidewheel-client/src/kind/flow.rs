@@ -17,7 +17,7 @@ use tidewheel_flow::{
 };
 
 use super::definition::{Definition, Timeouts};
-use super::kinds::{Doing, Kind, Retry, Startable};
+use super::kinds::{Doing, Kind, MadeAgain, Retry, Startable};
 use crate::api::{FileChange, RetryWish};
 use crate::desk::{DeskError, RunView, near_step};
 use crate::files::FlowFiles;
@@ -79,12 +79,14 @@ impl Kind for Flows {
         })?;
         order.again = Some(id.to_string());
         order.reused = again.reused.clone();
+        order.passed_over = again.passed_over.clone();
         if let Some(workers) = wish.max_workers {
             order.max_workers = workers;
         }
         Ok(Retry {
             run_again: again.run_again,
-            reused: again.reused.into_keys().collect(),
+            reused: again.reused.into_keys().filter(|it| !again.passed_over.contains(it)).collect(),
+            passed_over: again.passed_over.into_iter().collect(),
             run: Box::new(FlowRun::new(flow, order)),
             files,
         })
@@ -192,6 +194,10 @@ impl Startable for FlowRun {
         })
     }
 
+    fn makes_again(&self) -> Option<MadeAgain> {
+        Some(MadeAgain { run: self.order.again.clone()?, read: FlowOrder::again_in })
+    }
+
     fn prepare(&self, session: &Session) {
         if self.flow.has_processes() {
             session.prepare_processes();
@@ -293,6 +299,10 @@ impl Definition for FlowDefinition {
 
     fn reused(&self, task: &str) -> Option<Map<String, Json>> {
         self.order.reused.get(task).cloned()
+    }
+
+    fn is_passed_over(&self, task: &str) -> bool {
+        self.order.passed_over.contains(task)
     }
 
     fn elements(

@@ -64,10 +64,21 @@ pub struct Retry {
     pub run_again: Vec<String>,
     /// Tasks whose results are used as they were left.
     pub reused: Vec<String>,
+    /// Tasks that count as done and leave nothing.
+    pub passed_over: Vec<String>,
     /// The new run.
     pub run: Box<dyn Startable>,
     /// The files as they were read now, if they were: they may have warnings.
     pub files: Option<FlowFiles>,
+}
+
+/// A run that is made again by another.
+#[derive(Debug, Clone)]
+pub struct MadeAgain {
+    /// Its identity.
+    pub run: String,
+    /// The identity of the run that one with this payload makes again, if it does.
+    pub read: fn(&[u8]) -> Option<String>,
 }
 
 /// Something that is done while others have their turn.
@@ -83,6 +94,11 @@ pub trait Startable: fmt::Debug + Send + Sync {
 
     /// What is known of its tasks.
     fn definition(&self) -> Arc<dyn Definition>;
+
+    /// The run that it makes again, if it does.
+    fn makes_again(&self) -> Option<MadeAgain> {
+        None
+    }
 
     /// Sets up on a session what it will need, while other things are done.
     fn prepare(&self, _session: &Session) {}

@@ -9,4 +9,4 @@ mod kinds;
 
 pub use definition::{Definition, Timeouts};
 pub use flow::{FlowDefinition, FlowRun, Flows};
-pub use kinds::{Doing, Kind, Kinds, Retry, Startable};
+pub use kinds::{Doing, Kind, Kinds, MadeAgain, Retry, Startable};

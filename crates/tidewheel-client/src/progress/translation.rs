@@ -17,7 +17,7 @@ use tidewheel::{Graph, RunReport, TaskState, Timestamp};
 use super::event::{EndState, Event, StepInfo};
 use super::sayings::Said;
 use super::source::RunSource;
-use crate::desk::{group_words, reason_words, timeout_words};
+use crate::desk::{done_before, group_words, reason_words, timeout_words};
 use crate::kind::Definition;
 use crate::session::Started;
 use crate::text::{quoted, short_id};
@@ -491,6 +491,7 @@ impl Progress {
             // The error says it.
             Reason::Error => None,
             Reason::Requested if state == TaskState::Cancelled => None,
+            Reason::AlreadyDone => Some(done_before(&*self.definition, &name(source, index))),
             Reason::AttemptTimeout | Reason::TaskTimeout => {
                 timeout_words(reason, &*self.definition, &name(source, index))
             }

@@ -10,6 +10,7 @@ mod options;
 mod session;
 mod shard;
 mod start;
+mod turn;
 
 pub use opening::Opening;
 pub use options::{SessionOptions, Takeover};

@@ -13,7 +13,8 @@ use tidewheel::store::RunDetail;
 use tidewheel::{Run, Timestamp};
 
 use super::session::Session;
-use crate::desk::DeskError;
+use super::turn::RetryTurn;
+use crate::desk::{DeskError, blocking};
 use crate::kind::{Definition, Startable};
 
 /// A run that goes on here.
@@ -39,15 +40,24 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// When it is refused.
+    /// When it is refused, or makes a run again that somebody else makes again already.
     pub async fn start(
         &self,
         run: &dyn Startable,
         expected: BTreeMap<String, Duration>,
     ) -> Result<Started, DeskError> {
+        // Held until the run is stored, so that whoever comes next sees it.
+        let turn = match run.makes_again() {
+            Some(again) => {
+                let (folder, name) = (self.folder.clone(), run.name().to_owned());
+                Some(blocking(move || RetryTurn::take(&folder, name, &again)).await??)
+            }
+            None => None,
+        };
         // Asked for first, so that nothing is missed.
         let (notices, since) = (self.wheel.notices(), wall_clock());
         let started = run.start(self, &expected).await?.without_waiting();
+        drop(turn);
         let (name, definition) = (run.name().to_owned(), run.definition());
         let ended = BTreeSet::new();
         Ok(Started { run: started, notices, since, name, definition, expected, ended })

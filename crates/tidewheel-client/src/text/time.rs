@@ -26,7 +26,7 @@ pub fn span(time: Duration) -> String {
 pub fn ago(at: Timestamp) -> String {
     match wall_clock().since(at) {
         time if time < Duration::from_secs(2) => "just now".to_owned(),
-        time => format!("{} ago", span(Duration::from_secs(time.as_secs()))),
+        time => format!("{} ago", span(time)),
     }
 }
 

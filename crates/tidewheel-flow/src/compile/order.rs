@@ -3,7 +3,7 @@
 //! The texts of the files are part of it, so that a run goes on with what it was started with,
 //! whatever becomes of the files. Secrets are not: they are fetched again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,6 +40,9 @@ pub struct FlowOrder {
     /// What tasks that are not run again left before, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reused: BTreeMap<String, Map<String, Json>>,
+    /// Those among them that somebody wanted to be passed over: they count as done, and left nothing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub passed_over: BTreeSet<String>,
     /// The instant of a schedule that the run is made for, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_at: Option<String>,
@@ -103,6 +106,7 @@ impl FlowOrder {
             max_workers,
             again: None,
             reused: BTreeMap::new(),
+            passed_over: BTreeSet::new(),
             scheduled_at: None,
             only: None,
             priority: None,
@@ -120,6 +124,17 @@ impl FlowOrder {
             tags: Vec<String>,
         }
         serde_json::from_slice(payload).map(|it: Tagged| it.tags).unwrap_or_default()
+    }
+
+    /// The run that a stored one makes again, without reading the rest of it.
+    #[must_use]
+    pub fn again_in(payload: &[u8]) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Made {
+            #[serde(default)]
+            again: Option<String>,
+        }
+        serde_json::from_slice(payload).ok().and_then(|it: Made| it.again)
     }
 
     /// Says which instant of a schedule the run is made for.

@@ -32,6 +32,8 @@ pub struct Again {
     pub run_again: Vec<String>,
     /// What tasks that are not run again left, by name.
     pub reused: BTreeMap<String, Map<String, Json>>,
+    /// Those among them that are passed over, now or in the run before.
+    pub passed_over: BTreeSet<String>,
 }
 
 /// What is asked for besides running what did not succeed.
@@ -98,7 +100,8 @@ impl PastRun<'_> {
             followed.iter().any(|call| call.is_empty() || !succeeded.contains(call.as_str()))
         };
         let is_renewed = |task: &str| renewed.contains(step_of(task)) || follows(task);
-        let mut again = Again { run_again: Vec::new(), reused: BTreeMap::new() };
+        let mut again =
+            Again { run_again: Vec::new(), reused: BTreeMap::new(), passed_over: BTreeSet::new() };
         for task in &self.run.tasks {
             if flow.step(step_of(&task.name)).is_none() {
                 continue;
@@ -108,6 +111,7 @@ impl PastRun<'_> {
             let is_done = succeeded.contains(task.name.as_str()) && succeeded.contains(whole);
             if with.skip.contains(step_of(&task.name)) {
                 again.reused.insert(task.name.clone(), Map::new());
+                again.passed_over.insert(task.name.clone());
             } else if !is_renewed(&task.name) && is_settled(flow, &task.name, &succeeded) {
                 // What came of the tries of a group is what the last of them left.
                 again.reused.insert(task.name.clone(), Map::new());
@@ -127,6 +131,8 @@ impl PastRun<'_> {
                 again.reused.insert(task.clone(), outputs.clone());
             }
         }
+        let before = self.order.passed_over.iter().filter(|task| again.reused.contains_key(*task));
+        again.passed_over.extend(before.cloned());
         Ok(again)
     }
 

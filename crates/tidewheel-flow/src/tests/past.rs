@@ -138,6 +138,19 @@ fn a_step_that_is_skipped_counts_as_done_and_leaves_nothing() {
     assert_eq!(again.run_again, words(&["ship"]));
     assert_eq!(again.reused.get("each"), Some(&Map::new()));
     assert_eq!(again.reused.get("build"), Some(&outputs(0)));
+    assert_eq!(again.passed_over, BTreeSet::from(["each".to_owned(), "each[0]".to_owned()]));
+    // A retry of the retry knows it too, unless the step is run after all.
+    let second = FlowOrder {
+        reused: again.reused.clone(),
+        passed_over: again.passed_over.clone(),
+        ..order.clone()
+    };
+    let run = ended(&[("build", Succeeded), ("each", Succeeded), ("ship", Failed)]);
+    let part = PastRun { run: &run, order: &second, outputs: &outputs };
+    assert!(part.again(&flow, &AgainWith::default()).unwrap().passed_over.contains("each"));
+    let from = AgainWith { from: Some("each".to_owned()), ..AgainWith::default() };
+    assert!(!part.again(&flow, &from).unwrap().passed_over.contains("each"));
+    let part = PastRun { run: &past, order: &order, outputs: &outputs };
     let error = part.again(&flow, &without("eash")).unwrap_err();
     assert_eq!(error, AgainError::NoStep { step: "eash".to_owned() });
 }
