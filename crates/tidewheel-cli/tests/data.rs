@@ -5,7 +5,9 @@ mod common;
 
 use std::fs;
 #[cfg(unix)]
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -102,19 +104,32 @@ fn what_ended_is_pruned_by_count() {
 #[cfg(unix)]
 #[test]
 fn a_folder_is_its_owners_whatever_the_umask() {
+    const NOBODY: u32 = 65_534;
+
     let scratch = Scratch::new("umask");
-    let flow = scratch.file("flow.yaml", "flow:\n  - name: a\n    run: echo\n");
+    let text = "flow:\n  - name: a\n    run: echo well\n    cwd: /\n";
+    let flow = scratch.file("flow.yaml", text);
+    // To root everything is allowed, whatever the mode.
+    let is_root = fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
+    if is_root {
+        std::os::unix::fs::chown(scratch.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
     for umask in ["277", "777"] {
         let data = scratch.path(umask).join("above").join("data");
-        let words = [env!("CARGO_BIN_EXE_tidewheel"), "run", &flow, "--data"];
-        let text = format!("umask {umask}; exec \"$@\"");
-        let output = std::process::Command::new("sh")
-            .args(["-c", &text, "sh"])
-            .args(words)
-            .arg(&data)
-            .output()
-            .unwrap();
+        let run = |words: &[&str]| {
+            let text = format!("umask {umask}; exec \"$@\"");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &text, "sh", env!("CARGO_BIN_EXE_tidewheel")]);
+            shell.args(words).arg("--data").arg(&data).current_dir("/");
+            if is_root {
+                shell.uid(NOBODY).gid(NOBODY);
+            }
+            shell.output().unwrap()
+        };
+        let output = run(&["run", &flow]);
         assert!(output.status.success(), "{output:?}");
+        let output = run(&["logs", "last"]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), "a | well", "{output:?}");
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folders = [data.clone(), data.join("locks"), data.join("logs"), scratch.path(umask)];
         assert_eq!(folders.map(mode), [0o700; 4]);
@@ -173,11 +188,36 @@ fn whichever_page_is_damaged_a_run_ends_well_or_says_that_the_database_is_damage
                 refused += 1;
                 assert!(said.contains("damaged") && said.contains("restore"), "{number}: {said}");
                 assert!(!said.contains("panicked"), "{number}: {said}");
+                // Nobody goes on with what is in a damaged database.
+                let hint = said.lines().find(|line| line.starts_with("hint: tidewheel resume"));
+                assert!(
+                    hint.is_none_or(|it| it.ends_with("once that is mended")),
+                    "{number}: {said}"
+                );
             }
             other => panic!("page {number}: {other:?}, {said}"),
         }
     }
     assert!(refused > 5, "only {refused} pages matter");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_database_is_flushed_as_a_whole_not_at_each_step_of_its_making() {
+    let scratch = Scratch::new("flushes");
+    let traced = scratch.path("traced");
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, run: 'true' }]");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync", "-o"]).arg(&traced);
+    strace.arg(env!("CARGO_BIN_EXE_tidewheel")).args(["run", &file, "-q", "--data"]);
+    let Ok(output) = strace.arg(scratch.data()).output() else {
+        common::skipped("data::a_new_database_is_flushed_as_a_whole", "needs strace");
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let traced = fs::read_to_string(traced).unwrap();
+    let of_new = traced.lines().filter(|line| line.contains("tidewheel.db.new")).count();
+    assert_eq!(of_new, 1, "{traced}");
 }
 
 /// A small disk of its own, if this may mount one.

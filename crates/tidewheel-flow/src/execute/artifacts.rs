@@ -7,19 +7,19 @@
 //!
 //! Which files a step names is said in the flow. That they go with the run is seen to by the data folder.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tidewheel::Attempt;
+use tidewheel::file::{make_private_file, make_private_folder};
 
 use super::cache::{Files, hexadecimal};
 use super::context::Position;
 use super::end::Trouble;
-use super::run_folder::{ARTIFACTS, RunFolder, WORK, private};
+use super::run_folder::{ARTIFACTS, RunFolder, WORK};
 use super::runner::FlowRunner;
 use crate::definition::{is_inside, of_run};
 use crate::language::template::Context;
@@ -165,20 +165,20 @@ fn keep(folder: &RunFolder, task: String, attempt: u32, wanted: &[Wanted]) -> Re
     let part = to.with_extension("part");
     let write = || -> io::Result<()> {
         let _ = fs::remove_dir_all(&part);
-        private().recursive(true).create(part.join("files"))?;
+        make_private_folder(&part.join("files"))?;
         let mut artifacts = Vec::new();
         for Found { name, path } in &found {
             let copy = part.join("files").join(name);
-            private().recursive(true).create(copy.parent().unwrap_or(&part))?;
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(copy)?;
+            make_private_folder(copy.parent().unwrap_or(&part))?;
+            let mut file = make_private_file(&copy)?;
             let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
             let (bytes, sha256) =
                 copy_hashed(&mut File::open(path).map_err(named)?, &mut file).map_err(named)?;
             artifacts.push(Artifact { name: name.clone(), bytes, sha256 });
         }
         let left = TaskArtifacts { task: task.clone(), attempt, artifacts, folder: PathBuf::new() };
-        fs::write(part.join("manifest.json"), serde_json::to_vec(&left)?)?;
+        let mut manifest = make_private_file(&part.join("manifest.json"))?;
+        manifest.write_all(&serde_json::to_vec(&left)?)?;
         let _ = fs::remove_dir_all(&to);
         fs::rename(&part, &to)
     };

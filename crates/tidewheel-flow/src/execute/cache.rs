@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
+use tidewheel::file::{make_private_file, make_private_folder};
 
 use super::context::Position;
 use super::end::Trouble;
@@ -464,9 +465,9 @@ fn changes(
 /// Writes a file, whole or not at all.
 fn write(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    make_private_folder(folder)?;
     let part = path.with_extension(format!("{}.part", std::process::id()));
-    fs::write(&part, serde_json::to_vec(value)?)?;
+    make_private_file(&part)?.write_all(&serde_json::to_vec(value)?)?;
     fs::rename(part, path)
 }
 

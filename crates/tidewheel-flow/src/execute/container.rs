@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -17,6 +17,7 @@ use tidewheel::Attempt;
 use tidewheel::executor::process::{
     ProcessCommand, ProcessEnd, ProcessError, ProcessStatus, Stdin,
 };
+use tidewheel::file::{make_private_file, make_private_folder};
 use tidewheel::id::AttemptId;
 
 use super::context::Position;
@@ -174,13 +175,8 @@ impl FlowRunner {
         let Some(folder) = &self.means.containers else { return Ok(None) };
         let marker = folder.join(name_of(attempt));
         let mark = || {
-            DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
-            let mut file = OpenOptions::new()
-                .mode(0o600)
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(&marker)?;
+            make_private_folder(folder)?;
+            let mut file = make_private_file(&marker)?;
             file.write_all(engine.as_os_str().as_encoded_bytes())
         };
         mark().map_err(|error| Trouble::passing(format!("{}: {error}", marker.display())))?;

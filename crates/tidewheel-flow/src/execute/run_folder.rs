@@ -9,14 +9,14 @@
 //! What is in the last is understood in `written`. That all of it goes with the run is seen to by the data
 //! folder.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use tidewheel::executor::process::ProcessCommand;
+use tidewheel::file::make_private_folder;
 use tidewheel::{Attempt, RunId};
 
 use super::artifacts::key_of;
@@ -99,7 +99,7 @@ impl RunFolder {
         if fs::symlink_metadata(&work).is_ok_and(|found| found.is_dir()) {
             return Ok(folder);
         }
-        private().recursive(true).create(&folder.folder)?;
+        make_private_folder(&folder.folder)?;
         let from = earlier.and_then(|earlier| Some((runs.join(plain(&earlier.run)?), earlier)));
         if let Some((from, earlier)) = &from {
             for task in &earlier.tasks {
@@ -113,7 +113,7 @@ impl RunFolder {
             let unread = copy_whole(&from.join(WORK), &work)?;
             folder.unread().extend(unread);
         } else {
-            private().create(work)?;
+            make_private_folder(&work)?;
         }
         Ok(folder)
     }
@@ -174,12 +174,6 @@ impl RunFolder {
     }
 }
 
-pub(super) fn private() -> DirBuilder {
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
-    builder
-}
-
 /// The name of a folder, if it leads nowhere else.
 fn plain(name: &str) -> Option<&str> {
     let mut parts = Path::new(name).components();
@@ -195,7 +189,7 @@ pub(super) fn copy_whole(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
     }
     let part = to.with_extension("part");
     let _ = fs::remove_dir_all(&part);
-    private().recursive(true).create(part.parent().unwrap_or(to))?;
+    make_private_folder(part.parent().unwrap_or(to))?;
     let unread = copy(from, &part)?;
     fs::rename(part, to)?;
     Ok(unread)
@@ -207,7 +201,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
     let mut unread = Vec::new();
     let mut left = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = left.pop() {
-        private().create(&to)?;
+        make_private_folder(&to)?;
         let entries = match fs::read_dir(&from) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 unread.push(from);

@@ -1,11 +1,13 @@
-//! Files that processes share: locks, and files that are there whole or not at all.
+//! Files that processes share: locks, files that are there whole or not at all, and what is its owner's alone.
 //!
 //! What is in them is the business of whoever uses them; databases are in `store`.
 
 mod lock;
+mod private;
 mod write;
 
 pub use lock::{FileLock, Holder, LockError};
 #[cfg(feature = "sqlite")]
 pub(crate) use lock::{give_owner, only_owner};
+pub use private::{make_private_file, make_private_folder};
 pub use write::{check_writable, write_atomically};

@@ -2,15 +2,15 @@
 //!
 //! Reading the pipes is in `run.rs`.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::end::Output;
 use super::masker::{MaskStream, Masker};
 use super::tail::Last;
+use crate::file::{make_private_file, make_private_folder};
 
 /// One stream of output on its way to where it is kept.
 #[derive(Debug)]
@@ -149,16 +149,14 @@ impl Log {
 }
 
 pub(super) fn create(path: &std::path::Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    match options.open(path) {
+    match make_private_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => return opened,
     }
     if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        make_private_folder(folder)?;
     }
-    options.open(path)
+    make_private_file(path)
 }
 
 #[cfg(test)]

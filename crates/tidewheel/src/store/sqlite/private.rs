@@ -2,40 +2,17 @@
 //!
 //! Nothing about databases is known here.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::FolderError;
+use crate::file::make_private_folder;
 
 /// Makes the folder, for its owner alone, unless it is there; also those above it that are not there.
 pub(super) fn make_folder(path: &Path) -> Result<(), FolderError> {
-    let is_there = |folder: &&Path| folder.as_os_str().is_empty() || folder.is_dir();
-    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !is_there(folder)).collect();
-    for folder in missing.into_iter().rev() {
-        make_one(folder).map_err(|source| FolderError::io("make the folder", folder, source))?;
-    }
-    Ok(())
-}
-
-/// The umask may take away what the owner needs, so the mode is said again.
-fn make_one(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
-        // Somebody else makes it at the same time.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
-            return Ok(());
-        }
-        made => made?,
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
+    let made = make_private_folder(path);
+    made.map_err(|source| FolderError::io("make the folder", path, source))
 }
 
 /// Refuses a folder that others can write; takes reading away from them.
