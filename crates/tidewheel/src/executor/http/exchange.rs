@@ -273,7 +273,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn silence(&self, what: &str) -> HttpFailure {
-        let message = format!("{what}: nothing was received for {:?}", self.read_timeout);
+        let message = format!("{what}: nothing more was received for {:?}", self.read_timeout);
         HttpFailure::passing(HttpFailureKind::Timeout, message)
     }
 }

@@ -128,6 +128,7 @@ impl HttpFailure {
     }
 
     fn new(kind: HttpFailureKind, retry: MayRetry, message: String) -> Self {
+        let message = one_line(message);
         let (status, excerpt, warnings) = (None, None, Vec::new());
         // Nothing was sent without a name and a connection; of all else nobody knows.
         let may_be_done = !matches!(
@@ -235,4 +236,13 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
         };
     }
     None
+}
+
+/// What others wrote into a message may have several lines.
+fn one_line(message: String) -> String {
+    if !message.contains(['\n', '\r']) {
+        return message;
+    }
+    let lines = message.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
 }

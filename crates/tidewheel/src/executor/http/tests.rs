@@ -417,6 +417,7 @@ fn the_identity_of_an_attempt_goes_with_its_request() {
 fn requests_that_make_no_sense_are_permanent_failures() {
     let cases = [
         HttpRequest::new("GE T", "http://example.com"),
+        HttpRequest::new("GET\r\nX: 1", "http://example.com"),
         HttpRequest::new("CONNECT", "http://example.com"),
         HttpRequest::get("example.com"),
         HttpRequest::get("ftp://example.com"),
@@ -431,6 +432,7 @@ fn requests_that_make_no_sense_are_permanent_failures() {
         let Err(failure) = request.prepare(attempt) else { panic!("{request:?}") };
         assert_eq!(failure.kind, HttpFailureKind::BadRequest, "{request:?}");
         assert_eq!(failure.retry, MayRetry::No);
+        assert!(!failure.message.contains(['\r', '\n']), "{:?}", failure.message);
     }
 }
 
