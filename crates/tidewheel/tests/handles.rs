@@ -7,6 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Gate, Log, builder, seconds, settle};
+use tidewheel::clock::VirtualClock;
 use tidewheel::explain::Hold;
 use tidewheel::store::Memory;
 use tidewheel::task::Reason;
@@ -245,4 +246,27 @@ async fn a_value_is_kept_as_long_as_its_name_and_no_longer() {
     }
     // Two names are known, each with a value and none with its code.
     assert_eq!(Arc::strong_count(&kept), 1 + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_once_far_ahead_lets_no_value_be_kept_for_longer() {
+    let clock = VirtualClock::at("2026-11-16T12:00:00Z".parse().unwrap());
+    let builder = Tidewheel::builder().clock(clock.clone());
+    let wheel = builder.once_kept(seconds(60)).start();
+    let kept = Arc::new(());
+    let ask = |name: &str| {
+        let kept = Arc::clone(&kept);
+        let work = move || std::future::ready(Ok::<_, TaskError>(Weighty(Arc::clone(&kept))));
+        wheel.task(work).once(name).submit_shared()
+    };
+    let years = seconds(70 * 365 * 86_400);
+    clock.set_forward(years);
+    ask("ahead").await.unwrap();
+    clock.set_back(years);
+    for number in 0..100 {
+        tokio::time::sleep(seconds(30)).await;
+        ask(&number.to_string()).await.unwrap();
+    }
+    // Two names that are known, and the one from ahead.
+    assert_eq!(Arc::strong_count(&kept), 1 + 2 + 1);
 }
