@@ -10,6 +10,7 @@ mod desk;
 mod error;
 mod explain;
 mod find;
+mod hints;
 mod local;
 mod logs;
 mod reuse;
