@@ -145,6 +145,22 @@ fn texts_that_are_taken_as_they_stand_have_no_templates() {
 }
 
 #[test]
+fn of_an_answer_nothing_is_known_that_only_programs_have() {
+    let words =
+        "unknown-name: there is no `stdout` here | known here: data, json, status, code, headers, ";
+    for rest in ["outputs: { x: '{{ stdout }}' }", "repeat: { until: \"'x' in stdout\" }"] {
+        let told = said(&format!("flow: [{{ name: a, http: 'http://x', {rest} }}]"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with(words) || rest.starts_with("repeat"), "{told:?}");
+        assert!(told[0].starts_with("unknown-name: there is no `stdout` here"), "{told:?}");
+    }
+    assert_eq!(
+        said("flow: [{ name: a, http: 'http://x', outputs: { x: '{{ json.a }}' } }]"),
+        [""; 0]
+    );
+}
+
+#[test]
 fn a_list_that_cannot_be_read_is_told_once() {
     let words = "bad-template: there is no filter `from_json` | perhaps `fromjson` is meant";
     for list in ["foreach: '{{ [] | from_json }}'", "matrix: { a: '{{ [] | from_json }}' }"] {

@@ -93,7 +93,7 @@ fn codes(text: &str) -> Vec<&'static str> {
 /// steps that wait for it and use an output of it, which is not wrong.
 #[test]
 fn what_depends_on_a_broken_step_is_not_wrong() {
-    let outputs = "outputs: { o: '{{ stdout }}' }";
+    let outputs = "outputs: { o: '{{ data }}' }";
     for (step, expected) in [
         (
             format!("{{ name: a, run: x, retry: {{ attempts: 2, retries: 1 }}, {outputs} }}"),

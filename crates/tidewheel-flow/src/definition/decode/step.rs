@@ -62,8 +62,10 @@ const OF_PROGRAMS: [&str; 13] = [
 /// What can be said of a program only if it is the work of a step, and not a look.
 const OF_WORK: [&str; 4] = ["allow_options", "output_max", "skip_codes", "artifacts"];
 /// What templates of outputs may name.
-pub(super) const RESULT_NAMES: [&str; 9] =
+const RESULT_NAMES: [&str; 9] =
     ["stdout", "stderr", "output", "code", "returncode", "json", "data", "status", "headers"];
+/// What they may name of an answer.
+const ANSWER_NAMES: [&str; 5] = ["data", "json", "status", "code", "headers"];
 /// What names of variables that hold secrets have in them.
 const SECRET_WORDS: [&str; 6] =
     ["TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "PRIVATE_KEY"];
@@ -337,7 +339,7 @@ impl Decoder<'_> {
             outputs.push((StepOutput { name, value: OutputRule::Written }, node.span));
         }
         for entry in fields::mapping(map, "outputs").into_iter().flat_map(Map::iter) {
-            let tree = self.with_names(RESULT_NAMES, |decoder| {
+            let tree = self.with_names(result_names(map), |decoder| {
                 decoder.tree(&entry.value, format_args!("outputs.{}", entry.key))
             });
             let (name, value) = (entry.key.clone(), OutputRule::Template(tree));
@@ -458,4 +460,11 @@ fn laid_over(own: Surroundings, source: Surroundings) -> Surroundings {
         cwd: own.cwd.or(source.cwd),
         ..own
     }
+}
+
+/// What is known of the result of a step.
+pub(super) fn result_names(step: &Map) -> impl Iterator<Item = &'static str> + use<> {
+    let is_request = !fields::said(step, &["http"]).is_empty();
+    let names = if is_request { &ANSWER_NAMES[..] } else { &RESULT_NAMES };
+    names.iter().copied()
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::step::{RESULT_NAMES, shell_of};
+use super::step::{result_names, shell_of};
 use super::{Decoder, fields};
 use crate::definition::keys::WAITS;
 use crate::definition::{Repeat, Wait, WaitFor, Work};
@@ -61,10 +61,10 @@ impl Decoder<'_> {
     }
 
     /// `repeat:`: until when a step is done again.
-    pub(super) fn repeat(&mut self, map: &Map) -> Option<Repeat> {
-        let map = fields::mapping(map, "repeat")?;
+    pub(super) fn repeat(&mut self, step: &Map) -> Option<Repeat> {
+        let map = fields::mapping(step, "repeat")?;
         let until = map.get("until").and_then(|node| {
-            let names = RESULT_NAMES.into_iter().chain(["round"]);
+            let names = result_names(step).chain(["round"]);
             self.with_names(names, |decoder| decoder.expression(node, "repeat.until"))
         })?;
         let every = fields::duration(map, "every").unwrap_or(EVERY_DEFAULT).max(EVERY_MIN);
