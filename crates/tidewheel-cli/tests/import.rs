@@ -50,7 +50,7 @@ fn a_workflow_does_here_what_it_did_there() {
         assert!(scratch.path(name).exists(), "{name}");
     }
     assert!(!scratch.path("failed.txt").exists());
-    assert_eq!(scratch.read("report.txt"), "succeeded\n");
+    assert_eq!(scratch.read("report.txt"), "success\n");
     assert_eq!(result["steps"]["publish"]["state"], json!("skipped"));
 }
 

@@ -52,6 +52,11 @@ impl Mapping {
         self.entries.is_empty()
     }
 
+    /// Whether a key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
+    }
+
     /// The text under a key.
     pub fn text(&self, key: &str) -> Option<String> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;

@@ -38,9 +38,13 @@ impl Converter {
             _ => {}
         }
         let named = self.name_all(&mut listed);
-        for step in listed.iter().flatten().filter(|step| goes_on(step, kin, "failure")) {
-            self.tolerated.insert(text_of(&step["name"]));
+        for step in listed.iter().flatten() {
+            if goes_on(step, kin, "failure") {
+                self.tolerated.insert(text_of(&step["name"]));
+            }
+            self.values.has_gaps |= goes_on(step, kin, "skipped");
         }
+        self.values.steps.extend(named.clone());
         let mut written = first;
         let mut before: Vec<String> = written.last().and_then(name_of).into_iter().collect();
         let entry = before.clone();
@@ -146,7 +150,9 @@ impl Converter {
         let output = take(&mut map, "output");
         self.work(&mut step, &mut map, &place, output.is_some());
         if let Some(output) = output {
-            self.output(&mut step, output, &place);
+            let of_request = "{{ data if data is string else data | tojson }}";
+            let value = if step.has("http") { of_request } else { "{{ stdout | trim }}" };
+            self.output(&mut step, output, value, &place);
         }
         if let Some(time) = take(&mut map, "timeout_sec") {
             step.add("timeout", seconds(&time).as_str());
@@ -162,16 +168,16 @@ impl Converter {
         written
     }
 
-    fn output(&mut self, step: &mut Mapping, output: Json, place: &str) {
+    fn output(&mut self, step: &mut Mapping, output: Json, value: &str, place: &str) {
         match output {
             Json::String(name) => {
                 let mut outputs = Mapping::new();
-                outputs.add(name.trim_start_matches('$'), "{{ stdout | trim }}");
+                outputs.add(name.trim_start_matches('$'), value);
                 step.add("outputs", outputs);
             }
             other => {
                 self.remarks.lose(place, format!("`output: {other}`"));
-                step.add("outputs", json!({ "stdout": "{{ stdout | trim }}" }));
+                step.add("outputs", json!({ "stdout": value }));
             }
         }
     }

@@ -125,6 +125,36 @@ fn containers_and_hosts_are_ours() {
 }
 
 #[test]
+fn what_is_asked_of_steps_is_known_or_told() {
+    let (value, _, warnings) = imported(
+        "steps:
+  - { id: a, name: first, command: a }
+  - { id: b, executor: http, command: GET https://x/y, output: BODY }
+  - { id: c, command: 'echo ${a.exit_code} ${BODY} ${a.stdout}' }
+handlerOn: { cancel: echo no, exit: { command: echo out } }",
+    );
+    let step = &value["flow"][2];
+    assert_eq!(step["run"], "echo ${a_exit_code} ${BODY} ${a.stdout}");
+    let env = json!({ "a_exit_code": "{{ steps.first.code }}", "BODY": "{{ flows.b.BODY }}" });
+    assert_eq!(step["env"], env);
+    let body = json!({ "BODY": "{{ data if data is string else data | tojson }}" });
+    assert_eq!(value["flow"][1]["outputs"], body);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("`${a.stdout}`"), "{warnings:?}");
+    assert_eq!(
+        (&value["finally"][0]["run"], &value["finally"][1]["run"]),
+        (&json!("echo no"), &json!("echo out"))
+    );
+    // What a skipped step would have left is empty there.
+    let (value, ..) = imported(
+        "steps:
+  - { name: a, command: a, output: X, preconditions: [p], continueOn: { skipped: true } }
+  - { name: b, command: 'echo $X' }",
+    );
+    assert_eq!(value["flow"][2]["env"]["X"], "{{ flows.a.X | default('') }}");
+}
+
+#[test]
 fn to_go_on_is_about_the_step_itself() {
     let (value, ..) = imported(
         "steps:

@@ -22,6 +22,10 @@ pub(super) struct Values {
     pub env: Vec<(String, String)>,
     /// Outputs by name, and the step that leaves each.
     pub outputs: BTreeMap<String, String>,
+    /// Steps by what they are called there.
+    pub steps: BTreeMap<String, String>,
+    /// Whether a step may be skipped while what is behind it goes on.
+    pub has_gaps: bool,
     /// Variables of our own that templates ask for.
     pub ours: BTreeSet<String>,
     /// Whether what is converted follows the run.
@@ -38,8 +42,11 @@ impl Values {
                 true => value,
                 false => format!("({value} | fromjson).{path}"),
             };
-            let default = if self.is_hook { " | default('')" } else { "" };
+            let default = if self.is_hook || self.has_gaps { " | default('')" } else { "" };
             return Some(format!("{{{{ {value}{default} }}}}"));
+        }
+        if let Some(step) = self.steps.get(name).filter(|_| path == "exit_code") {
+            return Some(format!("{{{{ steps{}.code }}}}", key_of(step)));
         }
         let place =
             name.parse::<usize>().ok().filter(|place| (1..=self.places.len()).contains(place));

@@ -250,7 +250,7 @@ impl Converter {
             first.push(self.check(&name, &conditions, &after));
             after.push(name);
         }
-        if let Some(Json::Object(step)) = init {
+        if let Some(step) = init.and_then(handler) {
             first.extend(self.step(step, "init", &Kin::default(), &after));
         }
         first
@@ -260,19 +260,19 @@ impl Converter {
         self.values.is_hook = true;
         let mut hooks = Vec::new();
         for (word, key) in [("success", "on_success"), ("failure", "on_failure")] {
-            if let Some(Json::Object(step)) = handlers.remove(word) {
+            if let Some(step) = handlers.remove(word).and_then(handler) {
                 hooks.push((key, self.step(step, key, &Kin::default(), &[])));
             }
         }
         let mut last = Vec::new();
         for word in ["cancel", "abort"] {
-            if let Some(Json::Object(step)) = handlers.remove(word) {
+            if let Some(step) = handlers.remove(word).and_then(handler) {
                 let condition = Some("run.state == 'cancelled'".to_owned());
                 let kin = Kin { is_chain: false, shared: Vec::new() };
                 last.extend(self.step_when(step, "on-cancel", &kin, &[], condition));
             }
         }
-        if let Some(Json::Object(step)) = handlers.remove("exit") {
+        if let Some(step) = handlers.remove("exit").and_then(handler) {
             last.extend(self.step(step, "on-exit", &Kin::default(), &[]));
         }
         if !last.is_empty() {
@@ -303,6 +303,15 @@ impl Converter {
         for (key, value) in map.into_iter().filter(|(_, value)| !value.is_null()) {
             self.remarks.lose(place, format!("`{key}: {value}`"));
         }
+    }
+}
+
+/// A step that follows the run, in either of its forms.
+fn handler(value: Json) -> Option<Map<String, Json>> {
+    match value {
+        Json::Object(step) => Some(step),
+        Json::String(command) => Some(Map::from_iter([("command".to_owned(), command.into())])),
+        _ => None,
     }
 }
 

@@ -130,7 +130,7 @@ impl Converter {
             return;
         }
         let text = format!("{redirects}{text}");
-        let text = self.with_paths(&mut env, &text);
+        let text = self.with_paths(&mut env, &text, place);
         self.ask_for(&mut env, &text);
         if !env.is_empty() {
             step.add("env", env);
@@ -190,7 +190,7 @@ impl Converter {
     }
 
     /// The text with a variable of its own for each part of an output that it asks for.
-    fn with_paths(&mut self, env: &mut Mapping, text: &str) -> String {
+    fn with_paths(&mut self, env: &mut Mapping, text: &str, place: &str) -> String {
         let mut written = String::new();
         let mut asked = BTreeSet::new();
         for part in parts(text, true) {
@@ -204,7 +204,12 @@ impl Converter {
                             }
                             written.push_str(&format!("${{{variable}}}"));
                         }
-                        None => written.push_str(whole),
+                        None => {
+                            if path.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+                                self.remarks.lose(place, format!("`{whole}`"));
+                            }
+                            written.push_str(whole);
+                        }
                     }
                 }
                 Part::Variable { whole, .. } => written.push_str(whole),
@@ -240,6 +245,7 @@ impl Converter {
                     ..Self::default()
                 };
                 inner.values.outputs = self.values.outputs.clone();
+                inner.values.has_gaps = self.values.has_gaps;
                 if let Some(defaults) = take(&mut local, "params") {
                     inner.params(defaults);
                     for (key, value) in std::mem::take(&mut inner.values.params) {

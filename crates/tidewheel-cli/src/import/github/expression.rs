@@ -23,6 +23,8 @@ enum Token {
 }
 
 const SIGNS: [&str; 12] = ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", ","];
+/// How names end that say how something ended.
+pub(super) const STATE_KEYS: [&str; 3] = [".result", ".outcome", ".conclusion"];
 /// The words for states there, and here.
 const STATES: [(&str, &str); 2] = [("success", "succeeded"), ("failure", "failed")];
 
@@ -35,7 +37,7 @@ pub(super) fn translate(
     let text = text.strip_prefix("${{").and_then(|it| it.strip_suffix("}}")).unwrap_or(text);
     let tokens = tokens(text)?;
     let asks_state = tokens.iter().any(|token| {
-        matches!(token, Token::Name(name) if [".result", ".outcome", ".conclusion"].iter().any(|end| name.ends_with(end)))
+        matches!(token, Token::Name(name) if STATE_KEYS.iter().any(|end| name.ends_with(end)))
     });
     let translated = Translated { is_plain: true, ..Translated::default() };
     let mut reader = Reader { tokens, at: 0, names, asks_state, translated };

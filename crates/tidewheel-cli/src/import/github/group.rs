@@ -76,6 +76,7 @@ impl Converter {
             job.add("cwd", folder);
         }
         map.remove("outputs");
+        self.container = map.remove("container").and_then(|it| self.container_of(it, &place));
         match (map.remove("uses"), map.remove("steps")) {
             (Some(called), _) => self.called(&mut job, &called, map.remove("with"), &place),
             (None, Some(Json::Array(steps))) => {
@@ -105,6 +106,24 @@ impl Converter {
         if !needs.iter().all(|name| self.tolerated.contains(name)) {
             job.add("on_dependency_error", "skip");
         }
+    }
+
+    /// The container of a job, which sees the folder of the flow.
+    fn container_of(&mut self, said: Json, place: &str) -> Option<Json> {
+        let mut said = match said {
+            Json::Object(said) => said,
+            image => Map::from_iter([("image".to_owned(), image)]),
+        };
+        let image = said.remove("image").map(|it| self.value(&it, place))?;
+        let mut container = json!({ "image": image, "mounts": [".:/work"], "workdir": "/work" });
+        if let Some(Json::Object(env)) = said.remove("env") {
+            let env: Map<String, Json> = self.value_map(&env, place).into_iter().collect();
+            container["env"] = Json::Object(env);
+        }
+        for (key, value) in said {
+            self.remarks.lose(place, format!("`{key}: {value}` of its container"));
+        }
+        Some(container)
     }
 
     /// A workflow that is called.

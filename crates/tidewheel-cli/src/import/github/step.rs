@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::values::key_of;
 use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
 use crate::import::step_names::slug;
@@ -80,6 +81,20 @@ impl Converter {
         written
     }
 
+    /// Where a step runs: in a folder, or in the container of its job.
+    fn place(&self, step: &mut Mapping, folder: Option<Json>) {
+        match (self.container.clone(), folder) {
+            (Some(mut container), folder) => {
+                if let Some(folder) = folder.as_ref().and_then(Json::as_str) {
+                    container["workdir"] = format!("/work/{folder}").into();
+                }
+                step.add("container", container);
+            }
+            (None, Some(folder)) => step.add("cwd", folder),
+            (None, None) => {}
+        }
+    }
+
     /// A step. Those of a job are a sequence, so that it says what it waits for only if it is about failures.
     fn step(
         &mut self,
@@ -127,12 +142,10 @@ impl Converter {
             }
             step.add("env", written);
         }
-        if let Some(folder) = map.remove("working-directory") {
-            let folder = self.value(&folder, &place);
-            step.add("cwd", folder);
-        }
+        let folder = map.remove("working-directory").map(|it| self.value(&it, &place));
+        self.place(&mut step, folder);
         if !outputs.is_empty() {
-            step.add("outputs", json!(outputs));
+            step.add("outputs", written_outputs(outputs));
         }
         if let Some(time) = map.remove("timeout-minutes") {
             self.minutes(&mut step, &time, &place);
@@ -192,4 +205,14 @@ fn asked_outputs(steps: &Json) -> BTreeSet<(String, String)> {
         }
     }
     asked
+}
+
+/// What a step leaves; there one that is not written is empty.
+fn written_outputs(names: BTreeSet<String>) -> Mapping {
+    let mut written = Mapping::new();
+    for name in names {
+        let value = format!("{{{{ output{} | default('') }}}}", key_of(&name));
+        written.add(&name, value.as_str());
+    }
+    written
 }

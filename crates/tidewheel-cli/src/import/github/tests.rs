@@ -56,6 +56,29 @@ fn expressions_come_into_commands_as_variables() {
 }
 
 #[test]
+fn what_is_not_there_is_empty_and_states_have_their_old_words() {
+    let (value, ..) = imported(
+        "on: { workflow_dispatch: { inputs: { go: { type: boolean } } } }
+jobs:
+  a:
+    outputs: { x: \"${{ steps.b.outputs.x }}\" }
+    steps:
+      - { id: b, if: inputs.go, run: 'echo x=1 >> $GITHUB_OUTPUT' }
+      - { run: 'echo ${{ steps.b.outputs.x }} ${{ steps.b.outcome }}' }
+  c: { needs: a, if: \"always() && needs.a.outputs.x == '1'\", steps: [{ run: 'test ${{ needs.a.result }} = success' }] }",
+    );
+    let steps = &value["flow"][0]["steps"];
+    assert_eq!(steps[0]["outputs"], json!({ "x": "{{ output.x | default('') }}" }));
+    let words = "{'succeeded': 'success', 'failed': 'failure'}";
+    let env = json!({
+        "STEPS_B_OUTPUTS_X": "{{ (flows.b.x | default('')) }}",
+        "STEPS_B_OUTCOME": format!("{{{{ {words}[steps.b.state] | default(steps.b.state) }}}}"),
+    });
+    assert_eq!(steps[1]["env"], env);
+    assert_eq!(value["flow"][1]["when"], "(flows.a.b.x | default('')) == '1'");
+}
+
+#[test]
 fn groups_wait_for_each_other_and_ask_how_others_ended() {
     let (value, ..) = imported(
         "jobs:\n  a: { steps: [{ run: a }], continue-on-error: true, timeout-minutes: 3 }
@@ -109,6 +132,26 @@ fn what_has_no_equal_is_told_and_is_never_done_by_mistake() {
         assert!(warnings.iter().any(|warning| warning.contains(lost)), "{lost}: {warnings:?}");
     }
     assert_eq!(text.matches("# No equal").count(), 9, "{text}");
+}
+
+#[test]
+fn steps_in_a_container_run_in_one() {
+    let (value, _, warnings) = imported(
+        "jobs:
+  a: { container: { image: 'rust:1', env: { A: b }, options: --cpus 1 }, steps: [{ run: x }, { run: y, working-directory: sub }] }
+  b: { container: 'alpine:3', steps: [{ run: x }] }
+  c: { steps: [{ run: x, working-directory: sub }] }",
+    );
+    let step = |group: usize, place: usize| &value["flow"][group]["steps"][place];
+    let here = json!({ "image": "rust:1", "mounts": [".:/work"], "workdir": "/work", "env": { "A": "b" } });
+    assert_eq!(step(0, 0)["container"], here);
+    assert_eq!(
+        (&step(0, 1)["container"]["workdir"], &step(0, 1)["cwd"]),
+        (&json!("/work/sub"), &Json::Null)
+    );
+    assert_eq!(step(1, 0)["container"]["image"], "alpine:3");
+    assert_eq!((&step(2, 0)["container"], &step(2, 0)["cwd"]), (&Json::Null, &json!("sub")));
+    assert!(warnings.iter().any(|it| it.contains("`options: ")), "{warnings:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::expression::{quoted, translate};
+use super::expression::{STATE_KEYS, quoted, translate};
 use super::whole::Converter;
 use crate::import::text::as_template;
 
@@ -45,13 +45,14 @@ impl Names {
                 let known = self.outputs.get(&(job.to_owned(), key.to_owned()));
                 match known {
                     Some((step, output)) => {
-                        Ok(format!("flows{}{}{}", key_of(job), key_of(step), key_of(output)))
+                        let path = format!("{}{}{}", key_of(job), key_of(step), key_of(output));
+                        Ok(output_at(&path))
                     }
                     None => unknown(),
                 }
             }
             ["steps", id, "outputs", key] => match self.steps.get(id) {
-                Some(step) => Ok(format!("flows{}{}", key_of(step), key_of(key))),
+                Some(step) => Ok(output_at(&format!("{}{}", key_of(step), key_of(key)))),
                 None => unknown(),
             },
             ["steps", id, "outcome" | "conclusion"] => match self.steps.get(id) {
@@ -65,6 +66,17 @@ impl Names {
             _ => unknown(),
         }
     }
+}
+
+/// An output; there one that is missing is empty.
+fn output_at(path: &str) -> String {
+    format!("(flows{path} | default(''))")
+}
+
+/// Whether an expression is how something ended, and nothing else.
+fn is_state(text: &str) -> bool {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    text.chars().all(is_name) && STATE_KEYS.iter().any(|end| text.ends_with(end))
 }
 
 /// A name behind a dot, or in brackets.
@@ -98,7 +110,13 @@ impl Converter {
         match translate(text, &names) {
             Ok(translated) => {
                 self.note_secrets(text);
-                Some(translated.text)
+                let state = translated.text;
+                // Scripts compare it with the words that they know.
+                let words = "{'succeeded': 'success', 'failed': 'failure'}";
+                Some(match is_state(text) {
+                    true => format!("{words}[{state}] | default({state})"),
+                    false => state,
+                })
             }
             Err(unknown) => {
                 self.remarks.lose(place, format!("`{unknown}` in `${{{{ {text} }}}}`"));

@@ -43,6 +43,8 @@ pub(super) struct Converter {
     pub remarks: Remarks,
     pub names: StepNames,
     pub names_here: Names,
+    /// The container that the steps of the job run in.
+    pub container: Option<Json>,
     /// Jobs whose failure keeps nobody from running.
     pub tolerated: BTreeSet<String>,
     /// The steps of each job, as they are called here.
