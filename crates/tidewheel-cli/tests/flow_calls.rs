@@ -110,8 +110,8 @@ flow:
     let result = scratch.json(&["show", "last"]);
     let step = |name: &str| (&result["steps"][name]["state"], &result["steps"][name]["reason"]);
     assert_eq!(step("call/next").0, "skipped");
-    assert_eq!(step("call/next").1, "`call/push` stopped `call`");
-    assert_eq!(step("call/check").1, "`call/push` stopped `call`");
+    assert_eq!(step("call/next").1, "stopped by `call/push`");
+    assert_eq!(step("call/check").1, "stopped by `call/push`");
     assert_eq!(result["steps"]["call/next"]["attempts"], 0);
     assert_eq!(step("call/tidy").0, "succeeded");
     assert_eq!(step("call").0, "failed");

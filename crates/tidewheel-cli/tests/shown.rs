@@ -549,8 +549,13 @@ fn a_step_of_a_called_flow_that_is_skipped_says_what_stopped_it() {
     );
     let file = scratch.file("flow.yaml", "flow: [{ name: s, flow: inner.yaml }]");
     let lines = stderr(&scratch.run(&["run", &file]));
-    assert!(lines.contains("skipped   s/b: `s/a` stopped `s`\n"), "{lines}");
+    assert!(lines.contains("skipped   s/b: stopped by `s/a`\n"), "{lines}");
     assert!(!lines.contains("condition"), "{lines}");
+    // A group may also stop because its time is over.
+    let group = "flow: [{ name: g, timeout: 50ms, steps: [{ name: a, run: sleep 1000 }] }]";
+    let lines = stderr(&scratch.run(&["run", &scratch.file("group.yaml", group)]));
+    assert!(lines.contains("failed    g: out of time\n"), "{lines}");
+    assert!(lines.contains("cancelled g/a (") && lines.contains("): stopped by `g`\n"), "{lines}");
 }
 
 #[test]

@@ -80,11 +80,8 @@ pub fn reason_words(reason: Reason, cause: impl Fn(u32) -> String) -> Option<Str
             format!("`{}` was skipped by its condition", cause(index))
         }
         Reason::RunStopped(index) => format!("the run was stopped by `{}`", cause(index)),
-        Reason::GroupStopped(index) => {
-            let cause = cause(index);
-            let group = cause.rsplit_once('/').map_or("?", |(group, _)| group);
-            format!("`{cause}` stopped `{group}`")
-        }
+        // By something in its group, or by the group itself, whose time was over.
+        Reason::GroupStopped(index) => format!("stopped by `{}`", cause(index)),
         Reason::PartFailed(index) => format!("`{}` failed", cause(index)),
         Reason::AttemptTimeout => "timed out".to_owned(),
         Reason::TaskTimeout => "out of time".to_owned(),
