@@ -1,0 +1,68 @@
+//! Crates, as `cargo metadata` says: versions and needs that are inherited, renamed packages, who may be published.
+//!
+//! The manifest itself is not read: there is one program that understands all of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{Dependency, DependencyKind, MetadataCommand};
+
+use super::folder::Discovered;
+use crate::package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
+use crate::problem::{Code, Problem};
+
+pub(super) fn discover(root: &Path) -> Discovered {
+    let manifest = root.join("Cargo.toml");
+    let mut command = MetadataCommand::new();
+    command.manifest_path(&manifest).no_deps().other_options(["--offline".to_owned()]);
+    let metadata = match command.exec() {
+        Ok(metadata) => metadata,
+        Err(error) => {
+            let what = format!("`cargo metadata` failed: {}", error.to_string().trim());
+            let problem = Problem {
+                code: Code::Tool,
+                package: None,
+                file: manifest,
+                line: None,
+                what,
+                hint: None,
+            };
+            return Discovered { packages: Vec::new(), problems: vec![problem] };
+        }
+    };
+    let members = metadata.workspace_packages();
+    let names: BTreeMap<PathBuf, PackageId> = members
+        .iter()
+        .filter_map(|member| Some((member.manifest_path.parent()?.into(), id(&member.name))))
+        .collect();
+    let packages = members.iter().map(|member| Package {
+        id: id(&member.name),
+        version: Version::Written(member.version.to_string()),
+        manifest: member.manifest_path.clone().into(),
+        publicity: match &member.publish {
+            None => Publicity::Public { registries: Vec::new() },
+            Some(none) if none.is_empty() => Publicity::Private { by: "publish = false" },
+            Some(registries) => Publicity::Public { registries: registries.clone() },
+        },
+        needs: member.dependencies.iter().filter_map(|it| need(it, &names)).collect(),
+    });
+    Discovered { packages: packages.collect(), problems: Vec::new() }
+}
+
+fn id(name: &str) -> PackageId {
+    PackageId::new(Ecosystem::Cargo, name)
+}
+
+/// What is needed of the workspace. By its path: a package of the same name may come from elsewhere.
+fn need(dependency: &Dependency, members: &BTreeMap<PathBuf, PackageId>) -> Option<Need> {
+    let package = members.get(dependency.path.as_ref()?.as_std_path())?.clone();
+    let kind = match dependency.kind {
+        DependencyKind::Development => NeedKind::Development,
+        DependencyKind::Build => NeedKind::Build,
+        _ if dependency.optional => NeedKind::Optional,
+        _ => NeedKind::Normal,
+    };
+    // Cargo says `*` of a path without a version. Registries refuse it, so nobody means it.
+    let range = Some(dependency.req.to_string()).filter(|range| range != "*");
+    Some(Need { package, kind, range })
+}

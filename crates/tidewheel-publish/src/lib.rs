@@ -1,0 +1,19 @@
+//! Publishes the packages of a workspace to their registries: in order, and always finished.
+//!
+//! [`discover`] finds the [`Package`]s of a workspace and what each needs of the others, from what their own tools
+//! say; a [`Workspace`] knows in which order they can go, and what keeps them from it: each [`Problem`] with its
+//! place and what to do.
+//!
+//! When anything is started, tried again or paused is decided by the scheduler, as for every other run; how it looks
+//! is the business of surfaces.
+#![forbid(unsafe_code)]
+
+pub mod discover;
+mod package;
+mod picture;
+mod problem;
+mod workspace;
+
+pub use package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
+pub use problem::{Code, Problem};
+pub use workspace::Workspace;

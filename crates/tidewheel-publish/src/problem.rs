@@ -1,0 +1,139 @@
+//! [`Problem`]: what keeps packages from being published, with its place and what to do.
+//!
+//! Problems are found where the rule is known; here they only have their words.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::package::PackageId;
+
+/// What kind of problem it is. The words are stable, for programs and for `explain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// A manifest cannot be read or understood.
+    Manifest,
+    /// The tool that knows the packages is missing, or failed.
+    Tool,
+    /// Two packages have one name.
+    Duplicate,
+    /// Packages need each other in a circle.
+    Cycle,
+    /// Packages need each other in a circle, one of them only to be worked on, by a version.
+    DevelopmentCycle,
+    /// A package that is published needs one that is not.
+    NeedsPrivate,
+    /// A need names no version, and the registry wants one.
+    NoVersion,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Manifest,
+        Self::Tool,
+        Self::Duplicate,
+        Self::Cycle,
+        Self::DevelopmentCycle,
+        Self::NeedsPrivate,
+        Self::NoVersion,
+    ];
+
+    /// The stable word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Manifest => "manifest",
+            Self::Tool => "tool",
+            Self::Duplicate => "duplicate",
+            Self::Cycle => "cycle",
+            Self::DevelopmentCycle => "development-cycle",
+            Self::NeedsPrivate => "needs-private",
+            Self::NoVersion => "no-version",
+        }
+    }
+
+    /// What it means, and what can be done about it.
+    #[must_use]
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Self::Manifest => {
+                "A package says what it is in its manifest: Cargo.toml, package.json or pyproject.toml. What cannot be \
+                 read there cannot be published. Nothing was sent anywhere."
+            }
+            Self::Tool => {
+                "Crates are found by `cargo metadata`, which knows about inherited versions and renamed packages. It \
+                 must be there and succeed."
+            }
+            Self::Duplicate => {
+                "A registry knows a package by its name, so a workspace can publish one package of each name. \
+                 Python's registries take `A_b` and `a-b` for the same name."
+            }
+            Self::Cycle => {
+                "A package is published after what it needs. In a circle none can be the first. Take one of the needs \
+                 out, or move what both need into a package of its own."
+            }
+            Self::DevelopmentCycle => {
+                "What is needed only to work on a package makes no order. But a development dependency with a version \
+                 stays in the packed manifest, and a registry has to find that version before this package is \
+                 there. Without `version`, by its path only, it is left out when it is packed."
+            }
+            Self::NeedsPrivate => {
+                "Whoever uses a published package needs all that it needs. One that is not published cannot be found \
+                 by them. Publish it too, or do without it."
+            }
+            Self::NoVersion => {
+                "A path means nothing to those who get the package from a registry. The need must say which versions \
+                 will do, beside the path."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What keeps packages from being published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Its kind.
+    pub code: Code,
+    /// Whose problem it is, if it is a package's.
+    pub package: Option<PackageId>,
+    /// Where it is.
+    pub file: PathBuf,
+    /// The line of the file, if that is known.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_word_and_an_explanation_of_its_own() {
+        let words: BTreeSet<&str> = Code::ALL.iter().map(|code| code.word()).collect();
+        let said: BTreeSet<&str> = Code::ALL.iter().map(|code| code.explanation()).collect();
+        assert_eq!((words.len(), said.len()), (Code::ALL.len(), Code::ALL.len()));
+        assert!(said.iter().all(|text| text.len() > 80 && text.ends_with('.')));
+    }
+}

@@ -1,0 +1,229 @@
+//! [`Workspace`]: packages that are published together, the order in which that can be done, and what is in the way.
+//!
+//! It knows no registry and no file: whether a version is out already is the plan's business.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tidewheel::{Graph, GraphError};
+
+use crate::package::{Need, NeedKind, Package, PackageId};
+use crate::problem::{Code, Problem};
+
+/// Packages that are published together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Workspace {
+    packages: BTreeMap<PackageId, Package>,
+    twice: Vec<Package>,
+}
+
+impl Workspace {
+    /// The workspace of these packages. Needs of others are forgotten: they are not published here.
+    #[must_use]
+    pub fn new(packages: impl IntoIterator<Item = Package>) -> Self {
+        let mut workspace = Self::default();
+        for package in packages {
+            match workspace.packages.contains_key(&package.id) {
+                true => workspace.twice.push(package),
+                false => drop(workspace.packages.insert(package.id.clone(), package)),
+            }
+        }
+        let known: BTreeSet<PackageId> = workspace.packages.keys().cloned().collect();
+        for package in workspace.packages.values_mut() {
+            package.needs.retain(|need| known.contains(&need.package));
+        }
+        workspace
+    }
+
+    /// All packages, by name.
+    pub fn packages(&self) -> impl Iterator<Item = &Package> {
+        self.packages.values()
+    }
+
+    /// The package of this name.
+    #[must_use]
+    pub fn package(&self, id: &PackageId) -> Option<&Package> {
+        self.packages.get(id)
+    }
+
+    /// What must be resolvable before this one is published: what it needs and is published too, once each.
+    #[must_use]
+    pub fn before(&self, id: &PackageId) -> BTreeSet<&PackageId> {
+        let needs =
+            self.packages.get(id).map(|package| package.needs.as_slice()).unwrap_or_default();
+        let is_public = |id: &PackageId| self.packages.get(id).is_some_and(Package::is_public);
+        let before = needs.iter().filter(|need| need.kind.is_order() && is_public(&need.package));
+        before.map(|need| &need.package).filter(|needed| *needed != id).collect()
+    }
+
+    /// The published packages and their order, as a graph whose tasks are named by [`PackageId`].
+    ///
+    /// # Errors
+    ///
+    /// One circle, if there is any.
+    pub fn graph(&self) -> Result<Graph, GraphError> {
+        let mut graph = Graph::builder();
+        for package in self.packages.values().filter(|package| package.is_public()) {
+            let before = self.before(&package.id);
+            graph
+                .task(package.id.to_string())
+                .after(before.iter().map(ToString::to_string).collect::<Vec<_>>());
+        }
+        graph.build()
+    }
+
+    /// The packages that are published, each after what it needs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::graph`].
+    pub fn order(&self) -> Result<Vec<&Package>, GraphError> {
+        let graph = self.graph()?;
+        let by_name: BTreeMap<String, &Package> =
+            self.packages.values().map(|package| (package.id.to_string(), package)).collect();
+        let order = graph.topological_order();
+        Ok(order
+            .into_iter()
+            .filter_map(|index| by_name.get(&*graph.name(index)).copied())
+            .collect())
+    }
+
+    /// Everything that keeps it from being published, as far as its manifests say.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> =
+            self.twice.iter().map(|twice| self.duplicate(twice)).collect();
+        problems.extend(self.cycles());
+        for package in self.packages.values().filter(|package| package.is_public()) {
+            for need in &package.needs {
+                problems.extend(self.problem_of(package, need));
+            }
+        }
+        problems
+    }
+
+    fn duplicate(&self, twice: &Package) -> Problem {
+        let first = &self.packages[&twice.id];
+        Problem {
+            what: format!("{} is also the package of {}", twice.id, first.manifest.display()),
+            hint: Some(
+                "give one of them another name, or publish it from another workspace".to_owned(),
+            ),
+            ..problem(Code::Duplicate, twice)
+        }
+    }
+
+    fn problem_of(&self, package: &Package, need: &Need) -> Option<Problem> {
+        let needed = self.packages.get(&need.package)?;
+        if need.kind == NeedKind::Development {
+            return need.range.as_ref().and_then(|_| self.development_cycle(package, needed));
+        }
+        if !needed.is_public() {
+            return Some(Problem {
+                what: format!("{} needs {}, which is not published", package.id, needed.id),
+                hint: Some(format!("publish it too: see {}", needed.manifest.display())),
+                ..problem(Code::NeedsPrivate, package)
+            });
+        }
+        if need.range.is_none() {
+            return Some(Problem {
+                what: format!("{} needs {} and names no version", package.id, needed.id),
+                hint: Some(format!("add the version beside the path: \"{}\"", needed.version)),
+                ..problem(Code::NoVersion, package)
+            });
+        }
+        None
+    }
+
+    /// A development dependency by version on something that needs the package itself.
+    fn development_cycle(&self, package: &Package, needed: &Package) -> Option<Problem> {
+        let mut circle: Vec<String> =
+            self.path(&needed.id, &package.id)?.iter().map(ToString::to_string).collect();
+        circle.insert(0, package.id.to_string());
+        Some(Problem {
+            what: format!(
+                "{} is needed to work on {}, by a version, and needs it: {}",
+                needed.id,
+                package.id,
+                circle.join(" → ")
+            ),
+            hint: Some(format!(
+                "leave `version` out of that development dependency: {} = {{ path = … }}",
+                needed.id.name()
+            )),
+            ..problem(Code::DevelopmentCycle, package)
+        })
+    }
+
+    /// The shortest way from one package to another along what must be there first.
+    fn path(&self, from: &PackageId, to: &PackageId) -> Option<Vec<&PackageId>> {
+        let (from, _) = self.packages.get_key_value(from)?;
+        let mut came_from: BTreeMap<&PackageId, Option<&PackageId>> =
+            BTreeMap::from([(from, None)]);
+        let mut open = VecDeque::from([from]);
+        while let Some(at) = open.pop_front() {
+            if at == to {
+                let mut path = vec![at];
+                while let Some(Some(before)) = path.last().and_then(|id| came_from.get(id)) {
+                    path.push(before);
+                }
+                path.reverse();
+                return Some(path);
+            }
+            for next in self.before(at) {
+                if !came_from.contains_key(next) {
+                    came_from.insert(next, Some(at));
+                    open.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    /// Circles, each told once: those that share no package with one told before.
+    fn cycles(&self) -> Vec<Problem> {
+        let mut left = self.clone();
+        let mut problems = Vec::new();
+        // A package that needs itself is in no graph.
+        for package in self.packages.values() {
+            let needs_itself = |need: &&Need| need.package == package.id && need.kind.is_order();
+            if package.needs.iter().find(needs_itself).is_some() {
+                problems.push(Problem {
+                    what: format!("{} needs itself", package.id),
+                    ..problem(Code::Cycle, package)
+                });
+            }
+        }
+        while let Err(GraphError::Cycle { path }) = left.graph() {
+            let named = |id: &PackageId| path.contains(&id.to_string());
+            let Some(first) = left.packages.keys().find(|id| named(id)).cloned() else { break };
+            let mut circle = path.clone();
+            // Each comes before the next; read the other way round, each needs the next.
+            circle.reverse();
+            circle.push(circle[0].clone());
+            problems.push(Problem {
+                what: format!("packages need each other: {}", circle.join(" → ")),
+                hint: Some(
+                    "take one of these needs out, or move what both need elsewhere".to_owned(),
+                ),
+                ..problem(Code::Cycle, &left.packages[&first])
+            });
+            left.packages.retain(|id, _| !named(id));
+        }
+        problems
+    }
+}
+
+/// A problem of a package, without its words.
+fn problem(code: Code, package: &Package) -> Problem {
+    Problem {
+        code,
+        package: Some(package.id.clone()),
+        file: package.manifest.clone(),
+        line: None,
+        what: String::new(),
+        hint: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
