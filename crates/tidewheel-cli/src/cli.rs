@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
     again, artifacts, backup, bench, completions, config, explain, import, init, logs, man, plan,
-    prune, run, runs, schedule, simulate, steer, torture, validate,
+    prune, publish, run, runs, schedule, simulate, steer, torture, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -120,6 +120,7 @@ enum Command {
     Man(man::Args),
     Simulate(simulate::Args),
     Schedule(schedule::Args),
+    Publish(publish::Args),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
     Prune(prune::PruneArgs),
@@ -170,7 +171,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
     let Some(command) = command else {
         return ui.print(&Cli::command().render_long_help().to_string()).map(|()| 0);
     };
-    if !matches!(command, Command::Graph(_)) {
+    if !matches!(command, Command::Graph(_) | Command::Publish(_)) {
         ui.check_format()?;
     }
     if !matches!(command, Command::Config(_) | Command::TortureVictim(_)) {
@@ -200,6 +201,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Man(args) => man::run(ui, &args, Cli::command()),
         Command::Simulate(args) => simulate::run(ui, &args).map(done),
         Command::Schedule(args) => schedule::run(ui, &args).map(done),
+        Command::Publish(args) => publish::run(ui, &args),
         Command::Backup(args) => backup::backup(ui, &args).map(done),
         Command::Restore(args) => backup::restore(ui, &args).map(done),
         Command::Prune(args) => prune::run(ui, &args).map(done),

@@ -15,6 +15,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod prune;
+pub(crate) mod publish;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schedule;

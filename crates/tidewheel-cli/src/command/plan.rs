@@ -3,11 +3,11 @@
 //! What would be done, and pictures of it, come from the client.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidewheel_client::api::{CacheState, Plan};
-use tidewheel_client::files::{RunWish, SvgOptions};
+use tidewheel_client::files::{Picture, RunWish, SvgOptions};
 use tidewheel_client::kind::{FlowRun, Startable as _};
 use tidewheel_client::text::{count, harmless, span};
 
@@ -187,19 +187,28 @@ pub(crate) fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
     let (params, max_workers) = (args.params.clone(), ui.config().run_max_workers());
     let run = files.draft(&RunWish { params, max_workers, ..RunWish::default() })?;
     let picture = run.picture(&learnt(ui, &args.data, &run))?;
-    let text = match args.format.unwrap_or_else(|| ui.picture_format()) {
+    draw(ui, &picture, args.format, args.output.as_deref()).map(|()| 0)
+}
+
+/// Writes a picture where and how it was asked for.
+pub(crate) fn draw(
+    ui: &Ui,
+    picture: &Picture,
+    format: Option<WideFormat>,
+    output: Option<&Path>,
+) -> Result<(), CommandError> {
+    let text = match format.unwrap_or_else(|| ui.picture_format()) {
         WideFormat::Json => picture.json().to_string(),
         WideFormat::Dot => picture.dot(),
         WideFormat::Mermaid => picture.mermaid(),
         WideFormat::Svg => picture.svg(&SvgOptions::default()),
         WideFormat::Human | WideFormat::Text => {
-            let is_colourful = args.output.is_none() && ui.is_colourful();
+            let is_colourful = output.is_none() && ui.is_colourful();
             picture.text(ui.width(), is_colourful)
         }
     };
-    match &args.output {
-        Some(path) => write_atomically(path, &text)?,
-        None => ui.print(&text)?,
+    match output {
+        Some(path) => write_atomically(path, &text),
+        None => ui.print(&text),
     }
-    Ok(0)
 }
