@@ -2,7 +2,7 @@
 //!
 //! [`discover`] finds the [`Package`]s of a workspace and what each needs of the others, from what their own tools
 //! say; a [`Workspace`] knows in which order they can go, and what keeps them from it: each [`Problem`] with its
-//! place and what to do.
+//! place and what to do. Held against what [registries](registry) list and what was packed it becomes a [`Plan`](plan::Plan).
 //!
 //! When anything is started, tried again or paused is decided by the scheduler, as for every other run; how it looks
 //! is the business of surfaces.
@@ -11,7 +11,9 @@
 pub mod discover;
 mod package;
 mod picture;
+pub mod plan;
 mod problem;
+pub mod registry;
 mod workspace;
 
 pub use package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};

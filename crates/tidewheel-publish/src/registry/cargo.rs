@@ -1,0 +1,55 @@
+//! The sparse index of a cargo registry: where a crate's file is, and what stands in it.
+//!
+//! It is the view that cargo resolves by, so what is not in it is not out, whatever an API says.
+
+use serde::Deserialize;
+
+use super::hash::{Algorithm, Digest};
+use super::listing::{Listed, ListedFile, Listing, Unreadable};
+
+/// Where the file of a crate is below the address of an index.
+#[must_use]
+pub fn index_path(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    // Crates have names of ASCII letters; what has others is in no index, wherever it is looked for.
+    let part = |from: usize, to: usize| name.get(from..to).unwrap_or("__").to_owned();
+    match name.len() {
+        0 | 1 => format!("1/{name}"),
+        2 => format!("2/{name}"),
+        3 => format!("3/{}/{name}", part(0, 1)),
+        _ => format!("{}/{}/{name}", part(0, 2), part(2, 4)),
+    }
+}
+
+/// A line of the file of a crate, as far as it is needed.
+#[derive(Deserialize)]
+struct Line {
+    name: String,
+    vers: String,
+    cksum: String,
+    #[serde(default)]
+    yanked: bool,
+}
+
+/// Reads the file of a crate: a line of JSON for each version.
+///
+/// # Errors
+///
+/// When a line is none, or of another crate.
+pub fn read_index(name: &str, text: &str) -> Result<Listing, Unreadable> {
+    let mut listing = Listing::default();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let line: Line =
+            serde_json::from_str(line).map_err(|error| Unreadable::new(name, error))?;
+        if !line.name.eq_ignore_ascii_case(name) {
+            return Err(Unreadable::new(name, format!("it is about `{}`", line.name)));
+        }
+        let digest = Digest::from_hex(Algorithm::Sha256, &line.cksum)
+            .ok_or_else(|| Unreadable::new(name, format!("`{}` is no checksum", line.cksum)))?;
+        // What comes after a `+` makes no other version.
+        let version = line.vers.split('+').next().unwrap_or_default().to_owned();
+        let file = ListedFile { name: None, digests: vec![digest] };
+        listing.versions.insert(version, Listed { files: vec![file], is_yanked: line.yanked });
+    }
+    Ok(listing)
+}

@@ -1,0 +1,17 @@
+//! What registries say of packages: which versions are out, and with which contents.
+//!
+//! Only their answers are understood here; asking them, and how often, is not done here.
+
+mod cargo;
+mod hash;
+mod listing;
+mod npm;
+mod python;
+#[cfg(test)]
+mod tests;
+
+pub use cargo::{index_path, read_index};
+pub use hash::{Algorithm, Digest};
+pub use listing::{Listed, ListedFile, Listing, Unreadable};
+pub use npm::{document_path, read_document};
+pub use python::{project_path, read_project};

@@ -1,0 +1,67 @@
+//! The simple index of a Python registry, in its JSON form.
+//!
+//! Registries that only have it in HTML are not read here.
+
+use serde_json::Value as Json;
+
+use super::hash::{Algorithm, Digest};
+use super::listing::{ListedFile, Listing, Unreadable};
+use crate::package::Ecosystem;
+
+/// Where a project is below the address of an index.
+#[must_use]
+pub fn project_path(name: &str) -> String {
+    format!("{}/", Ecosystem::Python.normalised(name))
+}
+
+/// Reads what an index says of a project. A file counts for the version in its name; of those whose names say none,
+/// nothing is known.
+///
+/// # Errors
+///
+/// When it is none, or of another project.
+pub fn read_project(name: &str, text: &str) -> Result<Listing, Unreadable> {
+    let document: Json =
+        serde_json::from_str(text).map_err(|error| Unreadable::new(name, error))?;
+    let told = document.get("name").and_then(Json::as_str).unwrap_or_default();
+    let normalised = |name: &str| Ecosystem::Python.normalised(name);
+    if normalised(told) != normalised(name) {
+        return Err(Unreadable::new(name, format!("it is about `{told}`")));
+    }
+    let files = document.get("files").and_then(Json::as_array);
+    let files = files.ok_or_else(|| Unreadable::new(name, "it has no files"))?;
+    let mut listing = Listing::default();
+    for file in files {
+        let Some(file_name) = file.get("filename").and_then(Json::as_str) else { continue };
+        let Some(version) = version_in(&normalised(name), file_name) else { continue };
+        let digest = file.get("hashes").and_then(|it| it.get("sha256")).and_then(Json::as_str);
+        let digest = digest.and_then(|text| Digest::from_hex(Algorithm::Sha256, text));
+        // A reason is a yank too, and so is an empty one.
+        let is_yanked = !matches!(file.get("yanked"), None | Some(Json::Bool(false)));
+        let listed = listing.versions.entry(version).or_default();
+        // A version is only taken back if all of it is.
+        listed.is_yanked = is_yanked && (listed.files.is_empty() || listed.is_yanked);
+        let digests = digest.into_iter().collect();
+        listed.files.push(ListedFile { name: Some(file_name.to_owned()), digests });
+    }
+    Ok(listing)
+}
+
+/// The version in the name of a file: `name-1.0-py3-none-any.whl`, `name-1.0.tar.gz`.
+fn version_in(project: &str, file: &str) -> Option<String> {
+    let normalised = |name: &str| Ecosystem::Python.normalised(name);
+    if let Some(wheel) = file.strip_suffix(".whl") {
+        let mut parts = wheel.split('-');
+        let is_ours = normalised(parts.next()?) == project;
+        return parts.next().filter(|_| is_ours).map(str::to_owned);
+    }
+    let base = file.strip_suffix(".tar.gz").or_else(|| file.strip_suffix(".zip"))?;
+    // Older tools left hyphens in the name.
+    let (name, version) = base
+        .match_indices('-')
+        .map(|(at, _)| (&base[..at], &base[at + 1..]))
+        .find(|(name, version)| {
+            normalised(name) == project && version.starts_with(|it: char| it.is_ascii_digit())
+        })?;
+    (!name.is_empty()).then(|| version.to_owned())
+}
