@@ -18,5 +18,6 @@ pub mod files;
 pub mod house;
 pub mod kind;
 pub mod progress;
+pub mod remote;
 pub mod session;
 pub mod text;

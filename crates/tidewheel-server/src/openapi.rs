@@ -66,8 +66,11 @@ fn operation(route: &Route, schemas: &mut Map<String, Json>) -> Json {
         "responses": { status: answer, "default": refusal },
         "x-tidewheel-permission": format!("{:?}", route.permission).to_ascii_lowercase(),
     });
-    if route.permission == Permission::Public {
-        operation["security"] = json!([]);
+    match route.permission {
+        Permission::Public => operation["security"] = json!([]),
+        // On the same machine none is needed.
+        Permission::Figures => operation["security"] = json!([{ "token": [] }, {}]),
+        _ => {}
     }
     let (content, is_required) = match route.takes {
         Takes::Nothing => return operation,

@@ -114,6 +114,23 @@ async fn what_the_desk_refuses_has_a_status_and_says_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_list_is_not_taken_for_a_document() {
+    let scene = Scene::new().await;
+    let token = scene.token(Role::Operator);
+    let run = scene.run().await;
+    for (path, body) in [
+        (format!("/api/v1/runs/{run}/retry"), "[null, null]"),
+        (format!("/api/v1/runs/{run}/retry"), "null"),
+        ("/api/v1/runs".to_owned(), r#"[1, "reads"]"#),
+    ] {
+        let wish =
+            Wish::new("POST", &path).token(&token).header("content-type", "application/json");
+        assert_eq!(scene.send(wish.body(body)).await.status.as_u16(), 422, "{path} {body}");
+    }
+    assert_eq!(get(&scene, &token, "/api/v1/runs").await["runs"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_token_is_shown_once_and_works_until_it_is_revoked() {
     let scene = Scene::new().await;
     let admin = scene.token(Role::Admin);

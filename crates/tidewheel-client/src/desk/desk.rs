@@ -14,6 +14,7 @@ use crate::api::{
     LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
     ScheduleList, Upcoming,
 };
+use crate::remote::RemoteDesk;
 
 /// Where questions about runs are asked, and wishes said: the same for every surface. Clones are the same desk.
 ///
@@ -31,11 +32,19 @@ enum Way {
     Here(Arc<LocalDesk>),
     /// The same, asked on the thread of whoever asks.
     Inline(Arc<LocalDesk>),
+    /// It is that of a server.
+    There(Arc<RemoteDesk>),
 }
 
 impl From<LocalDesk> for Desk {
     fn from(desk: LocalDesk) -> Self {
         Self { way: Way::Here(Arc::new(desk)) }
+    }
+}
+
+impl From<RemoteDesk> for Desk {
+    fn from(desk: RemoteDesk) -> Self {
+        Self { way: Way::There(Arc::new(desk)) }
     }
 }
 
@@ -61,7 +70,7 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// What it says.
+    /// What it says; or that the folder is elsewhere.
     pub async fn here<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&LocalDesk) -> Result<T, DeskError> + Send + 'static,
@@ -72,6 +81,15 @@ impl Desk {
                 blocking(move || ask(&desk)).await?
             }
             Way::Inline(desk) => ask(desk),
+            Way::There(_) => Err(DeskError::NotHere),
+        }
+    }
+
+    /// The desk of the server, if it is there.
+    fn there(&self) -> Option<&RemoteDesk> {
+        match &self.way {
+            Way::There(desk) => Some(desk),
+            Way::Here(_) | Way::Inline(_) => None,
         }
     }
 
@@ -81,6 +99,9 @@ impl Desk {
     ///
     /// When the folder cannot be read.
     pub async fn list(&self, wish: ListWish) -> Result<RunList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.list(&wish).await;
+        }
         self.here(move |desk| desk.list(&wish)).await
     }
 
@@ -90,6 +111,9 @@ impl Desk {
     ///
     /// When there is no such run.
     pub async fn show(&self, word: &str) -> Result<RunResult, DeskError> {
+        if let Some(there) = self.there() {
+            return there.show(word).await;
+        }
         let word = word.to_owned();
         self.here(move |desk| desk.result(&word)).await
     }
@@ -100,6 +124,9 @@ impl Desk {
     ///
     /// When there is no such run or step.
     pub async fn attempts(&self, word: &str, step: &str) -> Result<AttemptList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.attempts(word, step).await;
+        }
         let (word, step) = (word.to_owned(), step.to_owned());
         self.here(move |desk| desk.attempts(&word, &step)).await
     }
@@ -110,6 +137,9 @@ impl Desk {
     ///
     /// When there is no such run or step.
     pub async fn explain(&self, word: &str, step: Option<&str>) -> Result<Explained, DeskError> {
+        if let Some(there) = self.there() {
+            return there.explain(word, step).await;
+        }
         let (word, step) = (word.to_owned(), step.map(str::to_owned));
         self.here(move |desk| desk.explain(&word, step.as_deref())).await
     }
@@ -120,6 +150,9 @@ impl Desk {
     ///
     /// When there is no such run, step or attempt.
     pub async fn logs(&self, word: &str, wish: &LogWish) -> Result<LogList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.logs(word, wish).await;
+        }
         let (word, wish) = (word.to_owned(), wish.clone());
         self.here(move |desk| desk.logs(&word, &wish)).await
     }
@@ -130,6 +163,9 @@ impl Desk {
     ///
     /// When there can be no such run.
     pub async fn log(&self, wanted: LogWanted) -> Result<Vec<u8>, DeskError> {
+        if let Some(there) = self.there() {
+            return there.log(&wanted).await;
+        }
         self.here(move |desk| desk.log(&wanted)).await
     }
 
@@ -143,6 +179,9 @@ impl Desk {
         word: &str,
         step: Option<&str>,
     ) -> Result<ArtifactList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.artifacts(word, step).await;
+        }
         let (word, step) = (word.to_owned(), step.map(str::to_owned));
         self.here(move |desk| desk.artifacts(&word, step.as_deref())).await
     }
@@ -153,6 +192,9 @@ impl Desk {
     ///
     /// When there is no such run, it has ended, or nobody runs it.
     pub async fn pause(&self, word: &str) -> Result<Asked, DeskError> {
+        if let Some(there) = self.there() {
+            return there.pause(word).await;
+        }
         let word = word.to_owned();
         self.here(move |desk| desk.pause(&word)).await
     }
@@ -163,6 +205,9 @@ impl Desk {
     ///
     /// When there is no such run, it has ended without success, or nobody runs it.
     pub async fn go_on(&self, word: &str) -> Result<GoneOn, DeskError> {
+        if let Some(there) = self.there() {
+            return there.go_on(word).await;
+        }
         let word = word.to_owned();
         self.here(move |desk| desk.go_on(&word)).await
     }
@@ -173,6 +218,9 @@ impl Desk {
     ///
     /// When there is no such run, or it has ended.
     pub async fn cancel(&self, word: &str, wish: CancelWish) -> Result<Asked, DeskError> {
+        if let Some(there) = self.there() {
+            return there.cancel(word, &wish).await;
+        }
         let word = word.to_owned();
         self.here(move |desk| desk.cancel(&word, &wish)).await
     }
@@ -188,6 +236,9 @@ impl Desk {
         step: &str,
         wish: AnswerWish,
     ) -> Result<Answered, DeskError> {
+        if let Some(there) = self.there() {
+            return there.answer(word, step, &wish).await;
+        }
         let (word, step) = (word.to_owned(), step.to_owned());
         self.here(move |desk| desk.answer(&word, &step, &wish)).await
     }
@@ -198,6 +249,9 @@ impl Desk {
     ///
     /// When the folder cannot be read.
     pub async fn schedules(&self, ended_too: bool) -> Result<ScheduleList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.schedules(ended_too).await;
+        }
         self.here(move |desk| desk.schedules(ended_too)).await
     }
 
@@ -207,6 +261,9 @@ impl Desk {
     ///
     /// When there is no such schedule.
     pub async fn upcoming(&self, schedule: &str, count: u32) -> Result<Upcoming, DeskError> {
+        if let Some(there) = self.there() {
+            return there.upcoming(schedule, count).await;
+        }
         let schedule = schedule.to_owned();
         self.here(move |desk| desk.upcoming(&schedule, count)).await
     }
@@ -217,6 +274,9 @@ impl Desk {
     ///
     /// When there never was such a schedule.
     pub async fn ledger(&self, schedule: &str, wish: LedgerWish) -> Result<Ledger, DeskError> {
+        if let Some(there) = self.there() {
+            return there.ledger(schedule, &wish).await;
+        }
         let schedule = schedule.to_owned();
         self.here(move |desk| desk.ledger(&schedule, &wish)).await
     }
@@ -227,6 +287,9 @@ impl Desk {
     ///
     /// When there is no such run, it has not ended, or it cannot be made again so.
     pub async fn preview(&self, word: &str, wish: RetryWish) -> Result<Preview, DeskError> {
+        if let Some(there) = self.there() {
+            return there.preview(word, &wish).await;
+        }
         let word = word.to_owned();
         self.here(move |desk| desk.preview(&word, &wish)).await
     }

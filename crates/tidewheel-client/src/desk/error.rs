@@ -34,6 +34,29 @@ pub enum DeskError {
         /// The data folder.
         folder: PathBuf,
     },
+    /// A server cannot be reached.
+    #[error("the server at {server} cannot be reached: {why}")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// Why.
+        why: String,
+    },
+    /// A server refused it, or does not answer as it must.
+    #[error("the server at {server} says no ({status}): {why}")]
+    Server {
+        /// The server.
+        server: String,
+        /// The status of its answer.
+        status: u16,
+        /// What it says.
+        why: String,
+        /// What can be done about it.
+        hint: Option<String>,
+    },
+    /// Only whoever has the data folder can do it.
+    #[error("this can only be done where the data folder is")]
+    NotHere,
     /// Nobody has said that a list goes on there.
     #[error("`{cursor}` is no place in a list")]
     Cursor {
@@ -409,7 +432,18 @@ impl DeskError {
             | Self::OtherVersion { .. }
             | Self::Held(_) => RefusalKind::Conflict,
             Self::FlowsNotRead { .. } => RefusalKind::Input,
-            Self::NotStarted(_) | Self::System(_) | Self::NotCopied { .. } => RefusalKind::Failed,
+            Self::Server { status, .. } => match status {
+                404 => RefusalKind::NotFound,
+                409 => RefusalKind::Conflict,
+                401 | 403 | 421 => RefusalKind::Refused,
+                400 | 422 => RefusalKind::Usage,
+                _ => RefusalKind::Failed,
+            },
+            Self::NotHere => RefusalKind::Usage,
+            Self::Unreachable { .. }
+            | Self::NotStarted(_)
+            | Self::System(_)
+            | Self::NotCopied { .. } => RefusalKind::Failed,
         }
     }
 

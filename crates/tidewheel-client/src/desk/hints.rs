@@ -72,6 +72,8 @@ impl DeskError {
             Self::Again { run, error, near } => again_hints(*run, error, near.as_deref()),
             Self::Changed { run, .. } => changed(*run),
             Self::OfKind(refusal) => refusal.hints.clone(),
+            Self::Server { hint, .. } => hint.iter().cloned().collect(),
+            Self::NotHere => vec!["leave out --server, and say --data DIR".to_owned()],
             _ => Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ use axum::response::Response;
 use hyper::body::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use tidewheel_client::api::Document;
 
 use crate::identity::Identity;
@@ -44,8 +45,15 @@ impl Call {
 
     /// The document that came along.
     pub fn document<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| Problem::unfit(format!("what was sent is not as it must be: {error}")))
+        let unfit =
+            |why: String| Problem::unfit(format!("what was sent is not as it must be: {why}"));
+        let value: Json =
+            serde_json::from_slice(&self.body).map_err(|error| unfit(error.to_string()))?;
+        // Types would take their fields from a list as well, by place.
+        if !value.is_object() {
+            return Err(unfit("it is no object".to_owned()));
+        }
+        serde_json::from_value(value).map_err(|error| unfit(error.to_string()))
     }
 
     /// The document that came along, if one did.

@@ -1,0 +1,10 @@
+//! The desk over HTTP: the same questions and wishes, asked of a server.
+//!
+//! What they mean is in [`crate::desk`], what travels in [`crate::api`]. Who may ask is decided by the server.
+
+#[expect(clippy::module_inception, reason = "the type has the name of the room")]
+mod remote;
+mod wire;
+
+pub use remote::RemoteDesk;
+pub use wire::{RemoteError, ServerAddress};
