@@ -5,6 +5,7 @@ mod listing;
 mod past;
 mod plans;
 mod problems;
+mod schedules;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

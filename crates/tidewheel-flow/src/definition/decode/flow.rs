@@ -244,6 +244,7 @@ fn queues(map: &Map) -> BTreeMap<String, QueueSpec> {
         weight: fields::count(map, "weight").unwrap_or(1),
         slots: fields::count(map, "slots"),
         rate: map.get("rate").and_then(|node| literal::rate(node).ok()),
+        waiting_max: fields::count(map, "waiting_max"),
         ..QueueSpec::default()
     };
     let of = |node: &Node| fields::as_mapping(node).map_or_else(QueueSpec::default, queue);

@@ -2,8 +2,12 @@
 //!
 //! Which instants follow is the scheduler's to say.
 
+use std::time::Duration;
+
 use tidewheel::calendar::{Cron, Zone};
-use tidewheel::schedule::{Misfire, Overlap, ScheduleSpec, Trigger};
+use tidewheel::policy::{Factor, Jitter, Shape};
+use tidewheel::schedule::{Misfire, Overlap, ScheduleSpec, Span, Trigger};
+use tidewheel::{Backoff, Retry, Timestamp};
 
 use super::{Decoder, fields};
 use crate::definition::FlowSchedule;
@@ -15,6 +19,9 @@ use crate::language::yaml::{Map, Node, Value};
 
 /// How many firings may wait, or be caught up with, unless something else is said.
 const BACKLOG: u32 = 100;
+
+/// The longest wait after failures, unless something else is said.
+const BACKOFF_MAX: Duration = Duration::from_secs(3600);
 
 impl Decoder<'_> {
     pub(super) fn schedules(&mut self, map: &Map) -> Vec<FlowSchedule> {
@@ -44,11 +51,45 @@ impl Decoder<'_> {
             _ => Misfire::Latest,
         };
         spec.jitter = fields::duration(map, "jitter").unwrap_or_default();
+        spec.misfire_grace = fields::duration(map, "misfire_grace").unwrap_or(spec.misfire_grace);
+        spec.max_firings = fields::count(map, "times").map(u64::from);
+        spec.backoff = fields::duration(map, "backoff").map(|base| backoff(base, map));
+        if map.get("from").is_some() || map.get("until").is_some() {
+            spec.window = self.span(node, map);
+        }
+        for exclusion in fields::many(map, "exclude") {
+            let span = fields::as_mapping(exclusion).and_then(|map| self.span(exclusion, map));
+            spec.exclusions.extend(span);
+        }
         let params = fields::mapping(map, "params")
             .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect())
             .unwrap_or_default();
         let name = fields::owned(map, "name");
         Some(FlowSchedule { name, spec, text, params })
+    }
+
+    /// From `from` to `until`, of which one may be missing.
+    fn span(&mut self, node: &Node, map: &Map) -> Option<Span> {
+        let whole = Span::since(Timestamp::from_micros(i64::MIN));
+        let from = self.border(map, "from", whole.from)?;
+        let until = self.border(map, "until", whole.until)?;
+        let span = Span::new(from, until);
+        if span.is_empty() {
+            let text = "`from` is not before `until`";
+            self.problems.push(Problem::error("contradiction", text).at(node.span));
+            return None;
+        }
+        Some(span)
+    }
+
+    fn border(&mut self, map: &Map, key: &str, otherwise: Timestamp) -> Option<Timestamp> {
+        let Some(node) = map.get(key) else { return Some(otherwise) };
+        let found = instant::parse(fields::node_text(node)?);
+        if found.is_none() {
+            let text = format!("`{key}` must be an instant such as 2030-01-31T08:00:00Z");
+            self.problems.push(Problem::error("bad-value", text).at(node.span));
+        }
+        found
     }
 
     fn trigger(&mut self, node: &Node, map: &Map) -> Option<(Trigger, String)> {
@@ -123,4 +164,11 @@ impl Decoder<'_> {
             }
         }
     }
+}
+
+/// The wait after failures in a row, by its first length.
+fn backoff(base: Duration, map: &Map) -> Retry {
+    let cap = fields::duration(map, "backoff_max").unwrap_or(BACKOFF_MAX).max(base);
+    let shape = Shape::Exponential { factor: Factor::DOUBLE };
+    Retry { backoff: Backoff { shape, base, cap }, jitter: Jitter::None, ..Retry::none() }
 }

@@ -196,6 +196,11 @@ pub(crate) static QUEUE: Shape = Shape {
         key("weight", COUNT, "Its share against other queues."),
         key("slots", COUNT, "Steps of it at once."),
         key("rate", Kind::Rate, "Starts per time."),
+        key(
+            "waiting_max",
+            COUNT,
+            "Steps that may be accepted and not started; a run over it is refused.",
+        ),
     ],
 };
 
@@ -223,7 +228,31 @@ pub(crate) static SCHEDULE: Shape = Shape {
             Kind::Choice(&["skip", "latest", "all"]),
             "What happens to instants that were missed. `latest` unless given.",
         ),
+        key(
+            "misfire_grace",
+            Kind::Duration,
+            "How late an instant may be and still count as in time. One minute unless given.",
+        ),
         key("jitter", Kind::Duration, "Spreads the start by up to this much."),
+        key("from", Kind::Text, "No instant before this one counts."),
+        key("until", Kind::Text, "No instant at or after this one counts."),
+        key("exclude", Kind::Many(&Kind::Object(&EXCLUSION)), "Instants in here do not fire."),
+        key("times", COUNT, "It ends after so many firings."),
+        key(
+            "backoff",
+            Kind::Duration,
+            "After a run that failed nothing fires for so long; it doubles with each failure in a row.",
+        ),
+        key("backoff_max", Kind::Duration, "The longest such wait. One hour unless given."),
         key("params", Kind::Map(&Kind::Any), "The params of these runs."),
+    ],
+};
+
+pub(crate) static EXCLUSION: Shape = Shape {
+    name: "an exclusion",
+    about: "A time in which a schedule does not fire.",
+    keys: &[
+        required("from", Kind::Text, "Its first instant, such as 2026-12-24T00:00:00Z."),
+        required("until", Kind::Text, "The first instant after it."),
     ],
 };

@@ -13,7 +13,9 @@ pub(crate) use rules::{CAPS, FORMS, ORIGINS, RULES, Rule, TRIGGERS, TYPES, WAITS
 pub(crate) use step::STEP;
 
 #[cfg(test)]
-pub(crate) use flow::{BREAKER, CONCURRENCY, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET};
+pub(crate) use flow::{
+    BREAKER, CONCURRENCY, EXCLUSION, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET,
+};
 #[cfg(test)]
 pub(crate) use step::{
     ARTIFACT, CACHE, DEFAULTS, DEPENDENCY, FOREACH, REPEAT, RETRY, RLIMITS, TIMEOUT,
