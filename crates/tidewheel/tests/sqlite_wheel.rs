@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use common::{Gate, Log};
 use tidewheel::run::RunResult;
+use tidewheel::schedule::ScheduleHold;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::store::{RunCommand, RunFilter, StoreError};
+use tidewheel::store::{RunCommand, RunFilter, ScheduleCommand, StoreError};
 use tidewheel::task::Reason;
 use tidewheel::{Graph, NewTask, Outcome, Rejection, Shutdown, TaskState, Tidewheel};
 
@@ -327,6 +328,40 @@ async fn another_process_pauses_resumes_and_cancels_a_run() {
         assert_eq!(report.result(), RunResult::Cancelled);
         wheel.shutdown(Shutdown::drain()).await;
     }
+}
+
+/// A command may come twice, when its owner died before it could say that it was followed: a firing does not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedules_are_steered_by_other_processes() {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let scratch = Folder::new("schedule-inbox");
+    let folder = scratch.open(Durability::Process);
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let cron = wheel.cron("@yearly", "UTC").unwrap().name("yearly");
+    let schedule = cron.run(|| async {}).unwrap();
+    let elsewhere = scratch.open(Durability::Process);
+    let send = |commands: Vec<ScheduleCommand>| {
+        let (elsewhere, id) = (elsewhere.clone(), schedule.id());
+        let sent = move || elsewhere.send_to_schedule(id, &commands, PATIENCE);
+        async move { tokio::task::spawn_blocking(sent).await.unwrap() }
+    };
+    assert!(send(vec![ScheduleCommand::Pause]).await.unwrap());
+    assert_eq!(schedule.hold(), Some(ScheduleHold::Paused));
+    let fire = ScheduleCommand::FireNow { asked_for: 0 };
+    assert!(send(vec![fire, fire]).await.unwrap());
+    assert_eq!(schedule.counters().map(|it| it.asked_for), Some(1));
+    let past = |asked_for| ScheduleCommand::Backfill {
+        nominal: "2020-01-01T00:00:00Z".parse().unwrap(),
+        asked_for,
+        at_once: false,
+    };
+    assert!(send(vec![past(1), past(1), past(2)]).await.unwrap());
+    assert_eq!(schedule.counters().map(|it| it.asked_for), Some(3));
+    assert!(send(vec![ScheduleCommand::Resume]).await.unwrap());
+    assert_eq!(schedule.hold(), None);
+    schedule.cancel();
+    wheel.shutdown(Shutdown::drain()).await;
+    assert!(send(vec![ScheduleCommand::Pause]).await.is_err());
 }
 
 /// Whoever asks gets the answer of the scheduler that has the run; without one there is none.

@@ -6,15 +6,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidewheel_core::id::ScheduleId;
 use tidewheel_core::input::{CancelMode, Command, Rejection};
+use tidewheel_core::schedule::Overlap;
 use tokio::sync::mpsc;
 
 use super::questions::{Answered, answer_questions};
 use super::shared::{Shared, Until};
-use crate::store::{CommandSource, Question, RunCommand, SentCommand};
+use super::state::State;
+use crate::store::{CommandSource, Question, RunCommand, ScheduleCommand, SentCommand};
 
 /// How often it is looked for commands. Half of what is promised until one is seen.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// Firings of the past that may wait for each other.
+const BACKFILL_MAX: u32 = 10_000;
 
 /// Runs until the wheel has ended.
 ///
@@ -117,6 +123,9 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
     let reply = shared.command_with(
         Until::Stored,
         |state, _| {
+            if let RunCommand::OfSchedule(command) = sent.command {
+                return schedule_command(state, ScheduleId(sent.run.0), command);
+            }
             let run = match state.engine.scheduler().find_work(sent.run) {
                 Some(run) => run,
                 None if state.engine.holds(sent.run) => {
@@ -138,11 +147,42 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
                 }
                 RunCommand::Pause => Command::PauseRun(run),
                 RunCommand::Resume => Command::ResumeRun(run),
+                RunCommand::OfSchedule(_) => return Err(Rejection::Gone("schedule")),
             })
         },
         |_, _, _| (),
     );
     reply.map(drop)
+}
+
+/// What is to be done with a schedule.
+fn schedule_command(
+    state: &State,
+    id: ScheduleId,
+    command: ScheduleCommand,
+) -> Result<Command, Rejection> {
+    let mut schedules = state.engine.scheduler().schedules();
+    let found = schedules.find(|(_, known)| *known == id);
+    let (schedule, _) = found.ok_or(Rejection::Gone("schedule"))?;
+    Ok(match command {
+        ScheduleCommand::Pause => Command::PauseSchedule(schedule),
+        ScheduleCommand::Resume => Command::ResumeSchedule(schedule),
+        ScheduleCommand::FireNow { asked_for } => {
+            let counters = state.engine.scheduler().schedule_counters(schedule);
+            if counters.is_some_and(|counters| counters.asked_for > asked_for) {
+                return Err(Rejection::Invalid("it was asked for before".into()));
+            }
+            Command::FireNow { schedule, overlap: None }
+        }
+        ScheduleCommand::Backfill { nominal, asked_for, at_once } => {
+            let overlap = Some(match at_once {
+                true => Overlap::Allow,
+                false => Overlap::QueueAll { max: BACKFILL_MAX },
+            });
+            let (instants, asked_for) = (vec![nominal], Some(asked_for));
+            Command::Backfill { schedule, instants, overlap, asked_for }
+        }
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use tidewheel_core::id::RunId;
+use tidewheel_core::time::Timestamp;
 
 use super::question::{Question, TaskAnswer};
 
@@ -75,6 +76,32 @@ pub enum RunCommand {
     Pause,
     /// Go on with it.
     Resume,
+    /// Something of a schedule, whose identity stands in the place of the run's.
+    OfSchedule(ScheduleCommand),
+}
+
+/// What somebody wants of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScheduleCommand {
+    /// Let no instant fire until it is resumed.
+    Pause,
+    /// Let it fire again.
+    Resume,
+    /// Fire once, now.
+    FireNow {
+        /// Only if no more firings were asked for than this: a command may come twice.
+        asked_for: u64,
+    },
+    /// Fire an instant of the past.
+    Backfill {
+        /// The instant.
+        nominal: Timestamp,
+        /// Only if no more firings were asked for than this.
+        asked_for: u64,
+        /// Whether it runs beside others, instead of after them.
+        at_once: bool,
+    },
 }
 
 /// A command as its owner finds it.
@@ -82,7 +109,7 @@ pub enum RunCommand {
 pub struct SentCommand {
     /// Its number, to be acknowledged when it was followed.
     pub id: i64,
-    /// The run or submission.
+    /// The run or submission, or the identity of a schedule.
     pub run: RunId,
     /// What is wanted.
     pub command: RunCommand,

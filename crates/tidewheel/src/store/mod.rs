@@ -32,7 +32,7 @@ pub use tidewheel_core::row::Snapshot;
 
 pub use commons::{Commons, Placement, Settled};
 pub use durations::durations;
-pub use inbox::{CommandSource, RunCommand, SentCommand};
+pub use inbox::{CommandSource, RunCommand, ScheduleCommand, SentCommand};
 pub use keep::{Pace, Store, StoreError};
 pub use memory::Memory;
 pub use outbox::{Outbox, Sent};

@@ -5,9 +5,10 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tidewheel_core::time::Timestamp;
 
 use super::CodecError;
-use crate::store::RunCommand;
+use crate::store::{RunCommand, ScheduleCommand};
 
 /// A [`RunCommand`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +19,10 @@ pub(crate) enum CommandRecord {
     Replace { grace: Duration },
     Pause,
     Resume,
+    PauseSchedule,
+    ResumeSchedule,
+    FireSchedule { asked_for: u64 },
+    BackfillSchedule { nominal: i64, asked_for: u64, at_once: bool },
 }
 
 impl CommandRecord {
@@ -28,6 +33,14 @@ impl CommandRecord {
             RunCommand::Replace { grace } => Self::Replace { grace: *grace },
             RunCommand::Pause => Self::Pause,
             RunCommand::Resume => Self::Resume,
+            RunCommand::OfSchedule(command) => match *command {
+                ScheduleCommand::Pause => Self::PauseSchedule,
+                ScheduleCommand::Resume => Self::ResumeSchedule,
+                ScheduleCommand::FireNow { asked_for } => Self::FireSchedule { asked_for },
+                ScheduleCommand::Backfill { nominal, asked_for, at_once } => {
+                    Self::BackfillSchedule { nominal: nominal.as_micros(), asked_for, at_once }
+                }
+            },
         }
     }
 
@@ -39,6 +52,15 @@ impl CommandRecord {
             Self::Replace { grace } => RunCommand::Replace { grace },
             Self::Pause => RunCommand::Pause,
             Self::Resume => RunCommand::Resume,
+            Self::PauseSchedule => RunCommand::OfSchedule(ScheduleCommand::Pause),
+            Self::ResumeSchedule => RunCommand::OfSchedule(ScheduleCommand::Resume),
+            Self::FireSchedule { asked_for } => {
+                RunCommand::OfSchedule(ScheduleCommand::FireNow { asked_for })
+            }
+            Self::BackfillSchedule { nominal, asked_for, at_once } => {
+                let nominal = Timestamp::from_micros(nominal);
+                RunCommand::OfSchedule(ScheduleCommand::Backfill { nominal, asked_for, at_once })
+            }
         })
     }
 }

@@ -27,7 +27,7 @@ use tidewheel_core::time::Timestamp;
 
 use super::*;
 use crate::store::RecordedOutcome;
-use crate::store::RunCommand;
+use crate::store::{RunCommand, ScheduleCommand};
 
 const ODD: Duration = Duration::new(3, 141_592_653);
 
@@ -409,6 +409,15 @@ fn commands() {
     same(&RunCommand::Replace { grace: ODD });
     same(&RunCommand::Pause);
     same(&RunCommand::Resume);
+    let nominal = Timestamp::from_micros(-7);
+    for command in [
+        ScheduleCommand::Pause,
+        ScheduleCommand::Resume,
+        ScheduleCommand::FireNow { asked_for: u64::MAX },
+        ScheduleCommand::Backfill { nominal, asked_for: 3, at_once: true },
+    ] {
+        same(&RunCommand::OfSchedule(command));
+    }
 }
 
 #[test]

@@ -7,14 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
-use tidewheel_core::id::RunId;
+use tidewheel_core::id::{RunId, ScheduleId};
 
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::prune::in_transaction;
 use crate::store::{
-    CommandSource, Question, RunCommand, Sent, SentCommand, StoreError, TaskAnswer, codec,
+    CommandSource, Question, RunCommand, ScheduleCommand, Sent, SentCommand, StoreError,
+    TaskAnswer, codec,
 };
 
 /// How often it is looked whether a command was followed.
@@ -58,16 +59,45 @@ impl DataFolder {
         command: RunCommand,
         patience: Duration,
     ) -> Result<bool, FolderError> {
-        let text = codec::write(&command).map_err(StoreError::from)?;
+        self.leave_and_wait(run, &[command], patience, leave)
+    }
+
+    /// Leaves commands for whoever has a schedule, all or none, and waits until they were followed, for `patience` at
+    /// the most. False: nobody has yet.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DataFolder::send_and_wait`]; the schedule stands in the place of the run.
+    pub fn send_to_schedule(
+        &self,
+        schedule: ScheduleId,
+        commands: &[ScheduleCommand],
+        patience: Duration,
+    ) -> Result<bool, FolderError> {
+        let commands: Vec<_> = commands.iter().map(|it| RunCommand::OfSchedule(*it)).collect();
+        self.leave_and_wait(RunId(schedule.0), &commands, patience, leave_for_schedule)
+    }
+
+    fn leave_and_wait(
+        &self,
+        run: RunId,
+        commands: &[RunCommand],
+        patience: Duration,
+        leave: Leave,
+    ) -> Result<bool, FolderError> {
+        let texts = commands.iter().map(codec::write).collect::<Result<Vec<String>, _>>();
+        let texts = texts.map_err(StoreError::from)?;
         let deadline = Instant::now() + patience;
         let connection = self.connect()?;
         let failed = |error| self.failed(error);
         connection.busy_timeout(patience).map_err(failed)?;
-        let sent = send(&connection, run, &text).map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy) => {
-                FolderError::Busy { path: self.database().to_owned(), patience }
+        let sent = send(&connection, run, &texts, leave).map_err(|error| {
+            match error.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy) => {
+                    FolderError::Busy { path: self.database().to_owned(), patience }
+                }
+                _ => failed(error),
             }
-            _ => failed(error),
         });
         left(sent?, run)?;
         let id = connection.last_insert_rowid();
@@ -92,7 +122,7 @@ impl DataFolder {
     ) -> Result<Sent, FolderError> {
         let text = codec::write(&command).map_err(StoreError::from)?;
         let connection = self.connect()?;
-        send(&connection, run, &text).map_err(|error| self.failed(error))
+        send(&connection, run, &[text], leave).map_err(|error| self.failed(error))
     }
 
     /// The commands for a shard.
@@ -221,12 +251,39 @@ fn left(sent: Sent, run: RunId) -> Result<(), FolderError> {
     }
 }
 
-fn send(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
+/// Puts a command into the inbox of whoever it is for.
+type Leave = fn(&Connection, RunId, &str) -> rusqlite::Result<Sent>;
+
+/// Leaves commands, all or none.
+fn send(
+    connection: &Connection,
+    run: RunId,
+    texts: &[String],
+    leave: Leave,
+) -> rusqlite::Result<Sent> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let sent = leave(connection, run, text);
+    let mut sent = Ok(Sent::Left);
+    for text in texts {
+        sent = leave(connection, run, text);
+        if !matches!(sent, Ok(Sent::Left)) {
+            break;
+        }
+    }
     let end = if sent.is_ok() { "COMMIT" } else { "ROLLBACK" };
     connection.execute_batch(end)?;
     sent
+}
+
+fn leave_for_schedule(
+    connection: &Connection,
+    schedule: RunId,
+    text: &str,
+) -> rusqlite::Result<Sent> {
+    let sql = "SELECT shard FROM schedules WHERE id = ?1 AND NOT ended";
+    let shard: Option<i64> =
+        connection.query_row(sql, [blob(schedule)], |row| row.get(0)).optional()?;
+    let Some(shard) = shard else { return Ok(Sent::Unknown) };
+    put(connection, shard, schedule, text)
 }
 
 pub(super) fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite::Result<Sent> {
@@ -238,6 +295,10 @@ pub(super) fn leave(connection: &Connection, run: RunId, text: &str) -> rusqlite
         let is_known = connection.query_row(sql, [blob(run)], |row| row.get(0))?;
         return Ok(if is_known { Sent::Ended } else { Sent::Unknown });
     };
+    put(connection, shard, run, text)
+}
+
+fn put(connection: &Connection, shard: i64, run: RunId, text: &str) -> rusqlite::Result<Sent> {
     let sql = "INSERT INTO inbox (shard, run_id, command, sent_at) VALUES (?1, ?2, ?3, ?4)";
     connection.execute(sql, params![shard, blob(run), text, now().as_micros()])?;
     Ok(Sent::Left)
