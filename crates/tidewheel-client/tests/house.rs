@@ -214,6 +214,96 @@ fn a_schedule_goes_on_after_a_restart_and_ends_with_its_file() {
 }
 
 #[test]
+fn a_file_that_is_broken_when_the_house_opens_has_its_last_version_in_force() {
+    let scene = Scene::new();
+    let path = flows(&scene).join("tick.yaml");
+    std::fs::write(&path, "schedule: '* * * * *'\nflow: [{ name: one, wait: 1ms }]\n").unwrap();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 1).await;
+        house.close(LONG).await;
+    });
+    std::fs::write(&path, "schedule: '* * * * *'\nflow: [{ name: one, wiat: 1ms }]\n").unwrap();
+    scene.runtime.block_on(async {
+        let (house, clock) = open(&scene, 2).await;
+        let list = house.flows().await;
+        assert!(list.flows[0].outdated);
+        assert_eq!((list.broken.len(), list.broken[0].in_force), (1, true));
+        assert_eq!(list.broken[0].problems[0]["line"], 2);
+        let mut happenings = house.happenings(None);
+        minute(&clock);
+        assert_eq!(next(&mut happenings, What::RunEnded).await.state.as_deref(), Some("succeeded"));
+        house.start(wish("tick")).await.unwrap();
+        next(&mut happenings, What::RunEnded).await;
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn a_schedule_that_came_to_its_end_does_not_begin_anew() {
+    let scene = Scene::new();
+    let text = |step: &str| {
+        format!(
+            "schedule: {{ cron: '* * * * *', times: 1 }}\nflow: [{{ name: {step}, wait: 1ms }}]\n"
+        )
+    };
+    let path = flows(&scene).join("once.yaml");
+    std::fs::write(&path, text("one")).unwrap();
+    scene.runtime.block_on(async {
+        let (house, clock) = open(&scene, 1).await;
+        let mut happenings = house.happenings(None);
+        minute(&clock);
+        next(&mut happenings, What::ScheduleEnded).await;
+        // Neither when its file is changed elsewhere, nor after a restart.
+        std::fs::write(&path, text("two")).unwrap();
+        house.reload().await.unwrap();
+        assert!(house.schedules().await.unwrap().schedules.is_empty());
+        house.close(LONG).await;
+    });
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 70).await;
+        assert!(house.schedules().await.unwrap().schedules.is_empty());
+        assert_eq!(ledger(&house, "once").await.len(), 1);
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn a_house_looks_at_its_files_by_itself() {
+    let scene = Scene::new();
+    scene.runtime.block_on(async {
+        let mut options = HouseOptions::new();
+        options.flows = Some(flows(&scene));
+        options.look = Some(Duration::from_millis(1));
+        let house = House::open(scene.folder(), options).await.unwrap();
+        let mut happenings = house.happenings(None);
+        let path = flows(&scene).join("new.yaml");
+        std::fs::write(&path, "flow: [{ name: one, wait: 1ms }]\n").unwrap();
+        let told = next(&mut happenings, What::FlowChanged).await;
+        assert_eq!(told.flow.as_deref(), Some("new"));
+        std::fs::write(&path, "flow: [{ nmae: one }]\n").unwrap();
+        let error = next(&mut happenings, What::FlowBroken).await.error.unwrap();
+        assert!(error.contains("new.yaml cannot be run: line 1, column "), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        next(&mut happenings, What::FlowRemoved).await;
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn one_data_folder_has_one_house() {
+    let scene = Scene::new();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 1).await;
+        let mut options = HouseOptions::new();
+        options.flows = Some(flows(&scene));
+        let refused = House::open(scene.folder(), options).await.unwrap_err();
+        assert_eq!(refused.kind(), RefusalKind::Conflict);
+        assert!(refused.to_string().contains("another server"), "{refused}");
+        house.close(LONG).await;
+    });
+}
+
+#[test]
 fn schedules_are_paused_fired_and_backfilled() {
     let scene = Scene::new();
     let text =

@@ -8,10 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
+use tidewheel::schedule::Span;
 use utoipa::ToSchema;
 
 use super::document::documents;
 use super::times::{instant_if_any, millis_if_any};
+use crate::desk::DeskError;
 
 /// Which runs to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -203,6 +205,17 @@ pub struct BackfillWish {
     /// Whether they run beside each other, instead of one after the other.
     #[serde(default)]
     pub at_once: bool,
+}
+
+impl BackfillWish {
+    /// The time it is about, if it is now this late.
+    pub(crate) fn span(&self, now: Timestamp) -> Result<Span, DeskError> {
+        let from = match self.from {
+            None if !self.missed => return Err(DeskError::BackfillFromWhen),
+            from => from.unwrap_or(Timestamp::UNIX_EPOCH),
+        };
+        Ok(Span::new(from, self.until.unwrap_or(now)))
+    }
 }
 
 documents! {

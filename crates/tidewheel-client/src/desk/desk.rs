@@ -9,10 +9,11 @@ use tidewheel::store::sqlite::DataFolder;
 
 use super::error::DeskError;
 use super::local::LocalDesk;
+use super::schedules::ScheduleWish;
 use crate::api::{
-    AnswerWish, Answered, ArtifactList, Asked, AttemptList, CancelWish, Explained, GoneOn, Ledger,
-    LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
-    ScheduleList, Upcoming,
+    AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
+    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
+    RunResult, ScheduleAsked, ScheduleList, Upcoming,
 };
 use crate::remote::RemoteDesk;
 
@@ -279,6 +280,34 @@ impl Desk {
         }
         let schedule = schedule.to_owned();
         self.here(move |desk| desk.ledger(&schedule, &wish)).await
+    }
+
+    /// Has a schedule paused, resumed or fired by whoever has it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such schedule, nobody has it, or whoever does has not followed it in time.
+    pub async fn ask_schedule(
+        &self,
+        schedule: &str,
+        wish: ScheduleWish,
+    ) -> Result<ScheduleAsked, DeskError> {
+        let schedule = schedule.to_owned();
+        self.here(move |desk| desk.ask_schedule(&schedule, wish)).await
+    }
+
+    /// Has instants of the past fired by whoever has the schedule.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Desk::ask_schedule`], and when there are too many.
+    pub async fn backfill(
+        &self,
+        schedule: &str,
+        wish: BackfillWish,
+    ) -> Result<ScheduleAsked, DeskError> {
+        let schedule = schedule.to_owned();
+        self.here(move |desk| desk.backfill(&schedule, &wish)).await
     }
 
     /// What a retry would do.

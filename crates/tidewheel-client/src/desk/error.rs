@@ -117,6 +117,26 @@ pub enum DeskError {
         /// The one that may be meant.
         near: Option<String>,
     },
+    /// It fires no more.
+    #[error("schedule `{schedule}` has ended")]
+    ScheduleEnded {
+        /// The schedule.
+        schedule: String,
+    },
+    /// Nobody would hear the wish.
+    #[error("no server has schedule `{schedule}`")]
+    NotServed {
+        /// The schedule.
+        schedule: String,
+    },
+    /// Whoever has it does not answer.
+    #[error("the server has not followed it within {} s; it will when it can", patience.as_secs())]
+    NotHeard {
+        /// The schedule.
+        schedule: String,
+        /// How long it was waited for.
+        patience: Duration,
+    },
     /// It is not said which instants are meant.
     #[error("a backfill needs an instant from which on")]
     BackfillFromWhen,
@@ -305,6 +325,9 @@ pub enum DeskError {
     /// Somebody else has the shard.
     #[error(transparent)]
     Held(StoreError),
+    /// Another server has the data folder.
+    #[error("another server uses this data folder: {0}")]
+    Served(StoreError),
     /// The wheel did not start.
     #[error(transparent)]
     NotStarted(Box<NotStarted>),
@@ -430,6 +453,10 @@ impl DeskError {
             | Self::AnsweredBefore { .. }
             | Self::LeftBehind { .. }
             | Self::OtherVersion { .. }
+            | Self::ScheduleEnded { .. }
+            | Self::NotServed { .. }
+            | Self::NotHeard { .. }
+            | Self::Served(_)
             | Self::Held(_) => RefusalKind::Conflict,
             Self::FlowsNotRead { .. } => RefusalKind::Input,
             Self::Server { status, .. } => match status {

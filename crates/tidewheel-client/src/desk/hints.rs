@@ -51,6 +51,10 @@ impl DeskError {
                 "a process that cannot be ended waits for a disk or a network; try again when it is gone"
                     .to_owned(),
             ],
+            Self::NotServed { .. } => vec!["tidewheel serve --flows DIR  has it fire".to_owned()],
+            Self::TooManyFirings { .. } => vec!["say how many may be with --max".to_owned()],
+            Self::BackfillFromWhen => vec!["say --from INSTANT, or --missed".to_owned()],
+            Self::Served(_) => vec!["stop it first, or say another folder with --data".to_owned()],
             Self::Held(_) => vec!["the run is alive: watch it where it runs".to_owned()],
             Self::NotStarted(not) => vec![format!("the data folder is {}", not.path.display())],
             Self::NotEnded { run, is_abandoned } => not_ended(*run, *is_abandoned),

@@ -26,12 +26,13 @@ pub use desk::Desk;
 pub use error::{DeskError, FolderProblem, NotStarted};
 pub use local::LocalDesk;
 pub use reuse::Reuse;
+pub use schedules::ScheduleWish;
 pub use start::{SAMPLES, WORKERS_DEFAULT};
 pub use states::{group_words, reason_words, run_state, step_state};
 pub use tail::{LogTail, Newest, log_path};
 pub use view::{RunView, StepView};
 
 pub(crate) use desk::blocking;
-pub(crate) use schedules::near_schedule;
+pub(crate) use schedules::{BACKFILL_MAX, near_schedule};
 pub(crate) use start::{near_step, workers_of};
 pub(crate) use states::{done_before, timeout_words};

@@ -3,10 +3,13 @@
 //! It is read from the store, so that nobody need have them. What is done with them is in [`crate::house`].
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tidewheel::id::ScheduleId;
 use tidewheel::schedule::{Misfire, Overlap, Span, Trigger};
-use tidewheel::store::{FiringFate, FiringSummary, LimitSummary, QueueSummary, ScheduleSummary};
+use tidewheel::store::{
+    FiringFate, FiringSummary, LimitSummary, QueueSummary, ScheduleCommand, ScheduleSummary,
+};
 use tidewheel::{RunId, Timestamp};
 use tidewheel_flow::FlowOrder;
 
@@ -14,10 +17,27 @@ use super::error::DeskError;
 use super::local::LocalDesk;
 use super::states::run_state;
 use crate::api::{
-    Ledger, LedgerFate, LedgerLine, LedgerWish, RunState, ScheduleLine, ScheduleList, ScheduleWord,
-    Upcoming, UpcomingFiring,
+    BackfillWish, Ledger, LedgerFate, LedgerLine, LedgerWish, RunState, ScheduleAsked,
+    ScheduleLine, ScheduleList, ScheduleWord, Upcoming, UpcomingFiring,
 };
 use crate::text::nearest;
+
+/// How long whoever has a schedule is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Firings that may be asked for at once, unless something else is said.
+pub(crate) const BACKFILL_MAX: u32 = 100;
+
+/// What may be wished of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduleWish {
+    /// That nothing fires until it is resumed.
+    Pause,
+    /// That it fires again.
+    Resume,
+    /// That it fires once, now.
+    Fire,
+}
 
 /// Lines of a ledger that are looked through for what was missed.
 const LEDGER_MAX: u32 = 1_000_000;
@@ -119,6 +139,93 @@ impl LocalDesk {
         match missed.len() > max as usize {
             true => Err(DeskError::TooManyFirings { max }),
             false => Ok((missed, schedule.state.asked_for)),
+        }
+    }
+
+    /// Leaves a wish for whoever has a schedule: it is paused, resumed, or fires once.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such schedule, nobody has it, or whoever does has not followed it in time.
+    pub fn ask_schedule(&self, name: &str, wish: ScheduleWish) -> Result<ScheduleAsked, DeskError> {
+        let schedule = self.live_schedule(name)?;
+        let asked_for = schedule.state.asked_for;
+        let (command, asked, firings) = match wish {
+            ScheduleWish::Pause => (ScheduleCommand::Pause, "paused", None),
+            ScheduleWish::Resume => (ScheduleCommand::Resume, "resumed", None),
+            ScheduleWish::Fire => (ScheduleCommand::FireNow { asked_for }, "fired", Some(1)),
+        };
+        self.send_to(&schedule, name, &[command])?;
+        let (schedule, asked) = (name.to_owned(), asked.to_owned());
+        Ok(ScheduleAsked { version: None, schedule, asked, firings })
+    }
+
+    /// Leaves the wish that instants of the past fire.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LocalDesk::ask_schedule`], and when there are too many.
+    pub fn backfill(&self, name: &str, wish: &BackfillWish) -> Result<ScheduleAsked, DeskError> {
+        let schedule = self.live_schedule(name)?;
+        let instants = self.backfilled(&schedule, wish)?;
+        let commands: Vec<ScheduleCommand> = (schedule.state.asked_for..)
+            .zip(&instants)
+            .map(|(asked_for, nominal)| {
+                let (nominal, at_once) = (*nominal, wish.at_once);
+                ScheduleCommand::Backfill { nominal, asked_for, at_once }
+            })
+            .collect();
+        if !commands.is_empty() {
+            self.send_to(&schedule, name, &commands)?;
+        }
+        Ok(ScheduleAsked {
+            version: None,
+            schedule: name.to_owned(),
+            asked: "backfilled".to_owned(),
+            firings: u32::try_from(instants.len()).ok(),
+        })
+    }
+
+    /// The instants that a backfill is about.
+    fn backfilled(
+        &self,
+        schedule: &ScheduleSummary,
+        wish: &BackfillWish,
+    ) -> Result<Vec<Timestamp>, DeskError> {
+        let max = wish.max.unwrap_or(BACKFILL_MAX);
+        let span = wish.span(tidewheel::clock::wall_clock())?;
+        let ledger = match wish.missed {
+            true => self.read(|it| it.firings(schedule.id, Some(span.until), LEDGER_MAX))?,
+            // As if nothing had run.
+            false => Vec::new(),
+        };
+        let instants = schedule.missed(&ledger, span, max as usize + 1);
+        match instants.len() > max as usize {
+            true => Err(DeskError::TooManyFirings { max }),
+            false => Ok(instants),
+        }
+    }
+
+    fn live_schedule(&self, name: &str) -> Result<ScheduleSummary, DeskError> {
+        let schedule = self.find_schedule(name)?;
+        let is_left = self.folder.is_left(&schedule.shard).map_err(|error| self.failed(error))?;
+        match () {
+            () if schedule.is_ended => Err(DeskError::ScheduleEnded { schedule: name.to_owned() }),
+            () if is_left => Err(DeskError::NotServed { schedule: name.to_owned() }),
+            () => Ok(schedule),
+        }
+    }
+
+    fn send_to(
+        &self,
+        schedule: &ScheduleSummary,
+        name: &str,
+        commands: &[ScheduleCommand],
+    ) -> Result<(), DeskError> {
+        let heard = self.folder.send_to_schedule(schedule.id, commands, PATIENCE);
+        match heard.map_err(|error| self.failed(error))? {
+            true => Ok(()),
+            false => Err(DeskError::NotHeard { schedule: name.to_owned(), patience: PATIENCE }),
         }
     }
 

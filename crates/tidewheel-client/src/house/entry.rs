@@ -46,7 +46,28 @@ pub(super) struct Broken {
     pub problems: Json,
 }
 
+impl Broken {
+    /// The first thing that is wrong, with its place.
+    pub fn first(&self) -> String {
+        let problem = &self.problems[0];
+        let message = problem["message"].as_str().unwrap_or("it cannot be read");
+        match (problem["line"].as_u64(), problem["column"].as_u64()) {
+            (Some(line), Some(column)) => format!("line {line}, column {column}: {message}"),
+            _ => message.to_owned(),
+        }
+    }
+}
+
 impl Read {
+    /// Whether another look has found nothing else.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Good(one), Self::Good(other)) => one.fingerprint == other.fingerprint,
+            (Self::Broken(one), Self::Broken(other)) => one == other,
+            _ => false,
+        }
+    }
+
     /// Reads a file and all that it calls. It waits for the disk.
     pub fn file(path: &Path, now: Timestamp) -> (Self, Vec<PathBuf>) {
         let paths = [path.to_owned()];

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidewheel::store::sqlite::DataFolder;
+use tidewheel::store::sqlite::{DataFolder, Retention};
 use tidewheel::{Rejection, Shutdown};
 use tokio::task::AbortHandle;
 
@@ -23,6 +23,9 @@ use crate::session::{Session, Takeover};
 
 /// The shard that a house has. Each `tidewheel run` beside it has one of its own.
 pub(super) const SHARD: &str = "default";
+
+/// How often what is kept no longer is removed.
+const PRUNE_EVERY: Duration = Duration::from_secs(600);
 
 /// One wheel on a data folder that lasts, with a catalogue of flows whose schedules are live. Clones are the same
 /// house.
@@ -82,7 +85,7 @@ impl House {
     ///
     /// When somebody else has the shard, or the folders cannot be used.
     pub async fn open(folder: DataFolder, options: HouseOptions) -> Result<Self, DeskError> {
-        let HouseOptions { flows, files, look: period, session: mut options } = options;
+        let HouseOptions { flows, files, look: period, retention, session: mut options } = options;
         let at = tidewheel::clock::wall_clock();
         let opened = {
             let folder = folder.clone();
@@ -104,7 +107,11 @@ impl House {
             known.flows().any(|flow| super::setting::names(flow).iter().any(|it| it == name))
         }));
         let takeover = Takeover::Shard(SHARD.to_owned());
-        let session = Session::open(folder, takeover, options).await?;
+        let session = Session::open(folder, takeover, options).await;
+        let session = session.map_err(|error| match error {
+            DeskError::Held(error) => DeskError::Served(error),
+            error => error,
+        })?;
         let ring = Ring::new(session.wheel.wall_clock());
         let house = Self {
             inner: Arc::new(Inner {
@@ -132,6 +139,10 @@ impl House {
                 }
             };
             house.keep(tokio::spawn(watching).abort_handle());
+        }
+        if retention != Retention::default() {
+            let folder = house.inner.session.folder.clone();
+            house.keep(tokio::spawn(prune(folder, retention)).abort_handle());
         }
         Ok(house)
     }
@@ -223,9 +234,14 @@ impl House {
                 self.inner.ring.tell(at, what, |told| told.flow = Some(name.clone()));
             }
         }
-        for path in &changes.broken {
-            let error = format!("{} cannot be run", path.display());
-            self.inner.ring.tell(at, What::FlowBroken, |told| told.error = Some(error));
+        let catalogue = self.inner.catalogue();
+        for (path, broken) in catalogue.broken() {
+            if changes.broken.iter().any(|news| news == path) {
+                let error = format!("{} cannot be run: {}", path.display(), broken.first());
+                self.inner.ring.tell(at, What::FlowBroken, |told| {
+                    (told.flow, told.error) = (broken.flow.clone(), Some(error));
+                });
+            }
         }
     }
 
@@ -284,6 +300,16 @@ impl Drop for Inner {
         for task in std::mem::take(&mut *self.tasks()) {
             task.abort();
         }
+    }
+}
+
+/// Removes what is kept no longer, again and again.
+async fn prune(folder: DataFolder, retention: Retention) {
+    loop {
+        let folder = folder.clone();
+        // What could not be removed now is tried again the next time.
+        let _ = blocking(move || folder.prune(retention)).await;
+        tokio::time::sleep(PRUNE_EVERY).await;
     }
 }
 

@@ -69,10 +69,14 @@ impl Look {
             let parts = self.known.get(&path).map(|known| known.parts.clone());
             let parts = parts.unwrap_or_else(|| vec![path.clone()]);
             let marks: Vec<Mark> = parts.iter().map(|part| mark(part)).collect();
-            if self.known.get(&path).is_some_and(|known| known.marks == marks) {
+            let known = self.known.get(&path).filter(|known| known.marks == marks);
+            // What it lacks may be in a file that was not there to be marked.
+            let is_broken = known.is_some_and(|known| matches!(known.read, Read::Broken(_)));
+            if known.is_some() && !is_broken {
                 continue;
             }
-            if when == When::Settled && self.unsettled.get(&path) != Some(&marks) {
+            let is_settled = is_broken || self.unsettled.get(&path) == Some(&marks);
+            if when == When::Settled && !is_settled {
                 unsettled.insert(path, marks);
                 continue;
             }
@@ -83,8 +87,9 @@ impl Look {
                 true => before,
                 false => parts.iter().map(|part| mark(part)).collect(),
             };
+            let before = self.known.get(&path).map(|known| &known.read);
+            has_changed |= !before.is_some_and(|before| before.is_same(&read));
             self.known.insert(path, Known { read, parts, marks });
-            has_changed = true;
         }
         self.unsettled = unsettled;
         Ok(has_changed)
@@ -123,4 +128,107 @@ fn mark(path: &Path) -> Mark {
     let it = std::fs::metadata(path).ok()?;
     let (inode, size) = (it.ino().cast_signed(), it.size().cast_signed());
     Some([inode, size, it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// A folder that is gone with it.
+    struct Scene(PathBuf);
+
+    impl Scene {
+        fn new(name: &str) -> Self {
+            let name = format!("tidewheel-look-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).expect("a folder");
+            Self(path)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.0.join(name), text).expect("a file");
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn flow(step: &str) -> String {
+        format!("flow: [{{ name: {step}, run: 'true' }}]\n")
+    }
+
+    fn fingerprints(look: &Look) -> Vec<Option<String>> {
+        let fingerprint = |read: Read| match read {
+            Read::Good(version) => Some(version.fingerprint.clone()),
+            Read::Broken(_) => None,
+        };
+        look.read().into_values().map(fingerprint).collect()
+    }
+
+    #[test]
+    fn only_flows_are_read_and_only_what_has_changed() {
+        let scene = Scene::new("changed");
+        scene.write("a.yaml", &flow("one"));
+        scene.write(".a.yaml.swp", "x");
+        scene.write(".hidden.yaml", "x");
+        scene.write("notes.txt", "x");
+        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        assert!(look.look(When::Now, NOW).expect("a look"));
+        assert_eq!(look.read().len(), 1);
+        assert!(!look.look(When::Now, NOW).expect("a look"));
+        scene.write("a.yaml", &flow("two"));
+        assert!(look.look(When::Now, NOW).expect("a look"));
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_read_when_it_looks_the_same_twice() {
+        let scene = Scene::new("settled");
+        scene.write("a.yaml", &flow("one"));
+        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        look.look(When::Now, NOW).expect("a look");
+        let before = fingerprints(&look);
+        scene.write("a.yaml", "flow: [{ name: tw");
+        assert!(!look.look(When::Settled, NOW).expect("a look"));
+        scene.write("a.yaml", &flow("two"));
+        assert!(!look.look(When::Settled, NOW).expect("a look"));
+        assert_eq!(fingerprints(&look), before);
+        assert!(look.look(When::Settled, NOW).expect("a look"));
+        assert!(fingerprints(&look)[0].is_some() && fingerprints(&look) != before);
+    }
+
+    #[test]
+    fn a_flow_changes_with_the_flows_that_it_calls() {
+        let scene = Scene::new("called");
+        std::fs::create_dir_all(scene.0.join("parts")).expect("a folder");
+        scene.write("parts/inner.yaml", &flow("one"));
+        scene.write("a.yaml", "flow: [{ name: call, flow: parts/inner.yaml }]\n");
+        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        look.look(When::Now, NOW).expect("a look");
+        let before = fingerprints(&look);
+        scene.write("parts/inner.yaml", &flow("two"));
+        assert!(look.look(When::Now, NOW).expect("a look"));
+        assert_ne!(fingerprints(&look), before);
+        std::fs::remove_file(scene.0.join("parts/inner.yaml")).expect("it was there");
+        assert!(look.look(When::Now, NOW).expect("a look"));
+        assert_eq!(fingerprints(&look), [None]);
+        scene.write("parts/inner.yaml", &flow("one"));
+        assert!(look.look(When::Now, NOW).expect("a look"));
+        assert_eq!(fingerprints(&look), before);
+    }
+
+    #[test]
+    fn a_folder_that_is_out_of_sight_is_not_empty() {
+        let scene = Scene::new("sight");
+        scene.write("a.yaml", &flow("one"));
+        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        look.look(When::Now, NOW).expect("a look");
+        std::fs::remove_dir_all(&scene.0).expect("it was there");
+        assert!(look.look(When::Now, NOW).is_err());
+        assert_eq!(look.read().len(), 1);
+    }
 }

@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidewheel::store::sqlite::Retention;
+
 use crate::session::SessionOptions;
 
 /// Tasks at once, unless something else is said.
@@ -23,6 +25,8 @@ pub struct HouseOptions {
     pub files: Vec<PathBuf>,
     /// How often it is looked whether files have changed; `None`: only when it is asked to.
     pub look: Option<Duration>,
+    /// How much of the work that has ended is kept.
+    pub retention: Retention,
     /// The wheel.
     pub session: SessionOptions,
 }
@@ -35,6 +39,7 @@ impl HouseOptions {
             flows: None,
             files: Vec::new(),
             look: Some(LOOK),
+            retention: Retention::default(),
             session: SessionOptions::new(SLOTS),
         }
     }

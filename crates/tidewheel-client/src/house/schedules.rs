@@ -3,16 +3,13 @@
 //! What is known of schedules is asked at the [desk](crate::desk); when they fire is decided by the scheduler.
 
 use tidewheel::LimitSpec;
-use tidewheel::schedule::{Backfill, Overlap, ScheduleHandle, Span};
+use tidewheel::schedule::{Backfill, Overlap, ScheduleHandle};
 
 use super::house::{House, SHARD};
 use crate::api::{
     BackfillWish, LimitLine, LimitList, QueueLine, QueueList, ScheduleAsked, ScheduleList,
 };
-use crate::desk::{DeskError, near_schedule};
-
-/// Firings that may be asked for at once, unless something else is said.
-const BACKFILL_MAX: u32 = 100;
+use crate::desk::{BACKFILL_MAX, DeskError, near_schedule};
 
 impl House {
     /// The schedules that there are. One that could not be set has no line: [`House::refused`] says why.
@@ -72,17 +69,12 @@ impl House {
     ) -> Result<ScheduleAsked, DeskError> {
         let handle = self.handle(name)?;
         let max = wish.max.unwrap_or(BACKFILL_MAX);
+        let span = wish.span(self.inner.session.wheel.wall_clock())?;
         let overlap = match wish.at_once {
             true => Overlap::Allow,
             false => Overlap::QueueAll { max: max.max(1) },
         };
-        let now = self.inner.session.wheel.wall_clock();
-        let span = Span::new(
-            wish.from.unwrap_or(tidewheel::Timestamp::UNIX_EPOCH),
-            wish.until.unwrap_or(now),
-        );
         let backfill = match wish.missed {
-            false if wish.from.is_none() => return Err(DeskError::BackfillFromWhen),
             false => Backfill::between(span).max(max),
             true => {
                 let id = handle.id();
