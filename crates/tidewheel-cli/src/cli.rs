@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
     again, artifacts, backup, bench, completions, config, explain, import, init, logs, man, plan,
-    prune, publish, run, runs, schedule, simulate, steer, torture, validate,
+    prune, publish, run, runs, schedule, serve, simulate, steer, torture, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -38,6 +38,7 @@ Examples:
   tidewheel run flow.yaml
   tidewheel validate flow.yaml
   tidewheel show last
+  tidewheel serve --flows flows
   tidewheel schedule next --cron '30 2 * * mon-fri' --tz Europe/Zurich
   tidewheel simulate build.json --slots 4 --format human
   tidewheel backup monday.db --data /srv/tidewheel
@@ -99,6 +100,7 @@ pub(crate) enum Format {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
+    Serve(serve::Args),
     Validate(validate::ValidateArgs),
     Plan(plan::PlanArgs),
     Graph(plan::GraphArgs),
@@ -180,6 +182,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
     let done = |()| 0;
     match command {
         Command::Run(args) => run::run(ui, &args),
+        Command::Serve(args) => serve::run(ui, &args).map(done),
         Command::Validate(args) => validate::validate(ui, &args),
         Command::Plan(args) => plan::plan(ui, &args),
         Command::Graph(args) => plan::graph(ui, &args),

@@ -19,6 +19,7 @@ pub(crate) mod publish;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schedule;
+pub(crate) mod serve;
 pub(crate) mod simulate;
 pub(crate) mod steer;
 pub(crate) mod torture;

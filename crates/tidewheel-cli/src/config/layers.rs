@@ -214,6 +214,24 @@ impl Config {
         self.count(Setting::SchedulerMaxConcurrency).map(saturated)
     }
 
+    /// Tasks of the queue `default` that may wait; without it there is no bound.
+    pub fn scheduler_max_queue_size(&self) -> Option<u32> {
+        self.count(Setting::SchedulerMaxQueueSize).map(saturated).filter(|most| *most > 0)
+    }
+
+    /// The folder whose flow files a server serves.
+    pub fn serve_flows(&self) -> Option<PathBuf> {
+        match self.value(Setting::ServeFlows) {
+            Some(Value::Path(path)) => Some(path.clone()),
+            _ => None,
+        }
+    }
+
+    /// How long a server that is told to stop lets steps finish.
+    pub fn serve_grace(&self) -> Duration {
+        self.duration(Setting::ServeGrace).unwrap_or_default()
+    }
+
     /// The time in which waiting adds 60 points to a priority. `None`: no ageing.
     pub fn scheduler_starvation_timeout(&self) -> Option<Duration> {
         self.duration(Setting::SchedulerStarvationTimeout)

@@ -19,7 +19,10 @@ pub(crate) enum Setting {
     RunQuiet,
     SchedulerEnabled,
     SchedulerMaxConcurrency,
+    SchedulerMaxQueueSize,
     SchedulerStarvationTimeout,
+    ServeFlows,
+    ServeGrace,
     ProcessGrace,
     ProcessOutputMax,
     ContainerEngine,
@@ -83,7 +86,7 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 const TEBIBYTE: u64 = 1 << 40;
 
 /// All of them. Whoever adds one adds it to [`Setting`] at the same place.
-pub(crate) static SETTINGS: [Definition; 17] = [
+pub(crate) static SETTINGS: [Definition; 20] = [
     Definition {
         setting: Setting::Data,
         key: "data",
@@ -174,7 +177,18 @@ pub(crate) static SETTINGS: [Definition; 17] = [
         otherwise: Otherwise::Words("no bound"),
         variable: "TIDEWHEEL_SCHEDULER_MAX_CONCURRENCY",
         flag: None,
-        description: "Tasks at once, of all runs and queues together.",
+        description: "Tasks at once, of all runs and queues together; of a server 16, if nothing is said.",
+    },
+    Definition {
+        setting: Setting::SchedulerMaxQueueSize,
+        key: "scheduler.max_queue_size",
+        kind: Kind::Count { min: 0, max: 1_000_000_000 },
+        off: Off::WordOrZero,
+        otherwise: Otherwise::Words("no bound"),
+        variable: "TIDEWHEEL_SCHEDULER_MAX_QUEUE_SIZE",
+        flag: None,
+        description: "Tasks of the queue `default` that a server lets wait; a run over it is refused. 0: \
+                      no bound.",
     },
     Definition {
         setting: Setting::SchedulerStarvationTimeout,
@@ -185,6 +199,26 @@ pub(crate) static SETTINGS: [Definition; 17] = [
         variable: "TIDEWHEEL_SCHEDULER_STARVATION_TIMEOUT",
         flag: None,
         description: "The time in which waiting adds 60 points to a priority; `off`: no ageing.",
+    },
+    Definition {
+        setting: Setting::ServeFlows,
+        key: "serve.flows",
+        kind: Kind::Path,
+        off: Off::Never,
+        otherwise: Otherwise::Words("none"),
+        variable: "TIDEWHEEL_SERVE_FLOWS",
+        flag: Some("--flows"),
+        description: "The folder whose flow files a server serves.",
+    },
+    Definition {
+        setting: Setting::ServeGrace,
+        key: "serve.grace",
+        kind: Kind::Duration { min: Duration::ZERO, max: DAY },
+        off: Off::Never,
+        otherwise: Otherwise::Value("30s"),
+        variable: "TIDEWHEEL_SERVE_GRACE",
+        flag: Some("--grace"),
+        description: "How long a server that is told to stop lets steps finish.",
     },
     Definition {
         setting: Setting::ProcessGrace,

@@ -74,6 +74,15 @@ impl Scratch {
         Running { child: Some(child) }
     }
 
+    /// Starts the program; what it says to people goes to a file that is read meanwhile.
+    pub fn start_heard(&self, arguments: &[&str]) -> Heard {
+        let number = HEARD.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path = self.path(&format!("said-{number}"));
+        let said = std::fs::File::create(&path).unwrap();
+        let child = self.command(arguments).stdout(Stdio::null()).stderr(said).spawn().unwrap();
+        Heard { running: Running { child: Some(child) }, path }
+    }
+
     /// The result of a command that must succeed.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {
@@ -96,6 +105,36 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+static HEARD: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+/// A program that runs, and what it says.
+pub struct Heard {
+    running: Running,
+    path: PathBuf,
+}
+
+impl Heard {
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.path).unwrap()
+    }
+
+    /// Waits until it has said something.
+    #[track_caller]
+    pub fn wait_for(&self, words: &str) {
+        wait_until(&format!("`{words}` is said"), || self.said().contains(words));
+    }
+
+    pub fn signal(&self, name: &str) {
+        self.running.signal(name);
+    }
+
+    /// Waits until it has ended: its exit code, and all it has said.
+    pub fn ended(mut self) -> (Option<i32>, String) {
+        let status = self.running.child.take().unwrap().wait().unwrap();
+        (status.code(), self.said())
     }
 }
 

@@ -1,32 +1,22 @@
-//! `tidewheel schedule`: questions about schedules. Today one: when does it fire next?
+//! `tidewheel schedule next`: when does a schedule, or a cron expression, fire next?
 //!
 //! What an expression means is decided in `tidewheel_core::calendar`.
 
 use anyhow::anyhow;
-use clap::Subcommand;
 use jiff::tz::{Offset, TimeZone};
 use serde_json::json;
 use tidewheel::clock::wall_clock;
+use tidewheel_client::desk::Desk;
 use tidewheel_core::calendar::{Cron, CronError, Zone, ZoneError};
 use tidewheel_core::time::Timestamp;
 
+use super::named::upcoming;
 use crate::cli::Format;
+use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// Ask when a schedule fires
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: ScheduleCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum ScheduleCommand {
-    Next(NextArgs),
-}
-
-/// Print the next instants of a cron expression
+/// Print the next instants of a schedule, or of a cron expression
 ///
 /// An expression has five fields (minute, hour, day of month, month, day of week), six with seconds
 /// first, seven with the year last, or is a nickname such as @daily. Names, ranges, lists, steps, L,
@@ -38,16 +28,21 @@ enum ScheduleCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  tidewheel schedule next nightly
   tidewheel schedule next --cron '*/15 9-17 * * mon-fri' --tz America/New_York
   tidewheel schedule next --cron '0 9 * * mon#1' --from 2027-01-01T00:00:00Z --count 12
   tidewheel schedule next --cron @weekly --format json
 
 In JSON the result is { \"next\": [\"2026-11-16T02:30:00Z\", ...] }; the list is empty when no instant
 follows.")]
-struct NextArgs {
+pub(super) struct NextArgs {
+    /// The schedule, of the data folder
+    #[arg(required_unless_present = "cron", conflicts_with_all = ["cron", "tz", "from"])]
+    schedule: Option<String>,
+
     /// The cron expression, in quotes
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
-    cron: String,
+    cron: Option<String>,
 
     /// The time zone it is read in: an IANA name or an offset such as +05:30
     #[arg(long, value_name = "ZONE", default_value = "UTC", allow_hyphen_values = true)]
@@ -60,16 +55,30 @@ struct NextArgs {
     /// How many instants to print
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     count: u32,
+
+    #[command(flatten)]
+    data: DataArgs,
 }
 
-pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
-    match &args.command {
-        ScheduleCommand::Next(args) => next(ui, args),
+pub(super) fn next(ui: &Ui, args: &NextArgs) -> Result<(), CommandError> {
+    match (&args.schedule, &args.cron) {
+        (Some(schedule), _) => of_schedule(ui, args, schedule),
+        (None, cron) => of_expression(ui, args, cron.as_deref().unwrap_or_default()),
     }
 }
 
-fn next(ui: &Ui, args: &NextArgs) -> Result<(), CommandError> {
-    let cron = Cron::parse(&args.cron).map_err(|error| cron_error(&error, &args.cron))?;
+fn of_schedule(ui: &Ui, args: &NextArgs, schedule: &str) -> Result<(), CommandError> {
+    let count = args.count;
+    let ask = async |desk: Desk| Ok(desk.upcoming(schedule, count).await?);
+    let found = args.data.at_desk(ui, ask)?;
+    match ui.format(Format::Human) {
+        Format::Json => ui.print_json(&found),
+        Format::Human => ui.print(&upcoming(&found)),
+    }
+}
+
+fn of_expression(ui: &Ui, args: &NextArgs, cron: &str) -> Result<(), CommandError> {
+    let cron = Cron::parse(cron).map_err(|error| cron_error(&error, cron))?;
     let zone = Zone::named(&args.tz).map_err(zone_error)?;
     let from = match &args.from {
         Some(text) => instant(text, &zone)?,
