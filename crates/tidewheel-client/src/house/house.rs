@@ -153,6 +153,12 @@ impl House {
         &self.inner.desk
     }
 
+    /// The data folder.
+    #[must_use]
+    pub fn folder(&self) -> &DataFolder {
+        &self.inner.session.folder
+    }
+
     /// Whether it accepts nothing more because it is about to end.
     #[must_use]
     pub fn is_ending(&self) -> bool {
