@@ -11,8 +11,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    again, artifacts, backup, bench, completions, config, explain, import, init, logs, man, plan,
-    prune, publish, run, runs, schedule, serve, simulate, steer, torture, validate,
+    again, artifacts, audit, backup, bench, completions, config, explain, import, init, logs, man,
+    plan, prune, publish, run, runs, schedule, serve, simulate, steer, token, torture, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -126,6 +126,8 @@ enum Command {
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
     Prune(prune::PruneArgs),
+    Token(token::Args),
+    Audit(audit::Args),
     Bench(bench::Args),
     Torture(torture::Args),
     #[command(hide = true)]
@@ -208,6 +210,8 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Backup(args) => backup::backup(ui, &args).map(done),
         Command::Restore(args) => backup::restore(ui, &args).map(done),
         Command::Prune(args) => prune::run(ui, &args).map(done),
+        Command::Token(args) => token::run(ui, &args).map(done),
+        Command::Audit(args) => audit::run(ui, &args).map(done),
         Command::Bench(args) => bench::run(ui, &args).map(done),
         Command::Torture(args) => torture::run(ui, &args).map(done),
         Command::TortureVictim(args) => torture::run_victim(&args).map(done),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
 use tidewheel_client::desk::{Desk, DeskError, LocalDesk};
+use tidewheel_client::remote::{RemoteDesk, RemoteError, ServerAddress};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::runtime::on_this_thread;
@@ -22,6 +23,43 @@ pub(crate) struct DataArgs {
     /// Use a data folder on a network file system; two machines that use it at once destroy it
     #[arg(long)]
     allow_network_fs: bool,
+}
+
+/// The flags of commands that ask at a desk, which may be that of a server.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeskArgs {
+    /// Ask a server instead of a data folder; its token is in $TIDEWHEEL_TOKEN
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "allow_network_fs"])]
+    server: Option<String>,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+/// The variable with the token: arguments can be seen by everybody.
+const TOKEN: &str = "TIDEWHEEL_TOKEN";
+
+impl DeskArgs {
+    /// Whether there is somebody to ask.
+    pub fn is_there(&self, ui: &Ui) -> Result<bool, CommandError> {
+        Ok(self.server.is_some() || self.data.is_there(ui)?)
+    }
+
+    /// Asks at the desk of the server, or of a folder that must be there.
+    pub fn at_desk<T>(
+        &self,
+        ui: &Ui,
+        ask: impl AsyncFnOnce(Desk) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        let Some(server) = &self.server else { return self.data.at_desk(ui, ask) };
+        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        let desk = RemoteDesk::new(&ServerAddress::Url(server.clone()), token.as_deref());
+        let desk = desk.map_err(|error| match error {
+            RemoteError::InTheClear(_) => CommandError::new(ErrorKind::Refused, error),
+            error => CommandError::usage(error),
+        })?;
+        on_this_thread(ask(desk.into()))
+    }
 }
 
 impl DataArgs {

@@ -14,6 +14,7 @@ mod data;
 pub mod error;
 mod files;
 mod import;
+mod listening;
 mod live;
 mod output;
 mod random;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Starts a server on the folder `flows`, and waits until it serves.
 fn serve(scratch: &Scratch, more: &[&str]) -> Heard {
-    let mut arguments = vec!["serve", "--flows", "flows"];
+    let mut arguments = vec!["serve", "--flows", "flows", "--listen", "off"];
     arguments.extend(more);
     let running = scratch.start_heard(&arguments);
     running.wait_for("listening on no port");
@@ -40,7 +40,7 @@ fn schedules_fire_while_it_is_there_and_it_stops_when_it_is_told_to() {
     };
     wait_until("two runs", || has_run(2));
     // Nobody else may serve the folder meanwhile.
-    let second = scratch.run(&["serve", "--flows", "flows"]);
+    let second = scratch.run(&["serve", "--flows", "flows", "--listen", "off"]);
     assert_eq!(second.status.code(), Some(5), "{}", stderr(&second));
     server.signal("TERM");
     let (code, said) = server.ended();
@@ -62,7 +62,7 @@ fn a_step_that_is_stopped_with_the_server_is_done_again_by_the_next() {
                 - { name: second, needs: first, run: 'echo x >> second; test -e go || sleep 600' }\n";
     let text = text.replace("needs:", "depends_on:");
     let file = scratch.file("once.yaml", &text);
-    let server = scratch.start_heard(&["serve", &file, "--grace", "0s"]);
+    let server = scratch.start_heard(&["serve", &file, "--grace", "0s", "--listen", "off"]);
     scratch.wait_for("second");
     server.signal("TERM");
     let (code, said) = server.ended();
@@ -95,7 +95,7 @@ fn files_are_read_again_when_it_is_told_to() {
 fn what_happens_is_told_to_programs_line_by_line() {
     let scratch = Scratch::new("serve-json");
     let file = scratch.file("once.yaml", "flow: [{ name: one, run: 'true' }]\n");
-    let mut command = scratch.command(&["serve", &file, "--format", "json"]);
+    let mut command = scratch.command(&["serve", &file, "--format", "json", "--listen", "off"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let text = read_until(child.stdout.as_mut().unwrap(), "run-ended");
     let _ = child.kill();

@@ -8,7 +8,7 @@ use tidewheel_client::api::{RunState, StepExplained, StepState};
 use tidewheel_client::text::{span, with_element};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     step: Option<String>,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {

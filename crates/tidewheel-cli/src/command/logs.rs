@@ -11,7 +11,7 @@ use tidewheel_client::desk::Desk;
 use tidewheel_client::text::{coloured, harmless, short_id};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     merge: bool,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 /// One of the two streams.

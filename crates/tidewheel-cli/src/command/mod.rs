@@ -4,6 +4,7 @@
 
 pub(crate) mod again;
 pub(crate) mod artifacts;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod completions;
@@ -22,5 +23,6 @@ pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod simulate;
 pub(crate) mod steer;
+pub(crate) mod token;
 pub(crate) mod torture;
 pub(crate) mod validate;

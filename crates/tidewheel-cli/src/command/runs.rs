@@ -6,7 +6,7 @@ use tidewheel_client::api::{ListWish, RunLine, RunList, RunResult, RunState, Sta
 use tidewheel_client::text::{ago, count, harmless, short_id, span, with_element};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::CommandError;
 use crate::table::Table;
 use crate::ui::Ui;
@@ -40,7 +40,7 @@ pub(crate) struct RunsArgs {
     limit: u32,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 /// The states of runs.
@@ -120,7 +120,7 @@ pub(crate) struct ShowArgs {
     run: String,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {

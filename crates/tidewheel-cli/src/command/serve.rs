@@ -17,6 +17,7 @@ use crate::cli::Format;
 use crate::command::run::{DurabilityWord, session_options};
 use crate::data::DataArgs;
 use crate::error::CommandError;
+use crate::listening::{ListenArgs, Listening};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
 use crate::value;
@@ -38,17 +39,18 @@ const SLOTS: u32 = 16;
 Examples:
   tidewheel serve --flows flows
   tidewheel serve --flows /etc/tidewheel/flows --data /var/lib/tidewheel
-  tidewheel serve nightly.yaml
+  tidewheel serve nightly.yaml --listen off
 
 Signals: SIGTERM and Ctrl-C accept nothing more and let running steps finish, for as long as --grace says;
 then, or the second time, they are stopped. What is left goes on at the next start. SIGHUP reads the files
 again at once.
 
-While it runs, `tidewheel runs`, `show`, `logs`, `explain`, `pause`, `cancel` and `schedule` work on its data
-folder. It listens on no port.
+It answers over HTTP on 127.0.0.1:8080, with tokens of `tidewheel token`; the link that it prints logs a
+browser in, once. `tidewheel runs`, `show`, `logs`, `explain`, `pause`, `cancel` and `schedule` work on its data
+folder, or from elsewhere with --server. Other addresses need a proxy that speaks TLS, and --behind-proxy.
 
 Exit codes: 0 stopped when told to, 3 a file that was named cannot be run, 5 another server has the data
-folder.
+folder, or the port is taken, 6 the address is not safe to listen on.
 
 With --format json it prints what happens, one JSON object a line.")]
 pub(crate) struct Args {
@@ -67,6 +69,9 @@ pub(crate) struct Args {
     /// What a stored decision survives [default: power]
     #[arg(long, value_name = "WHAT")]
     durability: Option<DurabilityWord>,
+
+    #[command(flatten)]
+    listen: ListenArgs,
 
     #[command(flatten)]
     data: DataArgs,
@@ -89,7 +94,9 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
     };
     let grace = args.grace.unwrap_or_else(|| config.serve_grace());
     let durability = args.durability.map_or(Durability::Power, Into::into);
+    let address = args.listen.address()?;
     let folder = args.data.open(ui, durability)?;
+    let data = folder.path().to_owned();
     on_runtime(async {
         let mut signals = Signals::new()?;
         let house = House::open(folder, options).await?;
@@ -99,12 +106,21 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
             house.close(Duration::ZERO).await;
             return Err(error);
         }
+        let listening = match Listening::begin(ui, &house, &data, &args.listen, address).await {
+            Ok(listening) => listening,
+            Err(error) => {
+                house.close(Duration::ZERO).await;
+                return Err(error);
+            }
+        };
+        listening.tell(ui)?;
         let telling = tell(ui, told);
         tokio::pin!(telling);
         tokio::select! {
             () = &mut telling => {}
             () = signals.until_stop(ui, &house) => {}
         }
+        listening.drain();
         ui.note("stopping: running steps may finish; once more stops them at once");
         let close = async {
             tokio::select! {
@@ -116,6 +132,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
             () = &mut telling => {}
             () = close => {}
         }
+        listening.end().await;
         ui.note("stopped");
         Ok(())
     })
@@ -149,7 +166,6 @@ async fn tell_flows(ui: &Ui, house: &House) {
         ui.warn(&refused);
     }
     ui.note(&format!("serving {flows} with {schedules}, {}", count(slots as usize, "slot")));
-    ui.note("listening on no port; `tidewheel runs` and `tidewheel schedule` show what it does");
 }
 
 /// Says what is wrong with files: with all, or with these.

@@ -9,7 +9,7 @@ use tidewheel_client::api::{AnswerWish, Asked, CancelWish};
 use tidewheel_client::desk::{Desk, DeskError};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
 use crate::value;
@@ -30,7 +30,7 @@ pub(crate) struct PauseArgs {
     run: String,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
@@ -65,7 +65,7 @@ pub(crate) struct CancelArgs {
     everything: bool,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
@@ -131,7 +131,7 @@ pub(crate) struct ApproveArgs {
     by: Option<String>,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {

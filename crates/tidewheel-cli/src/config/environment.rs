@@ -17,8 +17,8 @@ use crate::error::CommandError;
 const PREFIX: &str = "TIDEWHEEL_";
 
 /// Variables of ours that are no settings: what a step is told of its attempt, what our own
-/// processes tell each other, and what tests are told.
-const OTHERS: [&str; 13] = [
+/// processes tell each other, what is secret, and what tests are told.
+const OTHERS: [&str; 14] = [
     CONFIG,
     "TIDEWHEEL_ATTEMPT",
     "TIDEWHEEL_BIN",
@@ -30,6 +30,7 @@ const OTHERS: [&str; 13] = [
     "TIDEWHEEL_SPAWNER",
     "TIDEWHEEL_STEP",
     "TIDEWHEEL_TASK_INDEX",
+    "TIDEWHEEL_TOKEN",
     "TIDEWHEEL_TOOLS",
     "TIDEWHEEL_TORTURE",
 ];

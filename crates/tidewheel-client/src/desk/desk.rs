@@ -292,6 +292,9 @@ impl Desk {
         schedule: &str,
         wish: ScheduleWish,
     ) -> Result<ScheduleAsked, DeskError> {
+        if let Some(there) = self.there() {
+            return there.ask_schedule(schedule, wish).await;
+        }
         let schedule = schedule.to_owned();
         self.here(move |desk| desk.ask_schedule(&schedule, wish)).await
     }
@@ -306,6 +309,9 @@ impl Desk {
         schedule: &str,
         wish: BackfillWish,
     ) -> Result<ScheduleAsked, DeskError> {
+        if let Some(there) = self.there() {
+            return there.backfill(schedule, &wish).await;
+        }
         let schedule = schedule.to_owned();
         self.here(move |desk| desk.backfill(&schedule, &wish)).await
     }

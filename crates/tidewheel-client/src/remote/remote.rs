@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 
 use super::wire::{RemoteError, ServerAddress, Wire};
 use crate::api::{
-    AnswerWish, Answered, ArtifactList, Asked, AttemptList, CancelWish, Explained, GoneOn, Ledger,
-    LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList, RunResult,
-    ScheduleList, Upcoming,
+    AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
+    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
+    RunResult, ScheduleAsked, ScheduleList, Upcoming,
 };
-use crate::desk::DeskError;
+use crate::desk::{DeskError, ScheduleWish};
 
 /// The desk of a server.
 #[derive(Debug)]
@@ -112,6 +112,27 @@ impl RemoteDesk {
         wish: &LedgerWish,
     ) -> Result<Ledger, DeskError> {
         self.wire.get(&["schedules", schedule, "ledger"], wish).await
+    }
+
+    pub(crate) async fn ask_schedule(
+        &self,
+        schedule: &str,
+        wish: ScheduleWish,
+    ) -> Result<ScheduleAsked, DeskError> {
+        let word = match wish {
+            ScheduleWish::Pause => "pause",
+            ScheduleWish::Resume => "resume",
+            ScheduleWish::Fire => "run",
+        };
+        self.wire.post(&["schedules", schedule, word], NO_WISH).await
+    }
+
+    pub(crate) async fn backfill(
+        &self,
+        schedule: &str,
+        wish: &BackfillWish,
+    ) -> Result<ScheduleAsked, DeskError> {
+        self.wish(&["schedules", schedule, "backfill"], wish).await
     }
 
     async fn wish<T, W>(&self, path: &[&str], wish: &W) -> Result<T, DeskError>

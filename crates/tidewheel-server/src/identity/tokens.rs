@@ -178,7 +178,9 @@ impl Tokens {
     /// A token that is still good.
     pub(crate) fn by_id(&self, id: &str, now: Timestamp) -> Option<Token> {
         let mut known = self.lock();
-        if known.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+        let is_unknown = !known.tokens.iter().any(|token| token.id == id);
+        // One that is not known may just have been made.
+        if is_unknown || known.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             // A file that cannot be read lets nobody in.
             self.read(&mut known).ok()?;
         }
@@ -360,8 +362,8 @@ mod tests {
         let folder = folder("revokes");
         let (here, there) = (Tokens::open(&folder).unwrap(), Tokens::open(&folder).unwrap());
         let new = here.make("laptop", Role::Viewer, None, NOW).unwrap();
+        assert!(there.find(new.secret(), NOW).is_some(), "it is known at once");
         assert_eq!(there.list(NOW).unwrap().len(), 1);
-        assert!(there.find(new.secret(), NOW).is_some());
         assert!(matches!(there.revoke("nobody"), Err(TokenError::Unknown(_))));
         here.revoke("laptop").unwrap();
         there.lock().looked = None;

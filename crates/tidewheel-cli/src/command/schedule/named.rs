@@ -12,7 +12,7 @@ use tidewheel_client::desk::ScheduleWish;
 use tidewheel_client::text::{ago, count, harmless, short_id, until};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::CommandError;
 use crate::table::Table;
 use crate::ui::Ui;
@@ -31,7 +31,7 @@ pub(super) struct ListArgs {
     all: bool,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(super) fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
@@ -111,7 +111,7 @@ pub(super) struct LedgerArgs {
     limit: u32,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(super) fn ledger(ui: &Ui, args: &LedgerArgs) -> Result<(), CommandError> {
@@ -162,7 +162,7 @@ pub(super) struct PauseArgs {
     schedule: String,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(super) fn pause(ui: &Ui, args: &PauseArgs) -> Result<(), CommandError> {
@@ -181,7 +181,7 @@ pub(super) struct ResumeArgs {
     schedule: String,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(super) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<(), CommandError> {
@@ -200,7 +200,7 @@ pub(super) struct RunArgs {
     schedule: String,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(super) fn fire(ui: &Ui, args: &RunArgs) -> Result<(), CommandError> {
@@ -241,7 +241,7 @@ pub(super) struct BackfillArgs {
     at_once: bool,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(super) fn backfill(ui: &Ui, args: &BackfillArgs) -> Result<(), CommandError> {
@@ -258,7 +258,7 @@ pub(super) fn backfill(ui: &Ui, args: &BackfillArgs) -> Result<(), CommandError>
     said(ui, &asked)
 }
 
-fn wish(ui: &Ui, data: &DataArgs, name: &str, wish: ScheduleWish) -> Result<(), CommandError> {
+fn wish(ui: &Ui, data: &DeskArgs, name: &str, wish: ScheduleWish) -> Result<(), CommandError> {
     let asked = data.at_desk(ui, async |desk| Ok(desk.ask_schedule(name, wish).await?))?;
     said(ui, &asked)
 }

@@ -1,0 +1,173 @@
+//! `tidewheel token`: who may ask a server, by which role and for how long.
+//!
+//! How tokens are kept is the server's business.
+
+use std::time::Duration;
+
+use tidewheel::Timestamp;
+use tidewheel::clock::wall_clock;
+use tidewheel::store::sqlite::Durability;
+use tidewheel_client::api::{Role, TokenLine, TokenList, TokenMade};
+use tidewheel_client::text::ago;
+use tidewheel_server::audit::{AuditLog, Entry};
+use tidewheel_server::identity::{Token, TokenError, Tokens};
+
+use crate::cli::Format;
+use crate::command::audit::audit_error;
+use crate::data::DataArgs;
+use crate::error::{CommandError, ErrorKind};
+use crate::table::Table;
+use crate::ui::Ui;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Make, list and revoke the tokens of a server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel token create laptop --role operator
+  tidewheel token create dashboard --role viewer --days 365
+  tidewheel token list
+  tidewheel token revoke laptop
+
+A program sends a token as `Authorization: Bearer tidewheel_…`. It is shown once: only its fingerprint is
+stored. A server that runs sees what is made and revoked within a second.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Make a token, and show it this one time
+    Create(CreateArgs),
+    /// List the tokens that are good
+    List(ListArgs),
+    /// End a token, with its sessions and streams
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct CreateArgs {
+    /// Whose it is, or what for
+    name: String,
+
+    /// What it may do: viewer, operator, author or admin
+    #[arg(long, value_name = "ROLE")]
+    role: Role,
+
+    /// How many days it is good for [default: 90]
+    #[arg(long, value_name = "N")]
+    days: Option<u32>,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RevokeArgs {
+    /// Its id, or its name
+    token: String,
+
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
+    match &args.what {
+        What::Create(args) => create(ui, args),
+        What::List(args) => list(ui, args),
+        What::Revoke(args) => revoke(ui, args),
+    }
+}
+
+fn create(ui: &Ui, args: &CreateArgs) -> Result<(), CommandError> {
+    let folder = args.data.open(ui, Durability::Power)?.path().join("server");
+    let lasts = args.days.map(|days| DAY.saturating_mul(days));
+    let tokens = Tokens::open(&folder).map_err(token_error)?;
+    let made = tokens.make(&args.name, args.role, lasts, wall_clock()).map_err(token_error)?;
+    note(&folder, "make-token", &made.token)?;
+    let secret = made.secret().to_owned();
+    if ui.format(Format::Human) == Format::Json {
+        return ui.print_json(&TokenMade { version: None, secret, token: line(&made.token) });
+    }
+    ui.print(&secret)?;
+    ui.note(&format!("a token for {}; it is not shown again", args.role));
+    Ok(())
+}
+
+fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
+    let folder = args.data.open_existing(ui)?.path().join("server");
+    let tokens = Tokens::open(&folder).and_then(|tokens| tokens.list(wall_clock()));
+    let tokens: Vec<TokenLine> = tokens.map_err(token_error)?.iter().map(line).collect();
+    if ui.format(Format::Human) == Format::Json {
+        return ui.print_json(&TokenList { version: None, tokens });
+    }
+    if tokens.is_empty() {
+        return ui.print("no tokens");
+    }
+    let mut table = Table::new(["ID", "NAME", "ROLE", "MADE", "ENDS", "USED"]);
+    for token in tokens {
+        table.row([
+            token.id,
+            token.name,
+            token.role.to_string(),
+            ago(token.made_at),
+            token.expires_at.to_string(),
+            token.used_at.map_or_else(|| "-".to_owned(), ago),
+        ]);
+    }
+    ui.print(&table.to_string())
+}
+
+fn revoke(ui: &Ui, args: &RevokeArgs) -> Result<(), CommandError> {
+    let folder = args.data.open_existing(ui)?.path().join("server");
+    let tokens = Tokens::open(&folder).map_err(token_error)?;
+    let revoked = tokens.revoke(&args.token).map_err(token_error)?;
+    note(&folder, "revoke-token", &revoked)?;
+    if ui.format(Format::Human) == Format::Json {
+        return ui.print_json(&TokenList { version: None, tokens: vec![line(&revoked)] });
+    }
+    ui.print(&format!("token {} ({}) has ended", revoked.id, revoked.name))
+}
+
+/// Writes down what was done, as a server would.
+fn note(folder: &std::path::Path, action: &str, token: &Token) -> Result<(), CommandError> {
+    let entry = Entry {
+        at: wall_clock(),
+        actor: "owner".to_owned(),
+        token: None,
+        address: "command".to_owned(),
+        action: action.to_owned(),
+        object: format!("token {} {} {}", token.id, token.name, token.role),
+        result: 200,
+    };
+    AuditLog::open(folder).and_then(|log| log.add(&entry)).map_err(audit_error)
+}
+
+fn line(token: &Token) -> TokenLine {
+    TokenLine {
+        id: token.id.clone(),
+        name: token.name.clone(),
+        role: token.role,
+        made_at: Timestamp::from_micros(token.made_at),
+        expires_at: Timestamp::from_micros(token.expires_at),
+        used_at: token.used_at.map(Timestamp::from_micros),
+    }
+}
+
+fn token_error(error: TokenError) -> CommandError {
+    let kind = match &error {
+        TokenError::Name | TokenError::Lasts => ErrorKind::Usage,
+        TokenError::Unknown(_) => ErrorKind::NotFound,
+        TokenError::TooMany => ErrorKind::Conflict,
+        _ => ErrorKind::Failed,
+    };
+    CommandError::new(kind, error)
+}
