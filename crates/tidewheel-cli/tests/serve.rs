@@ -5,10 +5,11 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 
-use common::{Heard, Scratch, read_until, stderr, wait_until};
+use common::{Heard, Scratch, read_until, stderr, stdout, wait_until};
 use serde_json::Value;
 
 /// Starts a server on the folder `flows`, and waits until it serves.
@@ -108,68 +109,46 @@ fn what_happens_is_told_to_programs_line_by_line() {
     assert_eq!(&whats[..2], ["run-accepted", "step-started"], "{text}");
 }
 
-/// A bounded part of the soak: several schedules, a server that is killed again and again.
+/// The commands of the page, one after the other.
 #[test]
-fn no_firing_is_lost_or_doubled_however_often_the_server_is_killed() {
-    let scratch = Scratch::new("serve-kill");
-    let text = |number: u32| {
-        let period = 300 + 70 * number;
-        format!(
-            "schedule: {{ every: {period}ms, misfire: all, overlap: queue-all }}\n\
-             flow: [{{ name: one, argv: [sh, -c, 'echo \"$1\" >> fired-{number}', x, \
-             '{{{{ run.scheduled_at }}}}'] }}]\n"
-        )
-    };
-    let files: Vec<(String, String)> =
-        (0..4).map(|number| (format!("f{number}.yaml"), text(number))).collect();
-    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-    flows(&scratch, &files);
-    let ran = |schedule: &str| {
-        let ledger = scratch.json(&["schedule", "ledger", schedule, "--limit", "100000"]);
-        ledger["firings"].as_array().unwrap().clone()
-    };
-    let mut wanted = 2;
-    for _ in 0..5 {
-        let server = serve(&scratch, &[]);
-        wait_until("more firings", || (0..4).all(|it| ran(&format!("f{it}")).len() >= wanted));
-        wanted += 2;
-        server.signal("KILL");
-        assert_eq!(server.ended().0, None);
+fn from_crontab_to_a_run_in_five_minutes() {
+    let scratch = Scratch::new("from-crontab");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/guide/from-crontab.md")).unwrap();
+    let crontab = page.split("<!-- crontab -->\n```text\n").nth(1).unwrap().split("```").next();
+    scratch.file("my.crontab", crontab.unwrap());
+    std::fs::create_dir_all(scratch.path("bin")).unwrap();
+    for name in ["backup", "check-disk"] {
+        let path = scratch.file(&format!("bin/{name}"), "#!/bin/sh\necho \"$0 $*\" >> done.txt\n");
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
-    // The last one has the time to do what is left.
-    let server = serve(&scratch, &[]);
-    for number in 0..4 {
-        scratch.run(&["schedule", "pause", &format!("f{number}")]);
+    let mut server = None;
+    let mut ran = Vec::new();
+    for command in page.lines().filter_map(|line| line.strip_prefix("$ tidewheel ")) {
+        let words: Vec<&str> = command.trim_end_matches(" &").split(' ').collect();
+        if command.ends_with(" &") {
+            let words = [&words[..], &["--listen", "off"]].concat();
+            let started = scratch.start_heard_at_home(&words);
+            started.wait_for("listening on no port");
+            server = Some(started);
+            continue;
+        }
+        let output = scratch.command(&words).env("HOME", scratch.path("")).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", stderr(&output));
+        ran.push((command.to_owned(), stdout(&output)));
+        if command == "schedule run backup" {
+            let state = || scratch.json(&["runs"])["runs"][0]["state"].clone();
+            wait_until("it has run", || state() == "succeeded");
+        }
     }
-    let is_quiet = || {
-        let list = scratch.json(&["schedule", "list"]);
-        let list = list["schedules"].as_array().unwrap().clone();
-        list.iter().all(|it| it["running"] == 0 && it["waiting"] == 0 && it["state"] == "paused")
-    };
-    wait_until("nothing runs", is_quiet);
+    assert_eq!(ran.len(), 8);
+    let printed = |command: &str| &ran.iter().find(|(it, _)| it == command).unwrap().1;
+    assert!(printed("schedule list").contains("30 2 * * *"), "{}", printed("schedule list"));
+    assert!(printed("schedule next backup").lines().count() > 5);
+    let ledger = printed("schedule ledger backup");
+    assert!(ledger.contains("by-hand") && ledger.contains("succeeded"), "{ledger}");
+    assert!(scratch.read("done.txt").ends_with("bin/backup --all\n"));
+    let server = server.unwrap();
     server.signal("TERM");
     assert_eq!(server.ended().0, Some(0));
-    for number in 0..4 {
-        let ledger = ran(&format!("f{number}"));
-        let done = scratch.read(&format!("flows/fired-{number}"));
-        let mut times: BTreeMap<&str, u32> = BTreeMap::new();
-        for line in done.lines() {
-            *times.entry(line).or_default() += 1;
-        }
-        let mut nominals = Vec::new();
-        for line in &ledger {
-            assert_eq!(line["fate"], "ran", "{line}");
-            assert_eq!(line["state"], "succeeded", "{line}");
-            let nominal = line["nominal"].as_str().unwrap();
-            // An attempt that died with its server is made again; the firing is the same.
-            assert!(times.contains_key(nominal), "{nominal} is in the ledger, and was not done");
-            nominals.push(nominal.parse::<tidewheel::Timestamp>().unwrap().as_micros());
-        }
-        assert_eq!(times.len(), nominals.len(), "what was done is in the ledger");
-        nominals.sort_unstable();
-        let period = i64::from(300 + 70 * number) * 1000;
-        for pair in nominals.windows(2) {
-            assert_eq!(pair[1] - pair[0], period, "no instant is missing, none comes twice");
-        }
-    }
 }

@@ -76,10 +76,21 @@ impl Scratch {
 
     /// Starts the program; what it says to people goes to a file that is read meanwhile.
     pub fn start_heard(&self, arguments: &[&str]) -> Heard {
+        self.hear(self.command(arguments))
+    }
+
+    /// The same by somebody whose home this folder is.
+    pub fn start_heard_at_home(&self, arguments: &[&str]) -> Heard {
+        let mut command = self.command(arguments);
+        command.env("HOME", &self.0);
+        self.hear(command)
+    }
+
+    fn hear(&self, mut command: Command) -> Heard {
         let number = HEARD.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let path = self.path(&format!("said-{number}"));
         let said = std::fs::File::create(&path).unwrap();
-        let child = self.command(arguments).stdout(Stdio::null()).stderr(said).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(said).spawn().unwrap();
         Heard { running: Running { child: Some(child) }, path }
     }
 
