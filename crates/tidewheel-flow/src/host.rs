@@ -137,7 +137,7 @@ impl FlowHost {
         self.start_once(wheel, flow, order, estimates, None).await
     }
 
-    /// The same, of what is accepted [once](tidewheel::run::RunBuilder::once) under a name, if there is one.
+    /// The same, of what is accepted [once](tidewheel::RunBuilder::once) under a name, if there is one.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 //!
 //! A [`Server`] is what is served: a [house](tidewheel_client::house::House) or a desk alone, the [tokens](identity) of whoever may ask,
 //! the [audit log](audit). [`Server::router`] makes an axum router of the [table of routes](table), and [`serve`] lets
-//! it answer on a socket. There is one way in, [`door`]: who asks, whether they may, whether it was written down.
+//! it answer on a socket. There is one way in, `door`: who asks, whether they may, whether it was written down.
 //!
 //! What may be asked and done, and every rule about it, is in `tidewheel-client`; documents have the form that
 //! [`tidewheel_client::api`] gives them. Nothing here reads settings, prints, or handles signals.
