@@ -445,6 +445,7 @@ impl Books {
                 None => restored.strays.push(attempt),
             }
         }
+        let mut newest = None;
         for (_, kept) in std::mem::take(&mut self.kept) {
             match kept {
                 Kept::Accepted(id) => {
@@ -456,13 +457,17 @@ impl Books {
                         self.attempt_ended(engine, now, attempt, end);
                     }
                 }
+                // Whether anything may start is said last, when all that must not is known again.
+                Kept::Wish(wish @ (Wish::Pause | Wish::Resume)) => newest = Some(wish),
                 Kept::Wish(wish) => restored.wishes += self.wish_again(engine, now, wish),
             }
         }
         if let Some((mode, grace)) = self.unstored.shutdown {
             restored.wishes += self.wish_again(engine, now, Wish::ShutDown(mode, grace));
         }
-        if is_held_back && !self.wishes_pause() {
+        if let Some(wish) = newest {
+            restored.wishes += self.wish_again(engine, now, wish);
+        } else if is_held_back {
             // From here on what was wished itself sees to it.
             restored.wishes += usize::from(self.step_command(engine, now, Command::Resume).is_ok());
         }
@@ -477,21 +482,8 @@ impl Books {
         usize::from(is_there)
     }
 
-    fn wishes(&self) -> impl DoubleEndedIterator<Item = &Wish> {
-        self.kept.iter().filter_map(|(_, kept)| match kept {
-            Kept::Wish(wish) => Some(wish),
-            _ => None,
-        })
-    }
-
     fn has_wishes(&self) -> bool {
-        self.wishes().next().is_some()
-    }
-
-    /// Whether nothing at all is to start, by the newest word about that.
-    fn wishes_pause(&self) -> bool {
-        let newest = self.wishes().rev().find(|it| matches!(it, Wish::Pause | Wish::Resume));
-        matches!(newest, Some(Wish::Pause))
+        self.kept.iter().any(|(_, kept)| matches!(kept, Kept::Wish(_)))
     }
 
     fn keep(&mut self, engine: &Engine, kept: Kept) {
