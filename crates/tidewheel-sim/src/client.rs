@@ -404,7 +404,6 @@ impl World {
         Some((Command::ShutDown { mode, grace }, Asked::ShutDown(mode)))
     }
 
-    /// Takes in an answer.
     /// What is about to be allowed may happen before its answer is seen.
     pub(crate) fn relax(&mut self, asked: &Asked) {
         match asked {
@@ -437,6 +436,13 @@ impl World {
         }
     }
 
+    /// Whether something was asked after what is answered now. Of the two it is the newer one that counts, even if
+    /// its answer is never seen.
+    fn was_asked_since(&self, is: impl Fn(&Asked) -> bool) -> bool {
+        self.unanswered.iter().any(|(_, asked)| is(asked))
+    }
+
+    /// Takes in an answer.
     pub(crate) fn learn(&mut self, asked: Asked, reply: Result<Reply, Rejection>) {
         if let Asked::Firing(wanted) = asked {
             return self.learn_of_run(wanted, reply);
@@ -444,7 +450,9 @@ impl World {
         let Ok(reply) = reply else { return };
         match asked {
             Asked::Work(id) => self.acknowledged.push(id),
-            Asked::Pause => self.promises.paused = true,
+            Asked::Pause => {
+                self.promises.paused = !self.was_asked_since(|it| matches!(it, Asked::Resume));
+            }
             Asked::Resume => self.promises.paused = false,
             Asked::ResumeRun(id) => {
                 self.promises.paused_runs.remove(&id);
@@ -453,10 +461,15 @@ impl World {
                 self.promises.paused_queues.remove(&name);
             }
             Asked::PauseRun(id) => {
-                self.promises.paused_runs.insert(id);
+                if !self.was_asked_since(|it| matches!(it, Asked::ResumeRun(run) if *run == id)) {
+                    self.promises.paused_runs.insert(id);
+                }
             }
             Asked::PauseQueue(name) => {
-                self.promises.paused_queues.insert(name);
+                let is_resumed = |it: &Asked| matches!(it, Asked::ResumeQueue(it) if *it == name);
+                if !self.was_asked_since(is_resumed) {
+                    self.promises.paused_queues.insert(name);
+                }
             }
             Asked::Cancel(id) => {
                 self.promises.cancelled.insert(id);
