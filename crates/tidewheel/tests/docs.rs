@@ -245,8 +245,10 @@ fn files_that_pages_name_exist() {
         for span in fs::read_to_string(&page).unwrap().split('`').skip(1).step_by(2) {
             let (file, _) = span.split_once("::").unwrap_or((span, ""));
             let is_file = [".rs", ".md", ".txt", ".json"].iter().any(|end| file.ends_with(end));
+            // What begins with a slash is asked of a server.
             if is_file
                 && file.contains('/')
+                && !file.starts_with('/')
                 && !file.contains(char::is_whitespace)
                 && !files.iter().any(|known| known.ends_with(file))
             {
