@@ -47,6 +47,8 @@ async fn schemathesis_finds_nothing_wrong_with_the_interface() {
     let never = std::future::pending();
     let serving = tokio::spawn(serve(Listener::Tcp(listener), Arc::clone(&scene.server), never));
     let found = Command::new(program)
+        // It keeps what it has tried in the folder it is started in.
+        .current_dir(&scene.path)
         .args(["run", &format!("http://{address}/api/v1/openapi.json")])
         .args(["-H", &format!("Authorization: Bearer {token}")])
         // Streams have no end; the browser's form has a test of its own.
