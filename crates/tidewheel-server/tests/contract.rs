@@ -131,6 +131,22 @@ async fn a_list_is_not_taken_for_a_document() {
 }
 
 #[tokio::test]
+async fn a_word_that_a_wish_does_not_know_is_refused_and_nothing_is_done() {
+    let scene = Scene::new().await;
+    let token = scene.token(Role::Operator);
+    let wish = Wish::new("POST", "/api/v1/runs")
+        .token(&token)
+        .header("content-type", "application/json")
+        .body(r#"{ "flow": "reads", "parms": { "target": "x" } }"#);
+    let answer = scene.send(wish).await;
+    assert_eq!(answer.status.as_u16(), 422);
+    assert!(answer.json()["detail"].as_str().unwrap().contains("`parms`"));
+    assert_eq!(get(&scene, &token, "/api/v1/runs").await["runs"], serde_json::json!([]));
+    let wish = Wish::new("GET", "/api/v1/runs?flow=reads").token(&token);
+    assert_eq!(scene.send(wish).await.status.as_u16(), 422);
+}
+
+#[tokio::test]
 async fn a_token_is_shown_once_and_works_until_it_is_revoked() {
     let scene = Scene::new().await;
     let admin = scene.token(Role::Admin);
