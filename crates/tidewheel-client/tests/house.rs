@@ -334,6 +334,9 @@ fn schedules_are_paused_fired_and_backfilled() {
         for _ in 0..4 {
             next(&mut happenings, What::RunEnded).await;
         }
+        // Nor was anything before there was a schedule.
+        let ever = BackfillWish { missed: true, ..BackfillWish::default() };
+        assert_eq!(house.backfill("hourly", ever).await.unwrap().firings, Some(0));
         // All of them have run: nothing is missed.
         let asked = house.backfill("hourly", BackfillWish { missed: true, ..range }).await.unwrap();
         assert_eq!(asked.firings, Some(0));

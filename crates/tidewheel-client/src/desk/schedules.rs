@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tidewheel::id::ScheduleId;
-use tidewheel::schedule::{Misfire, Overlap, Span, Trigger};
+use tidewheel::schedule::{Misfire, Origin, Overlap, Span, Trigger};
 use tidewheel::store::{
     FiringFate, FiringSummary, LimitSummary, QueueSummary, ScheduleCommand, ScheduleSummary,
 };
@@ -135,6 +135,7 @@ impl LocalDesk {
             return Err(tidewheel::Rejection::Gone("schedule").into());
         };
         let ledger = self.read(|reader| reader.firings(id, Some(span.until), LEDGER_MAX))?;
+        let span = in_its_life(&schedule, &ledger, span);
         let missed = schedule.missed(&ledger, span, max as usize + 1);
         match missed.len() > max as usize {
             true => Err(DeskError::TooManyFirings { max }),
@@ -194,10 +195,13 @@ impl LocalDesk {
     ) -> Result<Vec<Timestamp>, DeskError> {
         let max = wish.max.unwrap_or(BACKFILL_MAX);
         let span = wish.span(tidewheel::clock::wall_clock())?;
-        let ledger = match wish.missed {
-            true => self.read(|it| it.firings(schedule.id, Some(span.until), LEDGER_MAX))?,
+        let (ledger, span) = if wish.missed {
+            let ledger = self.read(|it| it.firings(schedule.id, Some(span.until), LEDGER_MAX))?;
+            let span = in_its_life(schedule, &ledger, span);
+            (ledger, span)
+        } else {
             // As if nothing had run.
-            false => Vec::new(),
+            (Vec::new(), span)
         };
         let instants = schedule.missed(&ledger, span, max as usize + 1);
         match instants.len() > max as usize {
@@ -365,4 +369,15 @@ const fn misfire(misfire: Misfire) -> &'static str {
         Misfire::Latest => "latest",
         Misfire::All { .. } => "all",
     }
+}
+
+/// A span that begins with time itself is one that nobody gave: then it begins with the first instant that was decided
+/// about. What was before it was not missed: there was no schedule.
+fn in_its_life(schedule: &ScheduleSummary, ledger: &[FiringSummary], span: Span) -> Span {
+    if span.from > Timestamp::UNIX_EPOCH {
+        return span;
+    }
+    let decided = ledger.iter().filter(|firing| firing.origin == Origin::Trigger);
+    let first = decided.map(|firing| firing.nominal).min();
+    Span::new(first.unwrap_or(schedule.state.cursor).min(span.until), span.until)
 }
