@@ -72,21 +72,19 @@ impl ListenArgs {
 
 impl Listening {
     /// Begins to answer: on the socket of the data folder, and at the address.
-    pub async fn begin(
+    pub fn begin(
         ui: &Ui,
         house: &House,
         data: &Path,
         args: &ListenArgs,
-        address: Option<SocketAddr>,
+        port: Option<TcpListener>,
     ) -> Result<Self, CommandError> {
         let folder = data.join("server");
         let server = Server::open(house.clone(), &folder, args.settings())
             .map_err(|error| CommandError::new(ErrorKind::Failed, error))?;
         let (stop, stopped) = watch::channel(false);
         let mut listening = Self { server, address: None, stop, sockets: JoinSet::new() };
-        if let Some(address) = address {
-            let listener =
-                TcpListener::bind(address).await.map_err(|error| taken(address, error))?;
+        if let Some(listener) = port {
             listening.address = listener.local_addr().ok();
             listening.serve(Listener::Tcp(listener), stopped.clone());
         }
@@ -96,6 +94,12 @@ impl Listening {
             Err(error) => ui.warn(&format!("there is no socket in the data folder: {error}")),
         }
         Ok(listening)
+    }
+
+    /// Takes the port, before anything is begun that would have to be ended again if somebody has it.
+    pub async fn take(address: Option<SocketAddr>) -> Result<Option<TcpListener>, CommandError> {
+        let Some(address) = address else { return Ok(None) };
+        TcpListener::bind(address).await.map(Some).map_err(|error| taken(address, error))
     }
 
     fn serve(&mut self, listener: Listener, mut stopped: watch::Receiver<bool>) {

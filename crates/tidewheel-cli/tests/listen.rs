@@ -117,3 +117,17 @@ fn a_changed_audit_log_is_found() {
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     assert!(stderr(&output).contains("rows were removed or moved"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_port_that_somebody_has_is_told_before_anything_is_begun() {
+    let scratch = Scratch::new("listen-taken");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap().to_string();
+    std::fs::create_dir(scratch.path("flows")).unwrap();
+    scratch.file("flows/a.yaml", "schedule: { every: 1s }\nflow: [{ name: a, run: 'true' }]\n");
+    let flows = scratch.path("flows");
+    let output = scratch.run(&["serve", "--flows", flows.to_str().unwrap(), "--listen", &address]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot listen"), "{}", stderr(&output));
+    assert_eq!(scratch.json(&["schedule", "list"])["schedules"], serde_json::json!([]));
+}

@@ -99,6 +99,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
     let data = folder.path().to_owned();
     on_runtime(async {
         let mut signals = Signals::new()?;
+        let port = Listening::take(address).await?;
         let house = House::open(folder, options).await?;
         let told = house.happenings(None);
         tell_flows(ui, &house).await;
@@ -106,7 +107,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
             house.close(Duration::ZERO).await;
             return Err(error);
         }
-        let listening = match Listening::begin(ui, &house, &data, &args.listen, address).await {
+        let listening = match Listening::begin(ui, &house, &data, &args.listen, port) {
             Ok(listening) => listening,
             Err(error) => {
                 house.close(Duration::ZERO).await;
