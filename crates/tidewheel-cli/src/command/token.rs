@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::Durability;
 use tidewheel_client::api::{Role, TokenLine, TokenList, TokenMade};
@@ -95,7 +94,7 @@ fn create(ui: &Ui, args: &CreateArgs) -> Result<(), CommandError> {
     note(&folder, "make-token", &made.token)?;
     let secret = made.secret().to_owned();
     if ui.format(Format::Human) == Format::Json {
-        return ui.print_json(&TokenMade { version: None, secret, token: line(&made.token) });
+        return ui.print_json(&TokenMade { version: None, secret, token: made.token.line() });
     }
     ui.print(&secret)?;
     ui.note(&format!("a token for {}; it is not shown again", args.role));
@@ -105,7 +104,7 @@ fn create(ui: &Ui, args: &CreateArgs) -> Result<(), CommandError> {
 fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
     let folder = args.data.open_existing(ui)?.path().join("server");
     let tokens = Tokens::open(&folder).and_then(|tokens| tokens.list(wall_clock()));
-    let tokens: Vec<TokenLine> = tokens.map_err(token_error)?.iter().map(line).collect();
+    let tokens: Vec<TokenLine> = tokens.map_err(token_error)?.iter().map(Token::line).collect();
     if ui.format(Format::Human) == Format::Json {
         return ui.print_json(&TokenList { version: None, tokens });
     }
@@ -132,7 +131,7 @@ fn revoke(ui: &Ui, args: &RevokeArgs) -> Result<(), CommandError> {
     let revoked = tokens.revoke(&args.token).map_err(token_error)?;
     note(&folder, "revoke-token", &revoked)?;
     if ui.format(Format::Human) == Format::Json {
-        return ui.print_json(&TokenList { version: None, tokens: vec![line(&revoked)] });
+        return ui.print_json(&TokenList { version: None, tokens: vec![revoked.line()] });
     }
     ui.print(&format!("token {} ({}) has ended", revoked.id, revoked.name))
 }
@@ -149,17 +148,6 @@ fn note(folder: &std::path::Path, action: &str, token: &Token) -> Result<(), Com
         result: 200,
     };
     AuditLog::open(folder).and_then(|log| log.add(&entry)).map_err(audit_error)
-}
-
-fn line(token: &Token) -> TokenLine {
-    TokenLine {
-        id: token.id.clone(),
-        name: token.name.clone(),
-        role: token.role,
-        made_at: Timestamp::from_micros(token.made_at),
-        expires_at: Timestamp::from_micros(token.expires_at),
-        used_at: token.used_at.map(Timestamp::from_micros),
-    }
 }
 
 fn token_error(error: TokenError) -> CommandError {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidewheel::Timestamp;
+use tidewheel_client::api::TokenLine;
 
 use super::Role;
 use super::random::{fingerprint, is_same, secret};
@@ -88,6 +89,19 @@ impl Token {
     /// Whether this is the token in full.
     pub(super) fn is(&self, secret: &str) -> bool {
         is_same(&self.hash, &fingerprint(secret))
+    }
+
+    /// What may be told of it.
+    #[must_use]
+    pub fn line(&self) -> TokenLine {
+        TokenLine {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            role: self.role,
+            made_at: Timestamp::from_micros(self.made_at),
+            expires_at: Timestamp::from_micros(self.expires_at),
+            used_at: self.used_at.map(Timestamp::from_micros),
+        }
     }
 
     pub(super) fn has_expired(&self, now: Timestamp) -> bool {

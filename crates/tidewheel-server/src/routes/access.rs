@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
-use tidewheel_client::api::{TokenLine, TokenList, TokenMade, TokenWish};
+use tidewheel_client::api::{TokenList, TokenMade, TokenWish};
 
 use crate::door::{Call, document};
 use crate::identity::{Token, TokenError};
@@ -68,20 +67,9 @@ impl From<TokenError> for Problem {
     }
 }
 
-fn line(token: &Token) -> TokenLine {
-    TokenLine {
-        id: token.id.clone(),
-        name: token.name.clone(),
-        role: token.role,
-        made_at: Timestamp::from_micros(token.made_at),
-        expires_at: Timestamp::from_micros(token.expires_at),
-        used_at: token.used_at.map(Timestamp::from_micros),
-    }
-}
-
 async fn list(call: Call) -> Result<Response, Problem> {
     let tokens = call.server.tokens.list(wall_clock())?;
-    document(TokenList { version: None, tokens: tokens.iter().map(line).collect() })
+    document(TokenList { version: None, tokens: tokens.iter().map(Token::line).collect() })
 }
 
 async fn make(call: Call) -> Result<Response, Problem> {
@@ -89,10 +77,10 @@ async fn make(call: Call) -> Result<Response, Problem> {
     let lasts = wish.days.map(|days| DAY.saturating_mul(days));
     let made = call.server.tokens.make(&wish.name, wish.role, lasts, wall_clock())?;
     let secret = made.secret().to_owned();
-    document(TokenMade { version: None, secret, token: line(&made.token) })
+    document(TokenMade { version: None, secret, token: made.token.line() })
 }
 
 async fn revoke(call: Call) -> Result<Response, Problem> {
     let revoked = call.server.tokens.revoke(call.param("token"))?;
-    document(TokenList { version: None, tokens: vec![line(&revoked)] })
+    document(TokenList { version: None, tokens: vec![revoked.line()] })
 }
