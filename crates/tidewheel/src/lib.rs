@@ -63,6 +63,7 @@ pub mod file;
 pub mod graph;
 mod handle;
 pub mod id;
+mod line;
 #[cfg(feature = "metrics")]
 mod metrics;
 pub mod observe;

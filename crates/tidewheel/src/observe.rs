@@ -32,6 +32,7 @@ pub use tidewheel_core::statistics::{Overview, Statistics};
 pub use crate::metrics::Metrics;
 
 use crate::driver::{Shared, panic_text};
+pub use crate::line::{InLine, Line, UnderWay};
 
 /// Where notices go out to whoever listens.
 pub(crate) struct Hub {

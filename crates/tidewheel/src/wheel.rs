@@ -62,7 +62,7 @@ use crate::submission::{Submission, TaskRequest, submit_fallible, submit_once};
 /// runtime, where a disk must not be waited for, ask [`without_waiting`](Self::without_waiting) and then
 /// await [`stored`](Self::stored).
 pub struct Tidewheel {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     until: Until,
 }
 

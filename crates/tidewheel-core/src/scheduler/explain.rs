@@ -26,7 +26,6 @@ impl Scheduler {
         let task = work.task(key.index)?;
         let now = now.monotonic;
         let mut holds = Vec::new();
-        let mut place = None;
         match task.state {
             state if state.is_terminal() => holds.push(Hold::Ended),
             TaskState::Running | TaskState::Cancelling => holds.push(Hold::Running {
@@ -37,8 +36,7 @@ impl Scheduler {
             TaskState::Delayed => holds.push(self.delay_hold(key, now)),
             _ => {
                 let ahead = self.ahead_of(key, now, &mut Looks::new());
-                self.ready_holds(key, now, ahead, &mut holds);
-                place = Some(self.place(key, task, ahead, now));
+                return self.explain_ready(key, now, ahead);
             }
         }
         Some(Explanation {
@@ -47,7 +45,27 @@ impl Scheduler {
             state: task.state,
             reason: task.reason,
             holds,
-            place,
+            place: None,
+        })
+    }
+
+    /// Why a task that has all it needs is not running, if so many go before it.
+    pub(super) fn explain_ready(
+        &self,
+        key: TaskKey,
+        now: Moment,
+        ahead: Ahead,
+    ) -> Option<Explanation> {
+        let task = self.member(key)?;
+        let mut holds = Vec::new();
+        self.ready_holds(key, now, ahead, &mut holds);
+        Some(Explanation {
+            task: self.task_id(key),
+            name: self.task_name(key)?,
+            state: task.state,
+            reason: task.reason,
+            holds,
+            place: Some(self.place(key, task, ahead, now)),
         })
     }
 

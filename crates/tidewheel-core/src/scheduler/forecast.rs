@@ -4,7 +4,7 @@
 //! well after the time it is expected to take. The scheduler that was copied does not notice.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use super::state::Scheduler;
@@ -19,6 +19,9 @@ const TASKS_MAX: usize = 50_000;
 
 /// Steps that are played at the most, because schedules fire for ever.
 const STEPS_MAX: u32 = 500_000;
+
+/// How far ahead is looked. Schedules fire for ever, and each firing is played: beyond this nobody knows.
+const HORIZON: Duration = Duration::from_secs(7 * 86_400);
 
 /// What is to come, if everything takes as long as expected and nothing fails.
 ///
@@ -112,11 +115,32 @@ impl Forecast {
         starts
     }
 
+    /// The next attempts at these tasks in the order in which they start, each with how long it is until then. Those
+    /// that never do are not among them.
+    #[must_use]
+    pub fn starts_of(mut self, tasks: &BTreeSet<TaskKey>) -> Vec<(TaskKey, Duration)> {
+        let mut open = tasks.clone();
+        let mut starts = Vec::with_capacity(open.len());
+        if open.is_empty() {
+            return starts;
+        }
+        self.play(|started, at| {
+            if open.remove(&started) {
+                starts.push((started, at));
+            }
+            open.is_empty()
+        });
+        starts
+    }
+
     /// Lets what is under way end and time pass, until nothing more is to come or `seen` has seen enough.
     fn play(&mut self, mut seen: impl FnMut(TaskKey, Duration) -> bool) {
         let mut decision = Decision::volatile();
         for _ in 0..STEPS_MAX {
             let Some(input) = self.next_input() else { return };
+            if self.now.since(self.asked_at.monotonic) > HORIZON {
+                return;
+            }
             decision.clear();
             self.scheduler.step(self.time(), input, &mut decision);
             for action in decision.unstored_actions() {
@@ -189,5 +213,49 @@ impl Run {
         });
         let mean = sum.checked_div(count)?;
         Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{RunId, RunKey, ScheduleId};
+    use crate::input::{Command, Fires, Reply, Submission};
+    use crate::schedule::{Anchor, ScheduleSpec, Trigger};
+    use crate::spec::{Config, Profile};
+
+    fn ask(scheduler: &mut Scheduler, command: Command) -> Option<RunKey> {
+        let mut decision = Decision::volatile();
+        scheduler.step(Now::default(), Input::Command(command), &mut decision);
+        match decision.open().expect("nothing is to be stored").replies.pop() {
+            Some(Ok(Reply::Accepted(run))) => Some(run),
+            Some(Err(rejection)) => panic!("{rejection}"),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn schedules_that_fire_for_ever_are_not_played_for_ever() {
+        let mut scheduler = Scheduler::new(Config { slots: Some(1), ..Config::default() });
+        let profile = scheduler.profile(&Profile::default()).expect("a plain one");
+        let submission = |number: u128| {
+            Command::Submit(Submission { id: RunId(number), profile, ..Submission::default() })
+        };
+        // Nobody knows how long the first takes, so the second is never seen to start.
+        ask(&mut scheduler, submission(1));
+        let second = ask(&mut scheduler, submission(2)).expect("it was accepted");
+        let (period, start) = (Duration::from_secs(3_600), Anchor::NOW);
+        let spec = Box::new(ScheduleSpec::new(Trigger::FixedRate { period, start }));
+        ask(&mut scheduler, Command::AddSchedule { id: ScheduleId(3), spec, fires: Fires::Run });
+        let mut forecast = scheduler.forecast(Now::default()).expect("it is little work");
+        let mut steps = 0;
+        forecast.play(|_, _| {
+            steps += 1;
+            false
+        });
+        assert!(forecast.now <= Moment::ZERO.after(HORIZON + Duration::from_secs(3_600)));
+        assert_eq!(steps, 0);
+        let task = TaskKey { run: second, index: 0 };
+        assert_eq!(scheduler.forecast(Now::default()).expect("as before").start_of(task), None);
     }
 }

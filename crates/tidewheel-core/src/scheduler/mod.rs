@@ -20,6 +20,7 @@ mod firing;
 mod forecast;
 mod judge;
 mod levels;
+mod line;
 mod names;
 mod notice;
 mod parts;
@@ -38,5 +39,6 @@ mod view;
 mod waiting;
 
 pub use forecast::Forecast;
+pub use line::{Line, Standing};
 pub use restore::RestoreError;
 pub use state::Scheduler;

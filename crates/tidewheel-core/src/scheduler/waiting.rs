@@ -89,7 +89,7 @@ impl Scheduler {
         Ahead { count: order.total(queue), is_least: !looks.is_left() }
     }
 
-    fn effective(&self, priority: u8, ready_at: Moment, now: Moment) -> u8 {
+    pub(super) fn effective(&self, priority: u8, ready_at: Moment, now: Moment) -> u8 {
         self.ageing.effective(Priority::new(i64::from(priority)), now.since(ready_at))
     }
 
@@ -126,7 +126,7 @@ impl Scheduler {
             }
             let of_queue = |set: &&ReadySet| self.classes[set.class as usize].queue == queue;
             for set in run.sets.iter().filter(of_queue) {
-                let _ = each_ready(run, set, looks, |task| {
+                let _ = each_ready(run, set, looks, |_, task| {
                     match figures.add(self, set.priority, task.ready_at, now) {
                         Visit::Next => ControlFlow::Continue(()),
                         _ => ControlFlow::Break(()),
@@ -158,11 +158,11 @@ fn stands_for(entry: &Entry, task: &Task) -> bool {
 }
 
 /// Goes through the ready tasks of a set, oldest first, until it is enough.
-fn each_ready(
+pub(super) fn each_ready(
     run: &Run,
     set: &ReadySet,
     looks: &mut Looks,
-    mut look: impl FnMut(&Task) -> ControlFlow<()>,
+    mut look: impl FnMut(u32, &Task) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     for (sequence, index) in set.by_age() {
         if !looks.take() {
@@ -170,7 +170,7 @@ fn each_ready(
         }
         let task = &run.tasks[index as usize];
         if task.state == TaskState::Ready && task.ready_sequence == sequence {
-            look(task)?;
+            look(index, task)?;
         }
     }
     ControlFlow::Continue(())
@@ -206,10 +206,11 @@ impl Order<'_> {
     }
 
     fn look_at_set(&mut self, run: &Run, set: &ReadySet, looks: &mut Looks) -> Visit {
-        let _ = each_ready(run, set, looks, |task| match self.add(set.priority, set.party, task) {
-            Visit::Next => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        });
+        let _ =
+            each_ready(run, set, looks, |_, task| match self.add(set.priority, set.party, task) {
+                Visit::Next => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            });
         Visit::Next
     }
 
@@ -225,7 +226,7 @@ impl Order<'_> {
                 self.look_at_set(run, set, looks);
                 continue;
             }
-            let _ = each_ready(run, set, looks, |task| {
+            let _ = each_ready(run, set, looks, |_, task| {
                 let own = (self.own.rank, self.own.ready_sequence);
                 self.of_party += u64::from((task.rank, task.ready_sequence) < own);
                 ControlFlow::Continue(())
