@@ -6,16 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    BackfillWish, BrokenFile, Document, FlowDetail, FlowLine, FlowList, Happened, Ledger,
-    LedgerFate, LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, QueueLine, QueueList,
-    Reloaded, RunState, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord, StartWish,
-    StartedRun, StepLine, Upcoming, UpcomingFiring, What,
+    ApprovalLine, ApprovalList, AttemptSpan, BackfillWish, BrokenFile, Document, FlowDetail,
+    FlowFile, FlowGlance, FlowLine, FlowList, FlowSource, Glance, Happened, Ledger, LedgerFate,
+    LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, PastRun, QueueLine, QueueList,
+    Reloaded, RunLine, RunNow, RunState, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord,
+    SlotHolder, StartWish, StartedRun, StepLine, StepList, StepRow, StepState, StepsOrder,
+    StepsWish, StoreFigures, Upcoming, UpcomingFiring, WaitingLine, WaitingStep, What,
 };
 
 const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
@@ -227,6 +230,143 @@ fn wishes() -> [String; 3] {
     ]
 }
 
+fn looks() -> [String; 7] {
+    let run = RunLine {
+        run_id: text(RUN),
+        flow: Some(text("nightly")),
+        state: RunState::Failed,
+        accepted_at: AT,
+        started_at: Some(AT),
+        ended_at: None,
+        steps: 3,
+        failed: 1,
+        error: Some(text("exit code 1")),
+        tags: vec![text("backup")],
+    };
+    let approval = ApprovalLine {
+        run_id: text(RUN),
+        flow: Some(text("release")),
+        step: text("ask"),
+        asks: text("waits for approval: Ship 2.1?"),
+        since: Some(AT),
+    };
+    let past = PastRun {
+        run_id: text(RUN),
+        state: RunState::Succeeded,
+        accepted_at: AT,
+        took: Some(Duration::from_millis(4_200)),
+    };
+    let flow = FlowGlance {
+        name: text("nightly"),
+        outdated: false,
+        runs: vec![past],
+        ok: Some(0.93),
+        median: Some(Duration::from_secs(250)),
+        trend: Some(0.12),
+        next: Some(AT),
+        schedules: vec![text("nightly")],
+    };
+    let now =
+        RunNow { run: run.clone(), ended: 2, running: vec![text("copy")], expected_end: Some(AT) };
+    let glance = Glance {
+        version: None,
+        at: AT,
+        failing: vec![run],
+        late: Vec::new(),
+        approvals: vec![approval.clone()],
+        now: vec![now],
+        running: 1,
+        waiting: 37,
+        flows: vec![flow],
+    };
+    let attempt = AttemptSpan {
+        attempt: 1,
+        started_at: Some(AT),
+        ended_at: None,
+        outcome: Some(text("failed")),
+    };
+    let step = StepRow {
+        step: text("copy[3]"),
+        place: 4,
+        state: StepState::Failed,
+        reason: Some(text("failed")),
+        tolerated: true,
+        kind: Some(text("process")),
+        element: Some(json!("eu")),
+        error: Some(text("exit code 1")),
+        critical: true,
+        ready_at: Some(AT),
+        attempts: vec![attempt],
+    };
+    let steps = StepList {
+        version: None,
+        run_id: text(RUN),
+        state: RunState::Running,
+        accepted_at: AT,
+        ended_at: None,
+        letters: text("SSKRFP"),
+        total: 6,
+        from: 4,
+        steps: vec![step],
+    };
+    let line = WaitingLine {
+        version: None,
+        slots: Some(8),
+        holders: vec![SlotHolder {
+            run_id: text(RUN),
+            flow: Some(text("import")),
+            step: text("load"),
+            attempt: 1,
+            seconds: 180.5,
+        }],
+        waiting: vec![WaitingStep {
+            run_id: text(RUN),
+            flow: None,
+            step: text("sum"),
+            queue: text("default"),
+            priority: 50,
+            effective: 70,
+            waited_seconds: 12.0,
+            why: vec![text("limit `db` has 2 of 2 in use, 1 needed, held by `load`")],
+            expected_start_seconds: Some(42.0),
+        }],
+        more: 3,
+    };
+    let source = FlowSource {
+        version: None,
+        flow: text("nightly"),
+        fingerprint: text("9f86d081884c"),
+        files: vec![FlowFile { path: text("/flows/nightly.yaml"), text: text("flow: []\n") }],
+        outdated: Some(FlowFile { path: text("/flows/nightly.yaml"), text: text("flow: {}\n") }),
+        problems: json!([{ "code": "wrong-type", "line": 1 }]),
+    };
+    let store = StoreFigures {
+        version: None,
+        folder: text("/var/lib/tidewheel"),
+        database_bytes: 1_234_567,
+        live: 2,
+        ended: BTreeMap::from([(text("failed"), 3), (text("succeeded"), 812)]),
+        schedules: 4,
+    };
+    let wish = StepsWish {
+        state: Some(StepState::Failed),
+        text: Some(text("copy")),
+        order: StepsOrder::Start,
+        from: 100,
+        ..StepsWish::default()
+    };
+    let approvals = ApprovalList { version: None, approvals: vec![approval] };
+    [
+        check(glance),
+        check(approvals),
+        check(steps),
+        check(line),
+        check(source),
+        check(store),
+        check(wish),
+    ]
+}
+
 #[test]
 fn every_document_of_a_house_is_what_is_written_down() {
     let happened = Happened {
@@ -250,6 +390,7 @@ fn every_document_of_a_house_is_what_is_written_down() {
     names.extend(schedules());
     names.extend(capacity());
     names.extend(wishes());
+    names.extend(looks());
     let written = std::fs::read_dir(folder()).unwrap();
     let written: BTreeSet<String> =
         written.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();

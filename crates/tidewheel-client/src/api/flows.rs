@@ -129,6 +129,35 @@ pub struct StepLine {
     pub after: Vec<String>,
 }
 
+/// The files that a flow was read from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FlowSource {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The name of the flow.
+    pub flow: String,
+    /// Which version is in force.
+    pub fingerprint: String,
+    /// Its files in that version, the first one first.
+    pub files: Vec<FlowFile>,
+    /// What its file says by now, if that cannot be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outdated: Option<FlowFile>,
+    /// What is wrong with that, or not quite right with the version in force, each with its place.
+    #[schema(value_type = Value)]
+    pub problems: Json,
+}
+
+/// A file and what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FlowFile {
+    /// Its path.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+}
+
 /// What came of reading the files of a house again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reloaded {
@@ -150,5 +179,6 @@ pub struct Reloaded {
 documents! {
     FlowList: "flows" 1,
     FlowDetail: "flow" 1,
+    FlowSource: "flow-source" 1,
     Reloaded: "reloaded" 1,
 }

@@ -12,7 +12,9 @@ mod document;
 mod explained;
 mod figures;
 mod flows;
+mod glance;
 mod happened;
+mod line;
 mod listed;
 mod logs;
 mod named;
@@ -22,6 +24,8 @@ mod refusal;
 mod result;
 mod schedules;
 mod states;
+mod steps;
+mod store;
 pub(crate) mod times;
 mod values;
 mod wishes;
@@ -39,8 +43,12 @@ pub use explained::{Explained, StepExplained};
 pub use figures::{
     Figures, Health, HealthState, QueueFigures, SchedulerFigures, TimeBucket, TimeFigures,
 };
-pub use flows::{BrokenFile, FlowDetail, FlowLine, FlowList, ParamLine, Reloaded, StepLine};
+pub use flows::{
+    BrokenFile, FlowDetail, FlowFile, FlowLine, FlowList, FlowSource, ParamLine, Reloaded, StepLine,
+};
+pub use glance::{ApprovalLine, ApprovalList, FlowGlance, Glance, PastRun, RunNow};
 pub use happened::{Happened, What};
+pub use line::{SlotHolder, WaitingLine, WaitingStep};
 pub use listed::{RunLine, RunList};
 pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, StepLogs};
 pub use named::Named;
@@ -53,6 +61,8 @@ pub use schedules::{
     Upcoming, UpcomingFiring,
 };
 pub use states::{RunState, StepState};
+pub use steps::{AttemptSpan, StepList, StepRow, StepsOrder, StepsWish};
+pub use store::StoreFigures;
 pub use values::Values;
 pub use wishes::{
     AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, RetryWish, StartWish,

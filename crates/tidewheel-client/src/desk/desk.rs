@@ -13,7 +13,7 @@ use super::schedules::ScheduleWish;
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
     GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
-    RunResult, ScheduleAsked, ScheduleList, Upcoming,
+    RunResult, ScheduleAsked, ScheduleList, StepList, StepsWish, Upcoming,
 };
 use crate::remote::RemoteDesk;
 
@@ -314,6 +314,19 @@ impl Desk {
         }
         let schedule = schedule.to_owned();
         self.here(move |desk| desk.backfill(&schedule, &wish)).await
+    }
+
+    /// Steps of a run, some at a time.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, or it cannot be asked for.
+    pub async fn steps(&self, word: &str, wish: StepsWish) -> Result<StepList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.steps(word, &wish).await;
+        }
+        let word = word.to_owned();
+        self.here(move |desk| desk.steps(&word, &wish)).await
     }
 
     /// What a retry would do.

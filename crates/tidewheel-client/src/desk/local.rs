@@ -124,7 +124,7 @@ impl LocalDesk {
     }
 
     /// A run in one line.
-    fn line(&self, run: &RunSummary) -> RunLine {
+    pub(super) fn line(&self, run: &RunSummary) -> RunLine {
         // Whoever lists many does not want to miss all because of one.
         let is_abandoned = self.is_abandoned(run).unwrap_or_default();
         let place = self.place_of(run).unwrap_or_default();
@@ -167,7 +167,11 @@ impl LocalDesk {
     ///
     /// When there is no such run.
     pub fn result(&self, word: &str) -> Result<RunResult, DeskError> {
-        let view = self.show(word)?;
+        self.document(&self.show(word)?)
+    }
+
+    /// What a run came to, with the files it left.
+    pub(super) fn document(&self, view: &RunView) -> Result<RunResult, DeskError> {
         let mut result = view.document(&self.folder.logs_dir());
         let left = self.left_in(view.detail.summary.id)?;
         result.artifacts = left.iter().flat_map(super::artifacts::lines).collect();

@@ -10,6 +10,7 @@ mod desk;
 mod error;
 mod explain;
 mod find;
+mod glance;
 mod hints;
 mod local;
 mod logs;
@@ -18,6 +19,7 @@ mod schedules;
 mod start;
 mod states;
 mod steer;
+mod steps;
 mod tail;
 mod view;
 
@@ -29,10 +31,12 @@ pub use reuse::Reuse;
 pub use schedules::ScheduleWish;
 pub use start::{SAMPLES, WORKERS_DEFAULT};
 pub use states::{group_words, reason_words, run_state, step_state};
+pub use steps::WholeRun;
 pub use tail::{LogTail, Newest, log_path};
 pub use view::{RunView, StepView};
 
 pub(crate) use desk::blocking;
+pub(crate) use glance::expected_end;
 pub(crate) use schedules::{BACKFILL_MAX, near_schedule};
 pub(crate) use start::{near_step, workers_of};
 pub(crate) use states::{done_before, timeout_words};

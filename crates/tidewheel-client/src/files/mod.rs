@@ -7,5 +7,5 @@ mod flow_files;
 mod plan;
 
 pub use flow_files::{FlowFiles, RunWish};
-pub use tidewheel_flow::picture::{Picture, SvgOptions};
+pub use tidewheel_flow::picture::{Picture, SvgOptions, style_sheet};
 pub use tidewheel_flow::{STDIN, parse_yaml, schema};

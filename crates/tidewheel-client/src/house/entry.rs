@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
 use tidewheel_flow::{Flow, FlowOrder, OrderError, ParamError, parse_param, resolve_params};
 
+use crate::api::FlowFile;
 use crate::desk::{DeskError, workers_of};
 use crate::files::FlowFiles;
 
@@ -110,6 +111,18 @@ impl Version {
         let fingerprint = order.fingerprint();
         order.params.clear();
         Ok(Self { path, flow, order, fingerprint, since, warnings: json!([]) })
+    }
+
+    /// Its files and what is in them, the first one first.
+    pub fn files(&self) -> Vec<FlowFile> {
+        let first = |path: &Path| path != self.path;
+        let mut files: Vec<(&PathBuf, &Arc<str>)> = self.order.texts.iter().collect();
+        files.sort_by_key(|(path, _)| (first(&self.order.base.join(path)), *path));
+        let file = |(path, text): (&PathBuf, &Arc<str>)| FlowFile {
+            path: path.display().to_string(),
+            text: text.to_string(),
+        };
+        files.into_iter().map(file).collect()
     }
 
     /// The name of the flow.

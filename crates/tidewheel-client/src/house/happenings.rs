@@ -20,6 +20,13 @@ const KEPT: usize = 8192;
 const NAMES_MAX: usize = 65_536;
 
 impl House {
+    /// The id of the newest event: what comes after it is still to happen.
+    #[must_use]
+    pub fn newest_event(&self) -> String {
+        let ring = &self.inner.ring;
+        format!("{}:{}", ring.epoch, ring.state().newest)
+    }
+
     /// What happens from now on; or from after this number of this epoch on, as far as it is still kept.
     #[must_use]
     pub fn happenings(&self, after: Option<(&str, u64)>) -> Happenings {

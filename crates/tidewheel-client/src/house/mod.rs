@@ -8,6 +8,7 @@ mod entry;
 mod figures;
 mod firings;
 mod flows;
+mod glance;
 mod happenings;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod house;

@@ -9,7 +9,7 @@ use super::wire::{RemoteError, ServerAddress, Wire};
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
     GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
-    RunResult, ScheduleAsked, ScheduleList, Upcoming,
+    RunResult, ScheduleAsked, ScheduleList, StepList, StepsWish, Upcoming,
 };
 use crate::desk::{DeskError, ScheduleWish};
 
@@ -45,6 +45,10 @@ impl RemoteDesk {
 
     pub(crate) async fn attempts(&self, run: &str, step: &str) -> Result<AttemptList, DeskError> {
         self.wire.get(&["runs", run, "steps", step, "attempts"], &NOTHING).await
+    }
+
+    pub(crate) async fn steps(&self, run: &str, wish: &StepsWish) -> Result<StepList, DeskError> {
+        self.wire.get(&["runs", run, "steps"], wish).await
     }
 
     pub(crate) async fn explain(

@@ -45,8 +45,8 @@ pub use reader::Reader;
 #[cfg(unix)]
 pub use record::SharedShard;
 pub use record::{
-    Answer, AttemptRecord, LogFile, OutputRecord, OutputValue, RecordedOutcome, TaskResult,
-    log_file, log_folder,
+    Answer, AttemptRecord, AttemptTimes, LogFile, OutputRecord, OutputValue, RecordedOutcome,
+    TaskResult, log_file, log_folder,
 };
 pub use records::Records;
 pub use volatile::Volatile;

@@ -183,6 +183,19 @@ pub struct SharedShard {
     pub lock: std::os::fd::OwnedFd,
 }
 
+/// When a task was tried, and how that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttemptTimes {
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// When it began to run.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How.
+    pub outcome: Option<RecordedOutcome>,
+}
+
 /// What a store knows of a task's end beside its row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskResult {

@@ -14,7 +14,8 @@ use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::reader::{Reader, instant, lines, outcome};
 use crate::store::{
-    Answer, AttemptRecord, OutputRecord, OutputValue, RecordedOutcome, TaskResult, durations,
+    Answer, AttemptRecord, AttemptTimes, OutputRecord, OutputValue, RecordedOutcome, TaskResult,
+    durations,
 };
 
 impl Reader {
@@ -66,6 +67,33 @@ impl Reader {
                 results.entry(row.get(0)?).or_default().outputs.push(output);
             }
             Ok(results)
+        })
+    }
+
+    /// When the tasks of a run were tried of which that is known, by index, the oldest attempt first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn attempt_times(
+        &self,
+        run: RunId,
+    ) -> Result<BTreeMap<u32, Vec<AttemptTimes>>, FolderError> {
+        self.read(|connection| {
+            let sql = "SELECT idx, number, started_at, ended_at, outcome
+                FROM attempts WHERE run_id = ?1 ORDER BY idx, number";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([blob(run)])?;
+            let mut times: BTreeMap<u32, Vec<AttemptTimes>> = BTreeMap::new();
+            while let Some(row) = rows.next()? {
+                times.entry(row.get(0)?).or_default().push(AttemptTimes {
+                    attempt: row.get(1)?,
+                    started_at: instant(row, 2)?,
+                    ended_at: instant(row, 3)?,
+                    outcome: outcome(row, 4)?,
+                });
+            }
+            Ok(times)
         })
     }
 

@@ -1,0 +1,268 @@
+//! What matters now, as far as it is stored: what fails, asks and runs, and how flows did.
+//!
+//! Which flows there are, and what waits for room, is known to a [house](crate::house).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tidewheel::clock::wall_clock;
+use tidewheel::store::{RunFilter, RunKind, RunSummary, TaskSummary};
+use tidewheel::{TaskState, Timestamp};
+
+use super::error::DeskError;
+use super::local::LocalDesk;
+use super::states::run_state;
+use super::view::RunView;
+use crate::api::{ApprovalLine, FlowGlance, PastRun, RunLine, RunNow, RunState, StoreFigures};
+
+/// Runs of a flow that are looked at.
+pub(crate) const PAST: u32 = 30;
+
+/// Runs that have not ended which are looked into.
+const LIVE_MAX: u32 = 100;
+
+/// Runs that failed which are looked at, for flows that are not served any more.
+const FAILED_MAX: u32 = 50;
+
+/// Steps that run of which the names are told.
+const NAMES_MAX: usize = 3;
+
+/// What is known of runs that have not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    pub now: Vec<RunNow>,
+    pub approvals: Vec<ApprovalLine>,
+    pub count: u64,
+}
+
+impl LocalDesk {
+    /// The newest runs of a flow, and what they say of it.
+    pub(crate) fn past(&self, flow: &str) -> Result<FlowGlance, DeskError> {
+        let filter = RunFilter {
+            name: Some(flow.to_owned()),
+            kind: Some(RunKind::Run),
+            limit: PAST,
+            ..RunFilter::default()
+        };
+        let mut runs = self.read(|reader| reader.runs(&filter))?;
+        runs.reverse();
+        let runs: Vec<PastRun> = runs.iter().map(|run| self.past_run(run)).collect();
+        Ok(FlowGlance { name: flow.to_owned(), ..summed_up(runs) })
+    }
+
+    fn past_run(&self, run: &RunSummary) -> PastRun {
+        let is_abandoned = self.is_abandoned(run).unwrap_or_default();
+        let began = run.started_at.unwrap_or(run.accepted_at);
+        let until = run.ended_at.unwrap_or_else(wall_clock);
+        PastRun {
+            run_id: run.id.to_string(),
+            state: run_state(run, is_abandoned),
+            accepted_at: run.accepted_at,
+            took: Some(until.since(began)),
+        }
+    }
+
+    /// Of each flow whose newest run that ended did not go well, that run; the newest first.
+    pub(crate) fn failing(&self, past: &[FlowGlance]) -> Result<Vec<RunLine>, DeskError> {
+        let mut found: BTreeMap<&str, RunLine> = BTreeMap::new();
+        let known: BTreeSet<&str> = past.iter().map(|flow| flow.name.as_str()).collect();
+        let mut failing = Vec::new();
+        for flow in past {
+            let newest = flow.runs.iter().rev().find(|run| has_ended(run.state));
+            if let Some(run) = newest.filter(|run| is_bad(run.state)) {
+                failing.extend(self.listed_run(&run.run_id)?);
+            }
+        }
+        let filter = RunFilter {
+            kind: Some(RunKind::Run),
+            live: Some(false),
+            states: vec![TaskState::Failed, TaskState::Unknown],
+            limit: FAILED_MAX,
+            ..RunFilter::default()
+        };
+        let recent = self.read(|reader| reader.runs(&filter))?;
+        for run in &recent {
+            let name = run.name.as_deref().unwrap_or_default();
+            if !known.contains(name) && !found.contains_key(name) && self.is_newest(run)? {
+                found.insert(name, self.line(run));
+            }
+        }
+        failing.extend(found.into_values());
+        failing.sort_by_key(|run| std::cmp::Reverse(run.accepted_at));
+        Ok(failing)
+    }
+
+    fn listed_run(&self, id: &str) -> Result<Option<RunLine>, DeskError> {
+        let detail = super::find::run_id_of(id).map(|id| self.read(|reader| reader.run(id)));
+        let detail = detail.transpose()?.flatten();
+        Ok(detail.map(|detail| self.line(&detail.summary)))
+    }
+
+    /// Whether no run of the same name ended after this one.
+    fn is_newest(&self, run: &RunSummary) -> Result<bool, DeskError> {
+        let filter = RunFilter {
+            name: run.name.clone(),
+            kind: Some(RunKind::Run),
+            live: Some(false),
+            limit: 1,
+            ..RunFilter::default()
+        };
+        let newest = self.read(|reader| reader.runs(&filter))?;
+        Ok(newest.first().is_none_or(|newest| newest.id == run.id))
+    }
+
+    /// Runs that have not ended, and which of their steps ask.
+    pub(crate) fn live(&self) -> Result<Live, DeskError> {
+        let filter = RunFilter {
+            kind: Some(RunKind::Run),
+            live: Some(true),
+            limit: LIVE_MAX,
+            ..RunFilter::default()
+        };
+        let runs = self.read(|reader| reader.runs(&filter))?;
+        let mut live = Live { count: runs.len() as u64, ..Live::default() };
+        for run in &runs {
+            let Some(view) = self.show_run(run.id)? else { continue };
+            live.approvals.extend(view.approvals());
+            live.now.push(view.now(self.line(run)));
+        }
+        live.approvals.sort_by_key(|it| it.since);
+        Ok(live)
+    }
+
+    /// Steps that wait for somebody to say yes or no.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn approvals(&self) -> Result<Vec<ApprovalLine>, DeskError> {
+        Ok(self.live()?.approvals)
+    }
+
+    /// How much is stored.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn store(&self) -> Result<StoreFigures, DeskError> {
+        let counts = self.read(|reader| reader.counts())?;
+        let database = self.folder.database();
+        let size = |suffix: &str| {
+            let mut path = database.as_os_str().to_owned();
+            path.push(suffix);
+            std::fs::metadata(path).map_or(0, |about| about.len())
+        };
+        let ended = counts.ended.iter().map(|(state, count)| (state.word().to_owned(), *count));
+        Ok(StoreFigures {
+            version: None,
+            folder: self.folder.path().display().to_string(),
+            database_bytes: size("") + size("-wal"),
+            live: counts.live_runs + counts.live_submissions,
+            ended: ended.collect(),
+            schedules: counts.schedules,
+        })
+    }
+}
+
+impl RunView {
+    fn now(&self, run: RunLine) -> RunNow {
+        let tasks = self.detail.tasks.iter();
+        let running = tasks.clone().filter(|task| task.state.holds_slot());
+        RunNow {
+            run,
+            ended: tasks.filter(|task| task.state.is_terminal()).count() as u32,
+            running: running.take(NAMES_MAX).map(|task| task.name.clone()).collect(),
+            expected_end: None,
+        }
+    }
+
+    /// The steps that wait for somebody.
+    fn approvals(&self) -> Vec<ApprovalLine> {
+        let summary = &self.detail.summary;
+        let asks = |task: &&TaskSummary| {
+            // It looks now and then whether somebody has answered, and waits in between.
+            let has_asked = task.attempts > 0 && !task.state.is_terminal();
+            has_asked && self.definition.asks(&task.name)
+        };
+        let line = |task: &TaskSummary| ApprovalLine {
+            run_id: summary.id.to_string(),
+            flow: summary.name.clone(),
+            step: task.name.clone(),
+            asks: self.definition.waits_for(&task.name).unwrap_or_default(),
+            since: self.ready_at(task),
+        };
+        self.detail.tasks.iter().filter(asks).map(line).collect()
+    }
+}
+
+pub(crate) fn has_ended(state: RunState) -> bool {
+    let goes_on = [RunState::Running, RunState::Waiting, RunState::Paused, RunState::Interrupted];
+    !goes_on.contains(&state)
+}
+
+fn is_bad(state: RunState) -> bool {
+    matches!(state, RunState::Failed | RunState::Unknown)
+}
+
+/// What past runs say of a flow.
+fn summed_up(runs: Vec<PastRun>) -> FlowGlance {
+    let counted: Vec<&PastRun> =
+        runs.iter().filter(|run| is_bad(run.state) || run.state == RunState::Succeeded).collect();
+    let good: Vec<&&PastRun> =
+        counted.iter().filter(|run| run.state == RunState::Succeeded).collect();
+    let ok = (!counted.is_empty()).then(|| good.len() as f64 / counted.len() as f64);
+    let mut times: Vec<Duration> = good.iter().filter_map(|run| run.took).collect();
+    let newest = times.last().copied();
+    times.sort_unstable();
+    let median = times.get(times.len() / 2).copied();
+    let trend = newest.zip(median).filter(|(_, median)| times.len() > 2 && !median.is_zero());
+    let trend = trend.map(|(newest, median)| newest.as_secs_f64() / median.as_secs_f64() - 1.0);
+    FlowGlance {
+        name: String::new(),
+        outdated: false,
+        runs,
+        ok,
+        median,
+        trend,
+        next: None,
+        schedules: Vec::new(),
+    }
+}
+
+/// When a run ends that takes as long as others of its flow.
+pub(crate) fn expected_end(now: &RunNow, median: Option<Duration>) -> Option<Timestamp> {
+    let began = now.run.started_at?;
+    Some(began.after(median?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(state: RunState, seconds: u64) -> PastRun {
+        PastRun {
+            run_id: String::new(),
+            state,
+            accepted_at: Timestamp::UNIX_EPOCH,
+            took: Some(Duration::from_secs(seconds)),
+        }
+    }
+
+    #[test]
+    fn only_what_ended_by_itself_counts_for_how_a_flow_does() {
+        use RunState::{Cancelled, Failed, Running, Succeeded};
+        let runs = [(Succeeded, 10), (Failed, 1), (Succeeded, 30), (Cancelled, 2), (Succeeded, 20)];
+        let mut runs: Vec<PastRun> = runs.map(|(state, took)| run(state, took)).into();
+        runs.push(run(Running, 99));
+        let glance = summed_up(runs);
+        assert_eq!(glance.ok, Some(0.75));
+        assert_eq!(glance.median, Some(Duration::from_secs(20)));
+        assert_eq!(
+            glance.trend,
+            Some(0.0),
+            "the newest that went well took as long as half of them"
+        );
+        let nothing = summed_up(vec![run(Running, 5)]);
+        assert_eq!((nothing.ok, nothing.median, nothing.trend), (None, None, None));
+    }
+}

@@ -1,0 +1,252 @@
+//! The steps of a run with when each was tried, and a picture of them.
+//!
+//! What they came to is in [`super::view`]; how a picture looks is the business of `tidewheel-picture`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tidewheel::TaskState;
+use tidewheel::Timestamp;
+use tidewheel::clock::wall_clock;
+use tidewheel::store::{AttemptTimes, TaskSummary};
+use tidewheel_flow::picture::{Edge, Picture, Shape, State, Vertex};
+
+use super::error::DeskError;
+use super::local::LocalDesk;
+use super::states::step_state;
+use super::view::{RunView, StepView};
+use crate::api::{AttemptSpan, RunResult, StepList, StepRow, StepState, StepsOrder, StepsWish};
+use crate::text::took;
+
+/// A run as a whole.
+#[derive(Debug)]
+pub struct WholeRun {
+    /// What it came to.
+    pub result: RunResult,
+    /// The steps that were asked for.
+    pub steps: StepList,
+    /// Its picture, if one was wanted.
+    pub picture: Option<Picture>,
+}
+
+impl LocalDesk {
+    /// Steps of a run, some at a time.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, or the folder cannot be read.
+    pub fn steps(&self, word: &str, wish: &StepsWish) -> Result<StepList, DeskError> {
+        let view = self.show(word)?;
+        let run = view.detail.summary.id;
+        let tried = self.read(|reader| reader.attempt_times(run))?;
+        Ok(view.steps(wish, &tried))
+    }
+
+    /// A run as a whole, read once: what it came to, steps of it, and a picture if one is wanted.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, or the folder cannot be read.
+    pub fn whole(
+        &self,
+        word: &str,
+        wish: &StepsWish,
+        has_picture: bool,
+    ) -> Result<WholeRun, DeskError> {
+        let view = self.show(word)?;
+        let run = view.detail.summary.id;
+        let tried = self.read(|reader| reader.attempt_times(run))?;
+        Ok(WholeRun {
+            steps: view.steps(wish, &tried),
+            picture: has_picture.then(|| view.picture()),
+            result: self.document(&view)?,
+        })
+    }
+
+    /// A run as a picture: its steps, what they wait for, and how they stand.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, or the folder cannot be read.
+    pub fn picture(&self, word: &str) -> Result<Picture, DeskError> {
+        Ok(self.show(word)?.picture())
+    }
+}
+
+impl RunView {
+    fn steps(&self, wish: &StepsWish, tried: &BTreeMap<u32, Vec<AttemptTimes>>) -> StepList {
+        let summary = &self.detail.summary;
+        let listed = self.listed();
+        let text = wish.text.as_ref().map(|text| text.to_lowercase());
+        let is_meant = |(_, step): &(usize, &StepView<'_>)| {
+            let state = step_state(step.task.state);
+            wish.state.is_none_or(|wanted| wanted == state)
+                && text.as_ref().is_none_or(|text| step.task.name.to_lowercase().contains(text))
+        };
+        let mut meant: Vec<(usize, &StepView<'_>)> =
+            listed.iter().enumerate().filter(is_meant).collect();
+        if wish.order == StepsOrder::Start {
+            let first = |step: &StepView<'_>| {
+                let known = tried.get(&step.task.index).and_then(|all| all.first()?.started_at);
+                known.or(step.task.started_at)
+            };
+            meant.sort_by_key(|(place, step)| (first(step).is_none(), first(step), *place));
+        }
+        let (critical, mut elements) = (self.critical(), self.elements());
+        let shown = meant.iter().skip(wish.from as usize).take(wish.limit as usize);
+        let steps = shown.map(|(place, step)| {
+            let mut row = self.row(*place, step, tried.get(&step.task.index));
+            row.critical = critical.contains(&step.task.index);
+            row.element = elements.remove(&step.task.name);
+            row
+        });
+        StepList {
+            version: None,
+            run_id: summary.id.to_string(),
+            state: self.state(),
+            accepted_at: summary.accepted_at,
+            ended_at: summary.ended_at,
+            steps: steps.collect(),
+            letters: listed.iter().map(|step| step_state(step.task.state).letter()).collect(),
+            total: meant.len() as u32,
+            from: wish.from,
+        }
+    }
+
+    fn row(&self, place: usize, step: &StepView<'_>, tried: Option<&Vec<AttemptTimes>>) -> StepRow {
+        let task = step.task;
+        StepRow {
+            step: task.name.clone(),
+            place: place as u32,
+            state: step_state(task.state),
+            reason: self.reason(task),
+            tolerated: step.is_tolerated,
+            kind: self.definition.work_of(&task.name).map(str::to_owned),
+            element: None,
+            error: step.timeout.clone().or_else(|| task.error.clone()),
+            critical: false,
+            ready_at: self.ready_at(task),
+            attempts: attempts(task, tried),
+        }
+    }
+
+    /// When all that a task waits for had ended.
+    pub(super) fn ready_at(&self, task: &TaskSummary) -> Option<Timestamp> {
+        let needed = task.after.iter().map(|index| self.detail.tasks.get(*index as usize));
+        let ends: Option<Vec<Timestamp>> = needed.map(|needed| ended_at(needed?)).collect();
+        Some(ends?.into_iter().max().unwrap_or(self.detail.summary.accepted_at))
+    }
+
+    /// The tasks because of which the run took as long as it did, or has taken: from the one that ended last, back
+    /// through what each of them had to wait for longest.
+    fn critical(&self) -> BTreeSet<u32> {
+        let tasks = &self.detail.tasks;
+        let now = wall_clock();
+        let end = |task: &TaskSummary| match step_state(task.state) {
+            StepState::Running => Some(now),
+            StepState::Pending | StepState::Skipped => None,
+            _ => ended_at(task).filter(|_| task.started_at.is_some()),
+        };
+        let last = |among: &mut dyn Iterator<Item = &TaskSummary>| {
+            let known = among.filter_map(|task| Some((end(task)?, task.index)));
+            known.max().map(|(_, index)| index)
+        };
+        let mut path = BTreeSet::new();
+        let mut next = last(&mut tasks.iter());
+        while let Some(index) = next.filter(|index| path.insert(*index)) {
+            let after = &tasks[index as usize].after;
+            next = last(&mut after.iter().filter_map(|before| tasks.get(*before as usize)));
+        }
+        path
+    }
+
+    fn picture(&self) -> Picture {
+        let critical = self.critical();
+        let shown: Vec<StepView<'_>> = self.listed();
+        let mut picture = Picture::new();
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        for StepView { task, .. } in &shown {
+            let mut vertex = Vertex::new(task.name.clone()).in_state(state(task.state));
+            vertex = vertex.shaped(self.shape(task));
+            if let Some(detail) = self.detail_of(task) {
+                vertex = vertex.detailed(detail);
+            }
+            if let Some(group) = group_of(&task.name) {
+                vertex = vertex.grouped(group);
+            }
+            if critical.contains(&task.index) {
+                vertex = vertex.critical();
+            }
+            places.insert(task.index, picture.add(vertex));
+        }
+        for StepView { task, .. } in &shown {
+            for before in &task.after {
+                let (Some(&from), Some(&to)) = (places.get(before), places.get(&task.index)) else {
+                    continue;
+                };
+                let mut edge = Edge::new(from, to);
+                if critical.contains(before) && critical.contains(&task.index) {
+                    edge = edge.critical();
+                }
+                picture.add_edge(edge);
+            }
+        }
+        picture
+    }
+
+    fn shape(&self, task: &TaskSummary) -> Shape {
+        match self.definition.work_of(&task.name) {
+            _ if task.name.ends_with("[]") => Shape::FanOut,
+            _ if self.definition.is_wait(&task.name) => Shape::Wait,
+            Some("flow") => Shape::ChildFlow,
+            _ => Shape::Step,
+        }
+    }
+
+    /// What a step does and how long it took.
+    fn detail_of(&self, task: &TaskSummary) -> Option<String> {
+        let kind = self.definition.work_of(&task.name);
+        let time = task.started_at.zip(ended_at(task)).map(|(from, to)| took(to.since(from)));
+        let known: Vec<&str> = [kind, time.as_deref()].into_iter().flatten().collect();
+        (!known.is_empty()).then(|| known.join(" · "))
+    }
+}
+
+/// When a task ended, if it has.
+fn ended_at(task: &TaskSummary) -> Option<Timestamp> {
+    task.at.filter(|_| task.state.is_terminal())
+}
+
+fn attempts(task: &TaskSummary, tried: Option<&Vec<AttemptTimes>>) -> Vec<AttemptSpan> {
+    let span = |it: &AttemptTimes| AttemptSpan {
+        attempt: it.attempt,
+        started_at: it.started_at,
+        ended_at: it.ended_at,
+        outcome: it.outcome.map(|outcome| outcome.word().to_owned()),
+    };
+    let mut spans: Vec<AttemptSpan> = tried.into_iter().flatten().map(span).collect();
+    // The newest has no record when nobody left one; its times are those of the task.
+    let has_newest = spans.last().is_some_and(|last| last.attempt == task.attempts);
+    if !has_newest && task.attempts > 0 && task.state != TaskState::Skipped {
+        let (attempt, started_at, ended_at) = (task.attempts, task.started_at, ended_at(task));
+        spans.push(AttemptSpan { attempt, started_at, ended_at, outcome: None });
+    }
+    spans
+}
+
+/// The step that this is a part of, or one of the elements.
+fn group_of(name: &str) -> Option<String> {
+    let end = name.find(['[', '/'])?;
+    (end > 0 && !name.ends_with("[]")).then(|| name[..end].to_owned())
+}
+
+fn state(state: TaskState) -> State {
+    match step_state(state) {
+        StepState::Pending => State::Pending,
+        StepState::Running => State::Running,
+        StepState::Succeeded => State::Succeeded,
+        StepState::Failed => State::Failed,
+        StepState::Skipped => State::Skipped,
+        StepState::Cancelled => State::Cancelled,
+        StepState::Unknown => State::Unknown,
+    }
+}

@@ -1,0 +1,175 @@
+//! What matters now in a house, and who stands in line in it.
+//!
+//! What is stored of runs is put together at the [desk](crate::desk).
+
+use std::time::Duration;
+
+use tidewheel::Timestamp;
+use tidewheel::explain::Hold;
+use tidewheel::observe::{InLine, UnderWay};
+
+use super::house::House;
+use super::setting::names;
+use crate::api::{
+    FlowFile, FlowGlance, FlowSource, Glance, ScheduleLine, ScheduleWord, SlotHolder, WaitingLine,
+    WaitingStep,
+};
+use crate::desk::{DeskError, blocking, expected_end};
+use crate::text::harmless;
+
+/// How long after its instant a schedule counts as late.
+const LATE: Duration = Duration::from_secs(10);
+
+/// Runs that are told of.
+const NOW_MAX: usize = 20;
+
+/// A file that is larger is no flow.
+const FILE_MAX: u64 = 4 << 20;
+
+impl House {
+    /// What matters now.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub async fn glance(&self) -> Result<Glance, DeskError> {
+        let at = self.inner.session.wheel.wall_clock();
+        let known: Vec<FlowGlance> = {
+            let catalogue = self.inner.catalogue();
+            let is_broken = |path| catalogue.broken().any(|(broken, _)| broken == path);
+            let flows = catalogue.flows();
+            flows.map(|it| named(it.name(), names(it), is_broken(it.path.as_path()))).collect()
+        };
+        let schedules = self.schedules().await?.schedules;
+        let stored = move |desk: &crate::desk::LocalDesk| {
+            let past = |flow: FlowGlance| {
+                let FlowGlance { name, outdated, schedules, .. } = flow;
+                Ok(FlowGlance { outdated, schedules, ..desk.past(&name)? })
+            };
+            let flows = known.into_iter().map(past).collect::<Result<Vec<_>, DeskError>>()?;
+            Ok((desk.failing(&flows)?, desk.live()?, flows))
+        };
+        let (failing, mut live, mut flows) = self.desk().here(stored).await?;
+        for flow in &mut flows {
+            let own = schedules.iter().filter(|it| flow.schedules.contains(&it.name));
+            flow.next =
+                own.filter(|it| it.state == ScheduleWord::Active).filter_map(|it| it.next).min();
+        }
+        for now in &mut live.now {
+            let flow = flows.iter().find(|flow| Some(&flow.name) == now.run.flow.as_ref());
+            now.expected_end = expected_end(now, flow.and_then(|flow| flow.median));
+        }
+        live.now.truncate(NOW_MAX);
+        Ok(Glance {
+            version: None,
+            at,
+            failing,
+            late: schedules.into_iter().filter(|it| is_late(it, at)).collect(),
+            approvals: live.approvals,
+            now: live.now,
+            running: live.count,
+            waiting: self.overview().total.queued,
+            flows,
+        })
+    }
+
+    /// Who has the slots and who waits for one, at most so many of each.
+    ///
+    /// # Errors
+    ///
+    /// When nothing more can be asked.
+    pub async fn line(&self, max: usize) -> Result<WaitingLine, DeskError> {
+        let wheel = self.inner.session.wheel.clone();
+        let slots = self.overview().slots;
+        let line = blocking(move || wheel.line(max)).await?;
+        Ok(WaitingLine {
+            version: None,
+            slots,
+            holders: line.running.iter().map(holder).collect(),
+            waiting: line.waiting.iter().map(waiting).collect(),
+            more: line.more,
+        })
+    }
+
+    /// The files that a flow was read from, and what is wrong with them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such flow.
+    pub async fn source(&self, name: &str) -> Result<FlowSource, DeskError> {
+        let version = self.version(name)?;
+        let broken = {
+            let catalogue = self.inner.catalogue();
+            let broken = catalogue.broken().find(|(path, _)| *path == version.path);
+            broken.map(|(_, broken)| broken.problems.clone())
+        };
+        let path = version.path.clone();
+        let outdated = match broken {
+            Some(_) => blocking(move || read(&path)).await?,
+            None => None,
+        };
+        Ok(FlowSource {
+            version: None,
+            flow: name.to_owned(),
+            fingerprint: version.fingerprint.clone(),
+            files: version.files(),
+            outdated,
+            problems: broken.unwrap_or_else(|| version.warnings.clone()),
+        })
+    }
+}
+
+fn named(name: &str, schedules: Vec<String>, outdated: bool) -> FlowGlance {
+    FlowGlance {
+        name: name.to_owned(),
+        outdated,
+        runs: Vec::new(),
+        ok: None,
+        median: None,
+        trend: None,
+        next: None,
+        schedules,
+    }
+}
+
+fn is_late(schedule: &ScheduleLine, at: Timestamp) -> bool {
+    schedule.state == ScheduleWord::Active
+        && schedule.next.is_some_and(|next| next.after(LATE) < at)
+}
+
+/// What a file says now, if it is one.
+fn read(path: &std::path::Path) -> Option<FlowFile> {
+    let about = std::fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > FILE_MAX {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned();
+    Some(FlowFile { path: path.display().to_string(), text })
+}
+
+fn holder(it: &UnderWay) -> SlotHolder {
+    SlotHolder {
+        run_id: it.task.run.to_string(),
+        flow: it.run.as_deref().map(str::to_owned),
+        step: it.name.to_string(),
+        attempt: it.attempt,
+        seconds: it.elapsed.as_secs_f64(),
+    }
+}
+
+fn waiting(it: &InLine) -> WaitingStep {
+    let place = it.facts.place.as_ref();
+    let holds = it.facts.holds.iter();
+    let why: Vec<String> = holds.map(|hold: &Hold| harmless(&hold.to_string())).collect();
+    WaitingStep {
+        run_id: it.facts.task.run.to_string(),
+        flow: it.run.as_deref().map(str::to_owned),
+        step: it.facts.name.to_string(),
+        queue: place.map(|place| place.queue.to_string()).unwrap_or_default(),
+        priority: place.map_or(0, |place| place.priority),
+        effective: place.map_or(0, |place| place.effective),
+        waited_seconds: place.map_or(0.0, |place| place.waited.as_secs_f64()),
+        why,
+        expected_start_seconds: it.expected_start.map(|it| it.as_secs_f64()),
+    }
+}
