@@ -14,6 +14,7 @@ mod exposition;
 pub mod identity;
 mod listen;
 mod openapi;
+mod page;
 mod problem;
 mod routes;
 mod serve;

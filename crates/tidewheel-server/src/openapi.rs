@@ -12,7 +12,7 @@ pub(crate) fn openapi() -> Json {
     let mut schemas = Map::new();
     let mut paths = Map::new();
     describe(Form::of::<Problem>(), &mut schemas);
-    for route in routes() {
+    for route in routes().filter(|route| !matches!(route.gives, Gives::Page)) {
         let operation = operation(route, &mut schemas);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.verb.word().to_ascii_lowercase()] = operation;
@@ -109,6 +109,8 @@ fn answer(route: &Route, schemas: &mut Map<String, Json>) -> (&'static str, Json
             let event = describe(form, schemas);
             json!({ "text/event-stream": { "schema": text, "x-tidewheel-event": event } })
         }
+        // Pages are for people, and not described.
+        Gives::Page => json!({}),
         Gives::Elsewhere => return ("303", json!({ "description": "It is done; go there." })),
     };
     ("200", json!({ "description": "It is so.", "content": content }))

@@ -49,6 +49,16 @@ impl Problem {
         self
     }
 
+    /// The status it is answered with.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What can be done about it.
+    pub(crate) fn hint_text(&self) -> Option<String> {
+        self.hint.clone()
+    }
+
     /// Nobody is known to ask.
     pub(crate) fn nobody() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "nobody is known to ask")

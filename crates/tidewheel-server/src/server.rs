@@ -25,7 +25,7 @@ use crate::door::{Throttle, check_host, harden, pass};
 use crate::identity::{Identity, Links, Role, Sessions, TokenError, Tokens, Way};
 use crate::problem::Problem;
 use crate::settings::Settings;
-use crate::table::{Route, routes};
+use crate::table::{Gives, Route, routes};
 
 /// What is served, and the door before it.
 #[derive(Debug)]
@@ -261,7 +261,9 @@ impl Server {
     /// asked for belong into [`Settings::hosts`].
     pub fn router(self: &Arc<Self>) -> Router {
         let mut paths: BTreeMap<&str, Vec<&'static Route>> = BTreeMap::new();
-        for route in routes() {
+        let is_served =
+            |route: &&Route| self.settings.has_pages || !matches!(route.gives, Gives::Page);
+        for route in routes().filter(is_served) {
             paths.entry(route.path).or_default().push(route);
         }
         let mut router = Router::new();

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// How a server is called, what it trusts, and how much it takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// Names under which it may be asked, besides those of the loopback interface; without a port.
@@ -14,8 +14,22 @@ pub struct Settings {
     pub is_behind_proxy: bool,
     /// Whether whoever asks from this machine needs a token for the figures of `/metrics` too.
     pub metrics_need_token: bool,
+    /// Whether there are pages for people, beside what programs ask for.
+    pub has_pages: bool,
     /// How much it takes.
     pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            is_behind_proxy: false,
+            metrics_need_token: false,
+            has_pages: true,
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// How much a server takes.

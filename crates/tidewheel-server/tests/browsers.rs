@@ -79,7 +79,10 @@ async fn every_answer_tells_the_browser_to_run_and_keep_nothing() {
         assert_eq!(answer.header("cache-control"), "no-store", "{path}");
         let cors = answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
         assert_eq!(cors, None, "{path}");
-        if answer.status.is_client_error() {
+        let is_page = answer.header("content-type").starts_with("text/html");
+        if is_page && answer.status.is_client_error() {
+            assert!(answer.body.starts_with(b"<!doctype html>"), "{path}");
+        } else if answer.status.is_client_error() {
             assert_eq!(answer.header("content-type"), "application/problem+json", "{path}");
             if !answer.body.is_empty() {
                 let problem = answer.json();

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request};
+use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
@@ -19,9 +20,10 @@ use super::origin::check_origin;
 use super::{Call, Peer};
 use crate::audit::Entry;
 use crate::identity::{Identity, TOKEN_PREFIX};
+use crate::page::refused;
 use crate::problem::Problem;
 use crate::server::Server;
-use crate::table::{Permission, Route};
+use crate::table::{Gives, Permission, Route};
 
 /// Letters of a name in a path.
 const NAME_MAX: usize = 512;
@@ -76,10 +78,14 @@ pub(crate) async fn pass(
         Ok(route) => passing.answer(route, params, parts.clone(), body).await.map_err(Into::into),
         Err(refused) => Err(refused),
     };
+    let refuse = |problem: Problem| match passing.is_for_people(&parts.headers) {
+        true => refused(&server, &parts.headers, problem),
+        false => problem.into_response(),
+    };
     let response = match answer {
         Ok(response) => passing.write_down(&object, response),
-        Err(Refused::Plainly(problem)) => passing.write_down(&object, problem.into_response()),
-        Err(Refused::ForComingTooOften(problem)) => problem.into_response(),
+        Err(Refused::Plainly(problem)) => passing.write_down(&object, refuse(problem)),
+        Err(Refused::ForComingTooOften(problem)) => refuse(problem),
     };
     match parts.method == Method::HEAD {
         true => response.map(|_| Body::empty()),
@@ -131,6 +137,15 @@ impl Passing<'_> {
         }
         server.strangers.take(&self.peer.to_string(), self.instant).map_err(too_often)?;
         Err(Problem::nobody().into())
+    }
+
+    /// Whether a person looks at what comes back: it is a page, or nothing where a browser looks for one.
+    fn is_for_people(&self, headers: &HeaderMap) -> bool {
+        let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        match self.route {
+            Some(route) => matches!(route.gives, Gives::Page),
+            None => accepts.is_some_and(|accept| accept.contains("text/html")),
+        }
     }
 
     /// Nothing is there, or nothing that is asked for like this.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use axum::extract::Form;
 use axum::extract::FromRequest as _;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
@@ -15,68 +15,36 @@ use utoipa::ToSchema;
 
 use crate::door::{Call, cookie_name};
 use crate::problem::Problem;
-use crate::table::{self, Gives, Permission, Route, Takes, Verb};
+use crate::table::{Gives, Permission, Route, Takes, Verb};
 
 /// More than a code is not sent.
 const BYTES_MAX: usize = 1024;
 
-const HTML: &str = "text/html; charset=utf-8";
-
-pub(super) const ROUTES: &[Route] = &[
-    Route {
-        name: "login-page",
-        about: "Shows the button that logs a browser in.",
-        verb: Verb::Get,
-        path: "/login",
-        permission: Permission::Public,
-        query: Some(table::Form::of::<Code>()),
-        takes: Takes::Nothing,
-        gives: Gives::Text(HTML),
-        changes: false,
-        answer: |call| Box::pin(page(call)),
-    },
-    Route {
-        name: "log-in",
-        about: "Logs a browser in with the code of a link, which is used up.",
-        verb: Verb::Post,
-        path: "/login",
-        permission: Permission::Public,
-        query: None,
-        takes: Takes::Fields(BYTES_MAX),
-        gives: Gives::Elsewhere,
-        changes: true,
-        answer: |call| Box::pin(log_in(call)),
-    },
-];
+pub(super) const ROUTES: &[Route] = &[Route {
+    name: "log-in",
+    about: "Logs a browser in with the code of a link, which is used up.",
+    verb: Verb::Post,
+    path: "/login",
+    permission: Permission::Public,
+    query: None,
+    takes: Takes::Fields(BYTES_MAX),
+    gives: Gives::Elsewhere,
+    changes: true,
+    answer: |call| Box::pin(log_in(call)),
+}];
 
 /// What a link has behind its question mark.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Code {
+pub(crate) struct Code {
     /// The code of the link.
-    code: String,
+    pub code: String,
 }
 
 impl Code {
-    fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.code.len() <= 128 && self.code.bytes().all(|it| it.is_ascii_hexdigit())
     }
-}
-
-async fn page(call: Call) -> Result<Response, Problem> {
-    let code: Code = call.query()?;
-    if !code.is_plain() {
-        return Err(Problem::unfit("this is no code of a link"));
-    }
-    let page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Tidewheel</title>\n\
-         <form method=\"post\" action=\"login\">\n\
-         <input type=\"hidden\" name=\"code\" value=\"{}\">\n\
-         <button autofocus>Log in to Tidewheel</button>\n</form>\n</html>\n",
-        code.code
-    );
-    let policy = "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-    Ok(([(CONTENT_TYPE, HTML), (CONTENT_SECURITY_POLICY, policy)], page).into_response())
 }
 
 async fn log_in(call: Call) -> Result<Response, Problem> {

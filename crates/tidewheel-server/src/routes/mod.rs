@@ -8,6 +8,7 @@ mod audit;
 mod capacity;
 mod events;
 mod flows;
+mod glance;
 mod health;
 mod login;
 mod logs;
@@ -18,4 +19,5 @@ mod runs;
 mod schedules;
 mod steer;
 
+pub(crate) use login::Code;
 pub(crate) use rooms::ROOMS;

@@ -3,13 +3,13 @@
 //! What is in them is in the files beside.
 
 use super::{
-    access, artifacts, audit, capacity, events, flows, health, login, logs, me, openapi, runs,
-    schedules, steer,
+    access, artifacts, audit, capacity, events, flows, glance, health, login, logs, me, openapi,
+    runs, schedules, steer,
 };
 use crate::table::Route;
 
 /// The routes of all rooms.
-pub(crate) const ROOMS: [&[Route]; 14] = [
+pub(crate) const ROOMS: [&[Route]; 15] = [
     health::ROUTES,
     login::ROUTES,
     me::ROUTES,
@@ -21,6 +21,7 @@ pub(crate) const ROOMS: [&[Route]; 14] = [
     artifacts::ROUTES,
     schedules::ROUTES,
     capacity::ROUTES,
+    glance::ROUTES,
     events::ROUTES,
     access::ROUTES,
     audit::ROUTES,

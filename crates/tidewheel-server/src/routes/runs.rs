@@ -2,15 +2,21 @@
 //!
 //! What is done with them is in [`super::steer`], what they wrote in [`super::logs`].
 
-use axum::response::Response;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
-use tidewheel_client::api::{AttemptList, Explained, ListWish, RunList, RunResult};
+use tidewheel_client::api::{
+    AttemptList, Explained, ListWish, RunList, RunResult, StepList, StepsWish,
+};
+use tidewheel_client::files::SvgOptions;
 use utoipa::ToSchema;
 
 use crate::door::{Call, document};
 use crate::problem::Problem;
 use crate::settings::PAGE_MAX;
 use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
+
+const SVG: &str = "image/svg+xml";
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -50,6 +56,30 @@ pub(super) const ROUTES: &[Route] = &[
         answer: |call| Box::pin(explain(call)),
     },
     Route {
+        name: "list-steps",
+        about: "Lists steps of a run with when they were tried, and tells in letters how all of them stand.",
+        verb: Verb::Get,
+        path: "/api/v1/runs/{run}/steps",
+        permission: Permission::Viewer,
+        query: Some(Form::of::<StepsWish>()),
+        takes: Takes::Nothing,
+        gives: Gives::Document(Form::of::<StepList>()),
+        changes: false,
+        answer: |call| Box::pin(steps(call)),
+    },
+    Route {
+        name: "draw-run",
+        about: "Draws a run: its steps, what they wait for, and how they stand.",
+        verb: Verb::Get,
+        path: "/api/v1/runs/{run}/picture",
+        permission: Permission::Viewer,
+        query: None,
+        takes: Takes::Nothing,
+        gives: Gives::Text(SVG),
+        changes: false,
+        answer: |call| Box::pin(picture(call)),
+    },
+    Route {
         name: "list-attempts",
         about: "Lists the attempts at a step of a run.",
         verb: Verb::Get,
@@ -87,6 +117,20 @@ async fn show(call: Call) -> Result<Response, Problem> {
 async fn explain(call: Call) -> Result<Response, Problem> {
     let of: OfStep = call.query()?;
     document(call.server.desk().explain(call.param("run"), of.step.as_deref()).await?)
+}
+
+async fn steps(call: Call) -> Result<Response, Problem> {
+    let wish: StepsWish = call.query()?;
+    if wish.limit > PAGE_MAX {
+        return Err(Problem::unfit(format!("a page has at most {PAGE_MAX} steps")));
+    }
+    document(call.server.desk().steps(call.param("run"), wish).await?)
+}
+
+async fn picture(call: Call) -> Result<Response, Problem> {
+    let run = call.param("run").to_owned();
+    let picture = call.server.desk().here(move |desk| desk.picture(&run)).await?;
+    Ok(([(CONTENT_TYPE, SVG)], picture.svg(&SvgOptions::default())).into_response())
 }
 
 async fn attempts(call: Call) -> Result<Response, Problem> {

@@ -94,6 +94,8 @@ pub enum Gives {
     Bytes,
     /// Events, as they happen, each a document of this form.
     Events(Form),
+    /// A page for people.
+    Page,
     /// A way to somewhere else.
     Elsewhere,
 }

@@ -3,11 +3,12 @@
 //! Each room has its own, in `routes`.
 
 use super::Route;
+use crate::page::PAGES;
 use crate::routes::ROOMS;
 
 /// The table: every route that is served.
 pub fn routes() -> impl Iterator<Item = &'static Route> {
-    ROOMS.iter().flat_map(|room| room.iter())
+    ROOMS.iter().chain(PAGES.iter()).flat_map(|room| room.iter())
 }
 
 #[cfg(test)]
@@ -42,6 +43,6 @@ mod tests {
     fn the_few_routes_without_a_role_are_known() {
         let open = routes().filter(|route| route.permission == Permission::Public);
         let open: BTreeSet<&str> = open.map(|route| route.name).collect();
-        assert_eq!(open, BTreeSet::from(["health-live", "log-in", "login-page"]));
+        assert_eq!(open, BTreeSet::from(["health-live", "log-in", "login-page", "page-asset"]));
     }
 }

@@ -1,0 +1,147 @@
+// What can be done: buttons say it in their attributes, dialogs show first what would come of it.
+import { refresh } from './live.js';
+
+const api = '/api/v1';
+let word;
+
+/** Asks the server to do something; throws what it says if it does not. */
+export async function ask(method, path, body) {
+  word ??= (await (await fetch(`${api}/me`)).json()).csrf;
+  const headers = { 'X-Tidewheel-CSRF': word || '' };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const document = await answer.json().catch(() => ({}));
+  if (answer.ok) return document;
+  const error = new Error(document.detail || `the server said ${answer.status}`);
+  error.hint = document.hint;
+  error.status = answer.status;
+  error.document = document;
+  throw error;
+}
+
+export function element(name, attributes = {}, ...children) {
+  const it = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith('on')) it.addEventListener(key.slice(2), value);
+    else if (value !== undefined && value !== false) it.setAttribute(key, value === true ? '' : value);
+  }
+  it.append(...children.filter((child) => child !== undefined && child !== false));
+  return it;
+}
+
+export function toast(text, { undo, bad } = {}) {
+  const it = element('div', { class: bad ? 'toast bad' : 'toast', role: bad ? 'alert' : 'status' }, element('span', {}, text));
+  if (undo) it.append(element('button', { type: 'button', onclick: () => (it.remove(), undo()) }, 'Undo'));
+  document.getElementById('toasts').append(it);
+  setTimeout(() => it.remove(), bad ? 12000 : 7000);
+}
+
+const complain = (error) => toast(error.hint ? `${error.message}. ${error.hint}` : error.message, { bad: true });
+
+async function attempt(button, work) {
+  button.disabled = true;
+  try {
+    await work();
+    refresh(0);
+  } catch (error) {
+    complain(error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+/** A dialog; resolves to what was entered, or to nothing. */
+export function dialog(title, content, { yes = 'Yes', command, danger } = {}) {
+  return new Promise((resolve) => {
+    const form = element('form', { method: 'dialog' }, element('h2', {}, title), ...content);
+    if (command) form.append(element('p', { class: 'dim small' }, 'The same from a shell:'), element('code', { class: 'command' }, command));
+    form.append(element('div', { class: 'acts' },
+      element('button', { value: 'no', formnovalidate: true }, 'Leave it'),
+      element('button', { value: 'yes', class: danger ? 'primary danger' : 'primary' }, yes)));
+    const it = element('dialog', { 'aria-label': title }, form);
+    it.addEventListener('close', () => {
+      const values = Object.fromEntries(new FormData(form));
+      it.remove();
+      resolve(it.returnValue === 'yes' ? values : undefined);
+    });
+    document.body.append(it);
+    it.showModal();
+    form.querySelector('input, textarea, .primary').focus();
+  });
+}
+
+const short = (run) => run.slice(0, 13);
+const quoted = (text) => (/^[\w.\/:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const list = (names) => element('ul', {}, ...names.slice(0, 50).map((name) => element('li', {}, element('bdi', {}, name))),
+  names.length > 50 && element('li', { class: 'dim' }, `${names.length - 50} more`));
+
+async function retry(run, from) {
+  const wish = from ? { from } : {};
+  const preview = await ask('POST', `/runs/${encodeURIComponent(run)}/retry/preview`, wish);
+  const content = [element('p', {}, element('b', {}, `${preview.run_again.length}`), ' to be run again, ', element('b', {}, `${preview.reused.length}`), ' reused as they are.'), list(preview.run_again)];
+  const command = `tidewheel retry ${short(run)}${from ? ` --from ${quoted(from)}` : ''}`;
+  if (!(await dialog(from ? `Retry from ${from}` : 'Retry', content, { yes: 'Retry', command }))) return;
+  const started = await ask('POST', `/runs/${encodeURIComponent(run)}/retry`, wish);
+  location.assign(`/runs/${started.run_id}`);
+}
+
+async function cancel(run) {
+  const { letters } = await (await fetch(`${api}/runs/${run}/steps?limit=0`)).json();
+  const count = (letter) => [...letters].filter((it) => it === letter).length;
+  const content = [element('p', {}, element('b', {}, `${count('R')}`), ' running steps are told to stop, ', element('b', {}, `${count('P')}`), ' are never started. What cleans up is still done.')];
+  if (!(await dialog('Cancel the run', content, { yes: 'Cancel the run', command: `tidewheel cancel ${short(run)}`, danger: true }))) return;
+  const asked = await ask('POST', `/runs/${run}/cancel`, {});
+  toast(asked.heard ? 'Cancelled.' : 'It was asked to end, and has not answered yet.');
+}
+
+async function answer(run, step, isYes) {
+  const content = [element('p', {}, element('bdi', {}, step)), element('label', {}, 'Note ', element('input', { name: 'note', autocomplete: 'off' }))];
+  const command = `tidewheel approve ${short(run)} ${quoted(step)}${isYes ? '' : ' --reject'}`;
+  const values = await dialog(isYes ? 'Say yes' : 'Say no', content, { yes: isYes ? 'Yes' : 'No, reject it', command });
+  if (!values) return;
+  const { name } = await (await fetch(`${api}/me`)).json();
+  await ask('POST', `/runs/${run}/steps/${encodeURIComponent(step)}/answer`, { approved: isYes, by: name, note: values.note || null });
+  toast(isYes ? 'Approved.' : 'Rejected.');
+}
+
+async function backfill(schedule) {
+  const content = [
+    element('label', {}, element('input', { type: 'checkbox', name: 'missed', checked: true }), ' Only instants that did not run'),
+    element('label', {}, 'From ', element('input', { type: 'datetime-local', name: 'from' })),
+    element('label', {}, 'Until ', element('input', { type: 'datetime-local', name: 'until' })),
+    element('label', {}, element('input', { type: 'checkbox', name: 'at_once' }), ' Beside each other instead of one after the other')];
+  const name = decodeURIComponent(schedule);
+  const values = await dialog('Backfill', content, { yes: 'Fire them', command: `tidewheel schedule backfill ${quoted(name)} --missed` });
+  if (!values) return;
+  const at = (text) => (text ? new Date(text).toISOString() : null);
+  const wish = { missed: values.missed === 'on', at_once: values.at_once === 'on', from: at(values.from), until: at(values.until) };
+  const asked = await ask('POST', `/schedules/${schedule}/backfill`, wish);
+  toast(`${asked.firings ?? 0} firings were asked for.`);
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('button');
+  const command = event.target.closest('code.command');
+  if (command) {
+    navigator.clipboard?.writeText(command.textContent).then(() => toast('Copied.'), () => toast('It cannot be copied here.', { bad: true }));
+    return;
+  }
+  if (!button) return;
+  const data = button.dataset;
+  if (data.do) {
+    attempt(button, async () => {
+      await ask('POST', data.do);
+      const undo = data.undo && (() => attempt(button, () => ask('POST', data.undo)));
+      toast(data.said || 'Done.', { undo });
+    });
+  } else if (data.remove) {
+    attempt(button, async () => {
+      if (!(await dialog('Are you sure?', [element('p', {}, data.ask)], { yes: 'End it', danger: true }))) return;
+      await ask('DELETE', data.remove);
+      toast(data.said);
+    });
+  } else if (data.retry) attempt(button, () => retry(data.retry, data.from));
+  else if (data.cancel) attempt(button, () => cancel(data.cancel));
+  else if (data.answer) attempt(button, () => answer(data.run, data.step, data.answer === 'yes'));
+  else if (data.backfill) attempt(button, () => backfill(data.backfill));
+});

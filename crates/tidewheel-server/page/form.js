@@ -1,0 +1,80 @@
+// The form that starts a run: values as their kinds want them, a look at what would be done, and what is wrong where it is.
+import { ask, element, toast } from './acts.js';
+import { span } from './times.js';
+
+const form = document.getElementById('form');
+const problem = document.getElementById('problem');
+const planned = document.getElementById('planned');
+
+function wish() {
+  const params = {};
+  for (const field of form.querySelectorAll('[data-param]')) {
+    const input = field.querySelector('input, select, textarea');
+    const { param, kind } = field.dataset;
+    if (input.type === 'checkbox') params[param] = input.checked;
+    else if (input.value === '' && kind !== 'text') continue;
+    else if (kind === 'list' || kind === 'map' || kind === 'any') {
+      try {
+        params[param] = JSON.parse(input.value);
+      } catch {
+        params[param] = input.value;
+      }
+    } else params[param] = input.value;
+  }
+  const priority = document.getElementById('priority').value;
+  return { flow: form.dataset.flow, params, ...(priority !== '' && { priority: Number(priority) }), fingerprint: form.dataset.fingerprint };
+}
+
+function clear() {
+  problem.hidden = true;
+  for (const field of form.querySelectorAll('[data-wrong]')) {
+    delete field.dataset.wrong;
+    const text = field.querySelector('.wrong');
+    text.hidden = true;
+    field.querySelector('input, select, textarea').removeAttribute('aria-invalid');
+  }
+}
+
+function tell(error) {
+  const text = error.hint ? `${error.message}. ${error.hint}` : error.message;
+  let first;
+  for (const field of form.querySelectorAll('[data-param]')) {
+    if (!text.includes(`\`${field.dataset.param}\``)) continue;
+    field.dataset.wrong = '';
+    const place = field.querySelector('.wrong');
+    place.textContent = text;
+    place.hidden = false;
+    const input = field.querySelector('input, select, textarea');
+    input.setAttribute('aria-invalid', 'true');
+    first ??= input;
+  }
+  if (first) return first.focus();
+  problem.textContent = text;
+  problem.hidden = false;
+}
+
+async function doing(work) {
+  clear();
+  try {
+    await work();
+  } catch (error) {
+    tell(error);
+  }
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  doing(async () => {
+    const started = await ask('POST', '/runs', wish());
+    toast('Started.');
+    location.assign(`/runs/${started.run_id}`);
+  });
+});
+
+document.getElementById('plan').addEventListener('click', () => doing(async () => {
+  const plan = await ask('POST', '/plan', wish());
+  const time = plan.expected_seconds == null ? 'How long it takes is not known yet.' : `It takes about ${span(plan.expected_seconds * 1000)}.`;
+  const steps = plan.steps.slice(0, 200).map((step) => element('li', {}, element('bdi', {}, step.step), element('span', { class: 'dim' }, ` ${step.kind}${step.critical ? ', on the longest path' : ''}`)));
+  planned.replaceChildren(element('h2', {}, 'What it would do'), element('p', {}, `${plan.steps.length} steps, at most ${plan.max_workers} at once. ${time}`), element('ol', {}, ...steps));
+  planned.hidden = false;
+}));

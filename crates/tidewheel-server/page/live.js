@@ -1,0 +1,125 @@
+// What happens, as it happens: one stream a page, and a lamp that says whether there is one.
+import { fetchPage, replaceParts } from './parts.js';
+import { stopClocks } from './times.js';
+
+const main = document.getElementById('main');
+const lamp = document.getElementById('lamp');
+const hears = new Set((main.dataset.hears || '').split(' ').filter(Boolean));
+const listeners = new Set();
+let at = document.documentElement.dataset.at;
+let stream, silence, retry, wait = 1000, isLost = false, lostAt;
+
+/** Calls back with everything that happens on this page, or with nothing after a gap. */
+export const onEvent = (listener) => listeners.add(listener);
+
+let pending, last = 0;
+/** Asks for the page again, soon, and at most so often. */
+export function refresh(least = 1000, only) {
+  if (pending) return;
+  const due = Math.max(30, last + least - performance.now());
+  pending = setTimeout(async () => {
+    try {
+      const fresh = await fetchPage(location.href);
+      replaceParts(fresh, only);
+      for (const listener of listeners) listener({ what: 'refreshed', fresh });
+    } catch { /* the lamp says it */ }
+    last = performance.now();
+    pending = undefined;
+  }, due);
+}
+
+function show(state, text) {
+  lamp.dataset.state = state;
+  lamp.lastElementChild.textContent = text;
+  document.documentElement.classList.toggle('lost', state === 'lost');
+  stopClocks(state === 'lost');
+}
+
+function alive() {
+  clearTimeout(silence);
+  silence = setTimeout(lose, 35000);
+  wait = 1000;
+  if (isLost) {
+    isLost = false;
+    refresh(0);
+  }
+  show('live', 'live');
+}
+
+function lose() {
+  stream?.close();
+  stream = undefined;
+  clearTimeout(silence);
+  if (!isLost) lostAt = new Date();
+  isLost = true;
+  let left = Math.ceil((wait * (0.75 + Math.random() / 2)) / 1000);
+  wait = Math.min(wait * 2, 30000);
+  clearInterval(retry);
+  const tick = () => {
+    show('lost', `not live since ${lostAt.toLocaleTimeString()}, again in ${left} s`);
+    if (left-- <= 0) {
+      clearInterval(retry);
+      open();
+    }
+  };
+  tick();
+  retry = setInterval(tick, 1000);
+}
+
+function hear(event) {
+  alive();
+  if (event.lastEventId) at = event.lastEventId;
+  const happened = JSON.parse(event.data);
+  for (const listener of listeners) listener(happened);
+  const flow = main.dataset.flow;
+  if (hears.has(happened.what) && (!flow || !happened.flow || happened.flow === flow)) refresh();
+}
+
+function open() {
+  clearInterval(retry);
+  if (stream || document.hidden) return;
+  const of = main.dataset.run ? `run=${main.dataset.run}&` : '';
+  stream = new EventSource(`/api/v1/events?${of}after=${encodeURIComponent(at)}`);
+  stream.addEventListener('open', alive);
+  stream.addEventListener('happened', hear);
+  stream.addEventListener('log', (event) => {
+    alive();
+    for (const listener of listeners) listener({ ...JSON.parse(event.data), what: 'log' });
+  });
+  stream.addEventListener('gap', () => {
+    alive();
+    for (const listener of listeners) listener(undefined);
+    refresh(0);
+  });
+  stream.addEventListener('error', lose);
+  // The server says something every fifteen seconds, but a browser does not tell of comments: an open stream is enough.
+  silence = setTimeout(() => (stream?.readyState === 1 ? alive() : lose()), 35000);
+}
+
+/** Opens the stream, and closes it while nobody looks. */
+export function begin() {
+  show('begin', 'connecting');
+  open();
+  let hidden;
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(hidden);
+    if (!document.hidden) {
+      if (!stream) {
+        open();
+        refresh(0);
+      }
+      return;
+    }
+    hidden = setTimeout(() => {
+      stream?.close();
+      stream = undefined;
+      clearTimeout(silence);
+    }, 5000);
+  });
+  addEventListener('online', () => !stream && open());
+  addEventListener('pageshow', (event) => event.persisted && (open(), refresh(0)));
+  addEventListener('pagehide', () => (stream?.close(), (stream = undefined)));
+  const every = Number(main.dataset.every);
+  // Waits that only time ends are said by nobody.
+  if (every) setInterval(() => !document.hidden && !isLost && refresh(), every * 1000);
+}

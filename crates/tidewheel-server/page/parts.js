@@ -1,0 +1,121 @@
+// Parts of a page made anew by the server, and put in place of the old without losing focus, scroll or selection.
+import { localise } from './times.js';
+
+// The one place where text becomes markup: pages of our own server, made by its templates.
+const policy = globalThis.trustedTypes?.createPolicy('fragment', { createHTML: (text) => text });
+
+export async function fetchPage(address) {
+  const answer = await fetch(address, { headers: { Accept: 'text/html' }, cache: 'no-store' });
+  if (!answer.ok) throw new Error(`${answer.status}`);
+  const text = await answer.text();
+  return new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, 'text/html');
+}
+
+const keyOf = (node) => (node.nodeType === 1 && node.id) || '';
+
+/** Makes `old` like `fresh`, touching only what differs. */
+function morph(old, fresh) {
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) return old.replaceWith(fresh);
+  if (old.nodeType !== 1) {
+    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+    return;
+  }
+  if (old.nodeName === 'TIME' && old.dateTime === fresh.dateTime) return;
+  if (old.nodeName === 'DETAILS' && old.open) fresh.setAttribute('open', '');
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && name !== 'data-here' && name !== 'style' && name !== 'title') old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if ((old.nodeName === 'INPUT' || old.nodeName === 'TEXTAREA') && old === document.activeElement) return;
+  const known = new Map();
+  for (const child of old.childNodes) if (keyOf(child)) known.set(keyOf(child), child);
+  let place = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const same = keyOf(child) && known.get(keyOf(child));
+    if (same && same.nodeName === child.nodeName) {
+      if (same === place) place = place.nextSibling;
+      else old.insertBefore(same, place);
+      morph(same, child);
+    } else if (place && !keyOf(place) && !keyOf(child) && place.nodeName === child.nodeName) {
+      const next = place.nextSibling;
+      morph(place, child);
+      place = next;
+    } else {
+      old.insertBefore(child, place);
+    }
+  }
+  while (place) {
+    const next = place.nextSibling;
+    place.remove();
+    place = next;
+  }
+}
+
+/** Puts the parts of a page that was fetched in place of those that are here. */
+export function replaceParts(fresh, only) {
+  for (const part of document.querySelectorAll('[data-part]')) {
+    if (only && !only.includes(part.id)) continue;
+    const news = fresh.getElementById(part.id);
+    if (news) morph(part, news);
+  }
+  const title = fresh.querySelector('title');
+  if (title && document.title !== title.textContent) document.title = title.textContent;
+  for (const link of document.querySelectorAll('.bar nav a')) {
+    const news = fresh.querySelector(`.bar nav a[data-key="${link.dataset.key}"]`);
+    if (news) morph(link, news);
+  }
+  localise(document);
+}
+
+/** One part of another page, for a place on this one. */
+export async function partOf(address, id) {
+  const page = await fetchPage(address);
+  return page.getElementById(id);
+}
+
+export function fill(place, part) {
+  morph(place, part);
+  localise(place);
+}
+
+// Long lists come in chunks, which are there only while they are near what is seen.
+const near = new IntersectionObserver(
+  (seen) => {
+    for (const { target, isIntersecting } of seen) {
+      if (isIntersecting) load(target);
+      else if (target.dataset.loaded === 'late') unload(target);
+    }
+  },
+  { rootMargin: '600px' },
+);
+
+function unload(chunk) {
+  chunk.style.height = `${chunk.offsetHeight}px`;
+  chunk.replaceChildren();
+  delete chunk.dataset.loaded;
+  chunk.removeAttribute('data-part');
+}
+
+async function load(chunk) {
+  if ('loaded' in chunk.dataset) return;
+  chunk.dataset.loaded = 'late';
+  try {
+    const fresh = await partOf(chunk.dataset.src, chunk.id);
+    if (!('loaded' in chunk.dataset)) return;
+    chunk.replaceChildren(...fresh.childNodes);
+    chunk.style.height = '';
+    localise(chunk);
+  } catch {
+    delete chunk.dataset.loaded;
+  }
+}
+
+export function loadChunks(within) {
+  for (const chunk of within.querySelectorAll('.chunk[data-src]')) {
+    if (!('loaded' in chunk.dataset)) {
+      chunk.style.height = `${chunk.dataset.rows * chunk.dataset.height}px`;
+      chunk.replaceChildren();
+    }
+    near.observe(chunk);
+  }
+}

@@ -1,0 +1,103 @@
+//! The form that starts a run of a flow: a field for each of its params.
+//!
+//! A script sends it, and shows beforehand what would be done; what is wrong with a value is said by the house.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::Value as Json;
+use tidewheel_client::api::ParamLine;
+use tidewheel_client::text::sentence;
+
+use super::frame::{Frame, page, page_route};
+use super::link::Link;
+use super::words::{Markup, argument, command};
+use crate::door::Call;
+use crate::problem::Problem;
+use crate::table::Route;
+
+pub(super) const ROUTES: &[Route] = &[page_route!(
+    "page-form",
+    "/flows/{flow}/run",
+    "The form that starts a run of a flow.",
+    None,
+    form
+)];
+
+#[derive(Template)]
+#[template(path = "form.html")]
+struct FormPage {
+    frame: Frame,
+    name: String,
+    flow: Link,
+    description: Option<String>,
+    fields: Vec<Field>,
+    fingerprint: String,
+    command: Markup,
+}
+
+struct Field {
+    name: String,
+    kind: String,
+    input: &'static str,
+    is_required: bool,
+    value: String,
+    is_on: bool,
+    choices: Vec<(String, bool)>,
+    description: Option<String>,
+    min: Option<String>,
+    max: Option<String>,
+}
+
+async fn form(call: Call) -> Result<Response, Problem> {
+    let detail = call.server.house()?.flow(call.param("flow")).await?;
+    let flow = detail.flow;
+    let said: Vec<String> = detail
+        .params
+        .iter()
+        .filter(|param| param.required)
+        .map(|param| format!(" --param {}=…", argument(&param.name)))
+        .collect();
+    page(&FormPage {
+        frame: Frame::of(&call, "flows"),
+        flow: Link::of_flow(&flow.name),
+        description: flow.description.as_deref().map(sentence),
+        fields: detail.params.iter().map(field).collect(),
+        fingerprint: flow.fingerprint,
+        command: command(&format!("tidewheel run {}{}", argument(&flow.file), said.concat())),
+        name: flow.name,
+    })
+}
+
+fn field(param: &ParamLine) -> Field {
+    let text = |value: &Json| match value {
+        Json::String(text) => text.clone(),
+        Json::Null => String::new(),
+        other => other.to_string(),
+    };
+    let default = param.default.as_ref().map(text).unwrap_or_default();
+    let choice = |value: &Json| {
+        let value = text(value);
+        let is_default = value == default;
+        (value, is_default)
+    };
+    let bound = |bound: Option<f64>| bound.map(|bound| bound.to_string());
+    Field {
+        name: param.name.clone(),
+        kind: param.kind.clone(),
+        input: match param.kind.as_str() {
+            _ if !param.choices.is_empty() => "select",
+            "bool" => "checkbox",
+            "int" | "number" => "number",
+            "list" | "map" | "any" => "area",
+            _ if default.contains('\n') => "area",
+            _ => "text",
+        },
+        is_required: param.required,
+        is_on: param.default == Some(Json::Bool(true)),
+        choices: param.choices.iter().map(choice).collect(),
+        description: param.description.as_deref().map(sentence),
+        min: bound(param.min),
+        max: bound(param.max),
+        value: default,
+    }
+}

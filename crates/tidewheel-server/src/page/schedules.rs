@@ -1,0 +1,239 @@
+//! Schedules: what comes, what was missed, and what can be done about one.
+//!
+//! When they fire is decided by the scheduler; what became of each instant stands in the ledger.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::response::Response;
+use tidewheel::Timestamp;
+use tidewheel::clock::wall_clock;
+use tidewheel_client::api::{
+    LedgerFate, LedgerLine, LedgerWish, ScheduleLine, ScheduleWord, UpcomingFiring,
+};
+use tidewheel_client::text::sentence;
+
+use super::frame::{Frame, page, page_route};
+use super::link::Link;
+use super::words::{
+    Markup, argument, away, command, in_address, lone_mark, mark, moment, named, run_address,
+    run_mark,
+};
+use crate::door::Call;
+use crate::problem::Problem;
+use crate::table::Route;
+
+/// Instants to come that are shown of one schedule, and of each of them together.
+const NEXT: u32 = 20;
+const NEXT_EACH: u32 = 3;
+
+/// Schedules of which the instants to come are put together.
+const TOGETHER_MAX: usize = 200;
+
+/// Lines of the ledger that are shown.
+const PAST: u32 = 50;
+
+pub(super) const ROUTES: &[Route] = &[
+    page_route!("page-schedules", "/schedules", "Schedules, and what comes next.", None, schedules),
+    page_route!(
+        "page-schedule",
+        "/schedules/{schedule}",
+        "A schedule: what comes, what became of its instants, and what can be done about it.",
+        None,
+        schedule
+    ),
+];
+
+#[derive(Template)]
+#[template(path = "schedules.html")]
+struct Schedules {
+    frame: Frame,
+    schedules: Vec<ScheduleRow>,
+    days: Vec<Day>,
+    refused: Vec<String>,
+}
+
+/// A day and what fires on it.
+struct Day {
+    day: String,
+    has_change: bool,
+    firings: Vec<Coming>,
+}
+
+struct Coming {
+    at: Markup,
+    schedule: Link,
+}
+
+/// A schedule in a list.
+pub(super) struct ScheduleRow {
+    pub name: Link,
+    pub raw: String,
+    pub address: String,
+    pub flow: Option<Link>,
+    pub rule: String,
+    pub zone: String,
+    pub mark: Markup,
+    pub is_paused: bool,
+    pub is_late: bool,
+    pub next: Option<(Markup, Markup)>,
+    pub last: Option<Markup>,
+    pub fired: u64,
+    pub failed: u64,
+    pub skipped: u64,
+}
+
+impl ScheduleRow {
+    pub fn of(it: &ScheduleLine, now: Timestamp) -> Self {
+        let word = match it.state {
+            ScheduleWord::Active => "active",
+            ScheduleWord::Paused => "paused",
+            ScheduleWord::Idle => "idle",
+            ScheduleWord::Ended => "ended",
+        };
+        let is_late = it.state == ScheduleWord::Active && it.next.is_some_and(|next| next < now);
+        Self {
+            name: Link::of_schedule(&it.name),
+            raw: it.name.clone(),
+            address: in_address(&it.name),
+            flow: it.flow.as_deref().map(Link::of_flow),
+            rule: sentence(&it.rule),
+            zone: it.zone.clone().unwrap_or_default(),
+            mark: match it.state {
+                ScheduleWord::Paused => mark("paused"),
+                _ => Markup(format!("<span class=\"word\">{word}</span>")),
+            },
+            is_paused: it.state == ScheduleWord::Paused,
+            is_late,
+            next: it.next.map(|next| (moment(next), away(next, now))),
+            last: it.last.map(|last| away(last, now)),
+            fired: it.fired,
+            failed: it.failed,
+            skipped: it.skipped,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "schedule.html")]
+struct SchedulePage {
+    frame: Frame,
+    shown: Markup,
+    row: ScheduleRow,
+    overlap: String,
+    misfire: String,
+    next: Vec<Next>,
+    past: Vec<Past>,
+    commands: Vec<Markup>,
+}
+
+/// An instant to come.
+struct Next {
+    at: Markup,
+    local: String,
+    away: Markup,
+    has_change: bool,
+}
+
+/// What became of an instant.
+struct Past {
+    at: Markup,
+    mark: Markup,
+    run: Option<Link>,
+    why: String,
+    origin: String,
+    count: u64,
+}
+
+async fn schedules(call: Call) -> Result<Response, Problem> {
+    let house = call.server.house()?;
+    let (all, now) = (house.schedules().await?.schedules, wall_clock());
+    let mut days: BTreeMap<String, Vec<(UpcomingFiring, String)>> = BTreeMap::new();
+    for schedule in all.iter().filter(|it| it.state == ScheduleWord::Active).take(TOGETHER_MAX) {
+        let coming = house.desk().upcoming(&schedule.name, NEXT_EACH).await?;
+        for firing in coming.next {
+            let day = firing.at.to_string().get(..10).unwrap_or_default().to_owned();
+            days.entry(day).or_default().push((firing, schedule.name.clone()));
+        }
+    }
+    let days = days.into_iter().take(14).map(|(day, mut firings)| {
+        firings.sort_by_key(|(firing, _)| firing.at);
+        let has_change = firings.iter().any(|(firing, _)| firing.clock_change);
+        let coming = firings.into_iter().map(|(firing, name)| Coming {
+            at: moment(firing.at),
+            schedule: Link::of_schedule(&name),
+        });
+        Day { day, has_change, firings: coming.collect() }
+    });
+    page(&Schedules {
+        frame: Frame::of(&call, "schedules"),
+        days: days.collect(),
+        schedules: all.iter().map(|it| ScheduleRow::of(it, now)).collect(),
+        refused: house.refused(),
+    })
+}
+
+async fn schedule(call: Call) -> Result<Response, Problem> {
+    let house = call.server.house()?;
+    let name = call.param("schedule");
+    let desk = house.desk();
+    let past = desk.ledger(name, LedgerWish { limit: PAST, ..LedgerWish::default() }).await?;
+    let all = desk.schedules(true).await?.schedules;
+    let line = all.iter().find(|it| it.name == name).ok_or_else(Problem::nothing)?;
+    let next = match line.state {
+        ScheduleWord::Ended => Vec::new(),
+        _ => desk.upcoming(name, NEXT).await?.next,
+    };
+    let now = wall_clock();
+    let quoted = argument(name);
+    let commands = ["pause", "run", "next", "backfill --missed"];
+    page(&SchedulePage {
+        frame: Frame::of(&call, "schedules"),
+        shown: named(name),
+        row: ScheduleRow::of(line, now),
+        overlap: line.overlap.clone(),
+        misfire: line.misfire.clone(),
+        next: next.iter().map(|it| coming(it, now)).collect(),
+        past: past.firings.iter().map(self::past).collect(),
+        commands: commands.iter().map(|it| command(&schedule_command(it, &quoted))).collect(),
+    })
+}
+
+fn schedule_command(word: &str, name: &str) -> String {
+    match word.split_once(' ') {
+        Some((word, rest)) => format!("tidewheel schedule {word} {name} {rest}"),
+        None => format!("tidewheel schedule {word} {name}"),
+    }
+}
+
+fn coming(it: &UpcomingFiring, now: Timestamp) -> Next {
+    Next {
+        at: moment(it.at),
+        local: it.local.clone(),
+        away: away(it.at, now),
+        has_change: it.clock_change,
+    }
+}
+
+fn past(it: &LedgerLine) -> Past {
+    let shown = match (it.fate, it.state) {
+        (LedgerFate::Ran, Some(state)) => run_mark(state),
+        (LedgerFate::Ran, None) => mark("succeeded"),
+        (LedgerFate::Skipped, _) => mark("skipped"),
+        (LedgerFate::NotMade, _) => {
+            Markup(format!("{}<span class=\"word\">not made</span>", lone_mark("missed").0))
+        }
+    };
+    let run = it
+        .run_id
+        .as_deref()
+        .map(|run| Link::of(run_address(run), &tidewheel_client::text::short_id(in_address(run))));
+    Past {
+        at: moment(it.nominal),
+        mark: shown,
+        run,
+        why: it.why.as_deref().map(sentence).unwrap_or_default(),
+        origin: it.origin.clone(),
+        count: it.count,
+    }
+}

@@ -1,0 +1,182 @@
+//! The server itself: whether it is well, how much is stored, who may ask, what was asked.
+//!
+//! Tokens and the audit log are shown to whoever may see them.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::response::Response;
+use serde::Deserialize;
+use tidewheel::clock::wall_clock;
+use tidewheel_client::api::{
+    AuditRow, Figures, Health, HealthState, Role, StoreFigures, TokenLine,
+};
+use tidewheel_client::text::name as visible;
+use utoipa::ToSchema;
+
+use super::frame::{Frame, page, page_route};
+use super::words::{Markup, away, bytes, lone_mark, moment, took};
+use crate::door::Call;
+use crate::problem::Problem;
+use crate::table::{Form, Route};
+
+/// Rows of the audit log that are shown.
+const ROWS: usize = 100;
+
+pub(super) const ROUTES: &[Route] = &[page_route!(
+    "page-system",
+    "/system",
+    "Whether the server is well, how much is stored, who may ask, and what was asked.",
+    Some(Form::of::<Wish>()),
+    system
+)];
+
+/// What of it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    /// Which part.
+    #[serde(default)]
+    tab: Tab,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Tab {
+    #[default]
+    Health,
+    Store,
+    Tokens,
+    Audit,
+}
+
+#[derive(Template)]
+#[template(path = "system.html")]
+struct System {
+    frame: Frame,
+    tab: &'static str,
+    health: Option<(Health, Markup)>,
+    figures: Option<Figures>,
+    store: Option<StoreFigures>,
+    tokens: Option<Vec<Token>>,
+    rows: Option<Vec<Row>>,
+    verified: Option<String>,
+}
+
+struct Token {
+    id: String,
+    name: String,
+    role: Role,
+    made: Markup,
+    ends: Markup,
+    used: Option<Markup>,
+}
+
+struct Row {
+    number: u64,
+    at: Markup,
+    actor: String,
+    address: String,
+    action: String,
+    object: String,
+    result: u16,
+    is_refused: bool,
+}
+
+async fn system(call: Call) -> Result<Response, Problem> {
+    let wish: Wish = call.query()?;
+    let frame = Frame::of(&call, "system");
+    let may = frame.may_administer();
+    let mut shown = System {
+        tab: match wish.tab {
+            Tab::Health => "health",
+            Tab::Store => "store",
+            Tab::Tokens => "tokens",
+            Tab::Audit => "audit",
+        },
+        frame,
+        health: None,
+        figures: None,
+        store: None,
+        tokens: None,
+        rows: None,
+        verified: None,
+    };
+    match wish.tab {
+        Tab::Health => {
+            let health = call.server.health()?;
+            let mark = lone_mark(match health.state {
+                HealthState::Healthy => "succeeded",
+                HealthState::Warning => "late",
+                HealthState::Unhealthy => "failed",
+            });
+            shown.health = Some((health, mark));
+            shown.figures = Some(call.server.house()?.figures());
+        }
+        Tab::Store => shown.store = Some(call.server.desk().here(|desk| desk.store()).await?),
+        Tab::Tokens if may => {
+            let now = wall_clock();
+            let list = call.server.tokens().list(now)?;
+            shown.tokens = Some(list.iter().map(|it| token(&it.line(), now)).collect());
+        }
+        Tab::Audit if may => {
+            let server = Arc::clone(&call.server);
+            let read = move || (server.audit.newest(None, ROWS), server.audit.verify());
+            let read = tokio::task::spawn_blocking(read).await;
+            let (rows, verified) = read.map_err(|error| Problem::failed(error.to_string()))?;
+            shown.rows = Some(rows?.iter().map(row).collect());
+            shown.verified = Some(match verified {
+                Ok(rows) => format!("The chain of {rows} rows is whole."),
+                Err(error) => error.to_string(),
+            });
+        }
+        Tab::Tokens | Tab::Audit => {}
+    }
+    page(&shown)
+}
+
+fn token(it: &TokenLine, now: tidewheel::Timestamp) -> Token {
+    Token {
+        id: it.id.clone(),
+        name: visible(&it.name),
+        role: it.role,
+        made: moment(it.made_at),
+        ends: away(it.expires_at, now),
+        used: it.used_at.map(|used| away(used, now)),
+    }
+}
+
+fn row(it: &AuditRow) -> Row {
+    Row {
+        number: it.number,
+        at: moment(it.at),
+        actor: visible(&it.actor),
+        address: visible(&it.address),
+        action: it.action.clone(),
+        object: visible(&it.object),
+        result: it.result,
+        is_refused: it.result >= 400,
+    }
+}
+
+impl System {
+    fn is_tab(&self, word: &str) -> bool {
+        self.tab == word
+    }
+
+    fn word(&self, state: &HealthState) -> &'static str {
+        match state {
+            HealthState::Healthy => "Healthy",
+            HealthState::Warning => "Warning",
+            HealthState::Unhealthy => "Unhealthy",
+        }
+    }
+
+    fn size(&self, size: &u64) -> String {
+        bytes(*size)
+    }
+
+    fn time(&self, seconds: &f64) -> String {
+        took(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
+    }
+}

@@ -1,0 +1,236 @@
+//! Pages for people: all that there is is on them, nothing of somebody else's becomes markup, and without a browser's
+//! scripts they can be read.
+//!
+//! What a person does with them in a real browser is tried by `./test`.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod scene;
+
+use axum::http::StatusCode;
+use scene::{Answer, Scene, Wish};
+use tidewheel_client::api::StartWish;
+use tidewheel_client::house::Seen;
+use tidewheel_server::Settings;
+use tidewheel_server::identity::Role;
+use tidewheel_server::table::{Gives, routes};
+
+/// A flow with names that would do something if they were markup, and a step that asks.
+const ODD: &str = r#"
+name: odd
+description: "<script>alert('description')</script>"
+tags: ["<b>tag</b>"]
+params: { "who": { default: "\"><svg onload=alert(2)>", description: "<i>who</i>" } }
+schedule: [{ name: "<u>daily</u>", cron: '0 5 * * *', zone: Europe/Berlin }]
+flow:
+  - { name: "a <img src=x onerror=alert(3)>", wait: { approval: "<script>alert(4)</script>?", every: 10ms } }
+  - { name: "b <script>", wait: 1ms, depends_on: ["a <img src=x onerror=alert(3)>"] }
+"#;
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(answer.body.clone()).unwrap()
+}
+
+async fn look(scene: &Scene, token: &str, path: &str) -> String {
+    let wish = Wish::new("GET", path).token(token).header("accept", "text/html");
+    let answer = scene.send(wish).await;
+    let page = text(&answer);
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {page}");
+    let policy = answer.header("content-security-policy");
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{path}: {policy}");
+    page
+}
+
+/// Starts the flow, and waits until it asks.
+async fn started(scene: &Scene, flow: &str) -> String {
+    let mut happenings = scene.house.happenings(None);
+    let wish = StartWish { flow: flow.to_owned(), ..StartWish::default() };
+    let run = scene.house.start(wish).await.unwrap().run_id;
+    while scene.house.desk().here(|desk| desk.approvals()).await.unwrap().is_empty() {
+        assert!(matches!(happenings.next().await, Some(Seen::Happened(_))));
+    }
+    run
+}
+
+async fn odd() -> (Scene, String) {
+    let scene = Scene::patient().await;
+    std::fs::write(scene.path.join("flows/odd.yaml"), ODD).unwrap();
+    scene.house.reload().await.unwrap();
+    assert_eq!(scene.house.flows().await.broken, []);
+    let run = started(&scene, "odd").await;
+    (scene, run)
+}
+
+fn pages(run: &str) -> Vec<String> {
+    let step = "a%20%3Cimg%20src=x%20onerror=alert(3)%3E";
+    let schedule = "odd%2F%3Cu%3Edaily%3C%2Fu%3E";
+    vec![
+        "/".to_owned(),
+        "/flows".to_owned(),
+        "/flows/odd".to_owned(),
+        "/flows/odd?tab=history".to_owned(),
+        "/flows/odd?tab=schedule".to_owned(),
+        "/flows/odd?tab=file".to_owned(),
+        "/flows/odd/run".to_owned(),
+        "/runs".to_owned(),
+        format!("/runs/{run}"),
+        format!("/runs/{run}?view=time"),
+        format!("/runs/{run}?view=slots"),
+        format!("/runs/{run}?view=list&q=a"),
+        format!("/runs/{run}/steps/{step}"),
+        format!("/runs/{run}/steps/{step}/log"),
+        "/queues".to_owned(),
+        "/schedules".to_owned(),
+        format!("/schedules/{schedule}"),
+        "/approvals".to_owned(),
+        "/system".to_owned(),
+        "/system?tab=store".to_owned(),
+        "/system?tab=tokens".to_owned(),
+        "/system?tab=audit".to_owned(),
+        "/keys".to_owned(),
+    ]
+}
+
+#[tokio::test]
+async fn every_page_is_there_and_nothing_of_somebody_elses_becomes_markup() {
+    let (scene, run) = odd().await;
+    let token = scene.token(Role::Admin);
+    let pages = pages(&run);
+    for path in &pages {
+        let page = look(&scene, &token, path).await;
+        for wrong in [
+            "<script>alert",
+            "<img src=x",
+            "<svg onload",
+            "<i>who",
+            "<u>daily",
+            "<b>tag",
+            " style=",
+        ] {
+            assert!(!page.contains(wrong), "{path} has {wrong}");
+        }
+        assert_eq!(page.matches("<script").count(), 1, "{path}: only our own module");
+        assert!(!page.contains("onclick") && !page.contains("javascript:"), "{path}");
+    }
+    // Each page was tried.
+    let known = routes().filter(|route| matches!(route.gives, Gives::Page));
+    assert_eq!(known.count(), 16, "a new page belongs into this list");
+}
+
+#[tokio::test]
+async fn what_matters_is_on_the_first_page() {
+    let (scene, run) = odd().await;
+    let token = scene.token(Role::Operator);
+    let page = look(&scene, &token, "/").await;
+    assert!(page.contains("<b>1</b> <span>approval</span>"), "{page}");
+    assert!(page.contains(&format!("data-answer=\"yes\" data-run=\"{run}\"")), "{page}");
+    assert!(page.contains("waits for approval"), "{page}");
+    let page = look(&scene, &scene.token(Role::Viewer), "/").await;
+    assert!(!page.contains("data-answer"), "who only looks is not offered what they may not do");
+    assert!(page.contains("tidewheel approve"), "and without scripts the command is there");
+}
+
+#[tokio::test]
+async fn a_step_that_waits_says_why() {
+    let (scene, run) = odd().await;
+    let token = scene.token(Role::Viewer);
+    let page = look(&scene, &token, &format!("/runs/{run}?step=b%20%3Cscript%3E")).await;
+    assert!(page.contains("it waits for a &#60;img"), "{page}");
+    let list = look(&scene, &token, &format!("/runs/{run}?view=list")).await;
+    assert_eq!(list.matches("role=\"row\" data-row").count(), 2, "{list}");
+}
+
+#[tokio::test]
+async fn whoever_is_not_known_is_told_how_to_log_in_and_nothing_else() {
+    let (scene, run) = odd().await;
+    for path in pages(&run) {
+        let answer = scene.send(Wish::new("GET", &path).header("accept", "text/html")).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
+        let page = text(&answer);
+        assert!(page.contains("tidewheel login") && !page.contains("odd"), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_on_a_page() {
+    let scene = Scene::patient().await;
+    let token = scene.token(Role::Viewer);
+    for path in ["/runs/nothing", "/flows/nothing", "/schedules/nothing", "/nothing"] {
+        let wish = Wish::new("GET", path).token(&token).header("accept", "text/html");
+        let answer = scene.send(wish).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        let page = text(&answer);
+        assert!(
+            page.starts_with("<!doctype html>") && page.contains("Not found"),
+            "{path}: {page}"
+        );
+    }
+    let answer = scene.send(Wish::new("GET", "/nothing").token(&token)).await;
+    assert_eq!(
+        answer.header("content-type"),
+        "application/problem+json",
+        "programs get a document"
+    );
+    let wish = Wish::new("GET", &format!("/runs?flow={}", "a".repeat(9))).token(&token);
+    let page = text(&scene.send(wish).await);
+    assert!(page.contains("No run matches"), "filtered away is not empty: {page}");
+}
+
+#[tokio::test]
+async fn assets_are_kept_for_ever_under_the_name_of_their_contents() {
+    let scene = Scene::patient().await;
+    let page = look(&scene, &scene.token(Role::Viewer), "/").await;
+    let mut found: Vec<&str> =
+        page.split("\"/assets/").skip(1).filter_map(|it| it.split('"').next()).collect();
+    found.dedup();
+    assert!(found.len() >= 4, "{found:?}");
+    for name in found {
+        let answer = scene.send(Wish::new("GET", &format!("/assets/{name}"))).await;
+        assert_eq!(answer.status, StatusCode::OK, "{name}");
+        assert!(answer.header("cache-control").contains("immutable"), "{name}");
+        let file = name.split('/').nth(1).unwrap();
+        let answer = scene.send(Wish::new("GET", &format!("/assets/000000000000/{file}"))).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "another version of {name}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_can_be_without_pages() {
+    let mut settings = Settings::default();
+    settings.has_pages = false;
+    let scene = Scene::with(settings).await;
+    let token = scene.token(Role::Admin);
+    for path in ["/", "/runs", "/login?code=00"] {
+        let answer = scene.send(Wish::new("GET", path).token(&token)).await;
+        assert!(answer.status.is_client_error(), "{path}: {}", answer.status);
+    }
+    let answer = scene.send(Wish::new("GET", "/api/v1/glance").token(&token)).await;
+    assert_eq!(answer.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_documents_behind_the_pages_are_there_for_programs() {
+    let (scene, run) = odd().await;
+    let token = scene.token(Role::Viewer);
+    let get = async |path: &str| {
+        let answer = scene.send(Wish::new("GET", path).token(&token)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", text(&answer));
+        answer
+    };
+    assert_eq!(get("/api/v1/glance").await.json()["approvals"][0]["run_id"], run);
+    assert_eq!(
+        get("/api/v1/approvals").await.json()["approvals"][0]["step"],
+        "a <img src=x onerror=alert(3)>"
+    );
+    assert_eq!(get("/api/v1/line").await.json()["waiting"], serde_json::json!([]));
+    assert_eq!(get("/api/v1/store").await.json()["live"], 1);
+    let source = get("/api/v1/flows/odd/source").await.json();
+    assert_eq!(source["files"][0]["text"], ODD);
+    let steps = get(&format!("/api/v1/runs/{run}/steps?limit=1&from=1")).await.json();
+    // The first looks now and then whether somebody has answered.
+    assert!(matches!(steps["letters"].as_str(), Some("PP" | "RP")), "{steps}");
+    assert_eq!(steps["total"], 2);
+    assert_eq!(steps["steps"][0]["place"], 1);
+    let picture = get(&format!("/api/v1/runs/{run}/picture")).await;
+    assert_eq!(picture.header("content-type"), "image/svg+xml");
+    assert!(text(&picture).starts_with("<svg") && !text(&picture).contains("<img"));
+}
