@@ -1,0 +1,119 @@
+// A server of its own on a free port, a real browser beside it, and what tests of the page need of both.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const require = createRequire(join(process.env.TIDEWHEEL_BROWSER_TOOLS, 'node_modules/'));
+const { chromium } = require('playwright-core');
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const freePort = () => new Promise((resolve) => {
+  const server = createServer().listen(0, '127.0.0.1', () => {
+    const { port } = server.address();
+    server.close(() => resolve(port));
+  });
+});
+
+export class World {
+  static async begin(flows) {
+    const world = new World();
+    world.folder = mkdtempSync(join(tmpdir(), 'tidewheel-page-'));
+    mkdirSync(join(world.folder, 'flows'));
+    for (const [name, text] of Object.entries(flows)) writeFileSync(join(world.folder, 'flows', name), text);
+    world.port = await freePort();
+    world.base = `http://127.0.0.1:${world.port}`;
+    await world.serve();
+    world.browser = await chromium.launch({
+      executablePath: process.env.TIDEWHEEL_CHROMIUM,
+      args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    });
+    return world;
+  }
+
+  /** Starts the server; resolves when it has said where to log in. */
+  serve() {
+    const { folder, port } = this;
+    this.server = spawn(process.env.TIDEWHEEL, ['serve', '--flows', 'flows', '--data', 'data', '--listen', `127.0.0.1:${port}`], { cwd: folder, env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder } });
+    return new Promise((resolve, reject) => {
+      let said = '';
+      this.server.stderr.on('data', (text) => {
+        said += text;
+        const link = said.match(/\/login\?code=[0-9a-f]+/);
+        if (link) resolve((this.link = link[0]));
+      });
+      this.server.on('exit', () => reject(new Error(`the server ended: ${said}`)));
+    });
+  }
+
+  async kill() {
+    const gone = new Promise((resolve) => this.server.on('exit', resolve));
+    this.server.removeAllListeners('exit');
+    this.server.on('exit', () => {});
+    this.server.kill('SIGKILL');
+    await gone.catch(() => {});
+  }
+
+  /** A window that is logged in; what goes wrong in it is kept. */
+  async window({ width = 1280, height = 800, colorScheme = 'light', javaScriptEnabled = true, reducedMotion = 'reduce' } = {}) {
+    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled, reducedMotion, timezoneId: 'Europe/Berlin', locale: 'en-GB', storageState: this.state });
+    const page = await context.newPage();
+    page.wrong = [];
+    page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
+    page.on('console', (said) => said.type() === 'error' && !/net::ERR|Failed to load resource/.test(said.text()) && page.wrong.push(said.text()));
+    page.on('dialog', (dialog) => (page.wrong.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+    page.on('request', (request) => !request.url().startsWith(this.base) && page.wrong.push(`foreign: ${request.url()}`));
+    if (!this.state) {
+      await page.goto(this.base + this.link);
+      await page.click('text=Log in');
+      await page.waitForURL(`${this.base}/`);
+      this.state = await context.storageState();
+    }
+    return page;
+  }
+
+  async goto(page, path) {
+    await page.goto(this.base + path, { waitUntil: 'load' });
+  }
+
+  /** Asks the interface, as the browser's session. */
+  async api(page, method, path, body) {
+    return page.evaluate(async ([method, path, body]) => {
+      const { csrf } = await (await fetch('/api/v1/me')).json();
+      const headers = { 'X-Tidewheel-CSRF': csrf, ...(body && { 'Content-Type': 'application/json' }) };
+      const answer = await fetch(`/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+      return answer.json();
+    }, [method, path, body]);
+  }
+
+  /** Starts a run and waits until it is in one of these states. */
+  async run(page, flow, params = {}, states = ['succeeded', 'failed']) {
+    const { run_id: run } = await this.api(page, 'POST', '/runs', { flow, params });
+    await this.until(page, run, states);
+    return run;
+  }
+
+  async until(page, run, states) {
+    await page.evaluate(([run, states]) => new Promise((resolve) => {
+      const look = async () => states.includes((await (await fetch(`/api/v1/runs/${run}`)).json()).state) && (stream.close(), resolve());
+      const stream = new EventSource(`/api/v1/events?run=${run}`);
+      stream.addEventListener('open', look);
+      stream.addEventListener('happened', look);
+    }), [run, states]);
+  }
+
+  /** What axe-core finds wrong with a page. */
+  async axe(page) {
+    await page.evaluate(AXE);
+    const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+    return found.violations.flatMap((it) => it.nodes.map((node) => `${it.id}: ${node.target} ${node.failureSummary.split('\n')[1] ?? ''}`));
+  }
+
+  async end() {
+    await this.browser?.close();
+    if (this.server && this.server.exitCode === null) await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
