@@ -1,0 +1,503 @@
+//! [`Registry`]: the server, what tests ask of it, and how faults look on the wire.
+//!
+//! What a truthful answer is, is said by the protocols.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value as Json;
+
+use super::fault::{Fault, Faults, RetryAfter};
+use super::http::{Answer, Connection, Head};
+use super::protocol::{Asked, Protocol, What};
+use super::seen::{Request, Upload};
+use super::shelf::{Brought, Hiding, Package, Shelf, StoredFile};
+use super::{cargo, npm, python};
+
+/// A registry on a free port of loopback, until it is dropped.
+pub struct Registry {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    protocol: Protocol,
+    base: String,
+    token: String,
+    began: Instant,
+    is_over: AtomicBool,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Default)]
+struct Inside {
+    shelf: Shelf,
+    faults: Faults,
+    requests: Vec<Request>,
+    uploads: Vec<Upload>,
+    open_uploads: usize,
+    open_uploads_max: usize,
+    settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Settings {
+    is_private: bool,
+    is_html_only: bool,
+    upload_time: Duration,
+}
+
+/// A file that is brought, as its protocol has read it.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    pub package: String,
+    pub version: String,
+    pub told: Json,
+    pub file: StoredFile,
+    pub tags: Vec<(String, String)>,
+}
+
+impl Registry {
+    pub fn start(protocol: Protocol) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            protocol,
+            base: format!("http://{address}"),
+            // Long and odd, so that it is found wherever it should not be.
+            token: format!("tok-{:016x}-canary", 0x5eed_0000_0000_u64 + u64::from(address.port())),
+            began: Instant::now(),
+            is_over: AtomicBool::new(false),
+            inside: Mutex::default(),
+        });
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if serving.is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let serving = Arc::clone(&serving);
+                thread::spawn(move || serving.serve(stream));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Where it is, without a slash at the end.
+    pub fn url(&self) -> &str {
+        &self.shared.base
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Where those who resolve look: `sparse+http://…/index/` for cargo, the registry for npm, `…/simple/` for Python.
+    pub fn index_url(&self) -> String {
+        match self.shared.protocol {
+            Protocol::Cargo => format!("sparse+{}/index/", self.url()),
+            Protocol::Npm => format!("{}/", self.url()),
+            Protocol::Python => format!("{}/simple/", self.url()),
+        }
+    }
+
+    /// Where uploads go; cargo finds it out by the index.
+    pub fn upload_url(&self) -> String {
+        match self.shared.protocol {
+            Protocol::Cargo => format!("{}/api/v1/crates/new", self.url()),
+            Protocol::Npm => format!("{}/", self.url()),
+            Protocol::Python => format!("{}/legacy/", self.url()),
+        }
+    }
+
+    /// What uploads are let in by.
+    pub fn token(&self) -> &str {
+        &self.shared.token
+    }
+
+    /// From now on these faults, and none of those before.
+    pub fn script(&self, faults: Faults) {
+        self.shared.lock().faults = faults;
+    }
+
+    /// Whether all faults of the script have happened.
+    pub fn is_script_over(&self) -> bool {
+        self.shared.lock().faults.is_over()
+    }
+
+    /// Looks and downloads want the token too.
+    pub fn be_private(&self) {
+        self.shared.lock().settings.is_private = true;
+    }
+
+    /// A Python registry without the JSON form of its index.
+    pub fn be_html_only(&self) {
+        self.shared.lock().settings.is_html_only = true;
+    }
+
+    /// Every upload takes so long.
+    pub fn take_for_uploads(&self, time: Duration) {
+        self.shared.lock().settings.upload_time = time;
+    }
+
+    /// What somebody else has put there, in any form.
+    pub fn put(&self, package: &str, version: &str, file: &str, bytes: &[u8]) {
+        let told = match self.shared.protocol {
+            Protocol::Cargo => serde_json::json!({
+                "name": package, "vers": version, "deps": [], "features": {}
+            }),
+            Protocol::Npm => serde_json::json!({ "name": package, "version": version, "dist": {} }),
+            Protocol::Python => Json::Null,
+        };
+        let file = StoredFile::new(file, bytes.to_vec(), Json::Null);
+        self.shared.lock().shelf.bring(package, version, told, file);
+    }
+
+    /// A version is taken back (by its owner, on a page of the registry).
+    pub fn yank(&self, package: &str, version: &str) {
+        let mut inside = self.shared.lock();
+        inside.shelf.version_mut(package, version).expect("it is there").is_yanked = true;
+    }
+
+    /// What is kept, whether those who look see it or not.
+    pub fn packages(&self) -> BTreeMap<String, Package> {
+        self.shared.lock().shelf.packages.clone()
+    }
+
+    /// Each file that is kept: package, version, file and digest. What two runs must have in common.
+    pub fn census(&self) -> Vec<(String, String, String, String)> {
+        let packages = self.packages();
+        let mut census = Vec::new();
+        for (name, package) in packages {
+            for stored in package.versions {
+                for file in stored.files {
+                    census.push((name.clone(), stored.version.clone(), file.name, file.sha256));
+                }
+            }
+        }
+        census.sort();
+        census
+    }
+
+    /// Everything it was asked, in order.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// Every file that arrived whole, in order.
+    pub fn uploads(&self) -> Vec<Upload> {
+        self.shared.lock().uploads.clone()
+    }
+
+    /// The most uploads that were under way at once.
+    pub fn uploads_at_once(&self) -> usize {
+        self.shared.lock().open_uploads_max
+    }
+
+    /// Nothing was sent that was there already, and nothing with two contents.
+    #[track_caller]
+    pub fn assert_nothing_twice(&self) {
+        let uploads = self.uploads();
+        let again: Vec<&Upload> = uploads.iter().filter(|it| it.was_there).collect();
+        assert!(again.is_empty(), "sent although it was there: {again:#?}");
+        let mut contents: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+        for upload in &uploads {
+            let known = contents.entry((&upload.package, &upload.file)).or_insert(&upload.sha256);
+            assert_eq!(*known, upload.sha256, "{} has two contents", upload.file);
+        }
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        // Whoever waits for connections gets one, and leaves.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap()
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let mut connection = Connection::new(stream);
+        while self.exchange(&mut connection).is_some() {}
+    }
+
+    /// One request and its answer; `None` when the connection is over.
+    fn exchange(&self, connection: &mut Connection) -> Option<()> {
+        let head = connection.head()?;
+        if head.header("transfer-encoding").is_some() {
+            let _ = connection.send(&Answer::text(411, "say how long it is").bytes("POST"));
+            return None;
+        }
+        connection.invite(&head).ok()?;
+        let asked = self.asked(connection, &head)?;
+        let (number, fault) = self.note(&head, &asked);
+        if let Some(Fault::CutWhileReading(thousandths)) = fault {
+            let length = Connection::body_length(&head) * usize::from(thousandths) / 1000;
+            connection.body_up_to(&head, length);
+            return None;
+        }
+        let body = connection.body(&head)?;
+        let is_upload = asked.what == What::Upload;
+        if is_upload {
+            self.open_upload();
+        }
+        let answer = self.faulty_answer(&head, &asked, &body, fault.as_ref());
+        if is_upload {
+            self.lock().open_uploads -= 1;
+        }
+        self.send(connection, &head, number, fault, answer)
+    }
+
+    /// What is asked. Of an upload, no more is read than it takes to know.
+    fn asked(&self, connection: &mut Connection, head: &Head) -> Option<Asked> {
+        let asked = Asked::of(self.protocol, head);
+        if asked.what != What::Upload {
+            return Some(asked);
+        }
+        let mut wanted = 0;
+        loop {
+            let body = connection.body_up_to(head, wanted)?;
+            let told = asked.clone().with_body(self.protocol, head, body);
+            let is_known = told.package.is_some() && told.what == What::Upload;
+            if is_known || body.len() == Connection::body_length(head) {
+                return Some(told);
+            }
+            wanted = body.len() + 1;
+        }
+    }
+
+    fn note(&self, head: &Head, asked: &Asked) -> (usize, Option<Fault>) {
+        let mut inside = self.lock();
+        let fault = inside.faults.take(asked);
+        inside.requests.push(Request {
+            at: self.began.elapsed(),
+            asked: asked.clone(),
+            method: head.method.clone(),
+            path: head.path.clone(),
+            headers: head.headers.clone(),
+            status: None,
+            fault: fault.clone(),
+        });
+        (inside.requests.len() - 1, fault)
+    }
+
+    fn open_upload(&self) {
+        let mut inside = self.lock();
+        inside.open_uploads += 1;
+        inside.open_uploads_max = inside.open_uploads_max.max(inside.open_uploads);
+        let time = inside.settings.upload_time;
+        drop(inside);
+        thread::sleep(time);
+    }
+
+    /// What is answered, after what is done; `None` if nothing ever is.
+    fn faulty_answer(
+        &self,
+        head: &Head,
+        asked: &Asked,
+        body: &[u8],
+        fault: Option<&Fault>,
+    ) -> Option<Answer> {
+        match fault {
+            Some(Fault::TooMany(when)) => Some(self.too_many(when)),
+            Some(Fault::Refused(status, why)) => Some(self.error(*status, why)),
+            Some(Fault::Unauthorised) => Some(self.unauthorised()),
+            Some(Fault::CodeWanted) => Some(npm::code_wanted()),
+            Some(Fault::CutBeforeDoing | Fault::Silent { is_done: false }) => None,
+            Some(Fault::CutAfterDoing | Fault::Silent { is_done: true }) => {
+                self.answer(head, asked, body, fault);
+                None
+            }
+            Some(Fault::DoneThenRefused(status)) => {
+                self.answer(head, asked, body, fault);
+                Some(self.error(*status, "something went wrong"))
+            }
+            Some(Fault::Garbled) => {
+                self.answer(head, asked, body, fault);
+                let page = "<!DOCTYPE html><html><body>Back in a minute.</body></html>";
+                Some(Answer::new(200, "text/html", page))
+            }
+            _ => Some(self.answer(head, asked, body, fault)),
+        }
+    }
+
+    fn send(
+        &self,
+        connection: &mut Connection,
+        head: &Head,
+        number: usize,
+        fault: Option<Fault>,
+        answer: Option<Answer>,
+    ) -> Option<()> {
+        if let Some(Fault::Silent { .. }) = fault {
+            connection.wait_for_end();
+        }
+        let answer = answer?;
+        let bytes = answer.bytes(&head.method);
+        if fault == Some(Fault::CutWhileAnswering) {
+            let _ = connection.send(&bytes[..bytes.len() / 2]);
+            return None;
+        }
+        if let Some(Fault::Slow(time)) = fault {
+            thread::sleep(time);
+        }
+        // It is noted before the client can know.
+        self.lock().requests[number].status = Some(answer.status);
+        connection.send(&bytes).ok()
+    }
+
+    /// The truthful answer.
+    fn answer(&self, head: &Head, asked: &Asked, body: &[u8], fault: Option<&Fault>) -> Answer {
+        let settings = self.lock().settings;
+        let is_reading = matches!(asked.what, What::Look | What::Download | What::Other)
+            && !head.path.ends_with("whoami");
+        if !(is_reading && !settings.is_private || self.is_authorised(head)) {
+            return if is_reading { self.unread() } else { self.unauthorised() };
+        }
+        if asked.what == What::Upload {
+            return match self.delivery(head, body) {
+                Ok(delivery) => self.bring(delivery, fault),
+                Err(answer) => answer,
+            };
+        }
+        let shelf = &mut self.lock().shelf;
+        match self.protocol {
+            Protocol::Cargo => cargo::answer(shelf, &self.base, settings.is_private, head),
+            Protocol::Npm => npm::answer(shelf, &self.base, head, body),
+            Protocol::Python => python::answer(shelf, &self.base, !settings.is_html_only, head),
+        }
+    }
+
+    fn delivery(&self, head: &Head, body: &[u8]) -> Result<Delivery, Answer> {
+        match self.protocol {
+            Protocol::Cargo => cargo::delivery(body),
+            Protocol::Npm => npm::delivery(body),
+            Protocol::Python => python::delivery(head, body),
+        }
+    }
+
+    /// Keeps what was brought, unless there is such a thing already.
+    fn bring(&self, mut delivery: Delivery, fault: Option<&Fault>) -> Answer {
+        let Delivery { package, version, .. } = delivery.clone();
+        let sent = delivery.file.sha256.clone();
+        let other = StoredFile::new(&delivery.file.name, b"\x1f\x8bother".to_vec(), Json::Null);
+        let mut inside = self.lock();
+        if fault == Some(&Fault::Taken) {
+            inside.shelf.bring(&package, &version, delivery.told.clone(), other.clone());
+        }
+        if fault == Some(&Fault::OtherContent) {
+            delivery.file = other;
+        }
+        delivery.file.hiding = match fault {
+            Some(Fault::Hidden(looks)) => Hiding { looks: *looks, is_flickering: false },
+            Some(Fault::Flickering(looks)) => Hiding { looks: *looks, is_flickering: true },
+            _ => Hiding::default(),
+        };
+        // Of a crate and of an npm package there is one file a version, whatever its name.
+        let is_taken =
+            self.protocol != Protocol::Python && inside.shelf.version(&package, &version).is_some();
+        let told = delivery.told.clone();
+        let brought = match is_taken {
+            true => Brought::Other,
+            false => inside.shelf.bring(&package, &version, told, delivery.file.clone()),
+        };
+        if brought == Brought::Stored && self.protocol == Protocol::Npm {
+            let known = inside.shelf.packages.entry(package.clone()).or_default();
+            known.tags.extend(delivery.tags.iter().cloned());
+        }
+        inside.uploads.push(Upload {
+            package,
+            version,
+            file: delivery.file.name.clone(),
+            sha256: sent,
+            is_stored: brought == Brought::Stored,
+            was_there: brought != Brought::Stored && fault != Some(&Fault::Taken),
+            at: self.began.elapsed(),
+        });
+        drop(inside);
+        match (self.protocol, brought) {
+            (Protocol::Cargo, Brought::Stored) => cargo::accepted(),
+            (Protocol::Cargo, _) => cargo::is_there(&delivery),
+            (Protocol::Npm, Brought::Stored) => npm::accepted(&delivery),
+            (Protocol::Npm, _) => npm::is_there(&delivery),
+            (Protocol::Python, Brought::Other) => python::is_there(&delivery),
+            (Protocol::Python, _) => python::accepted(),
+        }
+    }
+
+    fn is_authorised(&self, head: &Head) -> bool {
+        let shown = head.header("authorization").unwrap_or_default();
+        match self.protocol {
+            Protocol::Cargo => shown == self.token,
+            Protocol::Npm => shown.strip_prefix("Bearer ") == Some(&self.token),
+            Protocol::Python => shown
+                .strip_prefix("Basic ")
+                .and_then(|it| STANDARD.decode(it).ok())
+                .and_then(|it| String::from_utf8(it).ok())
+                .is_some_and(|it| it.split_once(':').map(|it| it.1) == Some(&self.token)),
+        }
+    }
+
+    /// To read is refused so that clients know to show what they have.
+    fn unread(&self) -> Answer {
+        let realm = match self.protocol {
+            Protocol::Cargo => "Cargo login_url=\"https://example.invalid/me\"",
+            Protocol::Npm => "Bearer",
+            Protocol::Python => "Basic realm=\"tests\"",
+        };
+        self.error(401, "this action requires authentication").with("www-authenticate", realm)
+    }
+
+    fn unauthorised(&self) -> Answer {
+        match self.protocol {
+            Protocol::Cargo => cargo::error(403, "this action requires authentication"),
+            Protocol::Npm => npm::error(401, "unauthorized"),
+            Protocol::Python => {
+                python::error(403, "Invalid or non-existent authentication information.")
+            }
+        }
+    }
+
+    fn error(&self, status: u16, why: &str) -> Answer {
+        match self.protocol {
+            Protocol::Cargo => cargo::error(status, why),
+            Protocol::Npm => npm::error(status, why),
+            Protocol::Python => python::error(status, why),
+        }
+    }
+
+    fn too_many(&self, when: &RetryAfter) -> Answer {
+        let why = "You have published too many packages in a short period of time.";
+        let plain = self.error(429, why);
+        match when {
+            RetryAfter::Seconds(seconds) => plain.with("retry-after", seconds.to_string()),
+            RetryAfter::Date(seconds) => plain.with("retry-after", date(*seconds)),
+            RetryAfter::Sentence(seconds) => self.error(
+                429,
+                &format!("{why} Please try again after {} or write to us.", date(*seconds)),
+            ),
+            RetryAfter::Missing => plain,
+            RetryAfter::Text(text) => plain.with("retry-after", *text),
+        }
+    }
+}
+
+/// So many seconds from now, as HTTP writes it.
+fn date(seconds: i64) -> String {
+    let then = Timestamp::now() + SignedDuration::from_secs(seconds);
+    DateTimePrinter::new().timestamp_to_rfc9110_string(&then).unwrap()
+}
