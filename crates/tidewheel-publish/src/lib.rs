@@ -9,11 +9,13 @@
 #![forbid(unsafe_code)]
 
 pub mod discover;
+pub mod exchange;
 mod package;
 mod picture;
 pub mod plan;
 mod problem;
 pub mod registry;
+pub mod settings;
 mod workspace;
 
 pub use package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};

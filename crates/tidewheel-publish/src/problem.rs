@@ -25,11 +25,19 @@ pub enum Code {
     NeedsPrivate,
     /// A need names no version, and the registry wants one.
     NoVersion,
+    /// Nobody says where a package goes, or it cannot go there.
+    Registry,
+    /// There is no leave to upload a package.
+    Credentials,
+    /// The tree is not what was committed.
+    Dirty,
+    /// A package cannot be packed, or what was packed cannot be sent.
+    Packing,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Manifest,
         Self::Tool,
         Self::Duplicate,
@@ -37,6 +45,10 @@ impl Code {
         Self::DevelopmentCycle,
         Self::NeedsPrivate,
         Self::NoVersion,
+        Self::Registry,
+        Self::Credentials,
+        Self::Dirty,
+        Self::Packing,
     ];
 
     /// The stable word for it.
@@ -50,6 +62,10 @@ impl Code {
             Self::DevelopmentCycle => "development-cycle",
             Self::NeedsPrivate => "needs-private",
             Self::NoVersion => "no-version",
+            Self::Registry => "registry",
+            Self::Credentials => "credentials",
+            Self::Dirty => "dirty",
+            Self::Packing => "packing",
         }
     }
 
@@ -85,6 +101,23 @@ impl Code {
             Self::NoVersion => {
                 "A path means nothing to those who get the package from a registry. The need must say which versions \
                  will do, beside the path."
+            }
+            Self::Registry => {
+                "Where a package goes is read from the files and variables of its own tool: cargo's configuration, \
+                 .npmrc, uv's indexes and .pypirc. No address is built in, so that nothing is ever sent to a place \
+                 that nobody has named."
+            }
+            Self::Credentials => {
+                "A registry takes packages only by somebody's leave. It is read from where the package's own tool keeps \
+                 it, or from its variables, when it is needed; it is kept nowhere and shown to nobody."
+            }
+            Self::Dirty => {
+                "What is published should be what somebody else can check out. The tree has changes that are not \
+                 committed: commit or remove them, or say --allow-dirty."
+            }
+            Self::Packing => {
+                "Everything is packed before the first upload, in a copy of the workspace, by the package's own tool. \
+                 What that tool refuses, or packs in another way than planned, stops everything: nothing was sent."
             }
         }
     }

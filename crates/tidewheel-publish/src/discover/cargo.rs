@@ -15,6 +15,8 @@ pub(super) fn discover(root: &Path) -> Discovered {
     let manifest = root.join("Cargo.toml");
     let mut command = MetadataCommand::new();
     command.manifest_path(&manifest).no_deps().other_options(["--offline".to_owned()]);
+    // Its settings are looked for from there.
+    command.current_dir(root);
     let metadata = match command.exec() {
         Ok(metadata) => metadata,
         Err(error) => {

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::package::PackageId;
-use crate::registry::{Digest, Listed};
+use crate::registry::{Digest, Listed, Listing};
 
 /// What is to be done about one package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +77,19 @@ impl Class {
         self.is_upload() || matches!(self, Self::Done | Self::Out)
     }
 
+    /// The class of a version, by what a registry lists and the files that we have, each with its digests.
+    #[must_use]
+    pub fn of(listing: &Listing, version: &str, ours: &[(String, Vec<Digest>)]) -> Self {
+        match listing.versions.get(version) {
+            Some(listed) => Self::of_listed(listed, ours),
+            None if listing.is_new() => Self::New,
+            None => Self::Update,
+        }
+    }
+
     /// The class of a version that a registry lists, held against the files that we have. A file without a name is the
     /// only one there is.
-    pub(super) fn of_listed(listed: &Listed, ours: &[(String, Vec<Digest>)]) -> Self {
+    fn of_listed(listed: &Listed, ours: &[(String, Vec<Digest>)]) -> Self {
         if listed.is_yanked {
             return Self::Yanked;
         }

@@ -117,11 +117,8 @@ impl Situation {
         let Some(listing) = self.listings.get(&package.id) else { return Class::Unknown };
         // A version that is said when it is built is the only one that its files can have.
         let Version::Written(version) = &package.version else { return Class::Unknown };
-        let Some(listed) = listing.versions.get(version) else {
-            return if listing.is_new() { Class::New } else { Class::Update };
-        };
         let packed = self.packed.get(&package.id).map(Vec::as_slice).unwrap_or_default();
-        Class::of_listed(listed, packed)
+        Class::of(listing, version, packed)
     }
 }
 

@@ -1,0 +1,162 @@
+//! [`Client`]: the connections to registries, and what they are asked and sent over them.
+//!
+//! How each of them wants to be spoken to is in the files beside.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value as Json;
+use tidewheel::RunId;
+use tidewheel::executor::http::{
+    AttemptId, Data, HttpBuildError, HttpClient, HttpEnd, HttpRequest, IdempotencyScope, Proxies,
+};
+use tidewheel::id::TaskId;
+
+use super::trouble::Trouble;
+use super::{cargo, npm, python};
+use crate::package::{Ecosystem, PackageId};
+use crate::registry::Listing;
+use crate::settings::{Credentials, Surroundings, Target};
+
+/// Requests under way at once, to all registries together.
+const CONNECTIONS_MAX: usize = 10;
+/// The longest silence of a registry. While it takes a file in, it may have much to do.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+/// Bytes of an answer. What npm knows of an old package is long.
+const BODY_MAX: u64 = 128 << 20;
+
+/// The connections to registries. Everything that is asked and sent goes over the same few of them.
+#[derive(Debug)]
+pub struct Client {
+    http: HttpClient,
+    /// Where the API of a registry of crates is, by its index.
+    pub(super) apis: Mutex<BTreeMap<String, cargo::Api>>,
+}
+
+/// A file that is sent to a registry.
+#[derive(Debug)]
+pub struct Parcel<'a> {
+    /// The package.
+    pub id: &'a PackageId,
+    /// Its version.
+    pub version: &'a str,
+    /// The name of the file.
+    pub file: &'a str,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// What its registry is told of it, in its own form.
+    pub metadata: &'a Json,
+}
+
+impl Client {
+    /// Connections as the variables for proxies want them.
+    ///
+    /// # Errors
+    ///
+    /// When a proxy makes no sense.
+    pub fn new(around: &Surroundings) -> Result<Self, HttpBuildError> {
+        let proxies = Proxies::of_variables(|name| around.variable(name).map(str::to_owned));
+        let http = HttpClient::builder()
+            .connections_max(CONNECTIONS_MAX)
+            .read_timeout(SILENCE_MAX)
+            .body_max(BODY_MAX)
+            .proxies(proxies)
+            .build()?;
+        Ok(Self { http, apis: Mutex::default() })
+    }
+
+    /// What a registry lists of a package, where those look who resolve it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be asked, or does not answer sensibly.
+    pub async fn listing(&self, target: &Target, id: &PackageId) -> Result<Listing, Trouble> {
+        match id.ecosystem() {
+            Ecosystem::Cargo => cargo::listing(self, target, id.name()).await,
+            Ecosystem::Npm => npm::listing(self, target, id.name()).await,
+            Ecosystem::Python => python::listing(self, target, id.name()).await,
+        }
+    }
+
+    /// Sends a file. That it was taken is no proof that it is out, nor the other way round.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be sent, or is refused.
+    pub async fn upload(&self, target: &Target, parcel: Parcel<'_>) -> Result<(), Trouble> {
+        match parcel.id.ecosystem() {
+            Ecosystem::Cargo => cargo::upload(self, target, &parcel).await,
+            Ecosystem::Npm => npm::upload(self, target, &parcel).await,
+            Ecosystem::Python => python::upload(self, target, &parcel).await,
+        }
+    }
+
+    /// Takes a version back: it stays where it is, and is not chosen any more. Registries without this take a word of
+    /// warning instead, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked for it, or refuses.
+    pub async fn take_back(
+        &self,
+        target: &Target,
+        id: &PackageId,
+        version: &str,
+        reason: &str,
+    ) -> Result<(), Trouble> {
+        match id.ecosystem() {
+            Ecosystem::Cargo => cargo::yank(self, target, id.name(), version).await,
+            Ecosystem::Npm => npm::deprecate(self, target, id.name(), version, reason).await,
+            Ecosystem::Python => Err(Trouble::Refused {
+                what: "its registry can only be asked for it on its pages".to_owned(),
+            }),
+        }
+    }
+
+    /// Sends one request, once. Looking before whatever comes next makes all of them safe to repeat.
+    pub(super) async fn send(&self, request: HttpRequest) -> Result<HttpEnd, Trouble> {
+        // Nobody looks at it: no header is made of it.
+        let nobody = AttemptId { task: TaskId { run: RunId::default(), index: 0 }, number: 1 };
+        let request = request.idempotency(IdempotencyScope::None).repeatable(true);
+        Ok(self.http.run(nobody, &request).await?)
+    }
+
+    /// Asks for a text; `None` if there is none.
+    pub(super) async fn ask(&self, request: HttpRequest) -> Result<Option<String>, Trouble> {
+        // What is kept between us and the registry is not what those see who resolve now.
+        let request = request.header("Cache-Control", "no-cache");
+        let request =
+            request.accept_status(200..=299).accept_status(404..=404).accept_status(410..=410);
+        let end = self.send(request).await?;
+        Ok((end.status < 400).then(|| text(end.data)))
+    }
+
+    pub(super) fn api(&self, index: &str) -> Option<cargo::Api> {
+        self.apis.lock().unwrap_or_else(PoisonError::into_inner).get(index).cloned()
+    }
+}
+
+/// A request with the leave of whoever makes it, and no redirect: a registry that has moved is another one.
+pub(super) fn with_leave(request: HttpRequest, target: &Target) -> HttpRequest {
+    let header = match &target.credentials {
+        None => return request,
+        Some(Credentials::Token(token)) => token.reveal().to_owned(),
+        Some(Credentials::Bearer(token)) => format!("Bearer {}", token.reveal()),
+        Some(Credentials::Basic { user, password }) => {
+            format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.reveal())))
+        }
+    };
+    request.secret_header("Authorization", header)
+}
+
+fn text(data: Data) -> String {
+    match data {
+        Data::Empty => String::new(),
+        Data::Json(json) => json.to_string(),
+        Data::Text(text) => text,
+        Data::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+    }
+}

@@ -1,0 +1,96 @@
+//! Registries of npm: one document for all that is known of a package, which is also how it is published.
+//!
+//! What a document says is in [`crate::registry`].
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value as Json, json};
+use sha1::Sha1;
+use sha2::{Digest as _, Sha512};
+use tidewheel::executor::http::{Data, HttpRequest};
+
+use super::client::{Client, Parcel, with_leave};
+use super::trouble::{Trouble, detail};
+use crate::registry::{Listing, document_path, read_document};
+use crate::settings::Target;
+
+pub(super) async fn listing(
+    client: &Client,
+    target: &Target,
+    name: &str,
+) -> Result<Listing, Trouble> {
+    match client.ask(get(target, name)).await? {
+        Some(text) => Ok(read_document(name, &text)?),
+        None => Ok(Listing::default()),
+    }
+}
+
+fn get(target: &Target, name: &str) -> HttpRequest {
+    let request = HttpRequest::get(format!("{}{}", target.address.index, document_path(name)));
+    // Packages may be for some eyes only.
+    with_leave(request.header("Accept", "application/json"), target)
+}
+
+pub(super) async fn upload(
+    client: &Client,
+    target: &Target,
+    parcel: &Parcel<'_>,
+) -> Result<(), Trouble> {
+    let name = parcel.id.name();
+    let document = document(parcel, &target.address.index);
+    let url = format!("{}{}", target.address.index, document_path(name));
+    let request = HttpRequest::put(url).json(document).redirects_max(0);
+    let end = client.send(with_leave(request, target)).await?;
+    match end.data {
+        Data::Json(json) => detail(&json).map_or(Ok(()), |what| Err(Trouble::Refused { what })),
+        _ => Ok(()),
+    }
+}
+
+/// What a registry is told of a version, with the file in it.
+fn document(parcel: &Parcel<'_>, index: &str) -> Json {
+    let (name, version) = (parcel.id.name(), parcel.version);
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut manifest = parcel.metadata.get("manifest").cloned().unwrap_or_default();
+    manifest["_id"] = json!(format!("{name}@{version}"));
+    manifest["dist"] = json!({
+        "integrity": format!("sha512-{}", STANDARD.encode(Sha512::digest(&parcel.bytes))),
+        "shasum": hex(&Sha1::digest(&parcel.bytes)),
+        "tarball": format!("{index}{name}/-/{base}-{version}.tgz"),
+    });
+    let tag = parcel.metadata.get("tag").and_then(Json::as_str).unwrap_or("latest");
+    let access = parcel.metadata.get("access").cloned().unwrap_or(Json::Null);
+    json!({
+        "_id": name,
+        "name": name,
+        "description": manifest.get("description").cloned().unwrap_or(Json::Null),
+        "dist-tags": { tag: version },
+        "versions": { version: manifest },
+        "access": access,
+        "_attachments": { format!("{name}-{version}.tgz"): {
+            "content_type": "application/octet-stream",
+            "data": STANDARD.encode(&parcel.bytes),
+            "length": parcel.bytes.len(),
+        } },
+    })
+}
+
+/// A word of warning on a version: the document is written back with it.
+pub(super) async fn deprecate(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    version: &str,
+    reason: &str,
+) -> Result<(), Trouble> {
+    let nothing = || Trouble::Refused { what: format!("{name} {version} is not there") };
+    let text = client.ask(get(target, name)).await?.ok_or_else(nothing)?;
+    let mut document: Json = serde_json::from_str(&text).map_err(|_| nothing())?;
+    let known = document.get_mut("versions").and_then(|it| it.get_mut(version));
+    known.ok_or_else(nothing)?["deprecated"] = json!(reason);
+    let revision = document.get("_rev").and_then(Json::as_str).map(|it| format!("/-rev/{it}"));
+    let path = format!("{}{}", document_path(name), revision.unwrap_or_default());
+    let request = HttpRequest::put(format!("{}{path}", target.address.index)).json(document);
+    client.send(with_leave(request.redirects_max(0), target)).await.map(drop)
+}

@@ -1,0 +1,180 @@
+//! Settings as their tools have them, in folders of their own.
+
+use std::path::{Path, PathBuf};
+
+use super::target::is_safe;
+use super::*;
+use crate::package::{Ecosystem, Package, PackageId, Publicity, Version};
+
+struct Scene(PathBuf);
+
+impl Scene {
+    fn new(name: &str) -> Self {
+        let folder = format!("tidewheel-settings-{name}-{}", std::process::id());
+        let root = std::env::temp_dir().join(folder);
+        let _ = std::fs::remove_dir_all(&root);
+        std::fs::create_dir_all(root.join("home")).unwrap();
+        std::fs::create_dir_all(root.join("ws/.cargo")).unwrap();
+        Self(root)
+    }
+
+    fn file(&self, path: &str, text: &str) -> &Self {
+        std::fs::create_dir_all(self.0.join(path).parent().unwrap()).unwrap();
+        std::fs::write(self.0.join(path), text).unwrap();
+        self
+    }
+
+    fn around(&self, variables: &[(&str, &str)]) -> Surroundings {
+        let home = ("HOME".to_owned(), self.0.join("home").display().to_string());
+        let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Surroundings::of(&self.0.join("ws"), variables.chain([home]))
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn package(ecosystem: Ecosystem, name: &str, registries: &[&str]) -> Package {
+    Package {
+        id: PackageId::new(ecosystem, name),
+        version: Version::Written("1.0.0".to_owned()),
+        manifest: Path::new("manifest").to_owned(),
+        publicity: Publicity::Public {
+            registries: registries.iter().map(|it| it.to_string()).collect(),
+        },
+        needs: Vec::new(),
+    }
+}
+
+fn token(target: &Target) -> Option<String> {
+    match target.credentials.clone()? {
+        Credentials::Token(secret) => Some(secret.reveal().to_owned()),
+        Credentials::Bearer(secret) => Some(format!("bearer {}", secret.reveal())),
+        Credentials::Basic { user, password } => Some(format!("{user}:{}", password.reveal())),
+    }
+}
+
+#[test]
+fn a_crate_goes_where_cargo_would_send_it() {
+    let scene = Scene::new("cargo");
+    scene.file(
+        "ws/.cargo/config.toml",
+        "[registries.near]\nindex = \"sparse+https://near.example/index\"\n",
+    );
+    scene.file("home/.cargo/config.toml", "[registry]\ndefault = \"far\"\n[registries]\nfar.index = \"sparse+https://far.example/\"\nnear.index = \"sparse+https://other.example/\"\nold.index = \"https://old.example/git\"\n");
+    scene.file("home/.cargo/credentials.toml", "[registries.near]\ntoken = \"cio-near\"\n");
+    let around = scene.around(&[("CARGO_REGISTRIES_FAR_TOKEN", "cio-far\n")]);
+    let near = target_of(&package(Ecosystem::Cargo, "a", &["near"]), &around).unwrap();
+    assert_eq!(
+        (near.address.name.as_str(), near.address.index.as_str()),
+        ("near", "https://near.example/index/")
+    );
+    assert_eq!(token(&near).as_deref(), Some("cio-near"));
+    let far = target_of(&package(Ecosystem::Cargo, "a", &[]), &around).unwrap();
+    assert_eq!((far.address.name.as_str(), token(&far).as_deref()), ("far", Some("cio-far")));
+    let both = package(Ecosystem::Cargo, "a", &["near", "far"]);
+    assert_eq!(target_of(&both, &around).unwrap().address.name, "far");
+    let wanted = |name: &str| {
+        let mut around = around.clone();
+        around.registry = Some(name.to_owned());
+        around
+    };
+    assert_eq!(target_of(&both, &wanted("near")).unwrap().address.name, "near");
+    for (of, name, what) in [
+        (&both, "elsewhere", "it goes to `near`, `far`, not to `elsewhere`"),
+        (
+            &package(Ecosystem::Cargo, "a", &[]),
+            "elsewhere",
+            "nobody says where the registry `elsewhere` is",
+        ),
+        (&package(Ecosystem::Cargo, "a", &[]), "old", "is a git repository"),
+    ] {
+        let problem = target_of(of, &wanted(name)).unwrap_err();
+        assert!(problem.what.contains(what), "{problem}");
+        assert!(problem.hint.is_some());
+    }
+}
+
+#[test]
+fn no_registry_is_known_that_nobody_has_named() {
+    let scene = Scene::new("none");
+    for ecosystem in [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python] {
+        let problem = target_of(&package(ecosystem, "a", &[]), &scene.around(&[])).unwrap_err();
+        assert!(problem.what.contains("nobody says where"), "{problem}");
+    }
+}
+
+#[test]
+fn an_npm_package_goes_where_its_scope_does() {
+    let scene = Scene::new("npm");
+    scene.file("ws/.npmrc", "registry = https://npm.example/all\n@us:registry=https://us.example/npm/\n//us.example/npm/:_authToken=${US_TOKEN}\n");
+    scene.file("home/.npmrc", "; mine\n//npm.example/:_auth=bWU6c2VzYW1l\n");
+    let around = scene.around(&[("US_TOKEN", "npm_123")]);
+    let scoped = target_of(&package(Ecosystem::Npm, "@us/a", &[]), &around).unwrap();
+    assert_eq!(scoped.address.index, "https://us.example/npm/");
+    assert_eq!(token(&scoped).as_deref(), Some("bearer npm_123"));
+    let plain = target_of(&package(Ecosystem::Npm, "a", &[]), &around).unwrap();
+    assert_eq!(plain.address.index, "https://npm.example/all/");
+    assert_eq!(token(&plain).as_deref(), Some("me:sesame"), "said of an address above it");
+    let own = target_of(&package(Ecosystem::Npm, "a", &["https://own.example"]), &around).unwrap();
+    assert_eq!((own.address.index.as_str(), token(&own)), ("https://own.example/", None));
+}
+
+#[test]
+fn a_python_project_goes_to_its_index_or_where_pypirc_says() {
+    let scene = Scene::new("python");
+    let upload = [
+        ("UV_PUBLISH_URL", "https://up.example/legacy/"),
+        ("UV_PUBLISH_CHECK_URL", "https://up.example/simple"),
+        ("UV_PUBLISH_TOKEN", "pypi-1"),
+    ];
+    let target = target_of(&package(Ecosystem::Python, "a", &[]), &scene.around(&upload)).unwrap();
+    assert_eq!(
+        (target.address.index.as_str(), target.address.upload.as_deref()),
+        ("https://up.example/simple/", Some("https://up.example/legacy/"))
+    );
+    assert_eq!(token(&target).as_deref(), Some("__token__:pypi-1"));
+    scene.file("ws/pyproject.toml", "[[tool.uv.index]]\nname = \"ours\"\nurl = \"https://ours.example/simple\"\npublish-url = \"https://ours.example/up\"\n");
+    scene.file("home/.pypirc", "[distutils]\nindex-servers = ours\n[ours]\nrepository: https://other.example\nusername = me\npassword = sesame\n");
+    let target = target_of(&package(Ecosystem::Python, "a", &[]), &scene.around(&[])).unwrap();
+    assert_eq!(
+        (target.address.name.as_str(), target.address.upload.as_deref()),
+        ("ours", Some("https://ours.example/up"))
+    );
+    assert_eq!(token(&target).as_deref(), Some("me:sesame"));
+}
+
+#[test]
+fn no_token_travels_in_the_clear() {
+    for (address, safe) in [
+        ("https://a.example/", true),
+        ("http://127.0.0.1:8080/x", true),
+        ("http://localhost/", true),
+        ("http://[::1]:80/", true),
+        ("http://a.example/", false),
+        ("http://127.0.0.1@a.example/", false),
+        ("http://localhost.a.example/", false),
+        ("ftp://127.0.0.1/", false),
+    ] {
+        assert_eq!(is_safe(address), safe, "{address}");
+    }
+    let scene = Scene::new("clear");
+    let variables = [
+        ("CARGO_REGISTRIES_CRATES_IO_INDEX", "sparse+http://a.example/"),
+        ("CARGO_REGISTRY_TOKEN", "canary"),
+    ];
+    let problem =
+        target_of(&package(Ecosystem::Cargo, "a", &[]), &scene.around(&variables)).unwrap_err();
+    assert!(problem.what.contains("in the clear") && !format!("{problem:?}").contains("canary"));
+}
+
+#[test]
+fn a_secret_is_shown_to_nobody() {
+    let secret = Secret::new(" canary\n").unwrap();
+    assert_eq!(format!("{secret:?}"), "***");
+    assert_eq!(secret.masked_in("token canary was refused"), "token *** was refused");
+    assert!(Secret::new(" \n").is_none());
+}
