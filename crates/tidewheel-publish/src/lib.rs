@@ -10,6 +10,7 @@
 
 pub mod discover;
 pub mod exchange;
+pub mod pack;
 mod package;
 mod picture;
 pub mod plan;

@@ -1,0 +1,124 @@
+//! What is in a file that was packed: names of its files, and the text of some of them.
+//!
+//! Nothing is unpacked to disk.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+
+/// Bytes of a text in an archive.
+const TEXT_MAX: u64 = 8 << 20;
+/// Names of files that nobody wants to publish: keys and tokens.
+const SECRET_NAMES: [&str; 9] = [
+    ".env",
+    ".npmrc",
+    ".pypirc",
+    ".netrc",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    "credentials.toml",
+    ".git-credentials",
+];
+
+/// What is in an archive.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// All files, without the folder that all of them are in.
+    pub names: Vec<String>,
+    /// The texts that were asked for, by name.
+    pub texts: Vec<(String, String)>,
+}
+
+impl Contents {
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.texts.iter().find(|(own, _)| own == name).map(|(_, text)| text.as_str())
+    }
+
+    /// Files that look as if nobody had meant to publish them.
+    pub fn secrets(&self) -> Vec<&str> {
+        let base = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_secret = |name: &&String| SECRET_NAMES.contains(&base(name).as_str());
+        self.names.iter().filter(is_secret).map(String::as_str).collect()
+    }
+}
+
+/// Reads an archive of one folder, packed with gzip.
+pub(super) fn read(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Contents, String> {
+    let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    let mut archive = tar::Archive::new(GzDecoder::new(File::open(path).map_err(failed)?));
+    let mut contents = Contents::default();
+    for entry in archive.entries().map_err(failed)? {
+        let mut entry = entry.map_err(failed)?;
+        let whole = entry.path().map_err(failed)?.to_string_lossy().into_owned();
+        let name = whole.split_once('/').map_or("", |(_, name)| name).to_owned();
+        if !entry.header().entry_type().is_file() || name.is_empty() {
+            continue;
+        }
+        if wanted(&name) {
+            let mut text = String::new();
+            if (&mut entry).take(TEXT_MAX).read_to_string(&mut text).is_ok() {
+                contents.texts.push((name.clone(), text));
+            }
+        }
+        contents.names.push(name);
+    }
+    Ok(contents)
+}
+
+/// Reads a wheel: an archive of the zip kind, by the list at its end.
+pub(super) fn read_zip(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Contents, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    entries(&bytes, wanted).ok_or_else(|| format!("{} is no wheel", path.display()))
+}
+
+/// The signatures of what follows: the end of the list, and one of its lines.
+const LIST_END: &[u8] = b"PK\x05\x06";
+const LIST_LINE: &[u8] = b"PK\x01\x02";
+
+fn entries(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Option<Contents> {
+    let end = bytes.windows(4).rposition(|four| four == LIST_END)?;
+    let mut at = number(bytes, end + 16, 4)?;
+    let mut contents = Contents::default();
+    for _ in 0..number(bytes, end + 10, 2)? {
+        if bytes.get(at..at + 4)? != LIST_LINE {
+            return None;
+        }
+        let (method, packed) = (number(bytes, at + 10, 2)?, number(bytes, at + 20, 4)?);
+        let lengths = [28, 30, 32].map(|place| number(bytes, at + place, 2));
+        let [name, extra, comment] = [lengths[0]?, lengths[1]?, lengths[2]?];
+        let local = number(bytes, at + 42, 4)?;
+        let written = String::from_utf8_lossy(bytes.get(at + 46..at + 46 + name)?).into_owned();
+        at += 46 + name + extra + comment;
+        if written.ends_with('/') {
+            continue;
+        }
+        if wanted(&written) {
+            let start = local + 30 + number(bytes, local + 26, 2)? + number(bytes, local + 28, 2)?;
+            let text = inflated(method, bytes.get(start..start + packed)?)?;
+            contents.texts.push((written.clone(), text));
+        }
+        contents.names.push(written);
+    }
+    Some(contents)
+}
+
+fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
+    let little = bytes.get(at..at + width)?;
+    Some(little.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+}
+
+fn inflated(method: usize, packed: &[u8]) -> Option<String> {
+    let mut text = String::new();
+    match method {
+        0 => text.push_str(std::str::from_utf8(packed).ok()?),
+        8 => {
+            let inflate = flate2::read::DeflateDecoder::new(packed);
+            inflate.take(TEXT_MAX).read_to_string(&mut text).ok()?;
+        }
+        _ => return None,
+    }
+    Some(text)
+}

@@ -1,0 +1,59 @@
+//! What git says of a workspace, and a copy that git takes for the same commit.
+//!
+//! Its repository is only read: the copy has one of its own that borrows its objects.
+
+use std::path::{Path, PathBuf};
+
+use super::tool::run;
+use crate::settings::Surroundings;
+
+/// A workspace under git.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// The folder that git knows.
+    pub top: PathBuf,
+    /// What is checked out; nothing before the first commit.
+    pub commit: Option<String>,
+    /// Files that are not as they were committed, as git lists them.
+    pub changes: Vec<String>,
+}
+
+/// What git says of a folder; `None` if it is under no git, or there is none.
+#[must_use]
+pub fn checkout(around: &Surroundings) -> Option<Checkout> {
+    let git = |arguments: &[&str]| run_git(around, &around.root, arguments).ok();
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    let commit = git(&["rev-parse", "--verify", "--quiet", "HEAD"]).map(|it| it.trim().to_owned());
+    // Locks are left alone: somebody may be committing.
+    let changes = git(&["--no-optional-locks", "status", "--porcelain", "--", "."])?;
+    Some(Checkout {
+        top: PathBuf::from(top.trim_end()),
+        commit,
+        changes: changes.lines().map(str::to_owned).collect(),
+    })
+}
+
+/// Makes an empty copy of a checkout, to be filled with its files; then [`settle`] it.
+pub(super) fn borrow(
+    around: &Surroundings,
+    checkout: &Checkout,
+    copy: &Path,
+) -> Result<(), String> {
+    let (from, to) = (checkout.top.display().to_string(), copy.display().to_string());
+    let parent = copy.parent().unwrap_or(copy);
+    run_git(around, parent, &["clone", "--quiet", "--shared", "--no-checkout", &from, &to])?;
+    let commit = checkout.commit.as_deref().unwrap_or("HEAD");
+    run_git(around, copy, &["update-ref", "--no-deref", "HEAD", commit]).map(drop)
+}
+
+/// Lets git find that the files of a copy are those of its commit.
+pub(super) fn settle(around: &Surroundings, copy: &Path) -> Result<(), String> {
+    run_git(around, copy, &["reset", "--quiet"]).map(drop)
+}
+
+fn run_git(around: &Surroundings, folder: &Path, arguments: &[&str]) -> Result<String, String> {
+    // Nothing of a repository is run.
+    let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+    let arguments: Vec<String> = quiet.iter().chain(arguments).map(|it| (*it).to_owned()).collect();
+    run(around, folder, "git", &arguments)
+}

@@ -1,0 +1,125 @@
+//! Packing for npm: `npm pack` in the copy, where ranges of the workspace have become those of versions.
+//!
+//! No script of a package is run: what lies in the tree is what is packed.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::archive;
+use super::pack::{Bench, Made};
+use super::tool::run;
+use crate::package::{Ecosystem, Package, PackageId};
+
+/// Where a package.json says what it needs.
+const SECTIONS: [&str; 4] =
+    ["dependencies", "optionalDependencies", "peerDependencies", "devDependencies"];
+
+pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String> {
+    let folder = bench.folder_of(package);
+    write_ranges(package, &folder)?;
+    let out = bench.scratch.join("npm").join(super::set::folder_of(&package.id));
+    fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
+    let arguments =
+        ["pack", "--ignore-scripts", "--offline", "--loglevel=error", "--pack-destination"];
+    let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
+    arguments.push(out.display().to_string());
+    run(bench.around, &folder, "npm", &arguments)?;
+    let packed = fs::read_dir(&out).map_err(|error| error.to_string())?;
+    let mut packed = packed.filter_map(Result::ok).map(|entry| entry.path());
+    let path = packed.find(|path| path.extension().is_some_and(|it| it == "tgz"));
+    let path = path.ok_or_else(|| "`npm pack` left nothing".to_owned())?;
+    let contents = archive::read(&path, |name| name == "package.json")?;
+    let text =
+        contents.text("package.json").ok_or("there is no package.json in what npm packed")?;
+    let manifest: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let version = manifest.get("version").and_then(Json::as_str).unwrap_or_default().to_owned();
+    let metadata = metadata(package, manifest, &version)?;
+    Ok(Made { id: package.id.clone(), version, files: vec![path], metadata, contents })
+}
+
+/// Writes what `workspace:` ranges stand for into the copy of a manifest.
+fn write_ranges(package: &Package, folder: &Path) -> Result<(), String> {
+    let path = folder.join("package.json");
+    let failed = |error: String| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+    let mut manifest: Map<String, Json> =
+        serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    let mut is_changed = false;
+    for section in SECTIONS {
+        let Some(Json::Object(section)) = manifest.get_mut(section) else { continue };
+        for (written, told) in section {
+            let Some(inside) = told.as_str().and_then(|it| it.strip_prefix("workspace:")) else {
+                continue;
+            };
+            let alias = inside.rfind('@').filter(|at| *at > 0).map(|at| inside[..at].to_owned());
+            let name = alias.clone().unwrap_or_else(|| written.clone());
+            let id = PackageId::new(Ecosystem::Npm, &name);
+            let need = package.needs.iter().find(|need| need.package == id);
+            let range = need.and_then(|need| need.range.clone());
+            let range = range.ok_or_else(|| failed(format!("`{name}` is not in the workspace")))?;
+            *told = match alias {
+                Some(alias) => json!(format!("npm:{alias}@{range}")),
+                None => json!(range),
+            };
+            is_changed = true;
+        }
+    }
+    if !is_changed {
+        return Ok(());
+    }
+    let text =
+        serde_json::to_string_pretty(&manifest).map_err(|error| failed(error.to_string()))?;
+    fs::write(&path, text + "\n").map_err(|error| failed(error.to_string()))
+}
+
+fn metadata(package: &Package, manifest: Json, version: &str) -> Result<Json, String> {
+    for section in SECTIONS {
+        let section = manifest.get(section).and_then(Json::as_object);
+        for (name, told) in section.into_iter().flatten() {
+            let told = told.as_str().unwrap_or_default();
+            if ["workspace:", "file:", "link:", "portal:"].iter().any(|way| told.starts_with(way)) {
+                return Err(format!("the packed package.json needs `{name}` by `{told}`"));
+            }
+        }
+    }
+    let config = |key: &str| manifest.get("publishConfig").and_then(|it| it.get(key)).cloned();
+    let tag = config("tag").and_then(|it| it.as_str().map(str::to_owned));
+    let tag = match (tag, usual_tag(version)) {
+        (Some(tag), usual) if tag == "latest" && usual != "latest" => {
+            return Err(format!("{} {version} is no version to be the latest", package.id));
+        }
+        (tag, usual) => tag.unwrap_or(usual),
+    };
+    let access = config("access");
+    Ok(json!({ "manifest": manifest, "tag": tag, "access": access }))
+}
+
+/// The tag of a version: one before its release has that of its kind, so that nobody gets it who did not ask for it.
+fn usual_tag(version: &str) -> String {
+    let version = version.split('+').next().unwrap_or_default();
+    let Some((_, before)) = version.split_once('-') else { return "latest".to_owned() };
+    let word = before.split('.').next().unwrap_or_default();
+    match word.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        true => word.to_owned(),
+        false => "next".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usual_tag;
+
+    #[test]
+    fn only_a_release_is_the_latest() {
+        for (version, tag) in [
+            ("1.0.0", "latest"),
+            ("1.0.0+a-b", "latest"),
+            ("1.0.0-beta.2", "beta"),
+            ("1.0.0-0", "next"),
+        ] {
+            assert_eq!(usual_tag(version), tag, "{version}");
+        }
+    }
+}

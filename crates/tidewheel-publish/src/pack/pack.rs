@@ -1,0 +1,270 @@
+//! [`pack`]: everything that is published of a workspace, packed before anything is sent.
+//!
+//! How each ecosystem packs is in the files beside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use tidewheel::file::{make_private_folder, write_atomically};
+
+use super::archive::Contents;
+use super::git::{self, Checkout};
+use super::set::{PackedFile, PackedPackage, PackedSet, folder_of};
+use super::{cargo, npm, python, tree};
+use crate::package::{Ecosystem, Package, PackageId, Version};
+use crate::problem::{Code, Problem};
+use crate::settings::{Surroundings, Target};
+
+/// The largest file that is sent. Registries have limits of their own, which are lower.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// How it is packed.
+#[derive(Debug, Clone, Copy)]
+pub struct PackOptions {
+    /// Crates are built from what was packed.
+    pub verify: bool,
+    /// No network is used.
+    pub offline: bool,
+}
+
+/// Where packing is done.
+pub(super) struct Bench<'a> {
+    pub around: &'a Surroundings,
+    pub options: PackOptions,
+    /// The copy of the workspace.
+    pub root: &'a Path,
+    /// Where tools put things.
+    pub scratch: &'a Path,
+    /// Git takes the copy for what was committed.
+    pub is_committed: bool,
+    targets: &'a BTreeMap<PackageId, Target>,
+}
+
+impl Bench<'_> {
+    /// The folder of a package in the copy.
+    pub fn folder_of(&self, package: &Package) -> PathBuf {
+        let folder = package.manifest.parent().unwrap_or(&self.around.root);
+        let inside = canonical(folder);
+        let inside = inside.strip_prefix(canonical(&self.around.root)).unwrap_or(Path::new(""));
+        self.root.join(inside)
+    }
+
+    pub fn index_of(&self, registry: &str) -> &str {
+        let target = self.targets.values().find(|target| target.address.name == registry);
+        target.map(|target| target.address.index.as_str()).unwrap_or_default()
+    }
+}
+
+/// What a tool has made of a package.
+pub(super) struct Made {
+    pub id: PackageId,
+    pub version: String,
+    pub files: Vec<PathBuf>,
+    pub metadata: Json,
+    pub contents: Contents,
+}
+
+/// Packs packages into `into`, a folder of the workspace's own that nobody else uses now. What was packed of the same
+/// tree before is taken as it is.
+///
+/// # Errors
+///
+/// Whatever keeps a package from being packed.
+pub fn pack(
+    around: &Surroundings,
+    checkout: Option<&Checkout>,
+    packages: &[(&Package, &Target)],
+    options: PackOptions,
+    into: &Path,
+) -> Result<PackedSet, Vec<Problem>> {
+    let staging = into.join("staging");
+    // Of a process that died: whoever is here is alone.
+    let _ = fs::remove_dir_all(&staging);
+    let copied = copy(around, checkout, &staging);
+    let packed = match copied {
+        Ok(copied) => pack_copy(around, packages, options, into, &copied),
+        Err(error) => Err(vec![whole(around, format!("the workspace cannot be copied: {error}"))]),
+    };
+    let _ = fs::remove_dir_all(&staging);
+    packed
+}
+
+/// A copy of a workspace.
+struct Copied {
+    root: PathBuf,
+    /// Where tools put things.
+    scratch: PathBuf,
+    /// Git takes it for what was committed.
+    is_committed: bool,
+    commit: Option<String>,
+    tree: String,
+}
+
+fn copy(
+    around: &Surroundings,
+    checkout: Option<&Checkout>,
+    staging: &Path,
+) -> Result<Copied, String> {
+    make_private_folder(staging).map_err(|error| error.to_string())?;
+    let is_clean = |it: &&Checkout| it.changes.is_empty() && it.commit.is_some();
+    let clean = checkout.filter(is_clean);
+    let top = checkout.map_or(around.root.as_path(), |checkout| checkout.top.as_path());
+    let copy = staging.join("copy");
+    // Without its history a package is packed all the same.
+    let is_committed = clean.is_some_and(|clean| git::borrow(around, clean, &copy).is_ok());
+    let digest = tree::copy(top, &copy).map_err(|error| error.to_string())?;
+    if is_committed {
+        git::settle(around, &copy)?;
+    }
+    let inside = canonical(&around.root);
+    let inside = inside.strip_prefix(canonical(top)).unwrap_or(Path::new(""));
+    let commit = clean.and_then(|clean| clean.commit.clone());
+    Ok(Copied {
+        root: copy.join(inside),
+        scratch: staging.join("made"),
+        is_committed,
+        tree: short(&format!("{digest}{}", commit.as_deref().unwrap_or_default())),
+        commit,
+    })
+}
+
+fn pack_copy(
+    around: &Surroundings,
+    packages: &[(&Package, &Target)],
+    options: PackOptions,
+    into: &Path,
+    copied: &Copied,
+) -> Result<PackedSet, Vec<Problem>> {
+    let folder = into.join("packed").join(&copied.tree);
+    let is_whole =
+        |set: &PackedSet| packages.iter().all(|(package, _)| set.package(&package.id).is_some());
+    if let Some(set) = PackedSet::load(&folder).filter(is_whole) {
+        let checked = set.check(packages.iter().map(|(package, _)| package.id.clone()));
+        return checked.map(|()| set).map_err(|changed| {
+            let what = format!("{changed}; remove {} to have it packed again", folder.display());
+            vec![whole(around, what)]
+        });
+    }
+    let targets: BTreeMap<PackageId, Target> =
+        packages.iter().map(|(package, target)| (package.id.clone(), (*target).clone())).collect();
+    let bench = Bench {
+        around,
+        options,
+        root: &copied.root,
+        scratch: &copied.scratch,
+        is_committed: copied.is_committed,
+        targets: &targets,
+    };
+    let made = make_all(&bench, packages)?;
+    let (tree, commit) = (copied.tree.clone(), copied.commit.clone());
+    let set = PackedSet { tree, commit, packages: BTreeMap::new(), folder };
+    let failed = |error| vec![whole(around, format!("what was packed cannot be kept: {error}"))];
+    keep(set, made).map_err(failed)
+}
+
+/// Lets every tool do its part, and looks at what came of it.
+fn make_all(
+    bench: &Bench<'_>,
+    packages: &[(&Package, &Target)],
+) -> Result<Vec<Made>, Vec<Problem>> {
+    let mut made = Vec::new();
+    let mut problems = Vec::new();
+    let of = |ecosystem: Ecosystem| {
+        packages.iter().filter(move |(package, _)| package.id.ecosystem() == ecosystem)
+    };
+    let crates =
+        of(Ecosystem::Cargo).map(|(package, target)| (*package, target.address.name.as_str()));
+    for (registry, crates) in cargo::by_registry(crates) {
+        match cargo::pack(bench, registry, &crates) {
+            Ok(packed) => made.extend(packed),
+            Err(error) => problems.push(whole(bench.around, error)),
+        }
+    }
+    for (package, _) in of(Ecosystem::Npm).chain(of(Ecosystem::Python)) {
+        let packed = match package.id.ecosystem() {
+            Ecosystem::Npm => npm::pack(bench, package),
+            _ => python::pack(bench, package),
+        };
+        match packed {
+            Ok(packed) => made.push(packed),
+            Err(error) => problems.push(problem(package, error)),
+        }
+    }
+    for packed in &made {
+        let package = packages.iter().find(|(package, _)| package.id == packed.id);
+        problems.extend(package.and_then(|(package, _)| objection(package, packed)));
+    }
+    if problems.is_empty() { Ok(made) } else { Err(problems) }
+}
+
+/// What speaks against sending what was packed.
+fn objection(package: &Package, made: &Made) -> Option<Problem> {
+    if let Version::Written(version) = &package.version
+        && *version != made.version
+    {
+        let what =
+            format!("{} was packed with the version {}, not {version}", made.id, made.version);
+        return Some(problem(package, what));
+    }
+    if let Some(name) = made.contents.secrets().first() {
+        let hint = Some("leave it out of the package: it looks like a secret".to_owned());
+        let what = format!("{} has {name} in it", made.id);
+        return Some(Problem { hint, ..problem(package, what) });
+    }
+    let is_too_large =
+        |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > BYTES_MAX);
+    let large = made.files.iter().find(is_too_large)?;
+    Some(problem(package, format!("{} is too large to be sent", large.display())))
+}
+
+/// Moves what was made to where it is kept.
+fn keep(mut set: PackedSet, made: Vec<Made>) -> std::io::Result<PackedSet> {
+    for packed in made {
+        let folder = set.folder.join(folder_of(&packed.id));
+        fs::create_dir_all(&folder)?;
+        let mut files = Vec::new();
+        for path in &packed.files {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let content = fs::read(path)?;
+            write_atomically(&folder.join(&name), &content)?;
+            files.push(PackedFile::new(&name, &content));
+        }
+        let Made { id, version, metadata, .. } = packed;
+        set.packages.insert(id.to_string(), PackedPackage { version, files, metadata });
+    }
+    set.store()?;
+    Ok(set)
+}
+
+fn short(text: &str) -> String {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn problem(package: &Package, what: String) -> Problem {
+    Problem {
+        code: Code::Packing,
+        package: Some(package.id.clone()),
+        file: package.manifest.clone(),
+        line: None,
+        what,
+        hint: None,
+    }
+}
+
+fn whole(around: &Surroundings, what: String) -> Problem {
+    Problem {
+        code: Code::Packing,
+        package: None,
+        file: around.root.clone(),
+        line: None,
+        what,
+        hint: None,
+    }
+}

@@ -1,0 +1,87 @@
+//! Copies of folders: what is in them, without what tools leave there, and a digest of all of it.
+//!
+//! Links are copied as links. Nothing is ever written to where a copy comes from.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+/// Folders that tools fill again; nothing of them is published.
+const LEFT_OUT: [&str; 6] = [".git", "node_modules", ".venv", "__pycache__", ".tox", ".mypy_cache"];
+/// The mark of folders that can be made again.
+const CACHE: &str = "CACHEDIR.TAG";
+
+/// Copies a folder, and gives a digest of what was copied: names, contents, and what may be executed.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    fs::create_dir_all(to)?;
+    for path in walk(from)? {
+        let (source, target) = (from.join(&path), to.join(&path));
+        let kind = fs::symlink_metadata(&source)?;
+        let name = path.to_string_lossy();
+        let (word, content) = if kind.is_dir() {
+            fs::create_dir_all(&target)?;
+            continue;
+        } else if kind.is_symlink() {
+            let aim = fs::read_link(&source)?;
+            link(&aim, &target)?;
+            ("link", aim.to_string_lossy().into_owned().into_bytes())
+        } else if kind.is_file() {
+            let content = fs::read(&source)?;
+            fs::write(&target, &content)?;
+            fs::set_permissions(&target, kind.permissions())?;
+            (if is_executable(&kind) { "program" } else { "file" }, content)
+        } else {
+            // Sockets and pipes are nobody's package.
+            continue;
+        };
+        let content = Sha256::digest(content);
+        digest.update(format!("{word} {} {name}\0", name.len()));
+        digest.update(content);
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Everything below a folder, in a fixed order, folders before what is in them.
+fn walk(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            if !entry.file_type()?.is_dir() {
+                found.push(path);
+            } else if !is_left_out(&entry.file_name(), &entry.path()) {
+                open.push(path.clone());
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_left_out(name: &OsStr, path: &Path) -> bool {
+    LEFT_OUT.iter().any(|it| *it == name) || path.join(CACHE).is_file()
+}
+
+fn is_executable(file: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    return !file.is_file();
+}
+
+#[cfg(unix)]
+fn link(aim: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(aim, at)
+}
+
+#[cfg(not(unix))]
+fn link(aim: &Path, at: &Path) -> io::Result<()> {
+    fs::write(at, aim.to_string_lossy().as_bytes())
+}
