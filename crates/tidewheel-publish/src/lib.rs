@@ -9,16 +9,20 @@
 #![forbid(unsafe_code)]
 
 pub mod discover;
+mod document;
 pub mod exchange;
 pub mod pack;
 mod package;
 mod picture;
 pub mod plan;
+pub mod prepare;
 mod problem;
 pub mod registry;
+pub mod run;
 pub mod settings;
 mod workspace;
 
+pub use document::{FileDocument, PlanDocument, PlannedDocument};
 pub use package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
 pub use problem::{Code, Problem};
 pub use workspace::Workspace;

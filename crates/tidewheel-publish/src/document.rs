@@ -1,0 +1,104 @@
+//! [`PlanDocument`]: a plan as programs read it. Fields are only ever added.
+//!
+//! How people are shown a plan is the business of surfaces.
+
+use crate::plan::Class;
+use crate::prepare::Prepared;
+use crate::run::PublishOrder;
+
+/// A plan as programs read it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct PlanDocument {
+    /// A digest of all of it: another one means another plan.
+    pub digest: String,
+    /// The commit that it is of, if nothing is changed.
+    pub commit: Option<String>,
+    /// How long it takes at least, because registries take only so many.
+    pub wait_s: u64,
+    /// How many packages are uploaded.
+    pub uploads: usize,
+    /// Packages, each after those it needs; private ones last.
+    pub packages: Vec<PlannedDocument>,
+}
+
+/// What is to be done about one package.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct PlannedDocument {
+    /// The package.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// `done`, `update`, `new`, `partial`, `out`, `conflict`, `yanked`, `private`, `blocked`, `unknown`.
+    pub class: &'static str,
+    /// The class with its facts, for people.
+    pub why: String,
+    /// What must be resolvable before.
+    pub after: Vec<String>,
+    /// Where it goes: the name of the registry.
+    pub registry: Option<String>,
+    /// Where its registry is.
+    pub index: Option<String>,
+    /// What was packed.
+    pub files: Vec<FileDocument>,
+}
+
+/// A file that was packed.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct FileDocument {
+    /// Its name.
+    pub name: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Of its content.
+    pub sha256: String,
+}
+
+impl Prepared {
+    /// The plan as programs read it.
+    #[must_use]
+    pub fn document(&self) -> PlanDocument {
+        let packages = self.plan.packages.iter().map(|planned| {
+            let target = self.targets.get(&planned.id);
+            let packed = self.set.package(&planned.id).map(|it| it.files.as_slice());
+            let files = packed.unwrap_or_default().iter().map(|file| FileDocument {
+                name: file.name.clone(),
+                bytes: file.bytes,
+                sha256: file.sha256.clone(),
+            });
+            PlannedDocument {
+                package: planned.id.to_string(),
+                version: planned.version.to_string(),
+                class: planned.class.word(),
+                why: planned.class.to_string(),
+                after: planned.after.iter().map(ToString::to_string).collect(),
+                registry: target.map(|target| target.address.name.clone()),
+                index: target.map(|target| target.address.index.clone()),
+                files: files.collect(),
+            }
+        });
+        PlanDocument {
+            digest: self.plan.digest.clone(),
+            commit: self.set.commit.clone(),
+            wait_s: self.plan.wait.as_secs(),
+            uploads: self.plan.uploads().count(),
+            packages: packages.collect(),
+        }
+    }
+
+    /// Packages that cannot be begun, each with its version and why.
+    #[must_use]
+    pub fn stuck(&self) -> Vec<(String, String, String)> {
+        let stuck = self
+            .plan
+            .packages
+            .iter()
+            .filter(|planned| !planned.class.can_be_had() && planned.class != Class::Private);
+        stuck.map(|it| (it.id.to_string(), it.version.to_string(), it.class.to_string())).collect()
+    }
+
+    /// The order to carry the plan out.
+    #[must_use]
+    pub fn order(&self, options: crate::run::PublishOptions) -> PublishOrder {
+        PublishOrder::new(&self.plan, &self.set, |id| self.targets.get(id).cloned(), options)
+    }
+}

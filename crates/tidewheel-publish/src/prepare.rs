@@ -1,0 +1,263 @@
+//! [`prepare`]: from a folder to a plan, with everything packed and every registry asked, and nothing sent.
+//!
+//! Carrying a plan out is in [`crate::run`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::discover::discover;
+use crate::exchange::census;
+use crate::pack::{Checkout, PackOptions, PackedSet, checkout, pack};
+use crate::package::{Ecosystem, Package, PackageId, Version};
+use crate::plan::{Plan, Situation};
+use crate::problem::{Code, Problem};
+use crate::registry::Listing;
+use crate::run::{Publisher, pace_of};
+use crate::settings::{Surroundings, Target, target_of};
+use crate::workspace::Workspace;
+
+/// What may be said about it.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// What is not committed may be published.
+    pub allow_dirty: bool,
+    /// Crates are built from what was packed.
+    pub verify: bool,
+    /// Registries are not asked.
+    pub offline: bool,
+    /// Only these packages, by name; all if there are none.
+    pub only: Vec<String>,
+    /// Not these packages, by name.
+    pub except: Vec<String>,
+}
+
+/// A workspace that can be published.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its packages.
+    pub workspace: Workspace,
+    /// What is to be done.
+    pub plan: Plan,
+    /// What was packed.
+    pub set: PackedSet,
+    /// Where each package goes.
+    pub targets: BTreeMap<PackageId, Target>,
+    /// What git says of it.
+    pub checkout: Option<Checkout>,
+}
+
+/// The folder, in a data folder, of what is kept of a workspace.
+#[must_use]
+pub fn folder_of(data: &Path, root: &Path) -> PathBuf {
+    let digest = Sha256::digest(root.to_string_lossy().as_bytes());
+    let mark: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    data.join("publish").join(mark)
+}
+
+/// Finds, checks and packs what is published, asks its registries, and makes the plan. `ours` is the folder of what is
+/// kept of the workspace, whose lock is held.
+///
+/// # Errors
+///
+/// Everything that is in the way, as far as it can be known at once. Nothing was sent anywhere.
+pub async fn prepare(
+    publisher: &Publisher,
+    wish: &Wish,
+    ours: &Path,
+) -> Result<Prepared, Vec<Problem>> {
+    let around = publisher.around();
+    let found = discover(&around.root);
+    let workspace = Workspace::new(found.packages);
+    let mut problems = found.problems;
+    problems.extend(workspace.problems());
+    let workspace = select(workspace, wish, &mut problems);
+    let checkout = checkout(around);
+    problems.extend(dirty(around, checkout.as_ref()).filter(|_| !wish.allow_dirty));
+    let mut targets = BTreeMap::new();
+    for package in workspace.packages().filter(|package| package.is_public()) {
+        problems.extend(odd(package));
+        match target_of(package, around) {
+            Ok(target) => drop(targets.insert(package.id.clone(), target)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let public = workspace.packages().filter_map(|it| Some((it, targets.get(&it.id)?)));
+    let public: Vec<(&Package, &Target)> = public.collect();
+    let options = PackOptions { verify: wish.verify, offline: wish.offline };
+    let set = pack(around, checkout.as_ref(), &public, options, ours)?;
+    let workspace = with_built_versions(&workspace, &set);
+    let listings = match wish.offline {
+        true => BTreeMap::new(),
+        false => ask(publisher, &targets).await?,
+    };
+    let plan = plan(&workspace, &set, &targets, listings)?;
+    let problems: Vec<Problem> = missing_credentials(&workspace, &plan, &targets).collect();
+    if !problems.is_empty() && !wish.offline {
+        return Err(problems);
+    }
+    Ok(Prepared { workspace, plan, set, targets, checkout })
+}
+
+fn plan(
+    workspace: &Workspace,
+    set: &PackedSet,
+    targets: &BTreeMap<PackageId, Target>,
+    listings: BTreeMap<PackageId, Listing>,
+) -> Result<Plan, Vec<Problem>> {
+    let packed = targets.keys().filter_map(|id| Some((id.clone(), set.digests(id)?))).collect();
+    let pace = targets.values().map(|target| pace_of(&target.address.name));
+    let pace = pace.max_by_key(|pace| pace.new.is_some()).unwrap_or_default();
+    let situation = Situation { listings, packed, pace };
+    Plan::new(workspace, &situation).map_err(|error| {
+        vec![Problem {
+            code: Code::Cycle,
+            package: None,
+            file: set.folder.clone(),
+            line: None,
+            what: error.to_string(),
+            hint: None,
+        }]
+    })
+}
+
+/// The packages that are wanted. What they need is out, or wanted too: that is seen when registries are asked.
+fn select(workspace: Workspace, wish: &Wish, problems: &mut Vec<Problem>) -> Workspace {
+    if wish.only.is_empty() && wish.except.is_empty() {
+        return workspace;
+    }
+    let is =
+        |package: &Package, name: &str| package.id.name() == name || package.id.to_string() == name;
+    for name in wish.only.iter().chain(&wish.except) {
+        if !workspace.packages().any(|package| is(package, name)) {
+            let known: Vec<&str> = workspace.packages().map(|it| it.id.name()).collect();
+            problems.push(Problem {
+                code: Code::Manifest,
+                package: None,
+                file: PathBuf::from("."),
+                line: None,
+                what: format!("there is no package `{name}`"),
+                hint: Some(format!("there are {}", known.join(", "))),
+            });
+        }
+    }
+    let named = |names: &[String], package: &Package| names.iter().any(|name| is(package, name));
+    let is_wanted = |package: &&Package| {
+        (wish.only.is_empty() || named(&wish.only, package)) && !named(&wish.except, package)
+    };
+    Workspace::new(workspace.packages().filter(is_wanted).cloned().collect::<Vec<_>>())
+}
+
+/// A version that is said when it is built is said now.
+fn with_built_versions(workspace: &Workspace, set: &PackedSet) -> Workspace {
+    let packages = workspace.packages().cloned().map(|mut package| {
+        if let (Version::Built, Some(packed)) = (&package.version, set.package(&package.id)) {
+            package.version = Version::Written(packed.version.clone());
+        }
+        package
+    });
+    Workspace::new(packages.collect::<Vec<_>>())
+}
+
+/// What every registry lists; all must be asked, or nothing is planned.
+async fn ask(
+    publisher: &Publisher,
+    targets: &BTreeMap<PackageId, Target>,
+) -> Result<BTreeMap<PackageId, Listing>, Vec<Problem>> {
+    let mut listings = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (id, asked) in census(&publisher.client, targets).await {
+        match asked {
+            Ok(listing) => drop(listings.insert(id, listing)),
+            Err(error) => problems.push(Problem {
+                code: Code::Registry,
+                file: PathBuf::from(targets.get(&id).map_or("", |it| &it.address.index)),
+                line: None,
+                what: format!("the registry of {id} cannot be asked: {error}"),
+                hint: None,
+                package: Some(id),
+            }),
+        }
+    }
+    if problems.is_empty() { Ok(listings) } else { Err(problems) }
+}
+
+fn dirty(around: &Surroundings, checkout: Option<&Checkout>) -> Option<Problem> {
+    let changes = &checkout?.changes;
+    let first = changes.first()?.trim();
+    let others = match changes.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    Some(Problem {
+        code: Code::Dirty,
+        package: None,
+        file: around.root.clone(),
+        line: None,
+        what: format!("there are changes that are not committed: {first}{others}"),
+        hint: Some("commit them, or say --allow-dirty".to_owned()),
+    })
+}
+
+/// Names and versions become parts of addresses and arguments: nothing may be in them that means something there.
+fn odd(package: &Package) -> Option<Problem> {
+    let name = package.id.name();
+    let plain = |text: &str, signs: &str| {
+        !text.is_empty()
+            && !text.starts_with(['.', '-'])
+            && text.chars().all(|it| it.is_ascii_alphanumeric() || signs.contains(it))
+    };
+    let is_name = match package.id.ecosystem() {
+        Ecosystem::Cargo => plain(name, "-_"),
+        Ecosystem::Python => plain(name, "-_."),
+        Ecosystem::Npm => match name.strip_prefix('@').and_then(|rest| rest.split_once('/')) {
+            Some((scope, name)) => plain(scope, "-_.~") && plain(name, "-_.~"),
+            None => plain(name, "-_.~"),
+        },
+    };
+    let is_version = match &package.version {
+        Version::Written(version) => plain(version, ".+-_!"),
+        Version::Built => true,
+    };
+    let what = match (is_name, is_version) {
+        (true, true) => return None,
+        (false, _) => format!("`{name}` is no name of a package"),
+        (true, false) => format!("`{}` is no version", package.version),
+    };
+    Some(Problem {
+        code: Code::Manifest,
+        package: Some(package.id.clone()),
+        file: package.manifest.clone(),
+        line: None,
+        what,
+        hint: None,
+    })
+}
+
+/// Registries to which something would be uploaded without anybody's leave.
+fn missing_credentials<'a>(
+    workspace: &'a Workspace,
+    plan: &'a Plan,
+    targets: &'a BTreeMap<PackageId, Target>,
+) -> impl Iterator<Item = Problem> + 'a {
+    let mut told: Vec<&str> = Vec::new();
+    plan.uploads().filter_map(move |planned| {
+        let target = targets.get(&planned.id).filter(|target| target.credentials.is_none())?;
+        if told.contains(&target.address.index.as_str()) {
+            return None;
+        }
+        told.push(&target.address.index);
+        Some(Problem {
+            code: Code::Credentials,
+            package: Some(planned.id.clone()),
+            file: workspace.package(&planned.id)?.manifest.clone(),
+            line: None,
+            what: format!("there is no token for the registry `{}`", target.address.name),
+            hint: Some(target.credentials_hint.clone()),
+        })
+    })
+}

@@ -1,0 +1,312 @@
+//! What one attempt at a package does: look, upload what is missing, look again.
+//!
+//! Whatever was done before, here or elsewhere, by somebody who lives or has died: a look says what is left. Nothing
+//! waits inside an attempt, so nobody's place is taken by one that cannot go on.
+
+use std::time::Duration;
+
+use tidewheel::clock::wall_clock;
+use tidewheel::executor::http::RETRY_AFTER_MAX;
+use tidewheel::store::{AttemptRecord, OutputRecord, OutputValue};
+use tidewheel::task::Failure;
+use tidewheel::{Attempt, Outcome, Timestamp};
+
+use super::journal::{End, Journal, Phase};
+use super::order::OrderedPackage;
+use super::publisher::{Publisher, Work};
+use crate::exchange::{Parcel, Trouble};
+use crate::pack::PackedFile;
+use crate::package::PackageId;
+use crate::plan::Class;
+use crate::registry::Listing;
+use crate::settings::Target;
+
+/// The longest wait that nobody has asked for.
+const BACK_OFF_MAX: Duration = Duration::from_secs(600);
+/// What was uploaded so long ago and is still not seen is uploaded once more.
+const LOST_AFTER: Duration = Duration::from_secs(1800);
+
+/// How often is looked for what somebody was sending who died, before it is sent again.
+const LOOKS_AFTER_DEATH: u32 = 10;
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// Those who resolve can have it; whether it was uploaded by us.
+    Visible,
+    /// It is not time yet.
+    Later(Duration, String),
+    /// Another attempt may go better.
+    Again(String, Option<Duration>),
+    /// It will not go better by itself.
+    Stopped(End, String, Option<Timestamp>),
+}
+
+impl Publisher {
+    /// Makes one attempt at a package of a run.
+    pub async fn attempt(&self, attempt: Attempt) -> Outcome {
+        if let Some(sayings) = self.sayings.get() {
+            sayings.begin(attempt.id(), attempt.number());
+        }
+        let payload = attempt.payload().unwrap_or_default();
+        let work = match self.work(attempt.id().run, &payload) {
+            Ok(work) => work,
+            Err(error) => return failure(&error, true, None),
+        };
+        let task = attempt.task_name().unwrap_or_default();
+        let Some(package) = work.order.package(&task) else {
+            return failure("the run was started without this package", true, None);
+        };
+        let one = One { publisher: self, work: &work, package, id: package.id() };
+        let mut journal = Journal::load(&one.journal());
+        let ended = one.go(&mut journal).await;
+        let ended = one.within_patience(ended);
+        one.conclude(&attempt, journal, ended)
+    }
+}
+
+/// One package of a run.
+struct One<'a> {
+    publisher: &'a Publisher,
+    work: &'a Work,
+    package: &'a OrderedPackage,
+    id: PackageId,
+}
+
+impl One<'_> {
+    fn journal(&self) -> std::path::PathBuf {
+        Journal::path(&self.work.order.packed, &self.id)
+    }
+
+    async fn go(&self, journal: &mut Journal) -> Ended {
+        let target = match self.target() {
+            Ok(target) => target,
+            Err(ended) => return ended,
+        };
+        match self.look(target).await {
+            Ok((Class::Done, _)) => Ended::Visible,
+            Ok((class, _)) if !class.is_upload() => self.not_ours(&class),
+            Ok((_, listing)) => self.bring(target, journal, &listing).await,
+            // What was uploaded is waited for, however its registry feels about it.
+            Err(trouble) if journal.phase == Phase::Uploaded => {
+                self.not_seen(journal, &trouble.to_string())
+            }
+            Err(trouble) => self.in_trouble(trouble, journal),
+        }
+    }
+
+    /// Where it goes, if that is still where it was meant to go.
+    fn target(&self) -> Result<&Target, Ended> {
+        let stopped = |what: String| Ended::Stopped(End::NotAllowed, what, None);
+        let target = self.work.targets.get(&self.id);
+        let target =
+            target.ok_or_else(|| stopped("nobody says any more where it goes".to_owned()))?;
+        if target.address != self.package.address {
+            let (then, now) = (&self.package.address.index, &target.address.index);
+            return Err(stopped(format!(
+                "it was planned to go to {then}, and settings now say {now}"
+            )));
+        }
+        Ok(target)
+    }
+
+    /// What is out of it, held against what we have.
+    async fn look(&self, target: &Target) -> Result<(Class, Listing), Trouble> {
+        let listing = self.publisher.client.listing(target, &self.id).await?;
+        let ours = self.work.set.digests(&self.id).unwrap_or_default();
+        Ok((Class::of(&listing, &self.package.version, &ours), listing))
+    }
+
+    /// Uploads what is missing, unless that was done and cannot be seen yet.
+    async fn bring(&self, target: &Target, journal: &mut Journal, listing: &Listing) -> Ended {
+        let now = wall_clock();
+        if journal.phase == Phase::Uploaded && journal.age(now) < LOST_AFTER {
+            return self.not_seen(journal, "its registry has it");
+        }
+        let was_unknown = journal.phase == Phase::Uploading;
+        if was_unknown && journal.end.is_none() && journal.looks < LOOKS_AFTER_DEATH {
+            journal.looks += 1;
+            let what = "nobody saw the end of an upload; it may be there, and not be seen yet";
+            return Ended::Later(self.work.order.options.look_every, what.to_owned());
+        }
+        if let Err(wait) = self.publisher.may_upload(self.package) {
+            return Ended::Later(wait, "its registry takes only so many".to_owned());
+        }
+        journal.come_to(Phase::Uploading, now);
+        journal.uploads += 1;
+        if let Err(error) = journal.store(&self.journal()) {
+            return Ended::Again(
+                format!("it cannot be written down that it is uploaded: {error}"),
+                None,
+            );
+        }
+        match self.upload(target, listing).await {
+            Ok(()) => {}
+            // Of an upload whose end nobody saw: it may be there, and not be seen yet.
+            Err(Trouble::Refused { .. }) if was_unknown => {}
+            Err(trouble) => return self.in_trouble(trouble, journal),
+        }
+        journal.limited = 0;
+        journal.come_to(Phase::Uploaded, wall_clock());
+        match self.look(target).await {
+            Ok((Class::Done, _)) => Ended::Visible,
+            Ok((class, _)) if !class.is_upload() => self.not_ours(&class),
+            _ => self.not_seen(journal, "its registry has it"),
+        }
+    }
+
+    /// Sends the files that are not out.
+    async fn upload(&self, target: &Target, listing: &Listing) -> Result<(), Trouble> {
+        let refused = |what: String| Trouble::Refused { what };
+        let packed = self.work.set.package(&self.id);
+        let packed = packed.ok_or_else(|| refused("it was not packed".to_owned()))?;
+        let out = listing.versions.get(&self.package.version);
+        let out = out.map(|listed| listed.files.as_slice()).unwrap_or_default();
+        let is_out = |file: &PackedFile| out.iter().any(|it| it.name.as_ref() == Some(&file.name));
+        for file in packed.files.iter().filter(|file| !is_out(file)) {
+            let bytes = self.work.set.content(&self.id, file);
+            let bytes = bytes.map_err(|changed| refused(changed.to_string()))?;
+            let parcel = Parcel {
+                id: &self.id,
+                version: &self.package.version,
+                file: &file.name,
+                bytes,
+                metadata: &packed.metadata,
+            };
+            self.publisher.client.upload(target, parcel).await?;
+        }
+        Ok(())
+    }
+
+    fn not_ours(&self, class: &Class) -> Ended {
+        Ended::Stopped(End::Conflict, format!("version {}: {class}", self.package.version), None)
+    }
+
+    /// It was uploaded, and those who resolve do not see it yet.
+    fn not_seen(&self, journal: &Journal, what: &str) -> Ended {
+        let options = &self.work.order.options;
+        let age = journal.age(wall_clock());
+        if age >= options.visible_within {
+            let what = format!(
+                "{what}, and after {} s it cannot be seen where those look who resolve",
+                age.as_secs()
+            );
+            return Ended::Stopped(End::Waiting, what, None);
+        }
+        Ended::Later(options.look_every, format!("{what}; it cannot be seen yet"))
+    }
+
+    fn in_trouble(&self, trouble: Trouble, journal: &mut Journal) -> Ended {
+        match trouble {
+            Trouble::Limited { wait, what } => {
+                // Nothing was taken in.
+                journal.come_to(Phase::Packed, wall_clock());
+                journal.limited += 1;
+                let base = self.work.order.options.retry_base_delay;
+                let wait = wait.unwrap_or_else(|| back_off(base, journal.limited, &self.id));
+                self.publisher.hold_back(self.package, wait);
+                Ended::Later(wait, what)
+            }
+            Trouble::Passing { what, wait } => Ended::Again(what, wait),
+            Trouble::NotAllowed { what } => Ended::Stopped(End::NotAllowed, what, None),
+            Trouble::Refused { what } => Ended::Stopped(End::Refused, what, None),
+        }
+    }
+
+    /// A wait that is longer than anybody wants ends it for now.
+    fn within_patience(&self, ended: Ended) -> Ended {
+        let Ended::Later(wait, what) = ended else { return ended };
+        let until = wall_clock() + wait;
+        let is_too_long = |most| until > self.work.began + most;
+        if wait >= RETRY_AFTER_MAX || self.work.order.options.max_wait.is_some_and(is_too_long) {
+            return Ended::Stopped(End::Waiting, what, Some(until));
+        }
+        Ended::Later(wait, what)
+    }
+
+    /// Writes down how it ended, and tells the scheduler.
+    fn conclude(&self, attempt: &Attempt, mut journal: Journal, ended: Ended) -> Outcome {
+        let (mut record, outcome) = (AttemptRecord::default(), &ended);
+        match outcome {
+            Ended::Visible => {
+                journal.come_to(Phase::Visible, wall_clock());
+                record.outputs = self.outputs(&journal);
+            }
+            Ended::Later(wait, what) => {
+                journal.waited_ms += u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                record.error = Some(what.clone());
+            }
+            Ended::Again(what, _) => {
+                (journal.end, journal.said) = (Some(End::Trouble), Some(what.clone()));
+                record.error = Some(what.clone());
+            }
+            Ended::Stopped(end, what, until) => {
+                (journal.end, journal.said) = (Some(*end), Some(what.clone()));
+                journal.until = until.map(Timestamp::as_micros);
+                record.error = Some(what.clone());
+            }
+        }
+        // The registry is asked again anyway; only what is told of it would be poorer.
+        let _ = journal.store(&self.journal());
+        attempt.record(record);
+        match ended {
+            Ended::Visible => Outcome::Succeeded,
+            Ended::Later(wait, _) => Outcome::Postponed(wait),
+            Ended::Again(what, wait) => failure(&what, false, wait),
+            Ended::Stopped(_, what, Some(until)) => {
+                failure(&format!("{what}; go on after {until}"), true, None)
+            }
+            Ended::Stopped(_, what, None) => failure(&what, true, None),
+        }
+    }
+
+    /// What is left for people: the version, its digests, whether it was uploaded here.
+    fn outputs(&self, journal: &Journal) -> Vec<OutputRecord> {
+        let files =
+            self.work.set.package(&self.id).map(|it| it.files.as_slice()).unwrap_or_default();
+        let digests: Vec<&str> = files.iter().map(|file| file.sha256.as_str()).collect();
+        let values = [
+            ("version", serde_json::json!(self.package.version)),
+            ("sha256", serde_json::json!(digests)),
+            ("uploaded", serde_json::json!(journal.uploads > 0)),
+        ];
+        let output = |(name, value): (&str, serde_json::Value)| OutputRecord {
+            name: name.to_owned(),
+            value: OutputValue::Bytes(value.to_string().into_bytes()),
+        };
+        values.map(output).into()
+    }
+}
+
+fn failure(message: &str, permanent: bool, retry_after: Option<Duration>) -> Outcome {
+    let message = message.into();
+    Outcome::Failed(Box::new(Failure { message, permanent, retry_after, ..Failure::default() }))
+}
+
+/// How long to wait where nobody says: longer each time, and not as long as others.
+fn back_off(base: Duration, times: u32, id: &PackageId) -> Duration {
+    let most = base.saturating_mul(2 << times.min(12)).min(BACK_OFF_MAX);
+    let spread = id
+        .name()
+        .bytes()
+        .fold(times, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
+        % 512;
+    most / 2 + most / 1024 * spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::Ecosystem;
+
+    #[test]
+    fn waits_that_nobody_asked_for_grow_up_to_ten_minutes_and_differ() {
+        let id = |name| PackageId::new(Ecosystem::Cargo, name);
+        let second = Duration::from_secs(1);
+        let waits: Vec<Duration> = (1..20).map(|times| back_off(second, times, &id("a"))).collect();
+        assert!(waits[0] >= Duration::from_secs(2) && waits[0] <= Duration::from_secs(4));
+        assert!(waits.iter().all(|wait| *wait <= BACK_OFF_MAX), "{waits:?}");
+        assert!(waits[18] >= BACK_OFF_MAX / 2);
+        assert_ne!(back_off(second, 3, &id("a")), back_off(second, 3, &id("b")));
+    }
+}

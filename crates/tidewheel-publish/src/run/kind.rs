@@ -1,0 +1,284 @@
+//! Publishes as a kind of work: understood from what is kept with a run, made again, taken over.
+//!
+//! What an attempt does is in [`super::attempt`].
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tidewheel::store::RunDetail;
+use tidewheel::{Graph, Run, RunId, TaskState};
+use tidewheel_client::api::{Refusal, RefusalKind, RetryWish};
+use tidewheel_client::desk::{DeskError, RunView};
+use tidewheel_client::kind::{Definition, Doing, Kind, Retry, Startable, Timeouts};
+use tidewheel_client::session::{Session, SessionOptions};
+
+use super::journal::Journal;
+use super::lock::WorkspaceLock;
+use super::order::PublishOrder;
+use super::publisher::Publisher;
+use crate::pack::{PackedSet, checkout};
+use crate::settings::Surroundings;
+
+/// The kind of publishes.
+pub const PUBLISH_KIND: &str = "publish";
+
+/// Publishes, as a kind of work.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Publishes;
+
+impl Kind for Publishes {
+    fn word(&self) -> &'static str {
+        PUBLISH_KIND
+    }
+
+    fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError> {
+        Ok(Arc::new(Published(order_of(run)?)))
+    }
+
+    fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
+        let run = PublishRun::again(order_of(&past.detail)?)?;
+        let (done, left): (Vec<_>, Vec<_>) =
+            past.detail.tasks.iter().partition(|task| task.state == TaskState::Succeeded);
+        let names = |tasks: Vec<&tidewheel::store::TaskSummary>| {
+            tasks.into_iter().map(|task| task.name.clone()).collect()
+        };
+        Ok(Retry {
+            run_again: names(left),
+            reused: names(done),
+            passed_over: Vec::new(),
+            run: Box::new(run),
+            files: None,
+        })
+    }
+
+    /// What is left of a release is published from what the rest of it was.
+    fn check_resume(&self, past: &RunView, is_as_started: bool) -> Result<(), DeskError> {
+        let order = order_of(&past.detail)?;
+        let now = checkout(&Surroundings::here(&order.root)).and_then(|it| it.commit);
+        if order.commit.is_some() && order.commit != now && !is_as_started {
+            let (then, now) =
+                (order.commit.unwrap_or_default(), now.unwrap_or_else(|| "nothing".to_owned()));
+            let message = format!("it was packed from commit {then}, and {now} is checked out now");
+            let hint = "--as-started goes on with what was packed then";
+            return Err(refusal(RefusalKind::Conflict, message, hint));
+        }
+        Ok(())
+    }
+
+    fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
+        Ok(Box::new(PublishRun::again(order_of(&past.detail)?)?))
+    }
+}
+
+/// What was asked for when a run was started.
+pub(crate) fn order_of(run: &RunDetail) -> Result<PublishOrder, DeskError> {
+    let is_ours = run.payload_kind.as_deref() == Some(PUBLISH_KIND);
+    let order = run.payload.as_deref().filter(|_| is_ours).and_then(PublishOrder::read);
+    order.ok_or(DeskError::UnknownKind { run: run.summary.id })
+}
+
+fn refusal(kind: RefusalKind, message: String, hint: &str) -> DeskError {
+    DeskError::OfKind(Box::new(Refusal {
+        kind,
+        exit_code: None,
+        message,
+        hints: vec![hint.to_owned()],
+        position: None,
+        problems: None,
+        changes: Vec::new(),
+    }))
+}
+
+/// What is known of the packages of a run.
+#[derive(Debug)]
+struct Published(PublishOrder);
+
+impl Definition for Published {
+    /// Its looks at a registry are one attempt for people.
+    fn is_wait(&self, _: &str) -> bool {
+        true
+    }
+
+    fn waits_for(&self, _: &str) -> Option<String> {
+        Some("waits for its registry".to_owned())
+    }
+
+    fn work_of(&self, _: &str) -> Option<&'static str> {
+        Some(PUBLISH_KIND)
+    }
+
+    fn timeouts(&self, _: &str) -> Timeouts {
+        Timeouts { attempt: Some(self.0.options.timeout), task: None }
+    }
+
+    fn attempts_max(&self, _: &str) -> Option<u32> {
+        Some(self.0.options.retries + 1)
+    }
+}
+
+/// A publish that can be started, or taken over.
+#[derive(Debug)]
+pub struct PublishRun {
+    order: PublishOrder,
+    name: String,
+    publisher: Arc<Publisher>,
+    /// Held as long as it goes on.
+    lock: Mutex<Option<WorkspaceLock>>,
+}
+
+impl PublishRun {
+    /// A publish of this order by whoever holds the lock of the workspace.
+    #[must_use]
+    pub fn new(order: PublishOrder, publisher: Arc<Publisher>, lock: WorkspaceLock) -> Self {
+        let lock = Mutex::new(Some(lock));
+        Self { name: name_of(&order), order, publisher, lock }
+    }
+
+    /// One that is to go on. The lock is taken before anything is done.
+    pub(crate) fn again(order: PublishOrder) -> Result<Self, DeskError> {
+        let around = Surroundings::here(&order.root);
+        let publisher = Publisher::new(around).map_err(|error| {
+            refusal(RefusalKind::Usage, error.to_string(), "see to the variables for proxies")
+        })?;
+        Ok(Self { name: name_of(&order), order, publisher, lock: Mutex::default() })
+    }
+
+    /// One that was left, by whoever holds the lock of the workspace now; `None` if it is no publish.
+    #[must_use]
+    pub fn left(run: &RunDetail, publisher: Arc<Publisher>, lock: WorkspaceLock) -> Option<Self> {
+        Some(Self::new(order_of(run).ok()?, publisher, lock))
+    }
+
+    /// One that is only asked about; `None` if it is no publish, or nobody can be asked.
+    #[must_use]
+    pub fn look_at(run: &RunDetail) -> Option<Self> {
+        Self::again(order_of(run).ok()?).ok()
+    }
+
+    /// What it was started with.
+    #[must_use]
+    pub fn order(&self) -> &PublishOrder {
+        &self.order
+    }
+
+    /// What its attempts share.
+    #[must_use]
+    pub fn publisher(&self) -> &Arc<Publisher> {
+        &self.publisher
+    }
+
+    fn take_lock(&self) -> Result<(), DeskError> {
+        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_some() {
+            return Ok(());
+        }
+        if PackedSet::load(&self.order.packed).is_none() {
+            let message =
+                format!("what was packed is not in {} any more", self.order.packed.display());
+            return Err(refusal(
+                RefusalKind::NotFound,
+                message,
+                "publish again: what is out is found out",
+            ));
+        }
+        // The sets of a workspace are two levels below its folder.
+        let ours = self.order.packed.ancestors().nth(2).unwrap_or(&self.order.packed);
+        let lock = WorkspaceLock::take(&self.order.root, ours, "tidewheel resume");
+        let lock = lock.map_err(|error| {
+            refusal(
+                RefusalKind::Conflict,
+                error.to_string(),
+                "wait until it has ended, or cancel it",
+            )
+        })?;
+        *held = Some(lock);
+        Ok(())
+    }
+}
+
+/// Removes what was packed of other states of the tree: whoever holds the lock needs it no more.
+fn sweep(packed: &Path) {
+    let Some(all) = packed.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+    for other in all.filter_map(Result::ok).filter(|entry| entry.path() != packed) {
+        // What cannot be removed takes room, and nothing else.
+        let _ = fs::remove_dir_all(other.path());
+    }
+}
+
+fn name_of(order: &PublishOrder) -> String {
+    let folder = order.root.file_name().map(|name| name.to_string_lossy().into_owned());
+    format!("publish {}", folder.unwrap_or_default()).trim_end().to_owned()
+}
+
+impl Startable for PublishRun {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn workers(&self) -> u32 {
+        self.order.options.concurrency
+    }
+
+    fn definition(&self) -> Arc<dyn Definition> {
+        Arc::new(Published(self.order.clone()))
+    }
+
+    fn prepare(&self, session: &Session) {
+        // Whoever was first has set the same.
+        let _ = self.publisher.sayings.set(Arc::clone(&session.sayings));
+    }
+
+    fn check(&self) -> Doing<'_, ()> {
+        Box::pin(async { self.take_lock() })
+    }
+
+    fn hand_over(&self, _: RunId, options: &mut SessionOptions) {
+        let publisher = Arc::clone(&self.publisher);
+        *options = options.clone().adopt(PUBLISH_KIND, move |attempt| {
+            let publisher = Arc::clone(&publisher);
+            async move { publisher.attempt(attempt).await }
+        });
+    }
+
+    fn start<'a>(
+        &'a self,
+        session: &'a Session,
+        _: &'a BTreeMap<String, Duration>,
+    ) -> Doing<'a, Run> {
+        Box::pin(async move {
+            self.take_lock()?;
+            sweep(&self.order.packed);
+            for package in &self.order.packages {
+                Journal::begin(&Journal::path(&self.order.packed, &package.id()));
+            }
+            let mut graph = Graph::builder();
+            for package in &self.order.packages {
+                graph.task(package.id().to_string()).after(package.after.clone());
+            }
+            let graph = graph.build().map_err(|error| {
+                refusal(RefusalKind::Input, error.to_string(), "see `tidewheel publish graph`")
+            })?;
+            let out = self.order.packages.iter().filter(|it| it.is_out);
+            let out: Vec<String> = out.map(|package| package.id().to_string()).collect();
+            let (options, publisher) = (&self.order.options, Arc::clone(&self.publisher));
+            let run = session.wheel.run(graph, move |task| {
+                let publisher = Arc::clone(&publisher);
+                async move { publisher.attempt(task.as_attempt()).await }
+            });
+            let run = run
+                .name(&self.name)
+                .kind(PUBLISH_KIND)
+                .payload(self.order.to_bytes())
+                .concurrency(options.concurrency)
+                .retries(options.retries)
+                .base_delay(options.retry_base_delay)
+                .attempt_timeout(options.timeout)
+                .already_done(out)
+                .start();
+            Ok(run?)
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! A publish as a run of its own kind: one task a package, which is done when those who resolve can have it.
+//!
+//! When a task begins, is tried again or waits is decided by the scheduler; what is said here is what one attempt does,
+//! and how a run is understood, taken over and reported.
+
+mod attempt;
+mod journal;
+mod kind;
+mod lock;
+mod order;
+mod publisher;
+mod report;
+#[cfg(test)]
+mod tests;
+mod undo;
+
+pub use journal::{End, Journal, Phase};
+pub use kind::{PUBLISH_KIND, PublishRun, Publishes};
+pub use lock::{Holder, LockError, WorkspaceLock};
+pub use order::{OrderedPackage, PublishOptions, PublishOrder};
+pub use publisher::Publisher;
+pub(crate) use publisher::pace_of;
+pub use report::{Report, Reported, Verdict};
+pub use undo::{TakenBack, take_back};

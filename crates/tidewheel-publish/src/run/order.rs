@@ -1,0 +1,158 @@
+//! [`PublishOrder`]: what a publish was started with, kept with its run.
+//!
+//! Files are beside it, in the folder that it names; tokens are nowhere.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::pack::PackedSet;
+use crate::package::{Ecosystem, PackageId};
+use crate::plan::{Class, Plan};
+use crate::settings::{Address, Target};
+
+/// The form of what is kept; another one is not understood.
+const FORM: u32 = 1;
+
+/// What a publish was started with.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PublishOrder {
+    form: u32,
+    /// The folder of the workspace.
+    pub root: PathBuf,
+    /// The folder with what was packed.
+    pub packed: PathBuf,
+    /// The commit that it was packed from, if it was one.
+    pub commit: Option<String>,
+    /// The digest of the plan.
+    pub plan: String,
+    /// The registry that was asked for by name.
+    pub registry: Option<String>,
+    /// How it is done.
+    pub options: PublishOptions,
+    /// What is published, each after what it needs.
+    pub packages: Vec<OrderedPackage>,
+}
+
+/// How packages are published.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PublishOptions {
+    /// Packages at once.
+    pub concurrency: u32,
+    /// How often one is tried again.
+    pub retries: u32,
+    /// Time before the first of these, at most.
+    pub retry_base_delay: Duration,
+    /// Time for one try.
+    pub timeout: Duration,
+    /// The longest time that is waited for registries; `None`: as long as they want.
+    pub max_wait: Option<Duration>,
+    /// How long it may take until what was uploaded can be seen.
+    pub visible_within: Duration,
+    /// How often somebody looks whether it can.
+    pub look_every: Duration,
+}
+
+impl Default for PublishOptions {
+    fn default() -> Self {
+        Self {
+            concurrency: 5,
+            retries: 3,
+            retry_base_delay: Duration::from_secs(1),
+            timeout: Duration::from_secs(600),
+            max_wait: None,
+            visible_within: Duration::from_secs(600),
+            look_every: Duration::from_secs(2),
+        }
+    }
+}
+
+/// One package of an order.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct OrderedPackage {
+    ecosystem: String,
+    name: String,
+    /// Its version.
+    pub version: String,
+    /// Where it goes.
+    pub address: Address,
+    /// What must be resolvable before, by the names of tasks.
+    pub after: Vec<String>,
+    /// Whether its registry has never seen it.
+    pub is_new: bool,
+    /// Whether it was out before anything began.
+    pub is_out: bool,
+}
+
+impl OrderedPackage {
+    /// Which package it is.
+    #[must_use]
+    pub fn id(&self) -> PackageId {
+        let all = [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python];
+        let ecosystem = all.into_iter().find(|it| it.word() == self.ecosystem);
+        PackageId::new(ecosystem.unwrap_or(Ecosystem::Cargo), &self.name)
+    }
+}
+
+impl PublishOrder {
+    /// The order of a plan: what it uploads, and what is out and others need. What is in the way of some keeps these
+    /// out, and all that needs them.
+    #[must_use]
+    pub fn new(
+        plan: &Plan,
+        set: &PackedSet,
+        target: impl Fn(&PackageId) -> Option<Target>,
+        options: PublishOptions,
+    ) -> Self {
+        let can_go = |class: &Class| class.can_be_had();
+        let planned: Vec<_> = plan.packages.iter().filter(|it| can_go(&it.class)).collect();
+        let is_planned = |id: &PackageId| planned.iter().any(|it| it.id == *id);
+        let packages = planned.iter().filter_map(|planned| {
+            let after = planned.after.iter().filter(|id| is_planned(id));
+            let version = set.package(&planned.id).map(|it| it.version.clone());
+            Some(OrderedPackage {
+                ecosystem: planned.id.ecosystem().word().to_owned(),
+                name: planned.id.name().to_owned(),
+                version: version.unwrap_or_else(|| planned.version.to_string()),
+                address: target(&planned.id)?.address,
+                after: after.map(ToString::to_string).collect(),
+                is_new: planned.class == Class::New,
+                is_out: !planned.class.is_upload(),
+            })
+        });
+        Self {
+            form: FORM,
+            root: PathBuf::new(),
+            packed: set.folder.clone(),
+            commit: set.commit.clone(),
+            plan: plan.digest.clone(),
+            registry: None,
+            options,
+            packages: packages.collect(),
+        }
+    }
+
+    /// The same, of this workspace.
+    #[must_use]
+    pub fn of(mut self, root: PathBuf, registry: Option<String>) -> Self {
+        (self.root, self.registry) = (root, registry);
+        self
+    }
+
+    /// As it is kept.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// From what was kept; `None` if it cannot be understood here.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok().filter(|order: &Self| order.form == FORM)
+    }
+
+    /// The package of a task.
+    #[must_use]
+    pub fn package(&self, task: &str) -> Option<&OrderedPackage> {
+        self.packages.iter().find(|package| package.id().to_string() == task)
+    }
+}

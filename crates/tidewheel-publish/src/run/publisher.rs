@@ -1,0 +1,123 @@
+//! [`Publisher`]: what attempts of a process share: connections, pace, and the orders they work on.
+//!
+//! What one attempt does is in [`super::attempt`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tidewheel::clock::wall_clock;
+use tidewheel::executor::http::HttpBuildError;
+use tidewheel::{RunId, Timestamp};
+use tidewheel_client::progress::Sayings;
+
+use super::order::{OrderedPackage, PublishOrder};
+use crate::discover::discover;
+use crate::exchange::{Bucket, Client};
+use crate::pack::PackedSet;
+use crate::package::PackageId;
+use crate::plan::Pace;
+use crate::settings::{Surroundings, Target, target_of};
+
+/// What attempts of a process share.
+#[derive(Debug)]
+pub struct Publisher {
+    around: Surroundings,
+    /// The connections to registries.
+    pub client: Arc<Client>,
+    buckets: Mutex<BTreeMap<(String, bool), Bucket>>,
+    works: Mutex<HashMap<RunId, Arc<Work>>>,
+    pub(super) sayings: OnceLock<Arc<Sayings>>,
+}
+
+/// A run that is worked on here.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub order: PublishOrder,
+    pub set: PackedSet,
+    pub targets: BTreeMap<PackageId, Target>,
+    /// Since when it is worked on here.
+    pub began: Timestamp,
+}
+
+impl Publisher {
+    /// With the settings of these surroundings.
+    ///
+    /// # Errors
+    ///
+    /// When a proxy makes no sense.
+    pub fn new(around: Surroundings) -> Result<Arc<Self>, HttpBuildError> {
+        Ok(Arc::new(Self {
+            client: Arc::new(Client::new(&around)?),
+            around,
+            buckets: Mutex::default(),
+            works: Mutex::default(),
+            sayings: OnceLock::new(),
+        }))
+    }
+
+    /// The settings it works with.
+    #[must_use]
+    pub fn around(&self) -> &Surroundings {
+        &self.around
+    }
+
+    /// What a run was started with, from what is kept with it. Tokens are read when they are needed.
+    pub(super) fn work(&self, run: RunId, payload: &[u8]) -> Result<Arc<Work>, String> {
+        if let Some(work) = self.works().get(&run) {
+            return Ok(Arc::clone(work));
+        }
+        let order = PublishOrder::read(payload);
+        let order = order.ok_or("what the run was started with cannot be understood here")?;
+        let set = PackedSet::load(&order.packed).ok_or_else(|| {
+            format!("what was packed is not in {} any more; publish again", order.packed.display())
+        })?;
+        let targets = self.targets(&order);
+        let work = Arc::new(Work { order, set, targets, began: wall_clock() });
+        Ok(Arc::clone(self.works().entry(run).or_insert(work)))
+    }
+
+    /// Where the packages of an order go, as the settings say now.
+    pub(super) fn targets(&self, order: &PublishOrder) -> BTreeMap<PackageId, Target> {
+        let mut around = self.around.clone();
+        around.registry.clone_from(&order.registry);
+        let packages = discover(&order.root).packages;
+        let ours =
+            packages.iter().filter(|package| order.package(&package.id.to_string()).is_some());
+        ours.filter_map(|package| Some((package.id.clone(), target_of(package, &around).ok()?)))
+            .collect()
+    }
+
+    fn works(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Work>>> {
+        self.works.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the right to upload one package now, or says how long its registry takes none.
+    pub(super) fn may_upload(&self, package: &OrderedPackage) -> Result<(), Duration> {
+        self.with_bucket(package, |bucket| bucket.take(wall_clock()))
+    }
+
+    /// A registry has said that it takes none for so long.
+    pub(super) fn hold_back(&self, package: &OrderedPackage, wait: Duration) {
+        self.with_bucket(package, |bucket| bucket.close(wall_clock(), wait));
+    }
+
+    fn with_bucket<T>(&self, package: &OrderedPackage, ask: impl FnOnce(&mut Bucket) -> T) -> T {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (package.address.index.clone(), package.is_new);
+        let fresh = || {
+            let pace = pace_of(&package.address.name);
+            let rate = if package.is_new { pace.new } else { pace.update };
+            rate.map_or_else(Bucket::unlimited, Bucket::new)
+        };
+        ask(buckets.entry(key).or_insert_with(fresh))
+    }
+}
+
+/// How fast a registry takes packages, as far as it is known.
+pub(crate) fn pace_of(registry: &str) -> Pace {
+    match registry {
+        "crates-io" => Pace::of_public_crates(),
+        _ => Pace::default(),
+    }
+}
