@@ -39,6 +39,7 @@ Examples:
   tidewheel validate flow.yaml
   tidewheel show last
   tidewheel serve --flows flows
+  tidewheel publish plan
   tidewheel schedule next --cron '30 2 * * mon-fri' --tz Europe/Zurich
   tidewheel simulate build.json --slots 4 --format human
   tidewheel backup monday.db --data /srv/tidewheel
@@ -52,6 +53,8 @@ Exit codes:
   4   what was asked for is not there
   5   somebody else is using it, or it has changed meanwhile
   6   it is not safe, so it was not done
+  7   not all is published yet: run it again
+  8   somebody has to see to a publish first
   70  a bug in tidewheel
   130 after Ctrl-C, 143 after SIGTERM";
 

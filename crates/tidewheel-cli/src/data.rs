@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
 use tidewheel_client::desk::{Desk, DeskError, LocalDesk};
 use tidewheel_client::remote::{RemoteDesk, RemoteError, ServerAddress};
+use tidewheel_publish::run::Publishes;
 
 use crate::error::{CommandError, ErrorKind};
 use crate::runtime::on_this_thread;
@@ -91,7 +92,7 @@ impl DataArgs {
         ui: &Ui,
         ask: impl AsyncFnOnce(Desk) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
-        let desk = LocalDesk::open(self.open_existing(ui)?)?;
+        let desk = local_desk(self.open_existing(ui)?)?;
         on_this_thread(ask(desk.into()))
     }
 
@@ -130,6 +131,11 @@ impl DataArgs {
         }
         Ok(folder)
     }
+}
+
+/// The desk of a folder, which knows publishes beside flows.
+pub(crate) fn local_desk(folder: DataFolder) -> Result<LocalDesk, DeskError> {
+    Ok(LocalDesk::open(folder)?.knowing(Publishes))
 }
 
 /// An error of a folder with its exit code and what to do about it.

@@ -113,6 +113,19 @@ impl Ui {
         }
     }
 
+    /// Asks a question that is answered with yes or no; `None` if there is nobody to answer.
+    pub fn ask(&self, question: &str) -> Result<Option<bool>, CommandError> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        let mut stream = io::stderr().lock();
+        write!(stream, "{question} [y/N] ")?;
+        stream.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
+    }
+
     /// Writes what people should know although the command goes on.
     pub fn warn(&self, text: &str) {
         warn(text);

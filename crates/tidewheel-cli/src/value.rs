@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
-/// Reads `90s`, `15m`, `12h`, `30d` or `4w`.
+/// Reads `250ms`, `90s`, `15m`, `12h`, `30d` or `4w`.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text)?;
     let seconds = match unit {
+        "ms" => return Ok(Duration::from_millis(number)),
         "s" => 1,
         "m" | "min" => 60,
         "h" => 3_600,
@@ -56,6 +57,7 @@ mod tests {
         for (text, seconds) in [("90s", 90), ("15m", 900), ("12h", 43_200), ("30 d", 2_592_000)] {
             assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
+        assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         for text in ["", "d", "-1d", "3", "3 fortnights", "1.5h", "99999999999999999999s"] {
             assert!(span(text).is_err(), "{text}");
         }

@@ -15,7 +15,7 @@ use crate::command::run::{
     RunArgs, Watched, check_output, finish, level, session_options, start, status_port, watch,
 };
 use crate::command::runs;
-use crate::data::DataArgs;
+use crate::data::{DataArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};
 use crate::files::report_problems;
 use crate::live::Level;
@@ -78,7 +78,7 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     };
     let word = args.run.clone();
     on_runtime(async {
-        let desk = Desk::open(folder).await?;
+        let desk: Desk = local_desk(folder)?.into();
         let (id, retry) = match desk.here(move |desk| desk.retry(&word, &wish)).await {
             Err(DeskError::Problems(files)) => {
                 report_problems(ui, &files)?;
@@ -153,7 +153,7 @@ pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
     let folder = args.data.open_with(ui, how.durability())?;
     let (word, as_started) = (args.run.clone(), args.as_started);
     on_runtime(async {
-        let desk = Desk::open(folder).await?;
+        let desk: Desk = local_desk(folder)?.into();
         match desk.here(move |desk| desk.resume(&word, as_started)).await? {
             Resumption::Elsewhere(gone_on) => say(ui, &gone_on),
             Resumption::Here { view, run } => {

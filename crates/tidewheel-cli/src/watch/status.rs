@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json};
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{RunId, Timestamp};
 use tidewheel_client::api::{RunResult, StepResult, StepState};
-use tidewheel_client::desk::LocalDesk;
 
+use crate::data::local_desk;
 use crate::status::{RunStatus, StatusSource, StepStatus};
 
 /// A run in a data folder.
@@ -22,7 +22,7 @@ impl StoredStatus {
     }
 
     fn result(&self) -> Option<RunResult> {
-        LocalDesk::open(self.folder.clone()).ok()?.result(&self.run.to_string()).ok()
+        local_desk(self.folder.clone()).ok()?.result(&self.run.to_string()).ok()
     }
 }
 

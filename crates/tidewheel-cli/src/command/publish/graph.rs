@@ -1,12 +1,11 @@
-//! `tidewheel publish`: the packages of a workspace, and the order in which they can be published.
+//! `tidewheel publish graph`: the packages of a workspace, and the order in which they can be published.
 //!
 //! What packages are and what is in their way is known in `tidewheel-publish`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::Subcommand;
-use tidewheel_client::text::{count, harmless};
+use tidewheel_client::text::{block, count, harmless};
 use tidewheel_publish::discover::discover;
 use tidewheel_publish::{Problem, Workspace};
 
@@ -14,22 +13,6 @@ use crate::cli::WideFormat;
 use crate::command::plan::draw;
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
-
-/// Look at the packages of a workspace as they would be published
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  tidewheel publish graph
-  tidewheel publish graph ../workspace --format svg -o workspace.svg")]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: PublishCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum PublishCommand {
-    Graph(GraphArgs),
-}
 
 /// Draw the packages of a workspace in the order in which they can be published
 ///
@@ -44,7 +27,7 @@ Examples:
   tidewheel publish graph --format svg -o workspace.svg
 
 Exit codes: 0 they can be published in this order, 3 something is in the way.")]
-struct GraphArgs {
+pub(crate) struct GraphArgs {
     /// The folder of the workspace [default: the working folder]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -58,21 +41,8 @@ struct GraphArgs {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
-    match &args.command {
-        PublishCommand::Graph(args) => graph(ui, args),
-    }
-}
-
-fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
-    let folder = match &args.folder {
-        Some(folder) => folder.clone(),
-        None => std::env::current_dir()?,
-    };
-    if !folder.is_dir() {
-        let error = anyhow!("there is no folder {}", folder.display());
-        return Err(CommandError::new(ErrorKind::NotFound, error));
-    }
+pub(super) fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
+    let folder = workspace_folder(args.folder.as_deref())?;
     let found = discover(&folder);
     let workspace = Workspace::new(found.packages);
     let mut problems = found.problems;
@@ -83,10 +53,23 @@ fn graph(ui: &Ui, args: &GraphArgs) -> Result<u8, CommandError> {
     refuse(&problems).map_or(Ok(0), Err)
 }
 
+/// The folder of a workspace: the one that was named, or the working folder.
+pub(super) fn workspace_folder(named: Option<&Path>) -> Result<PathBuf, CommandError> {
+    let folder = match named {
+        Some(folder) => folder.to_owned(),
+        None => std::env::current_dir()?,
+    };
+    if !folder.is_dir() {
+        let error = anyhow!("there is no folder {}", folder.display());
+        return Err(CommandError::new(ErrorKind::NotFound, error));
+    }
+    Ok(folder)
+}
+
 /// What is in the way, as one error.
-fn refuse(problems: &[Problem]) -> Option<CommandError> {
+pub(super) fn refuse(problems: &[Problem]) -> Option<CommandError> {
     let (first, others) = problems.split_first()?;
-    let text = |problem: &Problem| format!("{} [{}]", harmless(&problem.to_string()), problem.code);
+    let text = |problem: &Problem| format!("{} [{}]", block(&problem.to_string()), problem.code);
     let what = match others.len() {
         0 => text(first),
         _ => {

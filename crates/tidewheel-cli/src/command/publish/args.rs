@@ -1,0 +1,145 @@
+//! What can be said about a publish on the command line.
+//!
+//! What it means is known in `tidewheel-publish`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tidewheel_publish::prepare::Wish;
+use tidewheel_publish::run::PublishOptions;
+
+use crate::data::DataArgs;
+use crate::value::span;
+
+/// Show what would be published, and send nothing
+///
+/// Packs everything in a copy of the workspace and asks registries what is out. The digest names the plan:
+/// `tidewheel publish --plan-hash DIGEST` carries out this one and no other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel publish plan
+  tidewheel publish plan --offline
+  tidewheel publish plan --format json
+
+Exit codes: 0 it could be carried out, 3 something is in the way, 8 somebody has to see to something first.")]
+pub(crate) struct PublishArgs {
+    /// The folder of the workspace [default: the working folder]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+
+    /// Do not ask before anything is sent
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+
+    /// Show the plan and send nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Carry out the plan with this digest, and no other
+    #[arg(long, value_name = "DIGEST")]
+    pub plan_hash: Option<String>,
+
+    /// Only this package; may be given again
+    #[arg(long, value_name = "PACKAGE")]
+    pub only: Vec<String>,
+
+    /// Not this package; may be given again
+    #[arg(long, value_name = "PACKAGE")]
+    pub except: Vec<String>,
+
+    /// The registry, of those that manifests and settings name
+    #[arg(long, value_name = "NAME")]
+    pub registry: Option<String>,
+
+    /// Publish what is not committed, too
+    #[arg(long)]
+    pub allow_dirty: bool,
+
+    /// Do not build crates from what was packed
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// Ask no registry; what it would say is unknown
+    #[arg(long)]
+    pub offline: bool,
+
+    #[command(flatten)]
+    pub pace: PaceArgs,
+
+    #[command(flatten)]
+    pub shown: ShownArgs,
+
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// How fast, how often, how long.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PaceArgs {
+    /// Packages at once
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub concurrency: u32,
+
+    /// How often a package is tried again; waiting for a registry uses none of it up
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub max_retries: u32,
+
+    /// Time before the first retry, at most; it doubles
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
+    pub retry_base_delay: Duration,
+
+    /// Time for one try at a package
+    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = span)]
+    pub task_timeout: Duration,
+
+    /// The longest time that is waited for registries; then it ends, and is run again later [default: none]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub max_wait: Option<Duration>,
+
+    /// How long it may take until what was uploaded can be seen
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = span)]
+    pub visible_within: Duration,
+
+    /// How often it is looked for
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = span)]
+    pub look_every: Duration,
+}
+
+/// What is written where.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ShownArgs {
+    /// Write the report to this file: JSON, or Markdown if its name ends with .md
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Say nothing but the result
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
+}
+
+impl PublishArgs {
+    pub fn wish(&self) -> Wish {
+        Wish {
+            allow_dirty: self.allow_dirty,
+            verify: !self.no_verify,
+            offline: self.offline,
+            only: self.only.clone(),
+            except: self.except.clone(),
+        }
+    }
+}
+
+impl PaceArgs {
+    pub fn options(&self) -> PublishOptions {
+        PublishOptions {
+            concurrency: self.concurrency,
+            retries: self.max_retries,
+            retry_base_delay: self.retry_base_delay,
+            timeout: self.task_timeout,
+            max_wait: self.max_wait,
+            visible_within: self.visible_within,
+            look_every: self.look_every,
+        }
+    }
+}

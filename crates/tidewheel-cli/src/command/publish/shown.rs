@@ -1,0 +1,86 @@
+//! How a plan and a report look for people.
+//!
+//! What is in them is known in `tidewheel-publish`.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use tidewheel_client::text::{count, harmless};
+use tidewheel_publish::PlanDocument;
+use tidewheel_publish::run::Report;
+
+use crate::table::Table;
+
+/// A plan: what is done about each package, how many are sent, how long that takes at least.
+pub(super) fn plan_text(plan: &PlanDocument) -> String {
+    let mut table = Table::new(["PACKAGE", "VERSION", "PLAN", "REGISTRY"]);
+    for it in &plan.packages {
+        let registry = it.registry.as_deref().unwrap_or_default();
+        table.row([&*it.package, &it.version, &it.why, registry].map(harmless));
+    }
+    let mut text = format!("{table}\n\n{} to upload", count(plan.uploads, "package"));
+    if plan.wait_s > 0 {
+        let wait = Duration::from_secs(plan.wait_s);
+        let _ =
+            write!(text, "; registries make it take at least {} min", wait.as_secs().div_ceil(60));
+    }
+    if let Some(commit) = &plan.commit {
+        let _ = write!(text, "; commit {}", harmless(&commit[..commit.len().min(12)]));
+    }
+    let _ = write!(text, "\nplan {}", plan.digest);
+    text
+}
+
+/// A report: what became of each package, and what to do now.
+pub(super) fn report_text(report: &Report) -> String {
+    let mut table = Table::new(["PACKAGE", "VERSION", "RESULT", "REGISTRY"]);
+    for it in &report.packages {
+        table.row([&*it.package, &it.version, it.result, &it.registry].map(harmless));
+    }
+    let mut text = match report.packages.is_empty() {
+        true => "there is nothing to publish".to_owned(),
+        false => table.to_string(),
+    };
+    for it in &report.packages {
+        if let Some(error) = &it.error {
+            let _ = write!(
+                text,
+                "\n{} {}: {}",
+                harmless(&it.package),
+                harmless(&it.version),
+                harmless(error)
+            );
+        }
+    }
+    let counts = [
+        (report.published.len(), "published"),
+        (report.done.len(), "out before"),
+        (report.failed.len(), "failed"),
+        (report.skipped.len(), "skipped"),
+    ];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(many, _)| *many > 0)
+        .map(|(many, word)| format!("{many} {word}"))
+        .collect();
+    let _ = write!(text, "\n\n{}: {}", report.verdict.word(), counts.join(", "));
+    text
+}
+
+/// What to do now, if there is something.
+pub(super) fn advice(report: &Report) -> Option<String> {
+    use tidewheel_publish::run::Verdict;
+    match (report.verdict, &report.go_on_at) {
+        (Verdict::Done, _) => None,
+        (Verdict::Incomplete, Some(at)) => {
+            Some(format!("run `tidewheel publish` again after {at}: it goes on where it is"))
+        }
+        (Verdict::Incomplete, None) => {
+            Some("run `tidewheel publish` again: it goes on where it is".to_owned())
+        }
+        _ => Some(
+            "see to what is said above, then run `tidewheel publish` again: it goes on where it is"
+                .to_owned(),
+        ),
+    }
+}

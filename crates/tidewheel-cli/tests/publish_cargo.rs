@@ -1,0 +1,433 @@
+//! `tidewheel publish` of crates: to the end, whatever a registry does, and whenever it is killed.
+//!
+//! How each ecosystem is packed and spoken to is tested in `tidewheel-publish`.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
+
+use publishing::{Scene, everything, told};
+use registry::{Fault, Faults, RetryAfter, What};
+use serde_json::{Value as Json, json};
+
+#[test]
+fn crates_go_out_in_order_and_a_second_run_finds_them_there() {
+    let scene = Scene::chain("publish-plain");
+    let before = scene.tree();
+    let report = scene.finish();
+    assert_eq!(report["published"], json!(["cargo:a", "cargo:b", "cargo:c"]));
+    assert_eq!(scene.brought(), ["a", "b", "c"]);
+    assert_eq!(scene.tree(), before, "the workspace is only read");
+    let report = scene.finish();
+    assert_eq!(
+        (&report["published"], &report["done"]),
+        (&json!([]), &json!(["cargo:a", "cargo:b", "cargo:c"]))
+    );
+    scene.registry.assert_nothing_twice();
+
+    // Cargo itself can have them.
+    let user = scene.path("user");
+    std::fs::create_dir_all(user.join("src")).unwrap();
+    let manifest = "[package]\nname = \"user\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n[dependencies]\nc = { version = \"1\", registry = \"ours\" }\n";
+    std::fs::write(user.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(user.join("src/lib.rs"), "").unwrap();
+    let index = scene.registry.index_url();
+    let output = scene
+        .program(&std::env::var("CARGO").unwrap_or("cargo".to_owned()))
+        .args(["fetch", "--config", &format!("registries.ours.index=\"{index}\"")])
+        .env("CARGO_NET_OFFLINE", "false")
+        .current_dir(&user)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // A token is nowhere but in the requests that need it.
+    let token = scene.registry.token().as_bytes().to_owned();
+    for (path, content) in everything(&scene.path("data")) {
+        let is_in = content.windows(token.len()).any(|part| part == token);
+        assert!(!is_in, "the token is in {}", path.display());
+    }
+}
+
+#[test]
+fn a_plan_sends_nothing_and_its_digest_is_the_only_one_that_is_carried_out() {
+    let scene = Scene::chain("publish-plan");
+    let before = scene.tree();
+    let output =
+        scene.tidewheel(&["publish", "plan", "--no-verify", "--format", "json"]).output().unwrap();
+    let (code, plan) = told(&output);
+    assert_eq!((code, &plan["uploads"]), (0, &json!(3)), "{plan:#}");
+    let classes: Vec<&Json> =
+        plan["packages"].as_array().unwrap().iter().map(|it| &it["class"]).collect();
+    assert_eq!(classes, ["new", "new", "new"]);
+    assert_eq!(scene.tree(), before);
+    assert!(scene.registry.requests().iter().all(|it| it.method == "GET"));
+    let digest = plan["digest"].as_str().unwrap();
+    let (code, error) = scene.published(&["--plan-hash", "0123"]);
+    assert_eq!(code, 5, "{error}");
+    assert!(scene.brought().is_empty());
+    // Without a word that it may, nothing is sent where nobody can be asked.
+    let output = scene.tidewheel(&["publish", "--no-verify"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(scene.brought().is_empty());
+    let (code, _) = scene.published(&["--plan-hash", digest]);
+    assert_eq!(code, 0);
+}
+
+/// What may happen to one upload.
+fn faults() -> Vec<(&'static str, Fault)> {
+    vec![
+        ("refused-before", Fault::Refused(500, "try again")),
+        ("refused-after", Fault::DoneThenRefused(500)),
+        ("seconds", Fault::TooMany(RetryAfter::Seconds(1))),
+        ("date", Fault::TooMany(RetryAfter::Date(1))),
+        ("sentence", Fault::TooMany(RetryAfter::Sentence(1))),
+        ("nothing", Fault::TooMany(RetryAfter::Missing)),
+        ("nonsense", Fault::TooMany(RetryAfter::Text("soon"))),
+        ("cut-head", Fault::CutWhileReading(0)),
+        ("cut-half", Fault::CutWhileReading(500)),
+        ("cut-end", Fault::CutBeforeDoing),
+        ("cut-after", Fault::CutAfterDoing),
+        ("cut-answer", Fault::CutWhileAnswering),
+        ("hidden", Fault::Hidden(20)),
+        ("flickering", Fault::Flickering(6)),
+        ("garbled", Fault::Garbled),
+    ]
+}
+
+#[test]
+fn whatever_happens_to_an_upload_the_same_run_finishes_and_nothing_is_sent_twice() {
+    for (name, fault) in faults() {
+        let scene = Scene::chain(&format!("publish-{name}"));
+        scene.registry.script(Faults::none().on(What::Upload, "b", fault));
+        let (code, report) = scene.published(&[]);
+        assert_eq!(code, 0, "{name}: {report:#}");
+        let census: Vec<String> = scene.registry.census().into_iter().map(|it| it.0).collect();
+        assert_eq!(census, ["a", "b", "c"], "{name}");
+        scene.registry.assert_nothing_twice();
+    }
+}
+
+#[test]
+fn dependents_wait_until_those_who_resolve_can_have_what_they_need() {
+    let scene = Scene::chain("publish-gate");
+    scene.registry.script(Faults::none().on(What::Upload, "a", Fault::Hidden(15)));
+    scene.finish();
+    let requests = scene.registry.requests();
+    let is = |it: &registry::Request, what, name| {
+        it.asked.what == what && it.asked.package.as_deref() == Some(name)
+    };
+    let b = requests.iter().position(|it| is(it, What::Upload, "b")).unwrap();
+    let before = requests[..b].iter().filter(|it| is(it, What::Look, "a")).count();
+    assert!(before > 15, "b was sent after {before} looks at a");
+}
+
+#[test]
+fn a_version_with_another_content_blocks_what_needs_it_and_nothing_else() {
+    let scene = Scene::crates(
+        "publish-conflict",
+        &[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("d", &["a"])],
+    );
+    scene.registry.put("b", "1.0.0", "b-1.0.0.crate", b"something else");
+    let (code, report) = scene.published(&[]);
+    assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
+    assert_eq!(report["published"], json!(["cargo:a", "cargo:d"]));
+    let b = report["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["package"] == "cargo:b")
+        .unwrap();
+    let why = b["error"].as_str().unwrap();
+    assert!(why.contains("we have sha256:") && why.contains("the registry has sha256:"), "{why}");
+    assert_eq!(scene.brought(), ["a", "d"]);
+
+    // Somebody who is quicker is found out, too.
+    let scene = Scene::chain("publish-taken");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Taken));
+    let (code, report) = scene.published(&[]);
+    assert_eq!(code, 8, "{report:#}");
+    assert_eq!(report["published"], json!(["cargo:a"]));
+}
+
+#[test]
+fn a_yanked_version_is_never_sent_again() {
+    let scene = Scene::chain("publish-yanked");
+    scene.finish();
+    scene.registry.yank("b", "1.0.0");
+    let (code, report) = scene.published(&[]);
+    assert_eq!(code, 8, "{report:#}");
+    assert_eq!(scene.brought(), ["a", "b", "c"]);
+}
+
+#[test]
+fn what_would_wait_too_long_ends_for_now_and_goes_on_later() {
+    let scene = Scene::chain("publish-patience");
+    let long = Fault::TooMany(RetryAfter::Seconds(3600));
+    scene.registry.script(Faults::none().on(What::Upload, "b", long).always());
+    let (code, report) = scene.published(&["--max-wait", "10s"]);
+    assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+    assert!(report["go_on_at"].is_string());
+    assert_eq!(
+        (&report["published"], &report["failed"], &report["skipped"]),
+        (&json!(["cargo:a"]), &json!(["cargo:b"]), &json!(["cargo:c"]))
+    );
+    scene.registry.script(Faults::none());
+    let report = scene.finish();
+    assert_eq!(
+        (&report["done"], &report["published"]),
+        (&json!(["cargo:a"]), &json!(["cargo:b", "cargo:c"]))
+    );
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn what_was_taken_and_is_not_seen_is_waited_for_by_the_next_run_and_not_sent_again() {
+    let scene = Scene::chain("publish-unseen");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Hidden(40)));
+    let (code, report) = scene.published(&["--visible-within", "50ms"]);
+    assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+    assert_eq!(scene.brought(), ["a", "b", "c"]);
+}
+
+#[test]
+fn without_leave_nothing_is_sent_and_one_that_ends_is_told() {
+    let scene = Scene::chain("publish-leave");
+    let output = scene.publish(&[]).env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap();
+    let (code, error) = told(&output);
+    assert_eq!(code, 3, "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("there is no token"), "{error}");
+    assert!(scene.brought().is_empty());
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Unauthorised));
+    let (code, report) = scene.published(&[]);
+    assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
+    assert_eq!(report["published"], json!(["cargo:a"]));
+    let said = report.to_string();
+    assert!(!said.contains(scene.registry.token()), "{said}");
+    scene.finish();
+}
+
+#[test]
+fn what_a_registry_refuses_is_told_in_its_words_and_not_tried_again() {
+    let scene = Scene::chain("publish-refused");
+    scene.registry.script(Faults::none().on(
+        What::Upload,
+        "b",
+        Fault::Refused(422, "b is a reserved name"),
+    ));
+    let (code, report) = scene.published(&[]);
+    assert_eq!((code, &report["verdict"]), (1, &"failed".into()), "{report:#}");
+    assert!(report.to_string().contains("b is a reserved name"), "{report:#}");
+    assert_eq!(report["skipped"], json!(["cargo:c"]));
+}
+
+#[test]
+fn changes_that_are_not_committed_are_not_published_unless_somebody_wants_it() {
+    let scene = Scene::chain("publish-dirty");
+    scene.file("a/src/lib.rs", "// changed\n");
+    let (code, error) = scene.published(&[]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.to_string().contains("a/src/lib.rs"), "{error}");
+    assert!(scene.brought().is_empty());
+    assert_eq!(scene.published(&["--allow-dirty"]).0, 0);
+}
+
+/// A publish that goes on until it is killed.
+fn start(scene: &Scene) -> Child {
+    scene.publish(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Waits until the registry has heard so many requests, or nothing more comes.
+fn heard(scene: &Scene, child: &mut Child, requests: usize) -> bool {
+    loop {
+        if scene.registry.requests().len() >= requests {
+            return true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn killed_at_any_request_and_run_again_it_ends_as_if_nothing_had_happened() {
+    let whole = Scene::chain("publish-whole");
+    whole.finish();
+    let census = whole.registry.census();
+    let scene = Scene::chain("publish-killed");
+    let before = scene.tree();
+    // Each process is killed one request later than the one before, until one of them ends by itself.
+    let mut kills = 0;
+    let mut step = 1;
+    loop {
+        let mut child = start(&scene);
+        let is_alive = heard(&scene, &mut child, scene.registry.requests().len() + step);
+        if is_alive {
+            child.kill().unwrap();
+            kills += 1;
+        }
+        let status = child.wait().unwrap();
+        assert_eq!(scene.tree(), before);
+        if !is_alive {
+            assert_eq!(status.code(), Some(0));
+            break;
+        }
+        step += 1;
+    }
+    assert!(kills >= 3, "killed {kills} times");
+    scene.finish();
+    let contents = |it: &(String, String, String, String)| (it.0.clone(), it.1.clone());
+    let ours: Vec<_> = scene.registry.census().iter().map(contents).collect();
+    assert_eq!(ours, census.iter().map(contents).collect::<Vec<_>>());
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn a_publish_is_a_run_like_any_other_and_one_that_was_left_goes_on() {
+    let scene = Scene::chain("publish-run");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
+    let mut child = start(&scene);
+    let uploads =
+        |name: &str| {
+            scene.registry.requests().iter().any(|it| {
+                it.asked.what == What::Upload && it.asked.package.as_deref() == Some(name)
+            })
+        };
+    while !uploads("b") {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    // The second exits at once and names the first.
+    let (code, error) = scene.published(&[]);
+    assert_eq!(code, 5, "{error}");
+    assert!(error.to_string().contains(&format!("process {}", child.id())), "{error}");
+    let show = |arguments: &[&str]| {
+        String::from_utf8(scene.tidewheel(arguments).output().unwrap().stdout).unwrap()
+    };
+    assert!(show(&["runs"]).contains("publish ws"), "{}", show(&["runs"]));
+    assert!(show(&["show", "last"]).contains("cargo:b"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = show(&["show", "last", "--format", "json"]);
+    let run: Json = serde_json::from_str(run.lines().last().unwrap()).unwrap();
+    let output = scene.tidewheel(&["publish", "resume", "--format", "json"]).output().unwrap();
+    let (code, report) = told(&output);
+    assert_eq!((code, &report["run_id"]), (0, &run["run_id"]), "{report:#}");
+    scene.registry.assert_nothing_twice();
+    let output = scene.tidewheel(&["publish", "status", "--format", "json"]).output().unwrap();
+    assert_eq!(told(&output).0, 0);
+    let output = scene.tidewheel(&["publish", "resume"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "nothing was left");
+}
+
+#[test]
+fn a_run_that_was_left_is_not_finished_from_another_commit() {
+    let scene = Scene::chain("publish-moved");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: false }));
+    let mut child = start(&scene);
+    assert!(heard(&scene, &mut child, 8));
+    while !scene
+        .registry
+        .requests()
+        .iter()
+        .any(|it| it.asked.what == What::Upload && it.asked.package.as_deref() == Some("b"))
+    {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    scene.commit();
+    let (code, error) = scene.published(&[]);
+    assert_eq!(code, 5, "{error}");
+    assert!(error.to_string().contains("it was packed from commit"), "{error}");
+    let output = scene
+        .tidewheel(&["publish", "resume", "--as-started", "--format", "json"])
+        .output()
+        .unwrap();
+    assert_eq!(told(&output).0, 0);
+}
+
+#[test]
+fn what_went_out_can_be_taken_back_in_reverse_order_and_is_not_deleted() {
+    let scene = Scene::chain("publish-undo");
+    scene.finish();
+    let undo = |arguments: &[&str]| {
+        let arguments = [&["publish", "undo", "--format", "json"][..], arguments].concat();
+        told(&scene.tidewheel(&arguments).output().unwrap())
+    };
+    let (code, shown) = undo(&[]);
+    assert_eq!(
+        (code, &shown[0]["package"], &shown[0]["way"]),
+        (0, &"cargo:c".into(), &"yank".into()),
+        "{shown:#}"
+    );
+    assert!(scene.registry.packages().values().all(|it| !it.versions[0].is_yanked));
+    let (code, taken) = undo(&["--yes", "--reason", "it loses data"]);
+    assert_eq!(code, 0, "{taken:#}");
+    assert!(scene.registry.packages().values().all(|it| it.versions[0].is_yanked));
+    assert_eq!(undo(&["--yes", "--reason", "again"]).0, 0);
+}
+
+#[test]
+fn nothing_but_the_registry_that_was_named_is_ever_spoken_to() {
+    let scene = Scene::chain("publish-loopback");
+    // Whoever would speak to anybody else would come by here.
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    let mut command = scene.publish(&[]);
+    for name in
+        ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "CARGO_HTTP_PROXY"]
+    {
+        command.env(name, &address);
+    }
+    let output =
+        command.env("no_proxy", "127.0.0.1").env("NO_PROXY", "127.0.0.1").output().unwrap();
+    assert_eq!(told(&output).0, 0);
+    assert!(proxy.accept().is_err(), "somebody came by the proxy");
+}
+
+#[test]
+fn a_report_is_kept_for_people_and_programs() {
+    let scene = Scene::chain("publish-report");
+    let file = scene.path("report.md");
+    let output = scene.publish(&["-o", file.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        text.starts_with("# Published: done\n")
+            && text.contains("| cargo:c | 1.0.0 | published | ours | 1 |"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_commands_of_the_guide_do_what_it_says() {
+    let scene = Scene::crates("publish-guide", &[]);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (path, content) in everything(&root.join("examples/publish")) {
+        let name = path.strip_prefix(root.join("examples/publish")).unwrap();
+        scene.file(name.to_str().unwrap(), &String::from_utf8(content).unwrap());
+    }
+    scene.commit();
+    let guide = std::fs::read_to_string(root.join("docs/guide/publishing.md")).unwrap();
+    let commands: Vec<&str> =
+        guide.lines().filter_map(|line| line.strip_prefix("$ tidewheel ")).collect();
+    assert_eq!(commands.len(), 6, "{commands:?}");
+    for command in commands {
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let output = scene.tidewheel(&arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{command}: {said}");
+        assert!(said.contains("tide-core"), "{command}: {said}");
+    }
+    assert_eq!(scene.brought(), ["tide-core", "tide-client"]);
+}

@@ -1,0 +1,88 @@
+//! `tidewheel publish` of packages of npm: packed by npm itself, sent to a registry on loopback.
+//!
+//! What holds for every ecosystem is tested with crates, in `publish_cargo.rs`.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+#[path = "../../tidewheel-core/tests/skipped/mod.rs"]
+mod skipped;
+
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+
+use std::process::Command;
+
+use publishing::{Scene, told};
+use registry::{Fault, Faults, Protocol, RetryAfter, What};
+use serde_json::{Value as Json, json};
+use skipped::skipped;
+
+/// `@us/b` needs `a` by a range of the workspace. Nothing if there is no npm.
+fn scene(name: &str) -> Option<Scene> {
+    if Command::new("npm").arg("--version").output().is_err() {
+        skipped(name, "npm is not there");
+        return None;
+    }
+    let scene = Scene::new(name, Protocol::Npm);
+    let (url, port) = (scene.registry.index_url(), scene.registry.port());
+    scene.file(
+        ".npmrc",
+        &format!("registry={url}\n//127.0.0.1:{port}/:_authToken=${{NPM_TOKEN}}\n"),
+    );
+    scene.file("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
+    scene.file("a/package.json", r#"{ "name": "a", "version": "1.0.0", "files": ["index.js"] }"#);
+    scene.file("a/index.js", "module.exports = 1;\n");
+    scene.file(
+        "b/package.json",
+        r#"{ "name": "@us/b", "version": "2.0.0-beta.1", "publishConfig": { "access": "public" },
+        "scripts": { "prepack": "exit 1" }, "dependencies": { "a": "workspace:^" } }"#,
+    );
+    scene.commit();
+    Some(scene)
+}
+
+fn publish(scene: &Scene) -> (i32, Json) {
+    told(&scene.publish(&[]).env("NPM_TOKEN", scene.registry.token()).output().unwrap())
+}
+
+#[test]
+fn packages_of_npm_go_out_in_order_with_ranges_that_mean_something() {
+    let Some(scene) = scene("publish-npm") else { return };
+    let before = scene.tree();
+    let (code, report) = publish(&scene);
+    assert_eq!((code, &report["published"]), (0, &json!(["npm:a", "npm:@us/b"])), "{report:#}");
+    assert_eq!(scene.tree(), before);
+    let packages = scene.registry.packages();
+    let b = &packages["@us/b"];
+    assert_eq!(b.versions[0].told["dependencies"]["a"], "^1.0.0");
+    assert_eq!(b.tags.get("beta").map(String::as_str), Some("2.0.0-beta.1"));
+    assert_eq!(b.tags.get("latest"), None, "who did not ask for it does not get it");
+    let (code, report) = publish(&scene);
+    assert_eq!((code, &report["done"]), (0, &json!(["npm:a", "npm:@us/b"])), "{report:#}");
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn whatever_happens_to_an_upload_to_npm_it_is_finished() {
+    for (name, fault) in [
+        ("after", Fault::DoneThenRefused(500)),
+        ("limit", Fault::TooMany(RetryAfter::Seconds(1))),
+        ("cut", Fault::CutAfterDoing),
+        ("hidden", Fault::Hidden(5)),
+    ] {
+        let Some(scene) = scene(&format!("publish-npm-{name}")) else { return };
+        scene.registry.script(Faults::none().on(What::Upload, "a", fault));
+        let (code, report) = publish(&scene);
+        assert_eq!(code, 0, "{name}: {report:#}");
+        scene.registry.assert_nothing_twice();
+    }
+}
+
+#[test]
+fn another_content_of_an_npm_package_is_a_conflict() {
+    let Some(scene) = scene("publish-npm-conflict") else { return };
+    scene.registry.put("a", "1.0.0", "a-1.0.0.tgz", b"something else");
+    let (code, report) = publish(&scene);
+    assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
+    assert!(scene.brought().is_empty());
+}

@@ -1,0 +1,121 @@
+//! `tidewheel publish` of Python's distributions: built by their own backend, sent to a registry on loopback.
+//!
+//! What holds for every ecosystem is tested with crates, in `publish_cargo.rs`.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+#[path = "../../tidewheel-core/tests/skipped/mod.rs"]
+mod skipped;
+
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+
+use std::process::Command;
+
+use publishing::{Scene, told};
+use registry::{Fault, Faults, Protocol, What};
+use serde_json::{Value as Json, json};
+use skipped::skipped;
+
+/// A backend that needs nothing: it puts a name and a version into both kinds of files.
+const BACKEND: &str = r#"
+import io, os, tarfile, tomllib, zipfile
+
+def about():
+    with open('pyproject.toml', 'rb') as file:
+        project = tomllib.load(file)['project']
+    name = project['name'].replace('-', '_')
+    text = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\nSummary: ours\n"
+    return name, project['version'], text.encode()
+
+def build_sdist(folder, settings=None):
+    name, version, text = about()
+    base = f'{name}-{version}.tar.gz'
+    with tarfile.open(os.path.join(folder, base), 'w:gz') as tar:
+        info = tarfile.TarInfo(f'{name}-{version}/PKG-INFO')
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text))
+    return base
+
+def build_wheel(folder, settings=None, metadata=None):
+    name, version, text = about()
+    base = f'{name}-{version}-py3-none-any.whl'
+    with zipfile.ZipFile(os.path.join(folder, base), 'w', zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr(f'{name}-{version}.dist-info/METADATA', text)
+        wheel.writestr(f'{name}/__init__.py', '')
+    return base
+"#;
+
+/// `our-b` needs `our-a`. Nothing if there is no Python that can read its own manifests.
+fn scene(name: &str) -> Option<Scene> {
+    let has_tomllib = Command::new("python3").args(["-c", "import tomllib"]).output();
+    if !has_tomllib.is_ok_and(|output| output.status.success()) {
+        skipped(name, "python3 with tomllib is not there");
+        return None;
+    }
+    let scene = Scene::new(name, Protocol::Python);
+    scene.file("pyproject.toml", "[tool.uv.workspace]\nmembers = [\"*\"]\n");
+    for (name, needs) in [("a", ""), ("b", "\"our_a>=1\"")] {
+        let manifest = format!(
+            "[project]\nname = \"our-{name}\"\nversion = \"1.0\"\ndependencies = [{needs}]\n\
+             [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
+        );
+        scene.file(&format!("{name}/pyproject.toml"), &manifest);
+        scene.file(&format!("{name}/ours.py"), BACKEND);
+    }
+    scene.commit();
+    Some(scene)
+}
+
+fn publish(scene: &Scene) -> (i32, Json) {
+    let mut command = scene.publish(&[]);
+    command.env("UV_PUBLISH_URL", scene.registry.upload_url());
+    command.env("UV_PUBLISH_CHECK_URL", scene.registry.index_url());
+    told(&command.env("UV_PUBLISH_TOKEN", scene.registry.token()).output().unwrap())
+}
+
+#[test]
+fn distributions_go_out_with_all_their_files() {
+    let Some(scene) = scene("publish-python") else { return };
+    let before = scene.tree();
+    let (code, report) = publish(&scene);
+    assert_eq!(
+        (code, &report["published"]),
+        (0, &json!(["python:our-a", "python:our-b"])),
+        "{report:#}"
+    );
+    assert_eq!(scene.tree(), before);
+    let files: Vec<String> = scene.registry.census().into_iter().map(|it| it.2).collect();
+    assert_eq!(
+        files,
+        [
+            "our_a-1.0-py3-none-any.whl",
+            "our_a-1.0.tar.gz",
+            "our_b-1.0-py3-none-any.whl",
+            "our_b-1.0.tar.gz"
+        ]
+    );
+    // What was packed is kept: files that differ each time they are built are still the same.
+    let (code, report) = publish(&scene);
+    assert_eq!(
+        (code, &report["done"]),
+        (0, &json!(["python:our-a", "python:our-b"])),
+        "{report:#}"
+    );
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn of_a_version_with_several_files_only_those_are_sent_that_are_missing() {
+    let Some(scene) = scene("publish-python-partial") else { return };
+    scene.registry.script(
+        Faults::none().on(What::Upload, "our-a", Fault::Refused(422, "not today")).after(1),
+    );
+    let (code, report) = publish(&scene);
+    assert_eq!((code, &report["verdict"]), (1, &"failed".into()), "{report:#}");
+    assert_eq!(scene.registry.census().len(), 1);
+    let (code, report) = publish(&scene);
+    assert_eq!(code, 0, "{report:#}");
+    assert_eq!(scene.registry.census().len(), 4);
+    scene.registry.assert_nothing_twice();
+}

@@ -1,0 +1,170 @@
+//! What tests of `tidewheel publish` share: workspaces, a registry on loopback, and the program between them.
+//!
+//! No program that is started here sees a setting of whoever runs the tests, or an address but those of loopback.
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value as Json;
+
+use crate::registry::{Protocol, Registry};
+
+/// A workspace and its registry.
+pub struct Scene {
+    folder: PathBuf,
+    pub registry: Registry,
+}
+
+impl Scene {
+    pub fn new(name: &str, protocol: Protocol) -> Self {
+        let folder = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("ws")).unwrap();
+        fs::create_dir_all(folder.join("home")).unwrap();
+        Self { folder: folder.canonicalize().unwrap(), registry: Registry::start(protocol) }
+    }
+
+    /// Crates, each with those that it needs, under git.
+    pub fn crates(name: &str, crates: &[(&str, &[&str])]) -> Self {
+        let scene = Self::new(name, Protocol::Cargo);
+        let members: Vec<String> = crates.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        let members = members.join(", ");
+        scene
+            .file("Cargo.toml", &format!("[workspace]\nresolver = \"3\"\nmembers = [{members}]\n"));
+        let index = scene.registry.index_url();
+        scene.file(".cargo/config.toml", &format!("[registries.ours]\nindex = \"{index}\"\n"));
+        for (name, needs) in crates {
+            let needs = needs.iter().map(|needed| {
+                format!("{needed} = {{ path = \"../{needed}\", version = \"1.0.0\", registry = \"ours\" }}\n")
+            });
+            let needs: String = needs.collect();
+            let manifest = format!(
+                "[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2024\"\nlicense = \"MIT\"\n\
+                 description = \"A crate.\"\npublish = [\"ours\"]\n[dependencies]\n{needs}"
+            );
+            scene.file(&format!("{name}/Cargo.toml"), &manifest);
+            scene.file(&format!("{name}/src/lib.rs"), "");
+        }
+        scene.commit();
+        scene
+    }
+
+    /// `c` needs `b`, which needs `a`.
+    pub fn chain(name: &str) -> Self {
+        Self::crates(name, &[("a", &[]), ("b", &["a"]), ("c", &["b"])])
+    }
+
+    pub fn commit(&self) {
+        let own = ["-c", "user.name=n", "-c", "user.email=e@e.example"];
+        let commands: [&[&str]; 3] =
+            [&["init", "-q"], &["add", "."], &["commit", "-q", "--allow-empty", "-m", "m"]];
+        for arguments in commands {
+            let mut git = Command::new("git");
+            git.args(own)
+                .args(arguments)
+                .current_dir(self.path("ws"))
+                .env("HOME", self.path("home"));
+            assert!(git.status().unwrap().success(), "{git:?}");
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Writes a file of the workspace.
+    pub fn file(&self, name: &str, text: &str) {
+        let path = self.path("ws").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A program in the workspace, with no setting but those of this test.
+    pub fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.path("ws")).stdin(Stdio::null());
+        for name in ["PATH", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO"] {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        command
+            .env("HOME", self.path("home"))
+            .env("CARGO_HOME", self.path("home"))
+            .env("CARGO_TARGET_DIR", self.path("target"))
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("TIDEWHEEL_DATA", self.path("data"));
+        command
+    }
+
+    /// `tidewheel` with these arguments, and the token of the registry.
+    pub fn tidewheel(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_tidewheel"));
+        command.args(arguments).env("CARGO_REGISTRIES_OURS_TOKEN", self.registry.token());
+        command
+    }
+
+    /// `tidewheel publish`, impatient.
+    pub fn publish(&self, arguments: &[&str]) -> Command {
+        let mut command = self.tidewheel(&["publish", "--yes", "--no-verify", "--format", "json"]);
+        command.args(["--retry-base-delay", "10ms", "--look-every", "10ms"]).args(arguments);
+        command
+    }
+
+    /// Publishes and gives the exit code and the report.
+    #[track_caller]
+    pub fn published(&self, arguments: &[&str]) -> (i32, Json) {
+        told(&self.publish(arguments).output().unwrap())
+    }
+
+    /// Publishes, and all must be out.
+    #[track_caller]
+    pub fn finish(&self) -> Json {
+        let (code, report) = self.published(&[]);
+        assert_eq!((code, &report["verdict"]), (0, &"done".into()), "{report:#}");
+        report
+    }
+
+    /// Everything in the workspace, with its contents.
+    pub fn tree(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        everything(&self.path("ws"))
+    }
+
+    /// Which files were brought, in order.
+    pub fn brought(&self) -> Vec<String> {
+        self.registry.uploads().into_iter().map(|upload| upload.package).collect()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The exit code and the document that a command printed.
+#[track_caller]
+pub fn told(output: &Output) -> (i32, Json) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    let said = if out.trim().is_empty() { &error } else { &out };
+    let last = said.lines().last().unwrap_or_default();
+    let json =
+        serde_json::from_str(last).unwrap_or_else(|_| panic!("{}: {out}{error}", output.status));
+    (output.status.code().unwrap_or(-1), json)
+}
+
+pub fn everything(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => open.push(entry.path()),
+                false => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    found
+}
