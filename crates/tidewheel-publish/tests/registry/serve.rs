@@ -357,7 +357,9 @@ impl Shared {
         }
         // It is noted before the client can know.
         self.lock().requests[number].status = Some(answer.status);
-        connection.send(&bytes).ok()
+        connection.send(&bytes).ok()?;
+        let is_last = head.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
+        (!is_last).then_some(())
     }
 
     /// The truthful answer.
