@@ -17,7 +17,9 @@ pub(super) async fn listing(
     name: &str,
 ) -> Result<Listing, Trouble> {
     let request = HttpRequest::get(format!("{}{}", target.address.index, project_path(name)));
-    let request = request.header("Accept", "application/vnd.pypi.simple.v1+json");
+    // Not every registry has the first; both say the same.
+    let forms = "application/vnd.pypi.simple.v1+json, text/html;q=0.1";
+    let request = request.header("Accept", forms);
     match client.ask(request).await? {
         Some(text) => Ok(read_project(name, &text)?),
         None => Ok(Listing::default()),

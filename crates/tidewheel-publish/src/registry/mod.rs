@@ -6,6 +6,7 @@ mod cargo;
 mod hash;
 mod listing;
 mod npm;
+mod page;
 mod python;
 #[cfg(test)]
 mod tests;

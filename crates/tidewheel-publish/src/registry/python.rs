@@ -1,11 +1,12 @@
-//! The simple index of a Python registry, in its JSON form.
+//! The simple index of a Python registry: in its JSON form, or in HTML where that is all there is.
 //!
-//! Registries that only have it in HTML are not read here.
+//! How links are found in a page is in `page`.
 
 use serde_json::Value as Json;
 
 use super::hash::{Algorithm, Digest};
 use super::listing::{ListedFile, Listing, Unreadable};
+use super::page::{Link, links};
 use crate::package::Ecosystem;
 
 /// Where a project is below the address of an index.
@@ -14,13 +15,20 @@ pub fn project_path(name: &str) -> String {
     format!("{}/", Ecosystem::Python.normalised(name))
 }
 
-/// Reads what an index says of a project. A file counts for the version in its name; of those whose names say none,
+/// Reads what an index says of a project, in whichever form it says it. A file counts for the version in its name; of those whose names say none,
 /// nothing is known.
 ///
 /// # Errors
 ///
 /// When it is none, or of another project.
 pub fn read_project(name: &str, text: &str) -> Result<Listing, Unreadable> {
+    match text.trim_start().starts_with('<') {
+        true => read_page(name, text),
+        false => read_document(name, text),
+    }
+}
+
+fn read_document(name: &str, text: &str) -> Result<Listing, Unreadable> {
     let document: Json =
         serde_json::from_str(text).map_err(|error| Unreadable::new(name, error))?;
     let told = document.get("name").and_then(Json::as_str).unwrap_or_default();
@@ -33,18 +41,37 @@ pub fn read_project(name: &str, text: &str) -> Result<Listing, Unreadable> {
     let mut listing = Listing::default();
     for file in files {
         let Some(file_name) = file.get("filename").and_then(Json::as_str) else { continue };
-        let Some(version) = version_in(&normalised(name), file_name) else { continue };
         let digest = file.get("hashes").and_then(|it| it.get("sha256")).and_then(Json::as_str);
-        let digest = digest.and_then(|text| Digest::from_hex(Algorithm::Sha256, text));
         // A reason is a yank too, and so is an empty one.
         let is_yanked = !matches!(file.get("yanked"), None | Some(Json::Bool(false)));
-        let listed = listing.versions.entry(version).or_default();
-        // A version is only taken back if all of it is.
-        listed.is_yanked = is_yanked && (listed.files.is_empty() || listed.is_yanked);
-        let digests = digest.into_iter().collect();
-        listed.files.push(ListedFile { name: Some(file_name.to_owned()), digests });
+        add(&mut listing, &normalised(name), file_name, digest, is_yanked);
     }
     Ok(listing)
+}
+
+/// A page does not say which project it is about, and anybody's says that all is well: one without a file of the project
+/// is none.
+fn read_page(name: &str, text: &str) -> Result<Listing, Unreadable> {
+    let mut listing = Listing::default();
+    for Link { file, sha256, is_yanked } in links(text) {
+        let project = Ecosystem::Python.normalised(name);
+        add(&mut listing, &project, &file, sha256.as_deref(), is_yanked);
+    }
+    match listing.is_new() {
+        true => Err(Unreadable::new(name, "it is a page without a file of that project")),
+        false => Ok(listing),
+    }
+}
+
+/// Adds a file to a listing, if its name says to which version of the project it belongs.
+fn add(listing: &mut Listing, project: &str, file: &str, sha256: Option<&str>, is_yanked: bool) {
+    let Some(version) = version_in(project, file) else { return };
+    let digest = sha256.and_then(|text| Digest::from_hex(Algorithm::Sha256, text));
+    let listed = listing.versions.entry(version).or_default();
+    // A version is only taken back if all of it is.
+    listed.is_yanked = is_yanked && (listed.files.is_empty() || listed.is_yanked);
+    let digests = digest.into_iter().collect();
+    listed.files.push(ListedFile { name: Some(file.to_owned()), digests });
 }
 
 /// The version in the name of a file: `name-1.0-py3-none-any.whl`, `name-1.0.tar.gz`.

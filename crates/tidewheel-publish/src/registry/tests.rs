@@ -101,6 +101,24 @@ fn files_of_a_python_project_count_for_the_version_in_their_names() {
 }
 
 #[test]
+fn an_index_that_is_a_page_says_the_same() {
+    let page = format!(
+        "<!DOCTYPE html>\n<html><body><a href=\"../..\">up</a>\n\
+         <a href=\"a_b-1.0.tar.gz#sha256={SHA256}\" data-yanked=\"\">a_b-1.0.tar.gz</a>\n\
+         <a href=\"a_b-1.0-py3-none-any.whl#sha256={SHA256}\">a_b-1.0-py3-none-any.whl</a>\n\
+         <a href=\"a_b-0.9.tar.gz#md5=00\">a_b-0.9.tar.gz</a></body></html>"
+    );
+    let listing = read_project("A.b", &page).unwrap();
+    assert_eq!(versions(&listing), [("0.9", false, 1), ("1.0", false, 2)]);
+    let digests = |version: &str| listing.versions[version].files[0].digests.clone();
+    assert_eq!(digests("1.0"), [Digest::from_hex(Algorithm::Sha256, SHA256).unwrap()]);
+    assert_eq!(digests("0.9"), [], "what cannot be compared is not taken for equal");
+    // Whoever answers for a registry that is away says that all is well, too.
+    let away = "<!DOCTYPE html><html><body><a href=\"/status\">Back in a minute</a></body></html>";
+    assert!(read_project("a", away).unwrap_err().why.contains("without a file"));
+}
+
+#[test]
 fn what_is_no_digest_is_not_taken_for_one() {
     assert_eq!(
         Digest::from_hex(Algorithm::Sha256, &SHA256.to_uppercase()),
