@@ -256,3 +256,23 @@ fn a_seed_says_which_faults_there_are_and_they_pass() {
         assert!((0..50).any(is_out), "seed {seed} lets nobody through");
     }
 }
+
+#[test]
+fn what_is_forgotten_was_never_there_and_connections_of_then_are_served_no_more() {
+    let registry = one(Fault::Silent { is_done: true });
+    let mut idle = TcpStream::connect(("127.0.0.1", registry.port())).unwrap();
+    idle.write_all(b"GET /index/config.json HTTP/1.1\r\n\r\n").unwrap();
+    let mut first = [0; 15];
+    idle.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    assert_eq!(upload(&registry, "other").unwrap().status, 200);
+    registry.forget();
+    assert!(registry.packages().is_empty() && registry.requests().is_empty());
+    assert!(registry.is_script_over());
+    idle.write_all(b"GET /index/config.json HTTP/1.1\r\n\r\n").unwrap();
+    let mut rest = Vec::new();
+    idle.read_to_end(&mut rest).unwrap();
+    assert_eq!(String::from_utf8_lossy(&rest).matches("HTTP/1.1").count(), 0, "it was answered");
+    assert_eq!(upload(&registry, "abcd").unwrap().status, 200);
+    assert_eq!(registry.requests_count(), 1);
+}

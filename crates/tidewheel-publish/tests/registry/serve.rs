@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ struct Shared {
     began: Instant,
     is_over: AtomicBool,
     inside: Mutex<Inside>,
+    /// Told when a request has been dealt with.
+    idle: Condvar,
 }
 
 #[derive(Default)]
@@ -43,6 +45,10 @@ struct Inside {
     faults: Faults,
     requests: Vec<Request>,
     uploads: Vec<Upload>,
+    /// Requests that are dealt with now.
+    open: usize,
+    /// How often all was forgotten; connections of an earlier time are served no more.
+    age: u32,
     open_uploads: usize,
     open_uploads_max: usize,
     settings: Settings,
@@ -77,6 +83,7 @@ impl Registry {
             began: Instant::now(),
             is_over: AtomicBool::new(false),
             inside: Mutex::default(),
+            idle: Condvar::new(),
         });
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
@@ -128,6 +135,17 @@ impl Registry {
         self.shared.lock().faults = faults;
     }
 
+    /// Forgets everything that it was given and asked. Whoever is connected must have gone, or goes now.
+    pub fn forget(&self) {
+        let mut inside = self.shared.lock();
+        inside.age += 1;
+        // What the dead have sent is read to its end first.
+        while inside.open > 0 {
+            inside = self.shared.idle.wait(inside).unwrap();
+        }
+        *inside = Inside { age: inside.age, settings: inside.settings, ..Inside::default() };
+    }
+
     /// Whether all faults of the script have happened.
     pub fn is_script_over(&self) -> bool {
         self.shared.lock().faults.is_over()
@@ -161,6 +179,14 @@ impl Registry {
         self.shared.lock().shelf.bring(package, version, told, file);
     }
 
+    /// A crate that somebody else has published, with its line as another index has it.
+    pub fn put_line(&self, line: Json, file: &str, bytes: &[u8]) {
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let (name, version) = (cargo::shelf_name(&text("name")), text("vers"));
+        let file = StoredFile::new(file, bytes.to_vec(), Json::Null);
+        self.shared.lock().shelf.bring(&name, &version, line, file);
+    }
+
     /// A version is taken back (by its owner, on a page of the registry).
     pub fn yank(&self, package: &str, version: &str) {
         let mut inside = self.shared.lock();
@@ -190,6 +216,11 @@ impl Registry {
     /// Everything it was asked, in order.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
+    }
+
+    /// How much it was asked.
+    pub fn requests_count(&self) -> usize {
+        self.shared.lock().requests.len()
     }
 
     /// Every file that arrived whole, in order.
@@ -232,12 +263,25 @@ impl Shared {
     fn serve(&self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
         let mut connection = Connection::new(stream);
-        while self.exchange(&mut connection).is_some() {}
+        let age = self.lock().age;
+        while let Some(head) = connection.head() {
+            let mut inside = self.lock();
+            if inside.age != age {
+                return;
+            }
+            inside.open += 1;
+            drop(inside);
+            let goes_on = self.exchange(&mut connection, head).is_some();
+            self.lock().open -= 1;
+            self.idle.notify_all();
+            if !goes_on {
+                return;
+            }
+        }
     }
 
-    /// One request and its answer; `None` when the connection is over.
-    fn exchange(&self, connection: &mut Connection) -> Option<()> {
-        let head = connection.head()?;
+    /// Answers one request; `None` when the connection is over.
+    fn exchange(&self, connection: &mut Connection, head: Head) -> Option<()> {
         if head.header("transfer-encoding").is_some() {
             let _ = connection.send(&Answer::text(411, "say how long it is").bytes("POST"));
             return None;
