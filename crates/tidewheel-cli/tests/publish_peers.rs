@@ -1,0 +1,121 @@
+//! `tidewheel publish` to registries that nobody here wrote, and their own clients that use what is there then.
+//!
+//! `./test` installs the registries, or says what cannot be had. What happens when they are in trouble is tested with the
+//! registry for tests.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+#[path = "../../tidewheel-publish/tests/peers/mod.rs"]
+mod peers;
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+#[path = "../../tidewheel-publish/tests/samples/mod.rs"]
+mod samples;
+#[path = "../../tidewheel-publish/tests/tools/mod.rs"]
+mod tools;
+
+use std::process::Command;
+
+use peers::Peer;
+use publishing::{Scene, told};
+use registry::Protocol;
+use serde_json::{Value as Json, json};
+use tools::{Scratch, succeed};
+
+/// Publishes everything, and then nothing, and takes none of it for somebody else's.
+#[track_caller]
+fn publish_twice(publish: impl Fn() -> Command, packages: &Json) {
+    let (code, report) = told(&publish().output().unwrap());
+    assert_eq!((code, &report["published"]), (0, packages), "{report:#}");
+    let (code, report) = told(&publish().output().unwrap());
+    assert_eq!((code, &report["published"]), (0, &json!([])), "{report:#}");
+    assert_eq!(&report["done"], packages, "{report:#}");
+}
+
+#[test]
+#[ignore = "needs verdaccio, of npm: ./test"]
+fn packages_go_to_verdaccio_and_npm_installs_them() {
+    let scratch = Scratch::new("publish-verdaccio");
+    let (peer, scene) = (Peer::verdaccio(&scratch), Scene::new("verdaccio", Protocol::Npm));
+    let port = peer.port;
+    let settings =
+        format!("registry={}/\n//127.0.0.1:{port}/:_authToken=${{NPM_TOKEN}}\n", peer.url());
+    scene.file(".npmrc", &settings);
+    scene.file("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
+    scene.file("a/package.json", r#"{ "name": "a", "version": "1.0.0" }"#);
+    scene.file("a/index.js", "module.exports = 1;\n");
+    let needs =
+        r#""dependencies": { "a": "workspace:^" }, "publishConfig": { "access": "public" }"#;
+    scene.file("b/package.json", &format!(r#"{{ "name": "@us/b", "version": "1.0.0", {needs} }}"#));
+    scene.commit();
+    let publish = || {
+        let mut command = scene.publish(&[]);
+        command.env("NPM_TOKEN", &peer.token);
+        command
+    };
+    publish_twice(publish, &json!(["npm:a", "npm:@us/b"]));
+    samples::npm_settings(&scratch, port, &peer.token);
+    scratch.file("user/package.json", r#"{ "name": "user", "version": "0.0.0" }"#);
+    succeed(scratch.command("npm", "user").args(["install", "@us/b"]));
+    assert!(scratch.path("user/node_modules/a/index.js").exists());
+}
+
+#[test]
+#[ignore = "needs pypiserver, of PyPI: ./test"]
+fn distributions_go_to_pypiserver_and_pip_installs_them() {
+    let scratch = Scratch::new("publish-pypiserver");
+    let (peer, scene) = (Peer::pypiserver(&scratch), Scene::new("pypiserver", Protocol::Python));
+    scene.file("pyproject.toml", "[tool.uv.workspace]\nmembers = [\"*\"]\n");
+    for (name, needs) in [("a", ""), ("b", "\"our_a>=1\"")] {
+        let manifest = format!(
+            "[project]\nname = \"our-{name}\"\nversion = \"1.0\"\ndependencies = [{needs}]\n\
+             [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
+        );
+        scene.file(&format!("{name}/pyproject.toml"), &manifest);
+        scene.file(&format!("{name}/ours.py"), BACKEND);
+    }
+    scene.commit();
+    let index = format!("{}/simple/", peer.url());
+    let publish = || {
+        let mut command = scene.publish(&[]);
+        command
+            .env("UV_PUBLISH_URL", format!("{}/", peer.url()))
+            .env("UV_PUBLISH_CHECK_URL", &index)
+            .env("UV_PUBLISH_USERNAME", "tester")
+            .env("UV_PUBLISH_PASSWORD", &peer.token);
+        command
+    };
+    publish_twice(publish, &json!(["python:our-a", "python:our-b"]));
+    succeed(&mut samples::pip(&scratch, &index, "installed", "our-b"));
+    assert!(scratch.path("installed/our_a.py").exists());
+}
+
+/// A backend that needs nothing.
+const BACKEND: &str = r#"
+import io, os, tarfile, tomllib, zipfile
+
+def about():
+    with open('pyproject.toml', 'rb') as file:
+        project = tomllib.load(file)['project']
+    lines = ['Metadata-Version: 2.1', f"Name: {project['name']}", f"Version: {project['version']}"]
+    lines += [f'Requires-Dist: {needed}' for needed in project['dependencies']]
+    return project['name'].replace('-', '_'), project['version'], '\n'.join(lines) + '\n'
+
+def build_sdist(folder, settings=None):
+    name, version, text = about()
+    with tarfile.open(os.path.join(folder, f'{name}-{version}.tar.gz'), 'w:gz') as tar:
+        entry = tarfile.TarInfo(f'{name}-{version}/PKG-INFO')
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text.encode()))
+    return f'{name}-{version}.tar.gz'
+
+def build_wheel(folder, settings=None, metadata=None):
+    name, version, text = about()
+    info, file = f'{name}-{version}.dist-info', f'{name}-{version}-py3-none-any.whl'
+    with zipfile.ZipFile(os.path.join(folder, file), 'w') as wheel:
+        wheel.writestr(f'{name}.py', '')
+        wheel.writestr(f'{info}/METADATA', text)
+        wheel.writestr(f'{info}/WHEEL', 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n')
+        wheel.writestr(f'{info}/RECORD', '')
+    return file
+"#;

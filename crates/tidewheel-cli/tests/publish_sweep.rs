@@ -1,0 +1,214 @@
+//! The golden rule of `tidewheel publish`: whatever registries do and whenever it is killed, run often enough it ends as
+//! a run without any of that would.
+//!
+//! Packages, faults and kills are drawn from a seed; one that fails is played again by
+//! `SWEEP_SEED=n cargo test -p tidewheel-cli --test publish_sweep many -- --ignored --nocapture`. Single faults are
+//! tested one by one in `publish_cargo`.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use publishing::{Scene, told};
+use registry::{Faults, Random, Registry};
+
+/// Scripts that `./test` plays.
+const FEW: u64 = 4;
+/// Scripts of the long test.
+const MANY: u64 = 500;
+/// Packages of a workspace.
+const PACKAGES: usize = 10;
+/// Seeds that have a workspace in common: what is packed once serves all of them.
+const SHARED_BY: u64 = 50;
+/// Processes that one script may take. Most take two or three.
+const PROCESSES_MAX: usize = 40;
+
+/// A workspace of crates that need each other as a seed says, everything packed, and nothing published.
+struct Ground {
+    scene: Scene,
+    needs: BTreeMap<String, Vec<String>>,
+    tree: BTreeMap<PathBuf, Vec<u8>>,
+    /// What a run without faults leaves in the registry.
+    census: Vec<(String, String, String, String)>,
+}
+
+impl Ground {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let names: Vec<String> = (0..PACKAGES).map(|number| format!("p{number}")).collect();
+        let mut needs = BTreeMap::new();
+        for (number, name) in names.iter().enumerate() {
+            let before = names[..number].iter();
+            let needed: Vec<String> = before.filter(|_| random.percent(25)).cloned().collect();
+            needs.insert(name.clone(), needed);
+        }
+        let of = |name: &String| needs[name].iter().map(String::as_str).collect::<Vec<&str>>();
+        let lists: Vec<(&str, Vec<&str>)> = names.iter().map(|name| (&**name, of(name))).collect();
+        let crates: Vec<(&str, &[&str])> = lists.iter().map(|(name, it)| (*name, &**it)).collect();
+        let scene = Scene::crates(&format!("publish-sweep-{seed}"), &crates);
+        let tree = scene.tree();
+        let plan = ["publish", "plan", "--no-verify", "--format", "json"];
+        assert_eq!(told(&scene.tidewheel(&plan).output().unwrap()).0, 0);
+        copy(&scene.path("data"), &scene.path("packed"));
+        let mut ground = Self { scene, needs, tree, census: Vec::new() };
+        ground.scene.finish();
+        ground.census = ground.scene.registry.census();
+        assert_eq!(ground.census.len(), PACKAGES);
+        ground
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.scene.registry
+    }
+
+    /// As it was when everything was packed and nothing published.
+    fn reset(&self) {
+        self.registry().forget();
+        self.lose_state();
+    }
+
+    /// All that was noted about runs is gone.
+    fn lose_state(&self) {
+        std::fs::remove_dir_all(self.scene.path("data")).unwrap();
+        copy(&self.scene.path("packed"), &self.scene.path("data"));
+    }
+
+    /// Plays a script until all is out, and looks whether the rule was kept.
+    fn play(&self, seed: u64) {
+        self.reset();
+        let mut random = Random::new(seed);
+        let names: Vec<&str> = self.needs.keys().map(String::as_str).collect();
+        self.registry().script(Faults::random(seed, &names));
+        let mut said = Vec::new();
+        for process in 0.. {
+            assert!(process < PROCESSES_MAX, "seed {seed} does not end: {said:#?}");
+            let kill = (process < 6 && random.percent(60)).then(|| Kill::draw(&mut random));
+            let (code, told) = self.run(process, kill);
+            said.push(told);
+            assert_eq!(self.scene.tree(), self.tree, "seed {seed}: the workspace was written to");
+            if code == Some(0) {
+                break;
+            }
+            // Whether somebody has to see to something is for real trouble to say, not for that which passes.
+            assert_ne!(code, Some(8), "seed {seed}: {said:#?}");
+            if random.percent(8) {
+                self.lose_state();
+            }
+        }
+        self.check(seed, &said);
+    }
+
+    /// One process, killed or not: its exit code, if it had one, and what it said.
+    fn run(&self, process: usize, kill: Option<Kill>) -> (Option<i32>, String) {
+        let log = self.scene.path(&format!("said-{process}"));
+        let file = std::fs::File::create(&log).unwrap();
+        // Nothing is tried again often, so that giving up and coming again is part of it.
+        let mut command = self.scene.publish(&["--max-retries", "1", "--visible-within", "5s"]);
+        let mut child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        if let Some(kill) = kill {
+            kill.wait(self.registry(), &mut child);
+            child.kill().unwrap();
+        }
+        let code = child.wait().unwrap().code();
+        let text = std::fs::read_to_string(&log).unwrap();
+        (code, format!("{kill:?} {code:?} {text}"))
+    }
+
+    fn check(&self, seed: u64, said: &[String]) {
+        let registry = self.registry();
+        assert_eq!(registry.census(), self.census, "seed {seed}: {said:#?}");
+        let uploads = registry.uploads();
+        let contents: BTreeSet<(&str, &str)> =
+            uploads.iter().map(|it| (&*it.file, &*it.sha256)).collect();
+        assert_eq!(contents.len(), PACKAGES, "seed {seed}: something was sent with two contents");
+        let mut out = BTreeSet::new();
+        for upload in uploads.iter().filter(|it| it.is_stored) {
+            let missing = self.needs[&upload.package].iter().find(|it| !out.contains(*it));
+            assert_eq!(missing, None, "seed {seed}: {} went out too early", upload.package);
+            out.insert(&upload.package);
+        }
+        // What cannot be seen, and of which the dead knew, may be sent again by the next, and once by each.
+        for name in self.needs.keys() {
+            let again = uploads.iter().filter(|it| it.was_there && it.package == *name).count();
+            assert!(again < said.len(), "seed {seed}: {name} was sent again {again} times");
+        }
+        let report = self.scene.finish();
+        assert_eq!(report["published"], serde_json::json!([]), "seed {seed}");
+        assert_eq!(registry.uploads().len(), uploads.len(), "seed {seed}");
+    }
+}
+
+/// When a process is killed.
+#[derive(Debug, Clone, Copy)]
+enum Kill {
+    /// When the registry has heard so many more requests.
+    After(usize),
+    /// After this time, wherever it is then.
+    In(Duration),
+}
+
+impl Kill {
+    fn draw(random: &mut Random) -> Self {
+        match random.percent(80) {
+            true => Self::After(random.below(5 * PACKAGES as u64) as usize + 1),
+            false => Self::In(Duration::from_millis(random.below(300))),
+        }
+    }
+
+    /// Returns when it is time, or the process has ended by itself.
+    fn wait(self, registry: &Registry, child: &mut Child) {
+        let (heard, began) = (registry.requests_count(), Instant::now());
+        let is_time = || match self {
+            Self::After(requests) => registry.requests_count() >= heard + requests,
+            Self::In(time) => began.elapsed() >= time,
+        };
+        while !is_time() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").args([from, to]).stdin(Stdio::null()).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_few_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
+    let ground = Ground::new(0);
+    (0..FEW).for_each(|seed| ground.play(seed));
+}
+
+#[test]
+#[ignore = "five hundred scripts take minutes: ./test publish"]
+fn many_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
+    let one = std::env::var("SWEEP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    if let Some(seed) = one {
+        return Ground::new(seed / SHARED_BY).play(seed);
+    }
+    let next = AtomicU64::new(0);
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let group = next.fetch_add(1, Ordering::SeqCst);
+                    if group >= MANY / SHARED_BY {
+                        return;
+                    }
+                    let ground = Ground::new(group);
+                    (group * SHARED_BY..(group + 1) * SHARED_BY).for_each(|seed| ground.play(seed));
+                    println!("seeds to {}: {:.0?}", (group + 1) * SHARED_BY, began.elapsed());
+                }
+            });
+        }
+    });
+}
