@@ -90,6 +90,23 @@ fn distributions_go_to_pypiserver_and_pip_installs_them() {
     assert!(scratch.path("installed/our_a.py").exists());
 }
 
+#[test]
+#[ignore = "needs kellnr, which takes long to build: ./test release"]
+fn crates_go_to_kellnr_and_are_found_there() {
+    let scratch = Scratch::new("publish-kellnr");
+    let (peer, scene) = (Peer::kellnr(&scratch), Scene::chain("kellnr"));
+    let index = format!("sparse+{}/api/v1/crates/", peer.url());
+    scene.file(".cargo/config.toml", &format!("[registries.ours]\nindex = \"{index}\"\n"));
+    scene.commit();
+    let publish = || {
+        let mut command = scene.publish(&[]);
+        command.env("CARGO_REGISTRIES_OURS_TOKEN", &peer.token);
+        command
+    };
+    publish_twice(publish, &json!(["cargo:a", "cargo:b", "cargo:c"]));
+    assert!(scene.registry.requests().is_empty(), "the registry for tests was not meant");
+}
+
 /// A backend that needs nothing.
 const BACKEND: &str = r#"
 import io, os, tarfile, tomllib, zipfile

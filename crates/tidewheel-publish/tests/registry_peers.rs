@@ -11,8 +11,10 @@ mod tools;
 
 use peers::{Peer, ask};
 use registry::{Protocol, Registry};
-use samples::{distributions, npm_package, npm_settings, pip, twine};
-use tidewheel_publish::registry::read_document;
+use samples::{
+    cargo_with, crate_user, crates, distributions, npm_package, npm_settings, pip, twine,
+};
+use tidewheel_publish::registry::{read_document, read_index};
 use tools::{Scratch, fail, succeed, tool};
 
 #[test]
@@ -79,4 +81,35 @@ fn pypiserver_says_of_a_project_what_the_registry_for_tests_says() {
         succeed(&mut pip(&scratch, index, &format!("from-{port}"), "tw-first"));
         assert!(scratch.path(&format!("from-{port}/tw_first.py")).exists());
     }
+}
+
+#[test]
+#[ignore = "needs kellnr, which takes long to build: ./test release"]
+fn kellnr_says_of_a_crate_what_the_registry_for_tests_says() {
+    let scratch = Scratch::new("kellnr");
+    let (ours, theirs) = (Registry::start(Protocol::Cargo), Peer::kellnr(&scratch));
+    let there = format!("sparse+{}/api/v1/crates/", theirs.url());
+    let publish = ["publish", "--workspace", "--registry", "local", "--no-verify"];
+    for (index, token) in [(ours.index_url(), ours.token()), (there, &*theirs.token)] {
+        crates(&scratch, &index);
+        fail(&mut cargo_with(&scratch, "other", "work", &publish));
+        succeed(&mut cargo_with(&scratch, token, "work", &publish));
+        assert_eq!(succeed(&mut crate_user(&scratch)), "first second\n");
+        std::fs::remove_dir_all(scratch.path("user")).unwrap();
+        std::fs::remove_dir_all(scratch.path("cargo-home")).unwrap();
+    }
+    let listings = |name: &str| {
+        [(ours.port(), "/index"), (theirs.port, "/api/v1/crates")].map(|(port, base)| {
+            let path = format!("{base}/{}/{}/{name}", &name[..2], &name[2..4]);
+            let (status, text) = ask(port, "GET", &path, &[], b"");
+            assert_eq!(status, 200, "{text}");
+            read_index(name, &text).unwrap()
+        })
+    };
+    let [first, same] = listings("tw-first");
+    assert_eq!(first, same);
+    // What needs others has the address of its registry in it, so it is another content.
+    let [second, other] =
+        listings("tw-second").map(|it| it.versions.into_keys().collect::<Vec<_>>());
+    assert_eq!((&second, second.len()), (&other, 1));
 }

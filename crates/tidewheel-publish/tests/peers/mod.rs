@@ -100,6 +100,29 @@ impl Peer {
         peer
     }
 
+    /// The cargo registry kellnr.
+    pub fn kellnr(scratch: &Scratch) -> Self {
+        let token = "abcdefghijklmnopqrstuvwxyz012345";
+        std::fs::create_dir_all(scratch.path("kellnr")).unwrap();
+        let mut peer = Self::start(scratch, "kellnr", |port| {
+            let mut command = scratch.command(program("TIDEWHEEL_KELLNR"), "kellnr");
+            command
+                .arg("start")
+                .env("KELLNR_REGISTRY__DATA_DIR", scratch.path("kellnr"))
+                .env("KELLNR_LOCAL__IP", "127.0.0.1")
+                .env("KELLNR_LOCAL__PORT", port.to_string())
+                .env("KELLNR_ORIGIN__HOSTNAME", "127.0.0.1")
+                .env("KELLNR_ORIGIN__PORT", port.to_string())
+                .env("KELLNR_PROXY__ENABLED", "false")
+                .env("KELLNR_DOCS__ENABLED", "false")
+                .env("KELLNR_SETUP__ADMIN_TOKEN", token)
+                .env("KELLNR_SETUP__ADMIN_PWD", "a-password");
+            command
+        });
+        peer.token = token.to_owned();
+        peer
+    }
+
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
