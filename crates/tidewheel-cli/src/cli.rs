@@ -125,7 +125,7 @@ enum Command {
     Man(man::Args),
     Simulate(simulate::Args),
     Schedule(schedule::Args),
-    Publish(publish::Args),
+    Publish(Box<publish::Args>),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
     Prune(prune::PruneArgs),

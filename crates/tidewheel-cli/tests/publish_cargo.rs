@@ -395,6 +395,20 @@ fn nothing_but_the_registry_that_was_named_is_ever_spoken_to() {
 }
 
 #[test]
+fn some_packages_go_alone_only_if_what_they_need_of_the_others_is_out() {
+    let scene = Scene::chain("publish-only");
+    let (code, error) = scene.published(&["--only", "b"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.to_string().contains("cargo:b needs cargo:a 1.0.0, which is not out"), "{error}");
+    assert!(scene.brought().is_empty());
+    let (code, error) = scene.published(&["--only", "nobody"]);
+    assert_eq!(code, 3);
+    assert!(error.to_string().contains("there is no package `nobody`"), "{error}");
+    let (code, report) = scene.published(&["--except", "b", "--except", "c"]);
+    assert_eq!((code, &report["published"]), (0, &json!(["cargo:a"])), "{report:#}");
+}
+
+#[test]
 fn a_report_is_kept_for_people_and_programs() {
     let scene = Scene::chain("publish-report");
     let file = scene.path("report.md");

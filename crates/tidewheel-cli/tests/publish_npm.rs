@@ -86,3 +86,14 @@ fn another_content_of_an_npm_package_is_a_conflict() {
     assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
     assert!(scene.brought().is_empty());
 }
+
+#[test]
+fn a_package_of_npm_does_not_go_without_what_it_needs() {
+    let Some(scene) = scene("publish-npm-alone") else { return };
+    let mut command = scene.publish(&["--only", "@us/b"]);
+    let (code, error) = told(&command.env("NPM_TOKEN", scene.registry.token()).output().unwrap());
+    assert_eq!(code, 3, "{error}");
+    let said = error.to_string();
+    assert!(said.contains("npm:@us/b needs npm:a 1.0.0, which is not out"), "{said}");
+    assert!(scene.brought().is_empty());
+}

@@ -72,7 +72,8 @@ pub async fn prepare(
     let workspace = Workspace::new(found.packages);
     let mut problems = found.problems;
     problems.extend(workspace.problems());
-    let workspace = select(workspace, wish, &mut problems);
+    let whole = workspace;
+    let workspace = select(&whole, wish, &mut problems);
     let checkout = checkout(around);
     problems.extend(dirty(around, checkout.as_ref()).filter(|_| !wish.allow_dirty));
     let mut targets = BTreeMap::new();
@@ -80,11 +81,14 @@ pub async fn prepare(
         problems.extend(odd(package));
         match target_of(package, around) {
             Ok(target) => drop(targets.insert(package.id.clone(), target)),
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(*problem),
         }
     }
     if !problems.is_empty() {
         return Err(problems);
+    }
+    if !wish.offline {
+        check_outside(publisher, &whole, &workspace).await?;
     }
     let public = workspace.packages().filter_map(|it| Some((it, targets.get(&it.id)?)));
     let public: Vec<(&Package, &Target)> = public.collect();
@@ -126,9 +130,9 @@ fn plan(
 }
 
 /// The packages that are wanted. What they need is out, or wanted too: that is seen when registries are asked.
-fn select(workspace: Workspace, wish: &Wish, problems: &mut Vec<Problem>) -> Workspace {
+fn select(workspace: &Workspace, wish: &Wish, problems: &mut Vec<Problem>) -> Workspace {
     if wish.only.is_empty() && wish.except.is_empty() {
-        return workspace;
+        return workspace.clone();
     }
     let is =
         |package: &Package, name: &str| package.id.name() == name || package.id.to_string() == name;
@@ -150,6 +154,41 @@ fn select(workspace: Workspace, wish: &Wish, problems: &mut Vec<Problem>) -> Wor
         (wish.only.is_empty() || named(&wish.only, package)) && !named(&wish.except, package)
     };
     Workspace::new(workspace.packages().filter(is_wanted).cloned().collect::<Vec<_>>())
+}
+
+/// What is needed of packages that were not asked for must be out.
+async fn check_outside(
+    publisher: &Publisher,
+    whole: &Workspace,
+    wanted: &Workspace,
+) -> Result<(), Vec<Problem>> {
+    let mut needed: BTreeMap<&PackageId, &Package> = BTreeMap::new();
+    for package in wanted.packages().filter(|package| package.is_public()) {
+        let outside =
+            whole.before(&package.id).into_iter().filter(|id| wanted.package(id).is_none());
+        needed.extend(outside.map(|id| (id, package)));
+    }
+    let target = |id: &PackageId| target_of(whole.package(id)?, publisher.around()).ok();
+    let targets: BTreeMap<PackageId, Target> =
+        needed.keys().filter_map(|id| Some(((*id).clone(), target(id)?))).collect();
+    let listings = census(&publisher.client, &targets).await;
+    let problems = needed.into_iter().filter_map(|(id, by)| {
+        let version = whole.package(id)?.version.to_string();
+        let listed = listings.get(id).and_then(|it| it.as_ref().ok()?.versions.get(&version));
+        if listed.is_some_and(|listed| !listed.is_yanked) {
+            return None;
+        }
+        Some(Problem {
+            code: Code::NeedsUnpublished,
+            package: Some(by.id.clone()),
+            file: by.manifest.clone(),
+            line: None,
+            what: format!("{} needs {id} {version}, which is not out", by.id),
+            hint: Some(format!("publish it too: --only {}", id.name())),
+        })
+    });
+    let problems: Vec<Problem> = problems.collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// A version that is said when it is built is said now.

@@ -27,6 +27,8 @@ pub enum Code {
     NoVersion,
     /// Nobody says where a package goes, or it cannot go there.
     Registry,
+    /// A package needs another one that is neither published with it nor out.
+    NeedsUnpublished,
     /// There is no leave to upload a package.
     Credentials,
     /// The tree is not what was committed.
@@ -37,7 +39,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Manifest,
         Self::Tool,
         Self::Duplicate,
@@ -46,6 +48,7 @@ impl Code {
         Self::NeedsPrivate,
         Self::NoVersion,
         Self::Registry,
+        Self::NeedsUnpublished,
         Self::Credentials,
         Self::Dirty,
         Self::Packing,
@@ -63,6 +66,7 @@ impl Code {
             Self::NeedsPrivate => "needs-private",
             Self::NoVersion => "no-version",
             Self::Registry => "registry",
+            Self::NeedsUnpublished => "needs-unpublished",
             Self::Credentials => "credentials",
             Self::Dirty => "dirty",
             Self::Packing => "packing",
@@ -106,6 +110,10 @@ impl Code {
                 "Where a package goes is read from the files and variables of its own tool: cargo's configuration, \
                  .npmrc, uv's indexes and .pypirc. No address is built in, so that nothing is ever sent to a place \
                  that nobody has named."
+            }
+            Self::NeedsUnpublished => {
+                "Of the workspace only some packages were asked for. What they need of the others must be out already, in \
+                 the version that the workspace has: whoever installs them needs it."
             }
             Self::Credentials => {
                 "A registry takes packages only by somebody's leave. It is read from where the package's own tool keeps \

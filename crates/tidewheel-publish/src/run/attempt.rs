@@ -32,7 +32,7 @@ const LOOKS_AFTER_DEATH: u32 = 10;
 /// How an attempt ended.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// Those who resolve can have it; whether it was uploaded by us.
+    /// Those who resolve can have it.
     Visible,
     /// It is not time yet.
     Later(Duration, String),
@@ -226,8 +226,8 @@ impl One<'_> {
 
     /// Writes down how it ended, and tells the scheduler.
     fn conclude(&self, attempt: &Attempt, mut journal: Journal, ended: Ended) -> Outcome {
-        let (mut record, outcome) = (AttemptRecord::default(), &ended);
-        match outcome {
+        let mut record = AttemptRecord::default();
+        match &ended {
             Ended::Visible => {
                 journal.come_to(Phase::Visible, wall_clock());
                 record.outputs = self.outputs(&journal);

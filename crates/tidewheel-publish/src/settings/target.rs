@@ -51,19 +51,21 @@ pub struct Target {
 /// # Errors
 ///
 /// When the settings name none, or one that cannot be spoken to.
-pub fn target_of(package: &Package, around: &Surroundings) -> Result<Target, Problem> {
+pub fn target_of(package: &Package, around: &Surroundings) -> Result<Target, Box<Problem>> {
     let target = match package.id.ecosystem() {
         Ecosystem::Cargo => cargo::target(package, around),
         Ecosystem::Npm => npm::target(package, around),
         Ecosystem::Python => python::target(package, around),
     };
-    target.and_then(|target| safe(target)).map_err(|(what, hint)| Problem {
-        code: Code::Registry,
-        package: Some(package.id.clone()),
-        file: package.manifest.clone(),
-        line: None,
-        what: format!("{}: {what}", package.id),
-        hint: Some(hint),
+    target.and_then(safe).map_err(|(what, hint)| {
+        Box::new(Problem {
+            code: Code::Registry,
+            package: Some(package.id.clone()),
+            file: package.manifest.clone(),
+            line: None,
+            what: format!("{}: {what}", package.id),
+            hint: Some(hint),
+        })
     })
 }
 

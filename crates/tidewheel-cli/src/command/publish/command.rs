@@ -49,7 +49,7 @@ With --format json it prints { run_id, plan, verdict, published, done, failed, s
 
 #[derive(Debug, Subcommand)]
 enum PublishCommand {
-    Plan(PublishArgs),
+    Plan(Box<PublishArgs>),
     Graph(GraphArgs),
     Status(StatusArgs),
     Resume(ResumeArgs),

@@ -31,7 +31,7 @@ use crate::ui::Ui;
 use crate::watch::{Ending, Seen};
 
 /// The file with the newest run of a workspace.
-const LAST: &str = "last-run";
+pub(super) const LAST: &str = "last-run";
 
 /// Go on with a publish that was left
 ///

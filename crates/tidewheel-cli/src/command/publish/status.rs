@@ -11,6 +11,7 @@ use tidewheel_publish::run::{PublishRun, Report};
 
 use super::graph::workspace_folder;
 use super::shown::{advice, report_text};
+use super::start::LAST;
 use crate::cli::Format;
 use crate::data::{DataArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};
@@ -43,7 +44,7 @@ pub(super) fn status(ui: &Ui, args: &StatusArgs) -> Result<u8, CommandError> {
     let ours = folder_of(&std::path::absolute(folder.path())?, &root);
     let report = on_runtime(async {
         let desk = local_desk(folder)?;
-        let last = fs::read_to_string(ours.join("last-run")).ok();
+        let last = fs::read_to_string(ours.join(LAST)).ok();
         let view = last.and_then(|id| desk.show(id.trim()).ok());
         let run = view.as_ref().and_then(|view| PublishRun::look_at(&view.detail));
         let (Some(view), Some(run)) = (view.as_ref(), run) else {
