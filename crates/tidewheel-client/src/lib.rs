@@ -5,8 +5,8 @@
 //! which runs are started or taken over;
 //! a [`House`](house::House) is one that lasts, with flows whose schedules fire.
 //! [`Progress`](progress::Progress) tells how a run goes on. All that leaves a process is in [`api`], the one
-//! serialised contract; [`kind`] says what is known of different kinds of work, and [`text`] makes foreign text fit to
-//! be shown.
+//! serialised contract; [`kind`] says what is known of different kinds of work, [`log`] reads what steps wrote as
+//! numbered lines, however long it is, and [`text`] makes foreign text fit to be shown.
 //!
 //! How anything looks on a surface (colours, tables, screens, pages) and how it is asked for (arguments,
 //! routes, keys) is the surface's business.
@@ -17,6 +17,7 @@ pub mod desk;
 pub mod files;
 pub mod house;
 pub mod kind;
+pub mod log;
 pub mod progress;
 pub mod remote;
 pub mod session;

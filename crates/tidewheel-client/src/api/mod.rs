@@ -20,6 +20,7 @@ mod logs;
 mod named;
 mod plan;
 mod problem;
+mod reading;
 mod refusal;
 mod result;
 mod schedules;
@@ -54,6 +55,10 @@ pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, Step
 pub use named::Named;
 pub use plan::{CacheState, NextFirings, Plan, PlannedCache, PlannedStep, UnknownSteps, Validated};
 pub use problem::Problem;
+pub use reading::{
+    FoundSum, LinesWish, LogCut, LogErrorLine, LogFound, LogGrown, LogLine, LogLines, LogSpan,
+    SearchWish,
+};
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
 pub use result::{RunResult, StepResult};
 pub use schedules::{

@@ -17,6 +17,7 @@ use tidewheel_flow::{
 
 use crate::api::{FileChange, Refusal, RefusalKind, RunState};
 use crate::files::FlowFiles;
+use crate::log::SearchError;
 use crate::text::harmless;
 
 /// Why the desk did not do what it was asked.
@@ -62,6 +63,25 @@ pub enum DeskError {
     Cursor {
         /// What was said.
         cursor: String,
+    },
+    /// It cannot be searched for.
+    #[error(transparent)]
+    Search(SearchError),
+    /// That is too much, or nothing.
+    #[error("{what} must be from {least} to {most}")]
+    OutOfRange {
+        /// What.
+        what: &'static str,
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// These are not the numbers of lines.
+    #[error("`only` takes up to {most} numbers of lines, from 1, with commas between")]
+    LineNumbers {
+        /// How many.
+        most: usize,
     },
     /// It was removed while it was looked for.
     #[error("run {run} was removed meanwhile")]
@@ -424,6 +444,9 @@ impl DeskError {
             | Self::NoFiles { .. }
             | Self::NotInFlow { .. }
             | Self::Cursor { .. }
+            | Self::Search(_)
+            | Self::OutOfRange { .. }
+            | Self::LineNumbers { .. }
             | Self::Param { .. }
             | Self::ParamForm { .. }
             | Self::BackfillFromWhen

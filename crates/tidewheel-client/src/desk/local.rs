@@ -18,6 +18,7 @@ use crate::api::{
     AttemptLine, AttemptList, ListWish, RunLine, RunList, RunResult, RunState, StateWish,
 };
 use crate::kind::{Kind, Kinds};
+use crate::log::Shelf;
 
 /// The desk of a data folder on this machine, and what only whoever has the folder can do: prepare runs
 /// that are started or taken over here.
@@ -30,6 +31,8 @@ pub struct LocalDesk {
     /// Those that nobody reads with now: who asks takes one, or opens one more.
     readers: Mutex<Vec<Reader>>,
     pub(super) kinds: Kinds,
+    /// What is known of logs that somebody reads.
+    pub(super) shelf: Shelf,
 }
 
 /// Readers that are kept for later: each has the database open.
@@ -66,7 +69,8 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn open(folder: DataFolder) -> Result<Self, DeskError> {
         let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
-        Ok(Self { folder, readers: Mutex::new(vec![reader]), kinds: Kinds::default() })
+        let (kinds, shelf) = (Kinds::default(), Shelf::default());
+        Ok(Self { folder, readers: Mutex::new(vec![reader]), kinds, shelf })
     }
 
     /// Makes one more kind of work known.

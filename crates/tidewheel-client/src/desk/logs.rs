@@ -77,7 +77,7 @@ fn turn(line: &str) -> Option<LogTurn> {
     Some(LogTurn { stream, bytes: bytes.parse().ok()? })
 }
 
-fn check_attempt(task: &TaskSummary, attempt: u32) -> Result<(), DeskError> {
+pub(super) fn check_attempt(task: &TaskSummary, attempt: u32) -> Result<(), DeskError> {
     if (1..=task.attempts).contains(&attempt) {
         return Ok(());
     }
