@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 use tidewheel_client::api::Problem;
 
-use crate::table::{Form, Gives, Permission, Route, Takes, routes};
+use crate::table::{Form, Gives, NDJSON, Permission, Route, Takes, routes};
 
 /// What can be asked for, in the words of OpenAPI.
 pub(crate) fn openapi() -> Json {
@@ -104,6 +104,11 @@ fn answer(route: &Route, schemas: &mut Map<String, Json>) -> (&'static str, Json
             json!({ kind: { "schema": text } })
         }
         Gives::Bytes => json!({ "application/octet-stream": {} }),
+        Gives::Lines(form) => {
+            // Each line is this document.
+            let line = describe(form, schemas);
+            json!({ NDJSON: { "schema": text, "x-tidewheel-line": line } })
+        }
         Gives::Events(form) => {
             // Each event is text; what stands behind `data:` is this document.
             let event = describe(form, schemas);

@@ -27,6 +27,11 @@ impl Chunks {
         }
     }
 
+    /// Whether there is no first piece, after it was waited for.
+    pub fn is_over(&self) -> bool {
+        self.first.is_none()
+    }
+
     /// Whether the first piece is an error.
     pub fn is_broken(&self) -> bool {
         matches!(self.first, Some(Err(_)))

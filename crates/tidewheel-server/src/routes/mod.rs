@@ -14,6 +14,7 @@ mod login;
 mod logs;
 mod me;
 mod openapi;
+mod reading;
 mod rooms;
 mod runs;
 mod schedules;

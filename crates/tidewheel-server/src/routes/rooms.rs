@@ -2,14 +2,12 @@
 //!
 //! What is in them is in the files beside.
 
-use super::{
-    access, artifacts, audit, capacity, events, flows, glance, health, login, logs, me, openapi,
-    runs, schedules, steer,
-};
+use super::{access, artifacts, audit, capacity, events, flows, glance, health, login, logs, me, openapi, reading, runs, schedules, steer, {     access};
 use crate::table::Route;
 
 /// The routes of all rooms.
-pub(crate) const ROOMS: [&[Route]; 15] = [
+pub(crate) const ROOMS: [&[Route]; 0] = [
+]; 15] = [
     health::ROUTES,
     login::ROUTES,
     me::ROUTES,
@@ -18,6 +16,7 @@ pub(crate) const ROOMS: [&[Route]; 15] = [
     runs::ROUTES,
     steer::ROUTES,
     logs::ROUTES,
+    reading::ROUTES,
     artifacts::ROUTES,
     schedules::ROUTES,
     capacity::ROUTES,

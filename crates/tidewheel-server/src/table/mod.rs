@@ -11,3 +11,5 @@ mod table;
 pub use form::Form;
 pub use route::{Gives, Permission, Route, Takes, Verb};
 pub use table::routes;
+
+pub(crate) use route::NDJSON;

@@ -83,6 +83,9 @@ pub enum Takes {
     Fields(usize),
 }
 
+/// The type of documents that come one a line.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
 /// What comes back.
 #[derive(Debug, Clone, Copy)]
 pub enum Gives {
@@ -92,6 +95,8 @@ pub enum Gives {
     Text(&'static str),
     /// Bytes that nobody looks into.
     Bytes,
+    /// Documents of this form, one a line, as they come.
+    Lines(Form),
     /// Events, as they happen, each a document of this form.
     Events(Form),
     /// A page for people.

@@ -1,0 +1,182 @@
+//! Logs as people read them, over HTTP: lines, searches, errors, parts of files.
+//!
+//! How lines are found in files is tried in `tidewheel-client`, and who may in `permissions`.
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod scene;
+
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt as _;
+use scene::{Answer, Scene, Wish};
+use serde_json::{Value as Json, json};
+use tidewheel::RunId;
+use tidewheel::id::TaskId;
+use tidewheel::store::log_file;
+use tidewheel_server::Peer;
+use tower::ServiceExt as _;
+
+/// A server with a run whose step wrote this.
+async fn written(files: &[(&str, &[u8])]) -> (Scene, String) {
+    let scene = Scene::patient().await;
+    let run = scene.run().await;
+    write(&scene, &run, files);
+    (scene, run)
+}
+
+fn write(scene: &Scene, run: &str, files: &[(&str, &[u8])]) {
+    let digits: String = run.chars().filter(|letter| *letter != '-').collect();
+    let id = TaskId { run: RunId(u128::from_str_radix(&digits, 16).unwrap()), index: 0 };
+    for (end, bytes) in files {
+        let path = scene.path.join("data/logs").join(log_file(id, 1, end));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+async fn ask(scene: &Scene, path: &str) -> Answer {
+    scene.send(Wish::new("GET", path).from(Peer::Owner)).await
+}
+
+async fn get(scene: &Scene, path: &str) -> Json {
+    let answer = ask(scene, path).await;
+    assert_eq!(answer.status.as_u16(), 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    answer.json()
+}
+
+/// The documents of a search.
+async fn search(scene: &Scene, query: &str) -> Vec<Json> {
+    let answer = ask(scene, &format!("/api/v1/runs/last/log/search?step=read&{query}")).await;
+    let text = String::from_utf8(answer.body.clone()).unwrap();
+    assert_eq!(answer.status.as_u16(), 200, "{query}: {text}");
+    assert_eq!(answer.header("content-type"), "application/x-ndjson");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn hits(found: &[Json]) -> Vec<u64> {
+    let hits = found.iter().flat_map(|piece| piece["hits"].as_array().unwrap());
+    hits.map(|hit| hit.as_u64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn lines_of_both_streams_come_in_their_order_with_colours_and_nothing_else() {
+    let out = b"one\n\x1b[1;31mtwo\x1b[0m \x1b]0;title\x07<b>\nfour\n";
+    let (scene, run) = written(&[("out", out), ("err", b"three\n"), ("seq", b"o 33\ne 6\n")]).await;
+    let lines = get(&scene, "/api/v1/runs/last/log/lines?step=read").await;
+    assert_eq!(
+        lines["lines"],
+        json!([
+            [null, "stdout", [["", "one"]], null],
+            [null, "stdout", [["f1 b", "two"], ["", " <b>"]], null],
+            [null, "stderr", [["", "three"]], null],
+            [null, "stdout", [["", "four"]], null],
+        ])
+    );
+    assert_eq!(
+        (&lines["total"], &lines["from"], &lines["version"]),
+        (&json!(4), &json!(1), &json!(1))
+    );
+    assert_eq!((&lines["over"], &lines["attempts"]), (&json!(true), &json!(1)));
+    assert_eq!(lines["size"], 44);
+    // By numbers nothing else needs to be looked up.
+    let path = format!("/api/v1/runs/{run}/log/lines?task=0&attempt=1");
+    let last = get(&scene, &format!("{path}&from=-1")).await;
+    assert_eq!((&last["from"], &last["lines"][0][2][0][1]), (&json!(4), &json!("four")));
+    assert_eq!(last["generation"], lines["generation"]);
+    let errors = get(&scene, &format!("{path}&stream=stderr")).await;
+    assert_eq!((&errors["total"], &errors["lines"][0][1]), (&json!(1), &json!("stderr")));
+    let only = get(&scene, &format!("{path}&only=4,2,9")).await;
+    let texts = only["lines"].as_array().unwrap().iter().map(|line| line[2][0][1].clone());
+    assert_eq!(texts.collect::<Vec<_>>(), ["two", "four"]);
+    let beyond = get(&scene, &format!("{path}&from=99")).await;
+    assert_eq!((&beyond["from"], &beyond["lines"]), (&json!(5), &json!([])));
+    let cut = get(&scene, &format!("{path}&from=3&count=1&bytes=3")).await;
+    assert_eq!(cut["lines"], json!([[null, "stderr", [["", "thr"]], [0, 5]]]));
+}
+
+#[tokio::test]
+async fn too_much_or_nothing_is_refused() {
+    let (scene, _) = written(&[("out", b"one\n")]).await;
+    for (path, status) in [
+        ("lines?step=read&count=1001", 422),
+        ("lines?step=read&count=0", 422),
+        ("lines?step=read&bytes=0", 422),
+        ("lines?step=read&bytes=1048577", 422),
+        ("lines?step=read&count=1000&bytes=1048576", 422),
+        ("lines?step=read&only=0", 422),
+        ("lines?step=read&only=x", 422),
+        ("lines?step=read&stream=both", 422),
+        ("lines?step=read&attempt=2", 404),
+        ("lines?step=raed", 404),
+        ("lines", 404),
+        ("search?step=read&text=", 422),
+        ("search?step=read&regex=true&text=a(", 422),
+        ("search?step=raed&text=a", 404),
+        ("error?step=raed", 404),
+    ] {
+        let answer = ask(&scene, &format!("/api/v1/runs/last/log/{path}")).await;
+        assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.json());
+    }
+    let wrong = ask(&scene, "/api/v1/runs/last/log/search?step=read&regex=true&text=a(").await;
+    assert!(wrong.json()["detail"].as_str().unwrap().ends_with("unclosed group"));
+}
+
+#[tokio::test]
+async fn a_search_counts_everything_and_says_where() {
+    let line =
+        |number: u32| format!("line {number}{}\n", if number % 10 == 0 { " needle" } else { "" });
+    let text: String = (1..=20_000).map(line).collect();
+    let (scene, _) = written(&[("out", text.as_bytes())]).await;
+    let found = search(&scene, "text=needle").await;
+    assert_eq!(hits(&found), (1..=2000).map(|it| it * 10).collect::<Vec<u64>>());
+    let sum = &found.last().unwrap()["sum"];
+    assert_eq!((&sum["count"], &sum["total"]), (&json!(2000), &json!(20_000)));
+    assert_eq!(sum["buckets"], json!(vec![10; 200]));
+    assert!(found.len() > 5, "it is told as it is found");
+    let found = search(&scene, "text=needle&limit=3&from=31").await;
+    assert_eq!(hits(&found), [40, 50, 60]);
+    assert_eq!(found.last().unwrap()["sum"]["count"], 1997);
+    let found = search(&scene, "text=%5Eline%2020%2A0%20&regex=true").await;
+    assert_eq!(hits(&found), [20, 200, 2000, 20_000]);
+    assert_eq!(hits(&search(&scene, "text=NEEDLE").await), [] as [u64; 0]);
+    assert_eq!(hits(&search(&scene, "text=NEEDLE&case=false&limit=1").await), [10]);
+}
+
+#[tokio::test]
+async fn a_search_ends_when_nobody_reads_it_any_more() {
+    let (scene, _) = written(&[("out", &b"needle\n".repeat(8_000))]).await;
+    let mut request = Request::builder()
+        .uri("/api/v1/runs/last/log/search?step=read&text=needle")
+        .header("host", "localhost:8080")
+        .body(Body::empty())
+        .unwrap();
+    request.extensions_mut().insert(Peer::Owner);
+    let mut response = scene.router.clone().oneshot(request).await.unwrap();
+    let first = response.body_mut().frame().await.unwrap().unwrap();
+    assert!(first.into_data().unwrap().starts_with(b"{\"version\":1,\"hits\":[1,2,"));
+    drop(response);
+    // Whoever asks has all of their streams again: as many as there may be can be open at once.
+    for _ in 0..scene_streams() * 2 {
+        assert_eq!(hits(&search(&scene, "text=needle&limit=1").await), [1]);
+    }
+}
+
+fn scene_streams() -> usize {
+    scene::patient().limits.streams_max
+}
+
+#[tokio::test]
+async fn the_line_to_look_at_first_is_told() {
+    let (scene, run) = written(&[("out", b"fine\nerror: no such file\n")]).await;
+    let path = "/api/v1/runs/last/log/error?step=read";
+    let found = get(&scene, path).await;
+    assert_eq!(
+        (&found["line"], &found["stream"], &found["likely"]),
+        (&json!(2), &json!("stdout"), &json!(true))
+    );
+    write(&scene, &run, &[("out", b"fine\n"), ("err", b"went wrong\n"), ("seq", b"o 5\ne 11\n")]);
+    let found = get(&scene, path).await;
+    assert_eq!((&found["line"], &found["likely"]), (&json!(2), &json!(false)));
+    write(&scene, &run, &[("out", b"fine\n"), ("err", b""), ("seq", b"")]);
+    assert_eq!(get(&scene, path).await["line"], Json::Null);
+}
