@@ -15,6 +15,7 @@ pub mod identity;
 mod listen;
 mod openapi;
 mod page;
+mod part;
 mod problem;
 mod routes;
 mod serve;

@@ -180,3 +180,33 @@ async fn the_line_to_look_at_first_is_told() {
     write(&scene, &run, &[("out", b"fine\n"), ("err", b""), ("seq", b"")]);
     assert_eq!(get(&scene, path).await["line"], Json::Null);
 }
+
+#[tokio::test]
+async fn parts_of_a_log_come_as_they_are_asked_for_and_run_nothing() {
+    let bytes: Vec<u8> = (0..1_000_000_u32).map(|it| u8::try_from(it % 251).unwrap()).collect();
+    let (scene, run) = written(&[("out", &bytes)]).await;
+    let path = format!("/api/v1/runs/{run}/log?task=0&attempt=1&stream=stdout");
+    let part = |range: &str| Wish::new("GET", &path).from(Peer::Owner).header("range", range);
+    let some = scene.send(part("bytes=300000-699999")).await;
+    assert_eq!((some.status.as_u16(), some.body.len()), (206, 400_000));
+    assert!(some.body == bytes[300_000..700_000]);
+    assert_eq!(some.header("content-range"), "bytes 300000-699999/1000000");
+    assert_eq!(some.header("content-length"), "400000");
+    assert_eq!(some.header("content-disposition"), "attachment; filename=\"log.txt\"");
+    assert!(some.header("content-security-policy").contains("sandbox"));
+    let last = scene.send(part("bytes=-3")).await;
+    assert_eq!((last.status.as_u16(), &last.body[..]), (206, &bytes[999_997..]));
+    let none = scene.send(part("bytes=1000000-")).await;
+    assert_eq!((none.status.as_u16(), none.header("content-range")), (416, "bytes */1000000"));
+    let tag = some.header("etag").to_owned();
+    assert_eq!(scene.send(part("bytes=0-0").header("if-range", &tag)).await.status.as_u16(), 206);
+    let anew = scene.send(part("bytes=0-0").header("if-range", "\"other\"")).await;
+    assert_eq!((anew.status.as_u16(), anew.body.len()), (200, 1_000_000));
+    let whole = ask(&scene, &format!("{path}&whole=true")).await;
+    assert!(whole.status.as_u16() == 200 && whole.body == bytes);
+    let piece = ask(&scene, &format!("{path}&from=999999")).await;
+    assert_eq!((piece.status.as_u16(), piece.body.len()), (200, 1));
+    let nothing = format!("/api/v1/runs/{run}/log?task=0&attempt=1&stream=stderr&whole=true");
+    let nothing = ask(&scene, &nothing).await;
+    assert_eq!((nothing.status.as_u16(), nothing.header("content-length")), (200, "0"));
+}

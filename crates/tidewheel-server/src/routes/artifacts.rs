@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 use super::runs::OfStep;
 use crate::door::{Call, document};
+use crate::part::Part;
 use crate::problem::Problem;
 use crate::stream::Chunks;
 use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
@@ -38,7 +39,7 @@ pub(super) const ROUTES: &[Route] = &[
     },
     Route {
         name: "read-artifact",
-        about: "Gives what is in such a file.",
+        about: "Gives what is in such a file, or with `Range` that part of it.",
         verb: Verb::Get,
         path: "/api/v1/runs/{run}/artifact",
         permission: Permission::Viewer,
@@ -69,10 +70,14 @@ async fn list(call: Call) -> Result<Response, Problem> {
 async fn read(call: Call) -> Result<Response, Problem> {
     let Wanted { name, step } = call.query()?;
     let run = call.param("run").to_owned();
+    let known = known(&call, &name, step.as_deref()).await?;
+    let part =
+        known.as_ref().map_or(Part::Whole, |(size, tag)| Part::of(&call.headers, *size, tag));
+    let (skip, end) = part.bytes(known.as_ref().map_or(u64::MAX, |(size, _)| *size));
     let (pieces, chunks) = mpsc::channel(PIECES_MAX);
     let (copied, desk) = (name.clone(), call.server.desk().clone());
     let mut copying = tokio::spawn(async move {
-        let mut to = Pieces(pieces.clone());
+        let mut to = Pieces { to: pieces.clone(), skip, left: end - skip };
         let copy = desk.here(move |desk| desk.artifact(&run, step.as_deref(), &copied, &mut to));
         let done = copy.await;
         if done.is_err() {
@@ -95,7 +100,25 @@ async fn read(call: Call) -> Result<Response, Problem> {
         };
     }
     let plain = name.rsplit('/').next().unwrap_or_default().to_owned();
-    Ok(attachment(&plain, Body::new(chunks)))
+    let answer = attachment(&plain, Body::new(chunks));
+    Ok(match known {
+        Some((size, tag)) => part.told(answer, size, &tag),
+        None => answer,
+    })
+}
+
+/// How long an artifact is, and what it is known by; nothing if it is not the only one of its name.
+async fn known(
+    call: &Call,
+    name: &str,
+    step: Option<&str>,
+) -> Result<Option<(u64, String)>, Problem> {
+    let list = call.server.desk().artifacts(call.param("run"), step).await?;
+    let mut same = list.artifacts.iter().filter(|line| line.name == name);
+    Ok(match (same.next(), same.next()) {
+        (Some(line), None) => Some((line.bytes, format!("\"{}\"", line.sha256))),
+        _ => None,
+    })
 }
 
 /// Bytes that nobody looks into: they are kept, not shown, and run nothing.
@@ -114,13 +137,25 @@ pub(super) fn attachment(name: &str, body: Body) -> Response {
     response
 }
 
-/// Hands what is written on to whoever reads the answer.
-struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+/// Hands what is written on to whoever reads the answer, or a part of it.
+struct Pieces {
+    to: mpsc::Sender<io::Result<Bytes>>,
+    /// Bytes before the part, and in it.
+    skip: u64,
+    left: u64,
+}
 
 impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
-        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+        self.skip -= skipped as u64;
+        let rest = &bytes[skipped..];
+        let some = &rest[..usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len())];
+        self.left -= some.len() as u64;
+        if !some.is_empty() {
+            let sent = self.to.blocking_send(Ok(Bytes::copy_from_slice(some)));
+            sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        }
         Ok(bytes.len())
     }
 

@@ -2,12 +2,14 @@
 //!
 //! What is in them is in the files beside.
 
-use super::{access, artifacts, audit, capacity, events, flows, glance, health, login, logs, me, openapi, reading, runs, schedules, steer, {     access};
+use super::{
+    access, artifacts, audit, capacity, events, flows, glance, health, login, logs, me, openapi,
+    reading, runs, schedules, steer,
+};
 use crate::table::Route;
 
 /// The routes of all rooms.
-pub(crate) const ROOMS: [&[Route]; 0] = [
-]; 15] = [
+pub(crate) const ROOMS: [&[Route]; 16] = [
     health::ROUTES,
     login::ROUTES,
     me::ROUTES,
