@@ -210,3 +210,44 @@ async fn parts_of_a_log_come_as_they_are_asked_for_and_run_nothing() {
     let nothing = ask(&scene, &nothing).await;
     assert_eq!((nothing.status.as_u16(), nothing.header("content-length")), (200, "0"));
 }
+
+/// The next events of a name, as the stream tells them.
+async fn next(body: &mut Body, name: &str) -> Json {
+    let mut text = String::new();
+    loop {
+        let frame = body.frame().await.unwrap().unwrap();
+        text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
+        while let Some((event, rest)) = text.split_once("\n\n") {
+            let (event, rest) = (event.to_owned(), rest.to_owned());
+            text = rest;
+            if let Some(data) = event.strip_prefix(&format!("event: {name}\ndata: ")) {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_followed_is_told_of_when_it_grows() {
+    let (scene, run) = written(&[("out", b"one\n")]).await;
+    let mut request = Request::builder()
+        .uri(format!("/api/v1/events?run={run}&log=read"))
+        .header("host", "localhost:8080")
+        .body(Body::empty())
+        .unwrap();
+    request.extensions_mut().insert(Peer::Owner);
+    let mut body = scene.router.clone().oneshot(request).await.unwrap().into_body();
+    let first = next(&mut body, "log").await;
+    assert_eq!(
+        (&first["stdout"], &first["stderr"], &first["attempt"]),
+        (&json!(4), &json!(0), &json!(1))
+    );
+    assert_eq!((&first["step"], &first["over"]), (&json!("read"), &json!(true)));
+    write(&scene, &run, &[("err", b"two\nthree\n")]);
+    let grown = next(&mut body, "log").await;
+    assert_eq!((&grown["stdout"], &grown["stderr"]), (&json!(4), &json!(10)));
+    for (path, status) in [("events?log=read", 422), ("events?run=last&log=raed", 404)] {
+        let answer = ask(&scene, &format!("/api/v1/{path}")).await;
+        assert_eq!(answer.status.as_u16(), status, "{path}");
+    }
+}

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use utoipa::ToSchema;
 
+use super::growth::Growth;
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::server::Closing;
@@ -58,6 +59,10 @@ struct Which {
     /// Only of this flow.
     #[serde(default)]
     flow: Option<String>,
+    /// Tell also, as events `log`, when there is more in the log of this step of the run: at once how long it is, then at
+    /// most four times a second.
+    #[serde(default)]
+    log: Option<String>,
     /// Behind this event, for those who cannot send a header.
     #[serde(default)]
     after: Option<String>,
@@ -78,13 +83,18 @@ async fn answer(call: Call) -> Result<Response, Problem> {
     };
     let after = after.as_deref().map(place_of).transpose()?;
     let happenings = call.server.house()?.happenings(after);
+    let growth = match (&which.run, &which.log) {
+        (_, None) => None,
+        (None, Some(_)) => return Err(Problem::unfit("the log of a step of which run?")),
+        (Some(run), Some(step)) => Some(Growth::new(call.server.desk(), run, step).await?),
+    };
     let place = call.server.take_stream(call.who.as_ref())?;
     let (events, chunks) = mpsc::channel(EVENTS_MAX);
     tokio::spawn(async move {
         tokio::select! {
             () = over(&call) => {}
             () = events.closed() => {}
-            () = tell(happenings, &which, &events) => {}
+            () = tell(happenings, &which, growth, &events) => {}
         }
         drop(place);
     });
@@ -99,18 +109,42 @@ fn place_of(id: &str) -> Result<(&str, u64), Problem> {
 }
 
 /// Tells what happens until there is nothing more, or nobody listens.
-async fn tell(mut happenings: Happenings, which: &Which, to: &mpsc::Sender<io::Result<Bytes>>) {
+async fn tell(
+    mut happenings: Happenings,
+    which: &Which,
+    mut growth: Option<Growth>,
+    to: &mpsc::Sender<io::Result<Bytes>>,
+) {
+    let mut text = growth.as_ref().map(Growth::event).unwrap_or_default();
     loop {
-        let text = match timeout(QUIET, happenings.next()).await {
+        if !text.is_empty() && to.send(Ok(text.into())).await.is_err() {
+            return;
+        }
+        let more = async {
+            match &mut growth {
+                Some(growth) => growth.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let seen = tokio::select! {
+            seen = timeout(QUIET, happenings.next()) => seen,
+            more = more => {
+                text = more;
+                continue;
+            }
+        };
+        text = match seen {
             Err(_) => ": nothing\n\n".to_owned(),
             Ok(None) => return,
             Ok(Some(Seen::Gap)) => "event: gap\ndata: {}\n\n".to_owned(),
-            Ok(Some(Seen::Happened(happened))) if which.has(&happened) => event(&happened),
-            Ok(Some(Seen::Happened(_))) => continue,
+            Ok(Some(Seen::Happened(happened))) if which.has(&happened) => {
+                if let Some(growth) = &mut growth {
+                    growth.hear(&happened);
+                }
+                event(&happened)
+            }
+            Ok(Some(Seen::Happened(_))) => String::new(),
         };
-        if to.send(Ok(text.into())).await.is_err() {
-            return;
-        }
     }
 }
 

@@ -9,6 +9,7 @@ mod capacity;
 mod events;
 mod flows;
 mod glance;
+mod growth;
 mod health;
 mod login;
 mod logs;
