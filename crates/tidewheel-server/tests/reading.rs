@@ -123,8 +123,9 @@ async fn too_much_or_nothing_is_refused() {
 
 #[tokio::test]
 async fn a_search_counts_everything_and_says_where() {
-    let line =
-        |number: u32| format!("line {number}{}\n", if number % 10 == 0 { " needle" } else { "" });
+    let line = |number: u32| {
+        format!("line {number}{}\n", if number.is_multiple_of(10) { " needle" } else { "" })
+    };
     let text: String = (1..=20_000).map(line).collect();
     let (scene, _) = written(&[("out", text.as_bytes())]).await;
     let found = search(&scene, "text=needle").await;

@@ -295,9 +295,12 @@ fn nothing_that_is_shown_does_anything_but_show() {
     }
 }
 
+/// What was written, and what is shown of it: styles and letters.
+type Shown = (&'static [u8], &'static [(&'static str, &'static str)]);
+
 #[test]
 fn sequences_vanish_colours_stay_and_what_was_written_over_is_gone() {
-    let cases: [(&[u8], &[(&str, &str)]); 15] = [
+    let cases: [Shown; 15] = [
         (b"plain", &[("", "plain")]),
         (b"\x1b[31mred\x1b[0m rest", &[("f1", "red"), ("", " rest")]),
         (b"\x1b[31mre\x1b[31md", &[("f1", "red")]),
