@@ -57,7 +57,8 @@ pub struct Statistics {
     pub wait_time: Histogram,
     /// Time from started to ended, each attempt that had something to do.
     pub run_time: Histogram,
-    /// Time from the instant a firing was due to the moment it was noticed.
+    /// Time from the instant a firing was due to the moment it was noticed. That of firings that are runs is counted in
+    /// the queue `default`.
     pub due_lag: Histogram,
 }
 

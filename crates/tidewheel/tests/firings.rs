@@ -61,6 +61,7 @@ async fn a_firing_may_be_a_run_which_the_next_instant_does_not_overlap() {
     tokio::time::sleep(seconds(10)).await;
     assert_eq!(log.take(), ["b@0", "a@30", "b@30"]);
     assert_eq!(fired(&ticker), 2);
+    assert_eq!(wheel.stats().total.due_lag.count(), 2, "each firing is counted, whatever it is");
     wheel.check();
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use slotmap::DefaultKey;
 
-use super::state::Scheduler;
+use super::state::{DEFAULT_QUEUE_INDEX, Scheduler};
 use crate::decision::{Action, Decision, Fact, MakeRun};
 use crate::id::{ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskKey};
 use crate::input::{CancelMode, Fires, Rejection, Reply, Submission};
@@ -54,8 +54,11 @@ impl Scheduler {
             Fires::Task { profile, priority } => {
                 Some(self.fire_task(key, run, firing, (profile, priority), now, decision))
             }
-            // The row of the schedule, which follows, keeps the wish.
+            // The row of the schedule, which follows, keeps the wish. In which queues its tasks will wait is not
+            // known yet.
             Fires::Run => {
+                let queue = &mut self.queues[DEFAULT_QUEUE_INDEX as usize];
+                queue.statistics.due_lag.record(lag);
                 self.schedules[key].wanted.push(wanted);
                 self.ask_for_run(key, wanted, decision);
                 None
