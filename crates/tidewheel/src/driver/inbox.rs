@@ -98,7 +98,10 @@ impl Pending {
         for sent in self.unsettled.drain(..) {
             let is_cancel = matches!(
                 sent.command,
-                RunCommand::Cancel { .. } | RunCommand::End { .. } | RunCommand::Replace { .. }
+                RunCommand::Drain
+                    | RunCommand::Cancel { .. }
+                    | RunCommand::End { .. }
+                    | RunCommand::Replace { .. }
             );
             let is_early = |earlier: &SentCommand| earlier.run == sent.run;
             if !is_cancel && left.iter().any(is_early) {
@@ -136,6 +139,7 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
                 None => return Err(Rejection::Unavailable("its end is not stored yet".into())),
             };
             Ok(match sent.command {
+                RunCommand::Drain => Command::CancelRun { run, mode: CancelMode::Drain },
                 RunCommand::Cancel { grace } => {
                     Command::CancelRun { run, mode: CancelMode::Stop { grace } }
                 }

@@ -57,6 +57,8 @@ pub trait CommandSource: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunCommand {
+    /// Start nothing more of it; what runs finishes.
+    Drain,
     /// Cancel it; its clean-up still runs.
     Cancel {
         /// Time for running attempts to stop by themselves.

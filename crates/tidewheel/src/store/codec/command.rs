@@ -14,6 +14,7 @@ use crate::store::{RunCommand, ScheduleCommand};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommandRecord {
+    Drain,
     Cancel { grace: Duration },
     End { grace: Duration },
     Replace { grace: Duration },
@@ -28,6 +29,7 @@ pub(crate) enum CommandRecord {
 impl CommandRecord {
     pub(super) fn of(command: &RunCommand) -> Self {
         match command {
+            RunCommand::Drain => Self::Drain,
             RunCommand::Cancel { grace } => Self::Cancel { grace: *grace },
             RunCommand::End { grace } => Self::End { grace: *grace },
             RunCommand::Replace { grace } => Self::Replace { grace: *grace },
@@ -47,6 +49,7 @@ impl CommandRecord {
     #[allow(clippy::unnecessary_wraps, reason = "all records are read alike")]
     pub(super) fn into_value(self) -> Result<RunCommand, CodecError> {
         Ok(match self {
+            Self::Drain => RunCommand::Drain,
             Self::Cancel { grace } => RunCommand::Cancel { grace },
             Self::End { grace } => RunCommand::End { grace },
             Self::Replace { grace } => RunCommand::Replace { grace },

@@ -404,6 +404,7 @@ fn words_find_their_way_home() {
 
 #[test]
 fn commands() {
+    same(&RunCommand::Drain);
     same(&RunCommand::Cancel { grace: ODD });
     same(&RunCommand::End { grace: ODD });
     same(&RunCommand::Replace { grace: ODD });
