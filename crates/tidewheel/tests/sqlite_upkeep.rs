@@ -21,7 +21,7 @@ use tidewheel::store::sqlite::restore_backup;
 use tidewheel::store::sqlite::{DataFolder, FolderError, Options, Pruned, Retention};
 use tidewheel::store::{
     AttemptRecord, FiringFate, LogFile, OutputRecord, OutputValue, RecordedOutcome, RunCommand,
-    RunFilter, RunKind, Store as _, StoreError,
+    RunFilter, RunKind, RunSummary, Store as _, StoreError,
 };
 use tidewheel::task::{Failure, Reason};
 use tidewheel::{
@@ -312,6 +312,35 @@ fn a_reader_sees_what_is_there_newest_first() {
     assert_eq!((counts.live_runs, counts.live_submissions), (0, 2));
     assert_eq!(counts.ended, [(TaskState::Failed, 1), (TaskState::Succeeded, 3)]);
     assert_eq!(reader.run(RunId(1)).unwrap(), None);
+}
+
+#[test]
+fn whoever_has_a_shard_sees_what_goes_on_beside_it() {
+    let folder = TestFolder::new();
+    let data = folder.open();
+    let mut own = Rig::open(data.shard("default").unwrap());
+    let mut other = Rig::open(data.shard("other").unwrap());
+    let reader = data.reader().unwrap();
+    let version = reader.version().unwrap();
+    assert_eq!(reader.version().unwrap(), version, "nobody has written");
+    let (mine, _) = start_run(&mut own, "mine");
+    // Each counts for itself.
+    while other.id() != mine {}
+    let (theirs, starts) = start_run(&mut other, "theirs");
+    assert_ne!(reader.version().unwrap(), version);
+    let seen = reader.beside("default", 0).unwrap();
+    let ids = |runs: &[(RunSummary, String)]| runs.iter().map(|it| it.0.id).collect::<Vec<_>>();
+    assert_eq!((ids(&seen.live), &seen.ended[..]), (vec![theirs], &[][..]));
+    assert_eq!(ids(&reader.beside("other", 0).unwrap().live), [mine]);
+    let again = reader.beside("default", 0).unwrap();
+    assert_eq!(again.live[0].1, seen.live[0].1, "nothing has happened to it");
+    let more = other.end(&starts, || Outcome::Succeeded);
+    let later = reader.beside("default", 0).unwrap();
+    assert_ne!(later.live[0].1, seen.live[0].1);
+    other.end(&more, || Outcome::Succeeded);
+    let over = reader.beside("default", 0).unwrap();
+    assert_eq!((over.live.len(), over.ended[0].id), (0, theirs));
+    assert_eq!(reader.beside("default", over.last_place).unwrap().ended, []);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod private;
 mod prune;
 mod questions;
 mod reader;
+mod reader_beside;
 mod reader_definitions;
 mod reader_results;
 mod remains;
@@ -37,6 +38,7 @@ pub use inbox::Inbox;
 pub use places::RunPlace;
 pub use prune::{LeftOver, Pruned, Retention};
 pub use reader::{Reader, StoredPayload};
+pub use reader_beside::Beside;
 pub use store::SqliteStore;
 
 #[cfg(test)]

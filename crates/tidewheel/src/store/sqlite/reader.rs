@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 /// The columns of a summary, in the order in which they are read.
-const LIVE_RUN: &str =
+pub(super) const LIVE_RUN: &str =
     "SELECT seq, run_id, 'run', live.name, 'running', COALESCE(stopped, 'ordinary'),
         stopped_by, accepted_at, NULL, NULL, tasks, 0, 0, NULL, NULL, NULL, schedule, nominal, 1,
         live.paused, shards.name
@@ -43,7 +43,8 @@ const LIVE_SINGLE: &str = "SELECT seq, run_id, 'single', NULL, COALESCE(state, '
         COALESCE(reason, 'ordinary'), cause, accepted_at, started_at, NULL, 1, 0, attempts, error,
         priority, key, schedule, nominal, 1, 0, shards.name
     FROM live_submissions AS live LEFT JOIN shards ON shards.id = shard";
-const ENDED: &str = "SELECT seq, run_id, kind, name, state, reason, cause, accepted_at, started_at,
+pub(super) const ENDED: &str =
+    "SELECT seq, run_id, kind, name, state, reason, cause, accepted_at, started_at,
         ended_at, tasks, failed, attempts, error, priority, key, schedule, nominal, 0, 0, NULL
     FROM runs";
 
@@ -276,7 +277,7 @@ fn first_since(connection: &Connection, since: Timestamp) -> rusqlite::Result<i6
     Ok(low)
 }
 
-fn summary(row: &Row<'_>) -> Result<RunSummary, Fault> {
+pub(super) fn summary(row: &Row<'_>) -> Result<RunSummary, Fault> {
     let schedule: Option<[u8; 16]> = row.get(16)?;
     let schedule = schedule.map(|id| ScheduleId(u128::from_be_bytes(id)));
     Ok(RunSummary {
