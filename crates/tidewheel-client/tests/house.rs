@@ -13,10 +13,14 @@ use serde_json::json;
 use tidewheel::Timestamp;
 use tidewheel::clock::VirtualClock;
 use tidewheel_client::api::{
-    BackfillWish, Happened, LedgerFate, LedgerLine, LedgerWish, ListWish, RefusalKind, RetryWish,
-    RunState, ScheduleWord, StartWish, What,
+    AnswerWish, BackfillWish, Happened, LedgerFate, LedgerLine, LedgerWish, ListWish, RefusalKind,
+    RetryWish, RunState, ScheduleWord, StartWish, What,
 };
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
+use tidewheel_client::session::Takeover;
+
+/// A flow that waits for somebody.
+const ASKS: &str = "flow: [{ name: ask, wait: { approval: 'now?', every: 10ms } }]\n";
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -129,6 +133,78 @@ fn a_flow_is_started_by_its_name() {
         let retried = retried.await.unwrap();
         assert_ne!(retried.run_id, started.run_id);
         assert_eq!(next(&mut happenings, What::RunEnded).await.run_id, Some(retried.run_id));
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn what_others_do_in_the_data_folder_is_told_as_well() {
+    let scene = Scene::new();
+    let file = scene.write("asks.yaml", ASKS);
+    let (before, of) =
+        (scene.leave(&file, |run| run.task_state(0).is_some()), scene.order(&file, &[]));
+    let house = scene.runtime.block_on(open(&scene, 0)).0;
+    let session = scene.session(Takeover::Fresh);
+    scene.runtime.block_on(async {
+        let mut happenings = house.happenings(None);
+        let started = session.start(&of, BTreeMap::new()).await.unwrap();
+        let run = started.run.id().to_string();
+        let accepted = next(&mut happenings, What::RunAccepted).await;
+        assert_eq!(
+            (accepted.run_id.as_ref(), accepted.flow.as_deref()),
+            (Some(&run), Some("asks"))
+        );
+        let began = next(&mut happenings, What::StepStarted).await;
+        assert_eq!((began.run_id.as_ref(), began.step.as_deref()), (Some(&run), Some("ask")));
+        house.desk().pause(&run).await.unwrap();
+        assert_eq!(next(&mut happenings, What::RunPaused).await.run_id.as_ref(), Some(&run));
+        house.desk().go_on(&run).await.unwrap();
+        next(&mut happenings, What::RunResumed).await;
+        let yes = AnswerWish { version: None, approved: true, by: String::new(), note: None };
+        house.desk().answer(&run, "ask", yes).await.unwrap();
+        let ended = next(&mut happenings, What::StepEnded).await;
+        assert_eq!(
+            (ended.run_id.as_ref(), ended.state.as_deref()),
+            (Some(&run), Some("succeeded"))
+        );
+        let ended = next(&mut happenings, What::RunEnded).await;
+        assert_eq!(
+            (ended.run_id.as_ref(), ended.state.as_deref()),
+            (Some(&run), Some("succeeded"))
+        );
+        assert_ne!(run, before.to_string(), "what was there before is no news");
+        session.close().await;
+        house.close(LONG).await;
+    });
+}
+
+#[test]
+fn a_run_that_comes_and_goes_between_two_looks_is_told_once_whosever_it_is() {
+    let scene = Scene::new();
+    let file = scene.write("short.yaml", "flow: [{ name: one, wait: 1ms }]\n");
+    std::fs::copy(&file, flows(&scene).join("short.yaml")).unwrap();
+    let house = scene.runtime.block_on(open(&scene, 0)).0;
+    let mut happenings = house.happenings(None);
+    let own = scene.runtime.block_on(house.start(wish("short"))).unwrap().run_id;
+    let theirs = scene.run(&file).to_string();
+    let mut ended = BTreeMap::new();
+    scene.runtime.block_on(async {
+        while ended.len() < 2 {
+            let run = next(&mut happenings, What::RunEnded).await.run_id.unwrap();
+            *ended.entry(run).or_insert(0) += 1;
+        }
+    });
+    // Whatever is told twice is told before another run of others.
+    let last = scene.run(&file).to_string();
+    scene.runtime.block_on(async {
+        loop {
+            let run = next(&mut happenings, What::RunEnded).await.run_id.unwrap();
+            if run == last {
+                break;
+            }
+            *ended.entry(run).or_insert(0) += 1;
+        }
+        assert_eq!(ended, BTreeMap::from([(own, 1), (theirs, 1)]));
         house.close(LONG).await;
     });
 }

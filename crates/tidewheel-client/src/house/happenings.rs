@@ -2,7 +2,7 @@
 //!
 //! The newest are kept in a ring, whether or not anybody listens. How they travel is the surface's business.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,6 +10,7 @@ use tidewheel::observe::{Fact, Notice, NoticeStream};
 use tidewheel::{RunId, Timestamp};
 use tokio::sync::watch;
 
+use super::beside::News;
 use super::house::House;
 use crate::api::{Happened, What};
 
@@ -118,6 +119,8 @@ struct State {
     newest: u64,
     /// What live runs are called.
     names: HashMap<RunId, Arc<str>>,
+    /// Runs of the house, as long as anybody may ask whose they are, and in which order they came.
+    own: (HashSet<RunId>, VecDeque<RunId>),
 }
 
 impl Ring {
@@ -180,6 +183,7 @@ impl Ring {
         let text = |error: &Option<Arc<str>>| error.as_deref().map(str::to_owned);
         match &notice.fact {
             Fact::RunAccepted(run) => {
+                self.own(*run);
                 if let Some(name) = &notice.name {
                     let mut state = self.state();
                     if state.names.len() >= NAMES_MAX {
@@ -238,6 +242,33 @@ impl Ring {
                 self.tell(at, What::ScheduleEnded, |told| told.schedule = name);
             }
             _ => {}
+        }
+    }
+
+    /// Notes what happened to a run that others have.
+    pub fn of_others(&self, news: News) {
+        self.tell(news.at, news.what, |told| {
+            (told.run_id, told.flow) = (Some(news.run.to_string()), news.flow);
+            (told.step, told.attempt) = (news.step, news.attempt);
+            (told.state, told.error) = (news.state, news.error);
+        });
+    }
+
+    /// Whether a run that came lately is one of the house.
+    pub fn is_own(&self, run: RunId) -> bool {
+        self.state().own.0.contains(&run)
+    }
+
+    fn own(&self, run: RunId) {
+        let mut state = self.state();
+        let (own, order) = &mut state.own;
+        if order.len() == NAMES_MAX
+            && let Some(oldest) = order.pop_front()
+        {
+            own.remove(&oldest);
+        }
+        if own.insert(run) {
+            order.push_back(run);
         }
     }
 

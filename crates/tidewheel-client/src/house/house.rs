@@ -12,6 +12,7 @@ use tidewheel::store::sqlite::{DataFolder, Retention};
 use tidewheel::{Rejection, Shutdown};
 use tokio::task::AbortHandle;
 
+use super::beside::{Beside, tell_beside};
 use super::catalogue::{Catalogue, Changes};
 use super::happenings::Ring;
 use super::look::{Look, When};
@@ -85,7 +86,8 @@ impl House {
     ///
     /// When somebody else has the shard, or the folders cannot be used.
     pub async fn open(folder: DataFolder, options: HouseOptions) -> Result<Self, DeskError> {
-        let HouseOptions { flows, files, look: period, retention, session: mut options } = options;
+        let HouseOptions { flows, files, look: period, beside, retention, session: mut options } =
+            options;
         let at = tidewheel::clock::wall_clock();
         let opened = {
             let folder = folder.clone();
@@ -126,7 +128,11 @@ impl House {
                 session,
             }),
         };
-        house.keep(tokio::spawn(ring.fill(house.inner.session.wheel.notices())).abort_handle());
+        let fill = Arc::clone(&ring).fill(house.inner.session.wheel.notices());
+        house.keep(tokio::spawn(fill).abort_handle());
+        if let Some(every) = beside {
+            house.look_beside(ring, every).await?;
+        }
         house.set_schedules().await?;
         if let Some(period) = period {
             let weak = Arc::downgrade(&house.inner);
@@ -145,6 +151,16 @@ impl House {
             house.keep(tokio::spawn(prune(folder, retention)).abort_handle());
         }
         Ok(house)
+    }
+
+    /// Tells what others do in the folder from now on.
+    async fn look_beside(&self, ring: Arc<Ring>, every: Duration) -> Result<(), DeskError> {
+        let folder = self.folder().clone();
+        let open =
+            move || Beside::open(&folder).map_err(|error| DeskError::folder(error, folder.path()));
+        let telling = tell_beside(blocking(open).await??, ring, every);
+        self.keep(tokio::spawn(telling).abort_handle());
+        Ok(())
     }
 
     /// Where questions about runs are asked, and wishes said.

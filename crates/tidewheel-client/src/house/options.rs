@@ -15,6 +15,9 @@ pub(super) const SLOTS: u32 = 16;
 /// How often it is looked whether files have changed, unless something else is said.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How often it is looked what other processes do, unless something else is said.
+const BESIDE: Duration = Duration::from_millis(250);
+
 /// How a house is set up.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -25,6 +28,8 @@ pub struct HouseOptions {
     pub files: Vec<PathBuf>,
     /// How often it is looked whether files have changed; `None`: only when it is asked to.
     pub look: Option<Duration>,
+    /// How often it is looked what other processes do in the data folder; `None`: never.
+    pub beside: Option<Duration>,
     /// How much of the work that has ended is kept.
     pub retention: Retention,
     /// The wheel.
@@ -39,6 +44,7 @@ impl HouseOptions {
             flows: None,
             files: Vec::new(),
             look: Some(LOOK),
+            beside: Some(BESIDE),
             retention: Retention::default(),
             session: SessionOptions::new(SLOTS),
         }
