@@ -3,9 +3,10 @@
 //! Each question and each wish is in a file of its own. Surfaces ask a [`Desk`](super::Desk), which may be
 //! elsewhere.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tidewheel::id::TaskId;
+use tidewheel::id::{ScheduleId, TaskId};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
 use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
 use tidewheel::{RunId, TaskState, Timestamp};
@@ -33,7 +34,12 @@ pub struct LocalDesk {
     pub(super) kinds: Kinds,
     /// What is known of logs that somebody reads.
     pub(super) shelf: Shelf,
+    /// Of which flow schedules are, by what is kept with them: to read a flow takes its time.
+    pub(super) flows: FlowNames,
 }
+
+/// The names of flows, each with the payload that it was read from.
+type FlowNames = Mutex<HashMap<ScheduleId, (Arc<[u8]>, Option<String>)>>;
 
 /// Readers that are kept for later: each has the database open.
 const READERS_MAX: usize = 4;
@@ -69,8 +75,9 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn open(folder: DataFolder) -> Result<Self, DeskError> {
         let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
-        let (kinds, shelf) = (Kinds::default(), Shelf::default());
-        Ok(Self { folder, readers: Mutex::new(vec![reader]), kinds, shelf })
+        let (readers, kinds) = (Mutex::new(vec![reader]), Kinds::default());
+        let (shelf, flows) = (Shelf::default(), Mutex::default());
+        Ok(Self { folder, readers, kinds, shelf, flows })
     }
 
     /// Makes one more kind of work known.

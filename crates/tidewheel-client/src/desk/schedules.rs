@@ -3,6 +3,7 @@
 //! It is read from the store, so that nobody need have them. What is done with them is in [`crate::house`].
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tidewheel::id::ScheduleId;
@@ -38,6 +39,9 @@ pub enum ScheduleWish {
     /// That it fires once, now.
     Fire,
 }
+
+/// Schedules whose flows are remembered by name.
+const FLOWS_MAX: usize = 65_536;
 
 /// Lines of a ledger that are looked through for what was missed.
 const LEDGER_MAX: u32 = 1_000_000;
@@ -278,14 +282,13 @@ impl LocalDesk {
             () => ScheduleWord::Active,
         };
         let counters = schedule.counters();
-        let order = FlowOrder::from_payload(spec.kind.as_deref(), spec.payload.as_deref()).ok();
         let zone = match &spec.trigger {
             Trigger::Calendar { zone, .. } => Some(zone.name().to_owned()),
             _ => None,
         };
         Ok(ScheduleLine {
             name: spec.name.as_deref().unwrap_or_default().to_owned(),
-            flow: order.and_then(|order| Some(order.flow().ok()?.name.clone())),
+            flow: self.flow_of(schedule),
             rule: rule(&spec.trigger),
             zone,
             state: word,
@@ -301,6 +304,25 @@ impl LocalDesk {
             waiting: counters.queued,
             backoff_level: counters.backoff_level,
         })
+    }
+
+    /// The name of the flow that a schedule runs. A flow is read once for each version.
+    fn flow_of(&self, schedule: &ScheduleSummary) -> Option<String> {
+        let ScheduleSummary { id, spec, .. } = schedule;
+        let payload = spec.payload.as_ref()?;
+        let mut flows = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((same, name)) = flows.get(id)
+            && same == payload
+        {
+            return name.clone();
+        }
+        let order = FlowOrder::from_payload(spec.kind.as_deref(), Some(payload)).ok();
+        let name = order.and_then(|order| Some(order.flow().ok()?.name.clone()));
+        if flows.len() >= FLOWS_MAX {
+            flows.clear();
+        }
+        flows.insert(*id, (Arc::clone(payload), name.clone()));
+        name
     }
 
     fn ledger_line(&self, firing: FiringSummary) -> Result<LedgerLine, DeskError> {
