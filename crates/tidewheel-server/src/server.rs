@@ -15,12 +15,12 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tidewheel::Timestamp;
-use tidewheel_client::api::Health;
+use tidewheel_client::api::{AuditRow, Health};
 use tidewheel_client::desk::Desk;
 use tidewheel_client::house::{House, Lately};
 use tokio::sync::watch;
 
-use crate::audit::{AuditError, AuditLog, Entry};
+use crate::audit::{AuditError, AuditLog};
 use crate::door::{Throttle, check_host, harden, pass};
 use crate::identity::{Identity, Links, Role, Sessions, TokenError, Tokens, Way};
 use crate::problem::Problem;
@@ -302,22 +302,18 @@ impl Server {
         if !self.is_unwritten.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let again = Entry {
-            at: now,
-            actor: "server".to_owned(),
-            token: None,
-            address: "-".to_owned(),
-            action: "audit-log-again".to_owned(),
+        let ok = StatusCode::OK.as_u16();
+        let again = AuditRow {
             object: "entries before this one are missing".to_owned(),
-            result: StatusCode::OK.as_u16(),
+            ..AuditRow::unwritten(now, "server", "audit-log-again", ok)
         };
         self.write_down(&again)
             .map_err(|problem| Problem::new(StatusCode::SERVICE_UNAVAILABLE, problem.detail))
     }
 
     /// Writes down what became of a wish.
-    pub(crate) fn write_down(&self, entry: &Entry) -> Result<(), Problem> {
-        let written = self.audit.add(entry);
+    pub(crate) fn write_down(&self, row: &AuditRow) -> Result<(), Problem> {
+        let written = self.audit.add(row);
         self.is_unwritten.store(written.is_err(), Ordering::Relaxed);
         written.map_err(|error| {
             let why = std::error::Error::source(&error).map(|why| format!(": {why}"));

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::Durability;
-use tidewheel_client::api::{Role, TokenLine, TokenList, TokenMade};
+use tidewheel_client::api::{AuditRow, Role, TokenLine, TokenList, TokenMade};
 use tidewheel_client::text::ago;
-use tidewheel_server::audit::{AuditLog, Entry};
+use tidewheel_server::audit::AuditLog;
 use tidewheel_server::identity::{Token, TokenError, Tokens};
 
 use crate::cli::Format;
@@ -138,14 +138,10 @@ fn revoke(ui: &Ui, args: &RevokeArgs) -> Result<(), CommandError> {
 
 /// Writes down what was done, as a server would.
 fn note(folder: &std::path::Path, action: &str, token: &Token) -> Result<(), CommandError> {
-    let entry = Entry {
-        at: wall_clock(),
-        actor: "owner".to_owned(),
-        token: None,
+    let entry = AuditRow {
         address: "command".to_owned(),
-        action: action.to_owned(),
         object: format!("token {} {} {}", token.id, token.name, token.role),
-        result: 200,
+        ..AuditRow::unwritten(wall_clock(), "owner", action, 200)
     };
     AuditLog::open(folder).and_then(|log| log.add(&entry)).map_err(audit_error)
 }

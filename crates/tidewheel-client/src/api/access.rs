@@ -191,6 +191,25 @@ pub struct AuditRow {
     pub hash: String,
 }
 
+impl AuditRow {
+    /// A row of which only the place in the log is missing: the log gives it its number and its fingerprints.
+    #[must_use]
+    pub fn unwritten(at: Timestamp, actor: &str, action: &str, result: u16) -> Self {
+        Self {
+            number: 0,
+            at,
+            actor: actor.to_owned(),
+            token: None,
+            address: "-".to_owned(),
+            action: action.to_owned(),
+            object: String::new(),
+            result,
+            before: String::new(),
+            hash: String::new(),
+        }
+    }
+}
+
 /// The audit log is whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditVerified {

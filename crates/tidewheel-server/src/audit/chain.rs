@@ -3,7 +3,6 @@
 //! It is pure: where rows are kept is in [`super::log`].
 
 use serde::{Deserialize, Serialize};
-use tidewheel::Timestamp;
 use tidewheel_client::api::AuditRow;
 use tidewheel_client::text::harmless;
 
@@ -14,25 +13,6 @@ const WORD_MAX: usize = 200;
 
 /// What a chain hangs on.
 const FIRST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-
-/// What is written down of a request. No body, no header, no secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// When.
-    pub at: Timestamp,
-    /// Who: the name of a token, or a word for nobody.
-    pub actor: String,
-    /// The id of the token.
-    pub token: Option<String>,
-    /// Where from.
-    pub address: String,
-    /// What was to be done: the name of a route, or of a command.
-    pub action: String,
-    /// To what.
-    pub object: String,
-    /// The status of the answer.
-    pub result: u16,
-}
 
 /// The place where the next row goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,18 +68,18 @@ pub enum Broken {
     },
 }
 
-/// The row of an entry after these.
-pub(super) fn row_after(end: &End, entry: &Entry) -> AuditRow {
+/// A row at its place in the log, after these.
+pub(super) fn row_after(end: &End, row: &AuditRow) -> AuditRow {
     let word = |text: &str| harmless(text).chars().take(WORD_MAX).collect::<String>();
     let mut row = AuditRow {
         number: end.rows + 1,
-        at: entry.at,
-        actor: word(&entry.actor),
-        token: entry.token.as_deref().map(word),
-        address: word(&entry.address),
-        action: word(&entry.action),
-        object: word(&entry.object),
-        result: entry.result,
+        at: row.at,
+        actor: word(&row.actor),
+        token: row.token.as_deref().map(word),
+        address: word(&row.address),
+        action: word(&row.action),
+        object: word(&row.object),
+        result: row.result,
         before: end.hash.clone(),
         hash: String::new(),
     };
@@ -157,17 +137,17 @@ pub fn verify(text: &str, known: Option<u64>) -> Result<u64, Broken> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel::Timestamp;
+
     use super::*;
 
-    fn entry(object: &str) -> Entry {
-        Entry {
-            at: Timestamp::from_seconds(1_800_000_000),
-            actor: "me".to_owned(),
+    fn entry(object: &str) -> AuditRow {
+        let at = Timestamp::from_seconds(1_800_000_000);
+        AuditRow {
             token: Some("0123abcd".to_owned()),
             address: "127.0.0.1".to_owned(),
-            action: "cancel-run".to_owned(),
             object: object.to_owned(),
-            result: 200,
+            ..AuditRow::unwritten(at, "me", "cancel-run", 200)
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tidewheel_client::api::AuditRow;
 
-use super::chain::{Broken, End, Entry, end_of, row_after, verify};
+use super::chain::{Broken, End, end_of, row_after, verify};
 use crate::identity::{make_private, private_file};
 
 /// More of the end of the file is not looked at to find its last row.
@@ -83,25 +83,25 @@ impl AuditLog {
         Ok(log)
     }
 
-    /// Adds a row.
+    /// Adds a row, which gets its number and its fingerprints here.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn add(&self, entry: &Entry) -> Result<(), AuditError> {
+    pub fn add(&self, row: &AuditRow) -> Result<(), AuditError> {
         let mut open = self.lock();
         let fail = |source| failed("written", &self.path, source);
         // Commands of another process write to it too.
         open.rows.lock().map_err(fail)?;
-        let added = self.add_locked(&mut open, entry);
+        let added = self.add_locked(&mut open, row);
         let unlocked = open.rows.unlock().map_err(fail);
         added.and(unlocked)
     }
 
-    fn add_locked(&self, open: &mut Open, entry: &Entry) -> Result<(), AuditError> {
+    fn add_locked(&self, open: &mut Open, row: &AuditRow) -> Result<(), AuditError> {
         let fail = |source| failed("written", &self.path, source);
         self.catch_up(open)?;
-        let row = row_after(&open.known, entry);
+        let row = row_after(&open.known, row);
         let mut line = serde_json::to_vec(&row).map_err(|error| fail(error.into()))?;
         line.push(b'\n');
         if let Err(error) = open.rows.write_all(&line) {
@@ -218,16 +218,9 @@ mod tests {
         path
     }
 
-    fn entry(object: &str) -> Entry {
-        Entry {
-            at: Timestamp::from_seconds(1_800_000_000),
-            actor: "me".to_owned(),
-            token: None,
-            address: "socket".to_owned(),
-            action: "cancel-run".to_owned(),
-            object: object.to_owned(),
-            result: 200,
-        }
+    fn entry(object: &str) -> AuditRow {
+        let at = Timestamp::from_seconds(1_800_000_000);
+        AuditRow { object: object.to_owned(), ..AuditRow::unwritten(at, "me", "cancel-run", 200) }
     }
 
     #[test]

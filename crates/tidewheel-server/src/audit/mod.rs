@@ -5,5 +5,5 @@
 mod chain;
 mod log;
 
-pub use chain::{Broken, Entry, verify};
+pub use chain::{Broken, verify};
 pub use log::{AuditError, AuditLog};

@@ -13,12 +13,12 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
+use tidewheel_client::api::AuditRow;
 
 use super::body::read_body;
 use super::identify::identify;
 use super::origin::check_origin;
 use super::{Call, Peer};
-use crate::audit::Entry;
 use crate::identity::{Identity, TOKEN_PREFIX};
 use crate::page::refused;
 use crate::problem::Problem;
@@ -187,16 +187,14 @@ impl Passing<'_> {
     fn write_down(&self, object: &str, response: Response) -> Response {
         let Some(route) = self.route.filter(|route| route.changes) else { return response };
         let who = self.who.as_ref();
-        let entry = Entry {
-            at: self.now,
-            actor: who.map_or("-", |who| who.name.as_str()).to_owned(),
+        let actor = who.map_or("-", |who| who.name.as_str());
+        let row = AuditRow {
             token: who.and_then(|who| who.token.clone()),
             address: self.peer.to_string(),
-            action: route.name.to_owned(),
             object: object.to_owned(),
-            result: response.status().as_u16(),
+            ..AuditRow::unwritten(self.now, actor, route.name, response.status().as_u16())
         };
-        match self.server.write_down(&entry) {
+        match self.server.write_down(&row) {
             Ok(()) => response,
             Err(problem) => problem.into_response(),
         }
