@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 use tidewheel_client::api::Problem;
 
-use crate::table::{Form, Gives, NDJSON, Permission, Route, Takes, routes};
+use crate::table::{Form, Gives, Header, NDJSON, Permission, Route, Takes, headers_of, routes};
 
 /// What can be asked for, in the words of OpenAPI.
 pub(crate) fn openapi() -> Json {
@@ -52,6 +52,7 @@ fn operation(route: &Route, schemas: &mut Map<String, Json>) -> Json {
     if let Some(query) = route.query {
         parameters.extend(of_query(query, schemas));
     }
+    parameters.extend(headers_of(route).map(of_header));
     let refusal = json!({
         "description": "It was not done.",
         "content": {
@@ -132,6 +133,16 @@ fn of_path(name: &str) -> Json {
         "in": "path",
         "required": true,
         "schema": { "type": "string", "minLength": 1, "maxLength": 512 },
+    })
+}
+
+fn of_header(header: &Header) -> Json {
+    json!({
+        "name": header.name,
+        "in": "header",
+        "required": false,
+        "description": header.about,
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": header.pattern },
     })
 }
 

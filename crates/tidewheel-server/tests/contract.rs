@@ -30,6 +30,14 @@ async fn the_openapi_document_has_every_route_and_no_other() {
         .filter(|route| !matches!(route.gives, Gives::Page))
         .map(|route| (route.path.to_owned(), route.verb.word().to_owned(), route.name.to_owned()));
     assert_eq!(described, served.collect());
+    let header = |path: &str, verb: &str| {
+        let parameters = document["paths"][path][verb]["parameters"].as_array().unwrap();
+        let of_header = parameters.iter().find(|it| it["in"] == "header");
+        of_header.map_or(Json::Null, |it| it["name"].clone())
+    };
+    assert_eq!(header("/api/v1/runs", "post"), "Idempotency-Key");
+    assert_eq!(header("/api/v1/events", "get"), "Last-Event-ID");
+    assert_eq!(header("/api/v1/runs", "get"), Json::Null);
     let text = document.to_string();
     for piece in text.split("\"#/components/schemas/").skip(1) {
         let name = piece.split('"').next().unwrap();

@@ -4,11 +4,13 @@
 //! `routes`, one file a room.
 
 mod form;
+mod header;
 mod route;
 #[expect(clippy::module_inception, reason = "the table has the name of the room")]
 mod table;
 
 pub use form::Form;
+pub use header::{Header, headers_of};
 pub use route::{Gives, Permission, Route, Takes, Verb};
 pub use table::routes;
 
