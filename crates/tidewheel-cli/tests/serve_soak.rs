@@ -6,10 +6,16 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use common::{Heard, Scratch, wait_until};
+use common::Scratch;
 use serde_json::Value;
+
+/// Long enough for anything on a busy machine; only what is broken takes so long.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a soak consists of.
 struct Soak {
@@ -46,38 +52,22 @@ impl Soak {
 
     fn run(&self, scratch: &Scratch) {
         self.write(scratch);
-        let mut wanted = 0;
         for _ in 0..self.kills {
-            let server = serve(scratch);
+            let server = Server::start(scratch);
             match self.life {
-                Life::Firings(more) => {
-                    wanted += more;
-                    wait_until("more firings", || {
-                        let fired = schedules(scratch);
-                        fired.iter().all(|it| it["fired"].as_u64().unwrap() as usize >= wanted)
-                    });
-                }
+                Life::Firings(more) => server.until_fired(self.schedules, more),
                 // The kill is what is tried, and it may come at any time.
-                Life::Time(time) => {
-                    let end = Instant::now() + time;
-                    wait_until_long("its time is over", || Instant::now() >= end);
-                }
+                Life::Time(time) => server.until_over(time),
             }
-            server.signal("KILL");
-            assert_eq!(server.ended().0, None);
+            assert_eq!(server.end("KILL"), None);
         }
         // The last one has the time to do what is left.
-        let server = serve(scratch);
+        let server = Server::start(scratch);
         for number in 0..self.schedules {
             scratch.json(&["schedule", "pause", &format!("f{number}")]);
         }
-        wait_until_long("nothing runs", || {
-            let is_quiet =
-                |it: &Value| it["running"] == 0 && it["waiting"] == 0 && it["state"] == "paused";
-            schedules(scratch).iter().all(is_quiet)
-        });
-        server.signal("TERM");
-        assert_eq!(server.ended().0, Some(0));
+        server.until_quiet(scratch);
+        assert_eq!(server.end("TERM"), Some(0));
         for number in 0..self.schedules {
             self.compare(scratch, number);
         }
@@ -111,23 +101,89 @@ impl Soak {
     }
 }
 
-fn serve(scratch: &Scratch) -> Heard {
-    let server = scratch.start_heard(&["serve", "--flows", "flows", "--listen", "off"]);
-    server.wait_for("listening on no port");
-    server
+/// A server, and what it tells of itself.
+struct Server {
+    child: Child,
+    told: Receiver<Value>,
+}
+
+impl Server {
+    fn start(scratch: &Scratch) -> Self {
+        let arguments = ["serve", "--flows", "flows", "--listen", "off", "--format", "json"];
+        let mut command = scratch.command(&arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (events, told) = mpsc::channel();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // Nobody listens once it is killed.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let _ = events.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("listening on no port") {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it has ended");
+        }
+        // What it says from now on is told as well; it must not wait for a reader.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        Self { child, told }
+    }
+
+    /// The next thing that happens.
+    fn next(&self) -> Value {
+        self.told.recv_timeout(PATIENCE).expect("something happens")
+    }
+
+    /// Waits until each schedule has fired so many times.
+    fn until_fired(&self, schedules: u32, times: usize) {
+        let mut fired: BTreeMap<String, usize> = BTreeMap::new();
+        while fired.values().filter(|count| **count >= times).count() < schedules as usize {
+            let event = self.next();
+            if event["what"] == "schedule-fired" {
+                *fired.entry(event["schedule"].as_str().unwrap().to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Listens for so long.
+    fn until_over(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            // Nothing may happen for a while.
+            let _ = self.told.recv_timeout(left);
+        }
+    }
+
+    /// Waits until nothing of any schedule runs: looks whenever a run has ended.
+    fn until_quiet(&self, scratch: &Scratch) {
+        let is_quiet =
+            |it: &Value| it["running"] == 0 && it["waiting"] == 0 && it["state"] == "paused";
+        while !schedules(scratch).iter().all(is_quiet) {
+            while self.next()["what"] != "run-ended" {}
+        }
+    }
+
+    /// Sends a signal; its exit code.
+    fn end(mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap();
+        assert!(sent.success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended, or the test has failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn schedules(scratch: &Scratch) -> Vec<Value> {
     scratch.json(&["schedule", "list"])["schedules"].as_array().unwrap().clone()
-}
-
-/// Looks once in a while, for as long as it takes.
-fn wait_until_long(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(600), "never: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]
