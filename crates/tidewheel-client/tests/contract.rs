@@ -4,9 +4,10 @@
 //! (`TIDEWHEEL_BLESS=1 cargo test -p tidewheel-client --test contract`); if not, the document needs a new version.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod written;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -18,41 +19,23 @@ use tidewheel_client::api::{
     AuditList, AuditRow, AuditVerified, CacheState, CancelWish, Document, Explained, Figures,
     FileChange, GoneOn, Health, HealthState, ListWish, LogFile, LogList, LogStream, LogTurn,
     LogWanted, LogWish, LoginLink, Named, NextFirings, Plan, PlannedCache, PlannedStep, Preview,
-    QueueFigures, Refusal, RefusalKind, Refused, RequestEnd, RetryWish, Role, RunLine, RunList,
-    RunResult, RunState, SchedulerFigures, StateWish, StepExplained, StepLogs, StepResult,
-    StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade, TokenWish, UnknownSteps,
-    Validated, Values,
+    QueueFigures, Refusal, RefusalKind, Refused, RequestEnd, ResumeWish, RetryWish, Role, RunLine,
+    RunList, RunResult, RunState, SchedulerFigures, Standing, StateWish, StepExplained, StepLogs,
+    StepResult, StepStanding, StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade,
+    TokenWish, UnknownSteps, Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
+use written::Written;
 
 const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
 /// 2026-11-16T05:00:00Z
 const AT: Timestamp = Timestamp::from_seconds(1_794_805_200);
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract")
-}
-
-/// Compares an example with what is written down, reads it back, and gives its name.
 fn check<D>(example: D, number: &str) -> String
 where
     D: Document + Serialize + DeserializeOwned + Clone + PartialEq + Debug,
 {
-    let name = format!("{}{number}.json", D::NAME);
-    let text = serde_json::to_string_pretty(&example).unwrap() + "\n";
-    let path = folder().join(&name);
-    if std::env::var_os("TIDEWHEEL_BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, written, "{name}");
-    assert_eq!(serde_json::from_str::<D>(&text).unwrap(), example, "{name}");
-    // The version comes first, where it is said.
-    let versioned = serde_json::to_string(&example.clone().versioned()).unwrap();
-    let beginning = format!("{{\"version\":{},", D::VERSION);
-    assert!(versioned.starts_with(&beginning), "{versioned}");
-    assert!(!text.contains("\"version\""), "{text}");
-    name
+    Written::new("contract").check(example, number)
 }
 
 fn line() -> RunLine {
@@ -312,7 +295,7 @@ fn plan() -> Plan {
 }
 
 /// What travels to a desk.
-fn wishes() -> [String; 6] {
+fn wishes() -> [String; 7] {
     let step = Some("build".to_owned());
     let list = ListWish {
         version: None,
@@ -348,10 +331,42 @@ fn wishes() -> [String; 6] {
         check(list, ""),
         check(LogWish { version: None, step, attempt: Some(2), follow: true }, ""),
         check(wanted, ""),
-        check(CancelWish { version: None, grace, everything: true }, ""),
+        check(CancelWish { version: None, grace, everything: true, drain: true }, ""),
+        check(ResumeWish { version: None, as_started: true, max_workers: Some(2) }, ""),
         check(retry, ""),
         check(answer, ""),
     ]
+}
+
+fn standing() -> Standing {
+    let step = StepStanding {
+        name: "build[linux]".to_owned(),
+        state: StepState::Failed,
+        after: vec![0],
+        expected: Some(Duration::from_millis(1500)),
+        attempts_max: Some(3),
+        element: Some(json!("linux")),
+        attempt: 2,
+        started_at: Some(AT),
+        retry_at: Some(AT),
+        ended_at: Some(AT),
+        reason: Some("timed out after 2.0 s".to_owned()),
+        error: Some("exit code 2".to_owned()),
+        tail: vec!["no such file".to_owned()],
+        tolerated: true,
+        waits: Some("waits for approval".to_owned()),
+        asks: true,
+    };
+    Standing {
+        version: None,
+        run_id: RUN.to_owned(),
+        flow: Some("nightly".to_owned()),
+        state: RunState::Waiting,
+        why: Some("waiting for its group `deploy`".to_owned()),
+        accepted_at: AT,
+        ended_at: Some(AT),
+        steps: vec![step],
+    }
 }
 
 /// Who may ask, and what is written down of it.
@@ -380,7 +395,15 @@ fn access() -> [String; 7] {
     let csrf = Some("word".to_owned());
     [
         check(Asker { version, name: name.clone(), role: Role::Viewer, csrf }, ""),
-        check(LoginLink { version, path: "/login?code=0123".to_owned(), seconds: 60 }, ""),
+        check(
+            LoginLink {
+                version,
+                path: "/login?code=0123".to_owned(),
+                seconds: 60,
+                url: Some("http://127.0.0.1:8080/login?code=0123".to_owned()),
+            },
+            "",
+        ),
         check(TokenWish { version, name, role: Role::Author, days: Some(7) }, ""),
         check(
             TokenMade {
@@ -471,7 +494,16 @@ fn every_document_is_what_is_written_down() {
             },
             "",
         ),
-        check(GoneOn { version: None, run_id: run_id.clone(), state: "resumed".to_owned() }, ""),
+        check(
+            GoneOn {
+                version: None,
+                run_id: run_id.clone(),
+                state: "resumed".to_owned(),
+                taken_over: true,
+            },
+            "",
+        ),
+        check(standing(), ""),
         check(
             Answered {
                 version: None,
@@ -488,6 +520,7 @@ fn every_document_is_what_is_written_down() {
                 run_again: vec!["ship".to_owned()],
                 reused: vec!["build".to_owned()],
                 passed_over: vec!["flaky".to_owned()],
+                changed_files: vec!["nightly.yaml".to_owned()],
             },
             "",
         ),
@@ -499,10 +532,7 @@ fn every_document_is_what_is_written_down() {
         let told = Told { version: None, at: Duration::from_millis(250 * number), event };
         names.insert(check(told, &format!("-{number:02}")));
     }
-    let written = std::fs::read_dir(folder()).unwrap();
-    let written: BTreeSet<String> =
-        written.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(names, written, "files without an example, or the other way round");
+    Written::new("contract").check_all(&names);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! Those of the desk, and how a difference is dealt with, are in `contract`.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod written;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -20,33 +21,17 @@ use tidewheel_client::api::{
     SlotHolder, StartWish, StartedRun, StepLine, StepList, StepRow, StepState, StepsOrder,
     StepsWish, StoreFigures, Upcoming, UpcomingFiring, WaitingLine, WaitingStep, What,
 };
+use written::Written;
 
 const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
 /// 2026-11-16T05:00:00Z
 const AT: Timestamp = Timestamp::from_seconds(1_794_805_200);
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract_house")
-}
-
-/// Compares an example with what is written down, reads it back, and gives its name.
 fn check<D>(example: D) -> String
 where
     D: Document + Serialize + DeserializeOwned + Clone + PartialEq + Debug,
 {
-    let name = format!("{}.json", D::NAME);
-    let text = serde_json::to_string_pretty(&example).unwrap() + "\n";
-    let path = folder().join(&name);
-    if std::env::var_os("TIDEWHEEL_BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, written, "{name}");
-    assert_eq!(serde_json::from_str::<D>(&text).unwrap(), example, "{name}");
-    let versioned = serde_json::to_string(&example.versioned()).unwrap();
-    let beginning = format!("{{\"version\":{},", D::VERSION);
-    assert!(versioned.starts_with(&beginning), "{versioned}");
-    name
+    Written::new("contract_house").check(example, "")
 }
 
 fn text(text: &str) -> String {
@@ -391,10 +376,7 @@ fn every_document_of_a_house_is_what_is_written_down() {
     names.extend(capacity());
     names.extend(wishes());
     names.extend(looks());
-    let written = std::fs::read_dir(folder()).unwrap();
-    let written: BTreeSet<String> =
-        written.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(names, written, "files without an example, or the other way round");
+    Written::new("contract_house").check_all(&names);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use tidewheel_client::api::{
 use tidewheel_client::desk::{DeskError, Resumption};
 use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::kind::Startable as _;
+use tidewheel_client::progress::{EndState, Event, Standings};
 use tidewheel_client::session::Takeover;
 
 /// Reads a file, hands on what it found, and waits for a file that may not come.
@@ -44,7 +45,7 @@ fn refused<T>(result: Result<T, DeskError>) -> DeskError {
 
 /// At once.
 fn now(everything: bool) -> CancelWish {
-    CancelWish { version: None, grace: Some(Duration::ZERO), everything }
+    CancelWish { grace: Some(Duration::ZERO), everything, ..CancelWish::default() }
 }
 
 fn said(approved: bool) -> AnswerWish {
@@ -231,6 +232,47 @@ fn a_retry_runs_what_did_not_succeed_and_reuses_the_rest() {
     assert_eq!(view.outputs_of(0)["found"], json!(7));
     let left: Vec<Json> = view.listed().iter().map(|step| json!(step.attempts)).collect();
     assert_eq!(left, [json!(0), json!(1)], "the first was not run");
+}
+
+#[test]
+fn of_a_run_that_succeeded_nothing_is_left_unless_a_step_is_named_or_has_changed() {
+    let (scene, file) = with_data();
+    scene.run(&file);
+    let desk = scene.desk();
+    let error = refused(desk.retry("last", &RetryWish::default()));
+    assert_eq!((error.kind(), error.hints().len()), (RefusalKind::Conflict, 1));
+    assert!(error.hints()[0].contains("--from STEP"), "{:?}", error.hints());
+    let from = RetryWish { from: Some("use".to_owned()), ..RetryWish::default() };
+    let (id, retry) = desk.retry("last", &from).unwrap();
+    assert_eq!(retry.preview(id).changed_files, Vec::<String>::new());
+    let text = std::fs::read_to_string(&file).unwrap();
+    scene.write("flow.yaml", &text.replace("found:", "gone:").replace("read.found", "read.gone"));
+    let error = refused(desk.retry("last", &RetryWish::default()));
+    assert!(error.hints()[0].contains("--new-files"), "{:?}", error.hints());
+    let changed = desk.preview("last", &from).unwrap().changed_files;
+    assert!(changed.len() == 1 && changed[0].ends_with("flow.yaml"), "{changed:?}");
+    let new = RetryWish { new_files: true, ..RetryWish::default() };
+    assert!(!desk.preview("last", &new).unwrap().run_again.is_empty());
+}
+
+#[test]
+fn how_a_run_stands_is_said_step_by_step() {
+    let scene = Scene::new();
+    failed(&scene);
+    let standing = scene.desk().standing("last").unwrap();
+    assert_eq!(standing.state, RunState::Failed);
+    let states: Vec<_> =
+        standing.steps.iter().map(|it| (&*it.name, it.state, it.attempt)).collect();
+    assert_eq!(states, [("read", StepState::Succeeded, 1), ("use", StepState::Failed, 1)]);
+    assert_eq!(standing.steps[1].after, [0]);
+    assert!(standing.steps[1].error.as_deref().unwrap().contains("late.json"));
+    assert!(standing.ended_at.is_some() && standing.steps[0].ended_at.is_some());
+    let mut told: Vec<(Duration, Event)> = Vec::new();
+    let mut standings = Standings::default();
+    standings.look(&standing, &mut told);
+    assert!(standings.is_over());
+    let last = &told.last().unwrap().1;
+    assert_eq!(*last, Event::RunEnded { state: EndState::Failed });
 }
 
 #[test]

@@ -76,6 +76,7 @@ impl Kind for Letters {
             passed_over: Vec::new(),
             run: Box::new(letter),
             files: None,
+            changed_files: Vec::new(),
         })
     }
 

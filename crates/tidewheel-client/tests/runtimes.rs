@@ -55,7 +55,8 @@ async fn everything(scene: &Scene) {
     assert_eq!(desk.go_on(&id).await.unwrap().state, "resumed");
     let no = AnswerWish { version: None, approved: false, by: "me".to_owned(), note: None };
     assert_eq!(desk.answer(&id, "ask", no).await.unwrap().answer, "rejected");
-    let cancel = CancelWish { version: None, grace: Some(Duration::ZERO), everything: true };
+    let cancel =
+        CancelWish { grace: Some(Duration::ZERO), everything: true, ..CancelWish::default() };
     assert_eq!(desk.cancel(&id, cancel).await.unwrap().asked, "cancelled");
     started.run.report().await.unwrap();
     session.close().await;
@@ -68,7 +69,8 @@ async fn everything(scene: &Scene) {
 /// Ends a run that nobody runs.
 async fn end_left(scene: &Scene, id: &str) {
     let desk = Desk::open(scene.folder()).await.unwrap();
-    let cancel = CancelWish { version: None, grace: Some(Duration::ZERO), everything: true };
+    let cancel =
+        CancelWish { grace: Some(Duration::ZERO), everything: true, ..CancelWish::default() };
     desk.cancel(id, cancel).await.unwrap();
     assert_eq!(desk.show(id).await.unwrap().state, RunState::Cancelled);
 }

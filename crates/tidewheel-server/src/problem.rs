@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tidewheel::Rejection;
 use tidewheel_client::api::{self, Refusal, RefusalKind};
-use tidewheel_client::desk::DeskError;
+use tidewheel_client::desk::{DeskError, Surface};
 
 /// Something was not done.
 #[derive(Debug)]
@@ -17,11 +17,19 @@ pub(crate) struct Problem {
     status: StatusCode,
     pub detail: String,
     hint: Option<String>,
-    refusal: Option<Box<Refusal>>,
+    said: Option<Box<Said>>,
     /// When it is worth trying again.
     retry_after: Option<Duration>,
     /// What may be asked there instead.
     allow: Option<String>,
+}
+
+/// What the desk said.
+#[derive(Debug)]
+struct Said {
+    refusal: Refusal,
+    /// The hints in the words of the command.
+    of_command: Vec<String>,
 }
 
 /// How long somebody who was turned away should wait if nobody knows better.
@@ -30,11 +38,20 @@ const SOON: Duration = Duration::from_secs(1);
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self { status, detail, hint: None, refusal: None, retry_after: None, allow: None }
+        Self { status, detail, hint: None, said: None, retry_after: None, allow: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same in the words of whoever reads it.
+    pub(crate) fn at(mut self, surface: Surface) -> Self {
+        if let (Surface::Command, Some(said)) = (surface, &mut self.said) {
+            said.refusal.hints = std::mem::take(&mut said.of_command);
+            self.hint = joined(&said.refusal.hints);
+        }
         self
     }
 
@@ -85,14 +102,17 @@ impl Problem {
 impl From<DeskError> for Problem {
     fn from(error: DeskError) -> Self {
         let (status, wait) = status_of(&error);
-        let refusal = error.refusal();
-        let hints = refusal.hints.join("; ");
+        let refusal = error.refusal_for(Surface::Http);
         let mut problem = Self::new(status, refusal.message.clone());
-        problem.hint = (!hints.is_empty()).then_some(hints);
+        problem.hint = joined(&refusal.hints);
         problem.retry_after = wait;
-        problem.refusal = Some(Box::new(refusal));
+        problem.said = Some(Box::new(Said { refusal, of_command: error.hints() }));
         problem
     }
+}
+
+fn joined(hints: &[String]) -> Option<String> {
+    (!hints.is_empty()).then(|| hints.join("; "))
 }
 
 /// The status of a refusal, and when it is worth trying again.
@@ -135,7 +155,7 @@ impl IntoResponse for Problem {
             status: status.as_u16(),
             detail: self.detail,
             hint: self.hint,
-            refusal: self.refusal.map(|refusal| *refusal),
+            refusal: self.said.map(|said| said.refusal),
         };
         // It holds texts and numbers, which can always be written.
         let body = serde_json::to_vec(&problem).unwrap_or_default();

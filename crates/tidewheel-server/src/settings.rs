@@ -10,6 +10,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Names under which it may be asked, besides those of the loopback interface; without a port.
     pub hosts: Vec<String>,
+    /// Where people reach it, as an address without a slash at its end: for links that log in.
+    pub home: Option<String>,
     /// Whether somebody stands before it who ends TLS: then everybody seems to come from this machine.
     pub is_behind_proxy: bool,
     /// Whether whoever asks from this machine needs a token for the figures of `/metrics` too.

@@ -52,13 +52,14 @@ async fn what_is_asked_elsewhere_is_answered_as_here() {
     }
     for word in ["last", &run, &run[..8], "nothing", "../x", "%2f"] {
         same(here.show(word).await, there.show(word).await);
+        same(here.standing(word).await, there.standing(word).await);
         same(here.explain(word, None).await, there.explain(word, None).await);
         let wish = LogWish::default();
         same(here.logs(word, &wish).await, there.logs(word, &wish).await);
         same(here.artifacts(word, None).await, there.artifacts(word, None).await);
         same(here.pause(word).await, there.pause(word).await);
         same(here.go_on(word).await, there.go_on(word).await);
-        let cancel = CancelWish { version: None, grace: None, everything: false };
+        let cancel = CancelWish::default();
         same(here.cancel(word, cancel.clone()).await, there.cancel(word, cancel).await);
         let retry = RetryWish { from: Some("read".to_owned()), ..RetryWish::default() };
         same(here.preview(word, retry.clone()).await, there.preview(word, retry).await);
@@ -75,6 +76,17 @@ async fn what_is_asked_elsewhere_is_answered_as_here() {
         from: 0,
     };
     same(here.log(wanted.clone()).await, there.log(wanted).await);
+    for name in ["kept.txt", "../kept.txt"] {
+        let nowhere = std::io::sink;
+        let (one, other) = (
+            here.artifact("last", None, name, nowhere()).await,
+            there.artifact("last", None, name, nowhere()).await,
+        );
+        same(one, other);
+    }
+    let copies = scene.path.join("copies");
+    let copied = there.copy_artifacts("last", None, &copies).await.unwrap();
+    assert_eq!(copied.artifacts, [], "it has left none");
     same(here.schedules(false).await, there.schedules(false).await);
     same(here.upcoming("asks/asks-daily", 3).await, there.upcoming("asks/asks-daily", 3).await);
     let ledger = LedgerWish::default();

@@ -69,7 +69,8 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
-    let wish = CancelWish { version: None, grace: args.grace, everything: args.everything };
+    let (grace, everything) = (args.grace, args.everything);
+    let wish = CancelWish { grace, everything, ..CancelWish::default() };
     let cancel = async |desk: Desk| patiently(ui, desk.cancel(&args.run, wish)).await;
     let asked = args.data.at_desk(ui, cancel)?;
     if asked.clean_up_left && ui.format(Format::Human) == Format::Human {

@@ -89,6 +89,9 @@ pub struct LoginLink {
     pub path: String,
     /// How long it can be used.
     pub seconds: u32,
+    /// The whole of it, if the server knows where people reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// A token is wanted.

@@ -25,7 +25,7 @@ pub struct Asked {
     pub clean_up_left: bool,
 }
 
-/// How a run stands that was to go on and is not taken over.
+/// How a run stands that was to go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GoneOn {
     /// The version of this form, where it is said.
@@ -35,6 +35,9 @@ pub struct GoneOn {
     pub run_id: String,
     /// `resumed` where it runs, `asked` if whoever runs it has not answered yet, or `succeeded` before.
     pub state: String,
+    /// Whether nobody ran it, and whoever was asked goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken_over: bool,
 }
 
 /// A run was accepted.
@@ -83,6 +86,10 @@ pub struct Preview {
     /// Tasks that would count as done and leave nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<String>,
+    /// Files that say something else now than when the run was started. Unless `new_files` is wished for, they count as
+    /// they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<String>,
 }
 
 documents! {

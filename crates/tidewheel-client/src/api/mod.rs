@@ -24,6 +24,7 @@ mod reading;
 mod refusal;
 mod result;
 mod schedules;
+mod standing;
 mod states;
 mod steps;
 mod store;
@@ -65,11 +66,12 @@ pub use schedules::{
     Ledger, LedgerFate, LedgerLine, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord,
     Upcoming, UpcomingFiring,
 };
+pub use standing::{Standing, StepStanding};
 pub use states::{RunState, StepState};
 pub use steps::{AttemptSpan, StepList, StepRow, StepsOrder, StepsWish};
 pub use store::StoreFigures;
 pub use values::Values;
 pub use wishes::{
-    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, RetryWish, StartWish,
-    StateWish,
+    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, ResumeWish, RetryWish,
+    StartWish, StateWish,
 };

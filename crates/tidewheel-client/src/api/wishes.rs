@@ -83,7 +83,7 @@ pub struct LogWish {
 }
 
 /// How a run is to be ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelWish {
     /// The version of this form, where it is said.
@@ -96,6 +96,24 @@ pub struct CancelWish {
     /// Whether its clean-up is ended too.
     #[serde(default)]
     pub everything: bool,
+    /// Whether running steps finish, however long that takes: only nothing new is started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drain: bool,
+}
+
+/// How a run is to go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Whether it goes on as it was started, even if its files have changed since.
+    #[serde(default)]
+    pub as_started: bool,
+    /// Steps at once, if it is to be other than it was.
+    #[serde(default)]
+    pub max_workers: Option<u32>,
 }
 
 /// How a run is to be made again.
@@ -233,6 +251,7 @@ documents! {
     ListWish: "wish-list" 1,
     LogWish: "wish-logs" 1,
     CancelWish: "wish-cancel" 1,
+    ResumeWish: "wish-resume" 1,
     RetryWish: "wish-retry" 1,
     AnswerWish: "wish-answer" 1,
 }

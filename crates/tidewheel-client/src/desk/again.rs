@@ -79,7 +79,7 @@ impl LocalDesk {
         let summary = &view.detail.summary;
         let gone_on = |state: &str| {
             let (run_id, state) = (summary.id.to_string(), state.to_owned());
-            Resumption::Elsewhere(GoneOn { version: None, run_id, state })
+            Resumption::Elsewhere(GoneOn { version: None, run_id, state, taken_over: false })
         };
         if !summary.is_live {
             return match view.has_succeeded() {
@@ -122,6 +122,7 @@ impl Retry {
             run_again: self.run_again.clone(),
             reused: self.reused.clone(),
             passed_over: self.passed_over.clone(),
+            changed_files: self.changed_files.clone(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! How it is kept is known to `tidewheel-flow`.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
@@ -22,8 +22,7 @@ impl LocalDesk {
     /// When there is no such run or step.
     pub fn artifacts(&self, word: &str, step: Option<&str>) -> Result<ArtifactList, DeskError> {
         let (run, left) = self.left(word, step)?;
-        let artifacts = left.iter().flat_map(lines).collect();
-        Ok(ArtifactList { version: None, run_id: run.to_string(), artifacts })
+        Ok(list_of(run, &left))
     }
 
     /// Copies one artifact to whatever takes it, and makes sure that it is still what it was.
@@ -39,23 +38,15 @@ impl LocalDesk {
         to: &mut dyn Write,
     ) -> Result<(), DeskError> {
         let (run, left) = self.left(word, step)?;
+        let list = list_of(run, &left);
+        let chosen = choose(&list, name)?;
         let all = left.iter().flat_map(|left| left.artifacts.iter().map(move |it| (left, it)));
-        let found: Vec<(&TaskArtifacts, &Artifact)> =
-            all.clone().filter(|(_, artifact)| artifact.name == name).collect();
-        match found[..] {
-            [(left, artifact)] => {
-                left.copy_to(artifact, to).map_err(|error| not_copied(artifact, error))
-            }
-            [] => {
-                let names = all.map(|(_, artifact)| artifact.name.as_str());
-                let near = nearest(name, names).map(str::to_owned);
-                Err(DeskError::NoArtifact { run, name: name.to_owned(), near })
-            }
-            _ => {
-                let steps = found.iter().map(|(left, _)| left.task.clone()).collect();
-                Err(DeskError::SeveralArtifacts { name: name.to_owned(), steps })
+        for (left, artifact) in all {
+            if left.task == chosen.step && artifact.name == chosen.name {
+                return left.copy_to(artifact, to).map_err(|error| not_copied(artifact, error));
             }
         }
+        Ok(())
     }
 
     /// Copies all artifacts to a folder, each to `STEP/NAME`. Nothing that is there is overwritten.
@@ -75,8 +66,7 @@ impl LocalDesk {
             for (artifact, mut line) in left.artifacts.iter().zip(lines(left)) {
                 let path = folder.join(plain(&left.task)).join(&artifact.name);
                 let copy = || {
-                    std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
-                    let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+                    let mut file = new_file(&path)?;
                     left.copy_to(artifact, &mut file)
                 };
                 copy().map_err(|error| not_copied(artifact, error))?;
@@ -111,6 +101,40 @@ impl LocalDesk {
     }
 }
 
+fn list_of(run: RunId, left: &[TaskArtifacts]) -> ArtifactList {
+    let artifacts = left.iter().flat_map(lines).collect();
+    ArtifactList { version: None, run_id: run.to_string(), artifacts }
+}
+
+/// The artifact of this name, if there is one and no other.
+pub(crate) fn choose<'a>(
+    list: &'a ArtifactList,
+    name: &str,
+) -> Result<&'a ArtifactLine, DeskError> {
+    let found: Vec<&ArtifactLine> = list.artifacts.iter().filter(|it| it.name == name).collect();
+    let (run, name) = (list.run_id.clone(), name.to_owned());
+    match found[..] {
+        [line] => Ok(line),
+        [] => {
+            let near = nearest(&name, list.artifacts.iter().map(|it| it.name.as_str()));
+            let near = near.map(str::to_owned);
+            Err(DeskError::NoArtifact { run, name, near })
+        }
+        _ => {
+            let steps = found.iter().map(|line| line.step.clone()).collect();
+            Err(DeskError::SeveralArtifacts { name, steps })
+        }
+    }
+}
+
+/// A file that was not there, in folders that need not be.
+pub(crate) fn new_file(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
 /// The lines of what a step left.
 pub(super) fn lines(left: &TaskArtifacts) -> Vec<ArtifactLine> {
     let line = |artifact: &Artifact| ArtifactLine {
@@ -128,8 +152,8 @@ fn not_copied(artifact: &Artifact, error: std::io::Error) -> DeskError {
     DeskError::NotCopied { name: artifact.name.clone(), error }
 }
 
-/// The name of a task as a path that leads nowhere else.
-fn plain(task: &str) -> PathBuf {
+/// A name as a path that leads nowhere else.
+pub(crate) fn plain(task: &str) -> PathBuf {
     let part = |part: Component<'_>| match part {
         Component::Normal(name) => PathBuf::from(name),
         _ => PathBuf::from("_"),

@@ -3,6 +3,8 @@
 //! What is done is in the files beside; here it is only brought to where it can be done without holding
 //! anybody up.
 
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use tidewheel::store::sqlite::DataFolder;
@@ -10,10 +12,11 @@ use tidewheel::store::sqlite::DataFolder;
 use super::error::DeskError;
 use super::local::LocalDesk;
 use super::schedules::ScheduleWish;
+use super::surface::Surface;
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
     GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
-    RunResult, ScheduleAsked, ScheduleList, StepList, StepsWish, Upcoming,
+    RunResult, ScheduleAsked, ScheduleList, Standing, StepList, StepsWish, Upcoming,
 };
 use crate::remote::RemoteDesk;
 
@@ -40,6 +43,12 @@ enum Way {
 impl From<LocalDesk> for Desk {
     fn from(desk: LocalDesk) -> Self {
         Self { way: Way::Here(Arc::new(desk)) }
+    }
+}
+
+impl From<Arc<RemoteDesk>> for Desk {
+    fn from(desk: Arc<RemoteDesk>) -> Self {
+        Self { way: Way::There(desk) }
     }
 }
 
@@ -119,6 +128,32 @@ impl Desk {
         self.here(move |desk| desk.result(&word)).await
     }
 
+    /// The same in the words of a surface. A server speaks to everybody as they prefer.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub async fn show_for(&self, word: &str, at: Surface) -> Result<RunResult, DeskError> {
+        if let Some(there) = self.there() {
+            return there.show(word).await;
+        }
+        let word = word.to_owned();
+        self.here(move |desk| desk.result_for(&word, at)).await
+    }
+
+    /// How a run stands, step by step, for whoever watches it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub async fn standing(&self, word: &str) -> Result<Standing, DeskError> {
+        if let Some(there) = self.there() {
+            return there.standing(word).await;
+        }
+        let word = word.to_owned();
+        self.here(move |desk| desk.standing(&word)).await
+    }
+
     /// The attempts at a step of a run.
     ///
     /// # Errors
@@ -185,6 +220,45 @@ impl Desk {
         }
         let (word, step) = (word.to_owned(), step.map(str::to_owned));
         self.here(move |desk| desk.artifacts(&word, step.as_deref())).await
+    }
+
+    /// Copies one artifact to whatever takes it, and makes sure that it is still what it was.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such artifact, several steps left one of this name, or it cannot be copied.
+    pub async fn artifact(
+        &self,
+        word: &str,
+        step: Option<&str>,
+        name: &str,
+        mut to: impl Write + Send + 'static,
+    ) -> Result<(), DeskError> {
+        if let Some(there) = self.there() {
+            return there.artifact(word, step, name, &mut to).await;
+        }
+        let (word, step) = (word.to_owned(), step.map(str::to_owned));
+        let name = name.to_owned();
+        self.here(move |desk| desk.artifact(&word, step.as_deref(), &name, &mut to)).await
+    }
+
+    /// Copies all artifacts to a folder, each to `STEP/NAME`. Nothing that is there is overwritten.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be copied, or something is in the way.
+    pub async fn copy_artifacts(
+        &self,
+        word: &str,
+        step: Option<&str>,
+        folder: &Path,
+    ) -> Result<ArtifactList, DeskError> {
+        if let Some(there) = self.there() {
+            return there.copy_artifacts(word, step, folder).await;
+        }
+        let (word, step) = (word.to_owned(), step.map(str::to_owned));
+        let folder = folder.to_owned();
+        self.here(move |desk| desk.copy_artifacts(&word, step.as_deref(), &folder)).await
     }
 
     /// Starts nothing more of a run until it is resumed; what runs goes on.

@@ -15,6 +15,7 @@ use tidewheel_flow::{
     AgainError, Flow, OrderError, ParamError, PlanError, SecretError, StartError,
 };
 
+use super::surface::Surface;
 use crate::api::{FileChange, Refusal, RefusalKind, RunState};
 use crate::files::FlowFiles;
 use crate::log::SearchError;
@@ -58,6 +59,12 @@ pub enum DeskError {
     /// Only whoever has the data folder can do it.
     #[error("this can only be done where the data folder is")]
     NotHere,
+    /// There is no server to ask.
+    #[error("no server has the data folder {}", folder.display())]
+    NoServer {
+        /// The data folder.
+        folder: PathBuf,
+    },
     /// Nobody has said that a list goes on there.
     #[error("`{cursor}` is no place in a list")]
     Cursor {
@@ -188,7 +195,7 @@ pub enum DeskError {
     #[error("run {run} has no artifact `{name}`")]
     NoArtifact {
         /// The run.
-        run: RunId,
+        run: String,
         /// The word for it.
         name: String,
         /// The one that may be meant.
@@ -258,6 +265,14 @@ pub enum DeskError {
         error: AgainError,
         /// The step that may be meant, in a sentence.
         near: Option<String>,
+    },
+    /// All of it succeeded.
+    #[error("run {run} succeeded: nothing of it is left to be run again")]
+    NothingLeft {
+        /// The run.
+        run: RunId,
+        /// Files of it that say something else now.
+        changed_files: Vec<String>,
     },
     /// Its flow came from standard input.
     #[error("the flow of run {run} was read from standard input, and cannot be read again")]
@@ -471,6 +486,7 @@ impl DeskError {
             Self::NotEnded { .. }
             | Self::Retried { .. }
             | Self::Ended { .. }
+            | Self::NothingLeft { .. }
             | Self::Abandoned { .. }
             | Self::StepEnded { .. }
             | Self::AnsweredBefore { .. }
@@ -490,6 +506,7 @@ impl DeskError {
                 _ => RefusalKind::Failed,
             },
             Self::NotHere => RefusalKind::Usage,
+            Self::NoServer { .. } => RefusalKind::NotFound,
             Self::Unreachable { .. }
             | Self::NotStarted(_)
             | Self::System(_)
@@ -497,9 +514,15 @@ impl DeskError {
         }
     }
 
-    /// The same as a document.
+    /// The same as a document, for whoever uses the command.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
+        self.refusal_for(Surface::Command)
+    }
+
+    /// The same as a document, in the words of a surface.
+    #[must_use]
+    pub fn refusal_for(&self, at: Surface) -> Refusal {
         if let Self::OfKind(refusal) = self {
             return (**refusal).clone();
         }
@@ -516,7 +539,7 @@ impl DeskError {
             kind: self.kind(),
             exit_code: None,
             message: self.message(),
-            hints: self.hints(),
+            hints: self.hints_for(at),
             position: None,
             problems,
             changes,

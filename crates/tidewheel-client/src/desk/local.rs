@@ -14,6 +14,7 @@ use tidewheel::{RunId, TaskState, Timestamp};
 use super::error::DeskError;
 use super::find::task_of;
 use super::states::run_state;
+use super::surface::Surface;
 use super::view::RunView;
 use crate::api::{
     AttemptLine, AttemptList, ListWish, RunLine, RunList, RunResult, RunState, StateWish,
@@ -178,12 +179,21 @@ impl LocalDesk {
     ///
     /// When there is no such run.
     pub fn result(&self, word: &str) -> Result<RunResult, DeskError> {
-        self.document(&self.show(word)?)
+        self.result_for(word, Surface::Command)
+    }
+
+    /// The same in the words of a surface.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub fn result_for(&self, word: &str, at: Surface) -> Result<RunResult, DeskError> {
+        self.document(&self.show(word)?, at)
     }
 
     /// What a run came to, with the files it left.
-    pub(super) fn document(&self, view: &RunView) -> Result<RunResult, DeskError> {
-        let mut result = view.document(&self.folder.logs_dir());
+    pub(super) fn document(&self, view: &RunView, at: Surface) -> Result<RunResult, DeskError> {
+        let mut result = view.document(&self.folder.logs_dir(), at);
         let left = self.left_in(view.detail.summary.id)?;
         result.artifacts = left.iter().flat_map(super::artifacts::lines).collect();
         Ok(result)

@@ -17,10 +17,12 @@ mod logs;
 mod reading;
 mod reuse;
 mod schedules;
+mod standing;
 mod start;
 mod states;
 mod steer;
 mod steps;
+mod surface;
 mod tail;
 mod view;
 
@@ -34,9 +36,11 @@ pub use schedules::ScheduleWish;
 pub use start::{SAMPLES, WORKERS_DEFAULT};
 pub use states::{group_words, reason_words, run_state, step_state};
 pub use steps::WholeRun;
+pub use surface::Surface;
 pub use tail::{LogTail, Newest, log_path};
 pub use view::{RunView, StepView};
 
+pub(crate) use artifacts::{choose, new_file, plain};
 pub(crate) use desk::blocking;
 pub(crate) use glance::expected_end;
 pub(crate) use schedules::{BACKFILL_MAX, near_schedule};

@@ -53,9 +53,10 @@ impl LocalDesk {
         let grace = wish.grace.unwrap_or(AS_EACH_SAYS);
         let heard = self.send(
             &detail,
-            match wish.everything {
-                true => RunCommand::End { grace },
-                false => RunCommand::Cancel { grace },
+            match (wish.drain, wish.everything) {
+                (true, _) => RunCommand::Drain,
+                (false, true) => RunCommand::End { grace },
+                (false, false) => RunCommand::Cancel { grace },
             },
         )?;
         Ok(asked(id, "cancelled", heard))

@@ -19,6 +19,7 @@ use tidewheel_flow::listed;
 use super::states::{
     done_before, group_words, reason_of, reason_words, run_state, step_state, timeout_words,
 };
+use super::surface::Surface;
 use super::tail::log_path;
 use crate::api::{LogStream, Named, RunResult, RunState, StepResult, StepState};
 use crate::kind::Definition;
@@ -137,9 +138,9 @@ impl RunView {
         started.or(self.detail.summary.started_at)
     }
 
-    /// The result as a document. `logs` is the folder of what steps wrote.
+    /// The result as a document, in the words of a surface. `logs` is the folder of what steps wrote.
     #[must_use]
-    pub fn document(&self, logs: &Path) -> RunResult {
+    pub fn document(&self, logs: &Path, at: Surface) -> RunResult {
         let summary = &self.detail.summary;
         let listed = self.listed();
         let mut elements = self.elements();
@@ -165,7 +166,7 @@ impl RunView {
             reason: self.run_reason(),
             tags: self.definition.tags(),
             made_room: matches!(summary.reason, Reason::GroupTaken | Reason::Replaced),
-            hints: self.hints(&listed, logs),
+            hints: self.hints(&listed, logs, at),
             steps: Named(steps),
             outputs: Named(outputs),
             artifacts: Vec::new(),
@@ -219,11 +220,11 @@ impl RunView {
     }
 
     /// What can be done about a run that did not go well.
-    fn hints(&self, steps: &[StepView<'_>], logs: &Path) -> Vec<String> {
+    fn hints(&self, steps: &[StepView<'_>], logs: &Path, at: Surface) -> Vec<String> {
         let short = short_id(self.detail.summary.id);
         match self.state() {
             RunState::Interrupted => {
-                return vec![format!("tidewheel resume {short}  goes on with it")];
+                return vec![format!("{}  goes on with it", at.of_run("resume", &short))];
             }
             RunState::Running | RunState::Waiting | RunState::Paused | RunState::Succeeded => {
                 return Vec::new();
@@ -236,13 +237,16 @@ impl RunView {
             (*is_tolerated, task.attempts == 0, task.at)
         });
         let worst = worst.filter(|step| self.has_log(step.task, logs));
-        let log = worst.map(|it| format!("tidewheel logs {short} {}", quoted(&it.task.name)));
+        let log = worst.map(|it| match at {
+            Surface::Command => format!("tidewheel logs {short} {}", quoted(&it.task.name)),
+            Surface::Http => format!("GET /api/v1/runs/{short}/logs?step={}", it.task.name),
+        });
         let unknown = self.detail.tasks.iter().find(|task| task.state == TaskState::Unknown);
         let next = match unknown {
             Some(task) => {
                 format!("see whether {} took effect; nobody else can say", quoted(&task.name))
             }
-            None => format!("tidewheel retry {short}  runs what is left"),
+            None => format!("{}  runs what is left", at.of_run("retry", &short)),
         };
         log.into_iter().chain([next]).collect()
     }

@@ -20,7 +20,7 @@ use super::options::HouseOptions;
 use super::setting::{Wanted, stored_versions};
 use crate::api::{Reloaded, What};
 use crate::desk::{Desk, DeskError, LocalDesk, blocking};
-use crate::session::{Session, Takeover};
+use crate::session::{Session, SessionOptions, Takeover};
 
 /// The shard that a house has. Each `tidewheel run` beside it has one of its own.
 pub(super) const SHARD: &str = "default";
@@ -73,6 +73,8 @@ pub(super) struct Inner {
     pub ring: Arc<Ring>,
     /// Sessions of runs that were taken over from other processes.
     pub guests: Mutex<Vec<Arc<Session>>>,
+    /// How those are set up.
+    pub guest: SessionOptions,
     is_ending: AtomicBool,
     tasks: Mutex<Vec<AbortHandle>>,
 }
@@ -88,6 +90,7 @@ impl House {
     pub async fn open(folder: DataFolder, options: HouseOptions) -> Result<Self, DeskError> {
         let HouseOptions { flows, files, look: period, beside, retention, session: mut options } =
             options;
+        let guest = options.clone();
         let at = tidewheel::clock::wall_clock();
         let opened = {
             let folder = folder.clone();
@@ -123,6 +126,7 @@ impl House {
                 look: tokio::sync::Mutex::new(look),
                 ring: Arc::clone(&ring),
                 guests: Mutex::default(),
+                guest,
                 is_ending: AtomicBool::new(false),
                 tasks: Mutex::default(),
                 session,

@@ -11,10 +11,10 @@ use tidewheel::clock::wall_clock;
 use tidewheel_flow::StartError;
 
 use super::house::House;
-use crate::api::{GoneOn, RetryWish, StartWish, StartedRun};
+use crate::api::{GoneOn, ResumeWish, RetryWish, StartWish, StartedRun};
 use crate::desk::{DeskError, Resumption};
 use crate::kind::{FlowRun, Startable};
-use crate::session::{Session, SessionOptions, Takeover};
+use crate::session::{Session, Takeover};
 
 impl House {
     /// Starts a run of a flow, at the version that is in force.
@@ -57,8 +57,8 @@ impl House {
     /// # Errors
     ///
     /// When there is no such run, it has ended without success, or it cannot go on as it was started.
-    pub async fn resume(&self, word: &str, as_started: bool) -> Result<GoneOn, DeskError> {
-        let word = word.to_owned();
+    pub async fn resume(&self, word: &str, wish: &ResumeWish) -> Result<GoneOn, DeskError> {
+        let (word, as_started) = (word.to_owned(), wish.as_started);
         let resumption = self.desk().here(move |desk| desk.resume(&word, as_started)).await?;
         let (view, run) = match resumption {
             Resumption::Elsewhere(gone_on) => return Ok(gone_on),
@@ -68,13 +68,15 @@ impl House {
         let shard = view.detail.summary.shard.clone().ok_or(DeskError::RunGone { run: id })?;
         let since = wall_clock();
         run.check().await?;
-        let mut options = SessionOptions::new(run.workers());
+        let workers = wish.max_workers.unwrap_or(run.workers());
+        let mut options = self.inner.guest.clone();
+        options.slots = workers.min(options.slots);
         run.hand_over(id, &mut options);
         let folder = self.inner.session.folder.clone();
         let guest = Session::open(folder, Takeover::Shard(shard), options).await?;
         self.desk().here(move |desk| desk.unpause(id)).await?;
         let expected = self.expected(run.name()).await?;
-        let taken = guest.take_over(&view.detail, &*run, run.workers(), expected, since).await?;
+        let taken = guest.take_over(&view.detail, &*run, workers, expected, since).await?;
         let guest = Arc::new(guest);
         self.inner.guests().push(Arc::clone(&guest));
         let weak = Arc::downgrade(&self.inner);
@@ -89,7 +91,8 @@ impl House {
                 inner.guests().retain(|other| !Arc::ptr_eq(other, &guest));
             }
         });
-        Ok(GoneOn { version: None, run_id: id.to_string(), state: "resumed".to_owned() })
+        let (run_id, state) = (id.to_string(), "resumed".to_owned());
+        Ok(GoneOn { version: None, run_id, state, taken_over: true })
     }
 
     async fn begin(

@@ -63,12 +63,19 @@ impl Kind for Flows {
             order.tags = flow.tags.clone();
             order.has_tagged_steps = flow.has_tagged_steps();
         }
+        let changed_files = match wish.new_files {
+            false => changes_since(&then).into_iter().map(|change| change.file).collect(),
+            true => Vec::new(),
+        };
         let outputs = |index| past.outputs_of(index);
         let with = AgainWith {
             changed: order.changed_since(&then),
             from: wish.from.clone(),
             skip: wish.skip.clone(),
         };
+        if with.from.is_none() && with.changed.is_empty() && is_all_done(past) {
+            return Err(DeskError::NothingLeft { run: id, changed_files });
+        }
         let past = PastRun { run: &past.detail, order: &order, outputs: &outputs };
         let again = past.again(&flow, &with).map_err(|error| {
             let near = match &error {
@@ -89,6 +96,7 @@ impl Kind for Flows {
             passed_over: again.passed_over.into_iter().collect(),
             run: Box::new(FlowRun::new(flow, order)),
             files,
+            changed_files,
         })
     }
 
@@ -105,6 +113,13 @@ impl Kind for Flows {
         let order = order_of(&past.detail)?;
         Ok(Box::new(FlowRun::new(order.flow()?, order)))
     }
+}
+
+/// Whether nothing of a run went wrong, not even what was tolerated.
+fn is_all_done(past: &RunView) -> bool {
+    let is_left =
+        |state| matches!(state, TaskState::Failed | TaskState::Unknown | TaskState::Cancelled);
+    past.has_succeeded() && !past.detail.tasks.iter().any(|task| is_left(task.state))
 }
 
 /// Whether a task is for one of the elements of a step, or inside one.

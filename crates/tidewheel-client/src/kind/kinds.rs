@@ -70,6 +70,8 @@ pub struct Retry {
     pub run: Box<dyn Startable>,
     /// The files as they were read now, if they were: they may have warnings.
     pub files: Option<FlowFiles>,
+    /// Files that say something else now, where they are used as they were then.
+    pub changed_files: Vec<String>,
 }
 
 /// A run that is made again by another.

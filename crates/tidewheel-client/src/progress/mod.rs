@@ -9,6 +9,7 @@ mod event;
 mod follow;
 mod sayings;
 mod source;
+mod standings;
 mod translation;
 
 #[cfg(test)]
@@ -18,4 +19,5 @@ pub use event::{EndState, Event, StepInfo, Told};
 pub use follow::Follow;
 pub use sayings::{Listener, Said, Sayings};
 pub use source::RunSource;
+pub use standings::Standings;
 pub use translation::{Progress, Teller};

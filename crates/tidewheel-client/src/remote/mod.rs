@@ -2,9 +2,12 @@
 //!
 //! What they mean is in [`crate::desk`], what travels in [`crate::api`]. Who may ask is decided by the server.
 
+mod artifacts;
+mod follow;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod remote;
 mod wire;
 
+pub use follow::RemoteFollow;
 pub use remote::RemoteDesk;
 pub use wire::{RemoteError, ServerAddress};

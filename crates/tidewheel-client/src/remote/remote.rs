@@ -5,18 +5,20 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::wire::{RemoteError, ServerAddress, Wire};
+use super::wire::{Pieces, RemoteError, ServerAddress, Wire};
 use crate::api::{
-    AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
-    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
-    RunResult, ScheduleAsked, ScheduleList, StepList, StepsWish, Upcoming,
+    AnswerWish, Answered, ArtifactList, Asked, Asker, AttemptList, AuditList, AuditVerified,
+    BackfillWish, CancelWish, Explained, FlowDetail, FlowList, GoneOn, Ledger, LedgerWish,
+    ListWish, LogList, LogWanted, LogWish, LoginLink, Plan, Preview, ResumeWish, RetryWish,
+    RunList, RunResult, ScheduleAsked, ScheduleList, Standing, StartWish, StepList, StepsWish, StartedRun, TokenList,
+    TokenMade, TokenWish, Upcoming,
 };
 use crate::desk::{DeskError, ScheduleWish};
 
 /// The desk of a server.
 #[derive(Debug)]
 pub struct RemoteDesk {
-    wire: Wire,
+    pub(super) wire: Wire,
 }
 
 /// Nothing is said.
@@ -33,6 +35,138 @@ impl RemoteDesk {
     /// When the address is none, or the token would pass in the clear.
     pub fn new(address: &ServerAddress, token: Option<&str>) -> Result<Self, RemoteError> {
         Ok(Self { wire: Wire::new(address, token)? })
+    }
+
+    /// What the server is called in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.wire.name()
+    }
+
+    /// The flows that the server knows.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be asked, or says no; so for every question and wish.
+    pub async fn flows(&self) -> Result<FlowList, DeskError> {
+        self.wire.get(&["flows"], &NOTHING).await
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`], and when there is no such flow.
+    pub async fn flow(&self, name: &str) -> Result<FlowDetail, DeskError> {
+        self.wire.get(&["flows", name], &NOTHING).await
+    }
+
+    /// What a run of a flow would do.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::start`].
+    pub async fn plan(&self, wish: &StartWish) -> Result<Plan, DeskError> {
+        self.wish(&["plan"], wish).await
+    }
+
+    /// Starts a run of a flow that the server knows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flow`], and when a param is missing or wrong, or the run is refused.
+    pub async fn start(&self, wish: &StartWish) -> Result<StartedRun, DeskError> {
+        self.wish(&["runs"], wish).await
+    }
+
+    /// Runs again what did not succeed in a run.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has not ended, or it cannot be made again so.
+    pub async fn retry(&self, run: &str, wish: &RetryWish) -> Result<StartedRun, DeskError> {
+        self.wish(&["runs", run, "retry"], wish).await
+    }
+
+    /// Goes on with a run: where it runs if it is paused, at the server if the process that ran it died.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, it has ended without success, or it cannot go on as it was started.
+    pub async fn resume(&self, run: &str, wish: &ResumeWish) -> Result<GoneOn, DeskError> {
+        self.wish(&["runs", run, "resume"], wish).await
+    }
+
+    /// Who asks, as the server knows them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`].
+    pub async fn me(&self) -> Result<Asker, DeskError> {
+        self.wire.get(&["me"], &NOTHING).await
+    }
+
+    /// A link that logs a browser in as whoever asks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`].
+    pub async fn login_link(&self) -> Result<LoginLink, DeskError> {
+        self.wire.post(&["login-links"], NO_WISH).await
+    }
+
+    /// The tokens that are good.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`].
+    pub async fn tokens(&self) -> Result<TokenList, DeskError> {
+        self.wire.get(&["tokens"], &NOTHING).await
+    }
+
+    /// Makes a token.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`].
+    pub async fn make_token(&self, wish: &TokenWish) -> Result<TokenMade, DeskError> {
+        self.wish(&["tokens"], wish).await
+    }
+
+    /// Ends a token, by its id or its name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`], and when there is no such token.
+    pub async fn revoke_token(&self, token: &str) -> Result<TokenList, DeskError> {
+        self.wire.delete(&["tokens", token]).await
+    }
+
+    /// The newest rows of the audit log.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`].
+    pub async fn audit(&self, limit: u32) -> Result<AuditList, DeskError> {
+        self.wire.get(&["audit"], &json!({ "limit": limit })).await
+    }
+
+    /// Finds out whether the audit log is whole.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RemoteDesk::flows`], and when it is not.
+    pub async fn verify_audit(&self) -> Result<AuditVerified, DeskError> {
+        self.wire.get(&["audit", "verify"], &NOTHING).await
+    }
+
+    /// What happens to a run, as it happens.
+    pub(super) async fn events(&self, run: &str) -> Result<Pieces<'_>, DeskError> {
+        self.wire.stream(&["events"], &json!({ "run": run })).await
+    }
+
+    pub(crate) async fn standing(&self, run: &str) -> Result<Standing, DeskError> {
+        self.wire.get(&["runs", run, "standing"], &NOTHING).await
     }
 
     pub(crate) async fn list(&self, wish: &ListWish) -> Result<RunList, DeskError> {
@@ -82,7 +216,8 @@ impl RemoteDesk {
     }
 
     pub(crate) async fn go_on(&self, run: &str) -> Result<GoneOn, DeskError> {
-        self.wire.post(&["runs", run, "resume"], NO_WISH).await
+        let wish = ResumeWish { as_started: true, ..ResumeWish::default() };
+        self.resume(run, &wish).await
     }
 
     pub(crate) async fn cancel(&self, run: &str, wish: &CancelWish) -> Result<Asked, DeskError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -26,6 +26,13 @@ const ANSWER: Duration = Duration::from_secs(60);
 
 /// More is not read of an answer that says why not.
 const PROBLEM_MAX: usize = 1 << 20;
+
+/// How long something that comes in pieces may take.
+const LONG: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// The header that says what is preferred (RFC 7240), and what that is here.
+const PREFER: &str = "prefer";
+const HINTS: &str = "hints=command";
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +99,11 @@ impl Wire {
         Ok(Self { client, base, name, token: token.transpose()? })
     }
 
+    /// What the server is called in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Asks for a document.
     pub async fn get<T: Document + DeserializeOwned>(
         &self,
@@ -117,6 +129,25 @@ impl Wire {
         self.read(self.send(Method::POST, path, &Json::Null, wish).await?).await
     }
 
+    /// Has something removed.
+    pub async fn delete<T: Document + DeserializeOwned>(
+        &self,
+        path: &[&str],
+    ) -> Result<T, DeskError> {
+        self.read(self.send::<()>(Method::DELETE, path, &Json::Null, None).await?).await
+    }
+
+    /// Asks for something that comes in pieces, however long that takes.
+    pub async fn stream(
+        &self,
+        path: &[&str],
+        query: &impl Serialize,
+    ) -> Result<Pieces<'_>, DeskError> {
+        let request = self.request(Method::GET, path, query).timeout(LONG);
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        Ok(Pieces { wire: self, answer: self.admitted(answer).await? })
+    }
+
     async fn send<W: Serialize>(
         &self,
         method: Method,
@@ -124,6 +155,24 @@ impl Wire {
         query: &impl Serialize,
         wish: Option<&W>,
     ) -> Result<Response, DeskError> {
+        let mut request = self.request(method, path, query);
+        if let Some(wish) = wish {
+            let body = serde_json::to_vec(wish).map_err(|error| self.strange(&error))?;
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        self.admitted(answer).await
+    }
+
+    /// An answer that is no refusal.
+    async fn admitted(&self, answer: Response) -> Result<Response, DeskError> {
+        match answer.status().is_success() {
+            true => Ok(answer),
+            false => Err(self.refused(answer).await),
+        }
+    }
+
+    fn request(&self, method: Method, path: &[&str], query: &impl Serialize) -> RequestBuilder {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(["api", "v1"]).extend(path);
@@ -132,18 +181,12 @@ impl Wire {
         if !pairs.is_empty() {
             url.query_pairs_mut().extend_pairs(pairs);
         }
-        let mut request = self.client.request(method, url).header(ACCEPT, "application/json");
-        if let Some(token) = &self.token {
-            request = request.header(AUTHORIZATION, token.clone());
-        }
-        if let Some(wish) = wish {
-            let body = serde_json::to_vec(wish).map_err(|error| self.strange(&error))?;
-            request = request.header(CONTENT_TYPE, "application/json").body(body);
-        }
-        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
-        match answer.status().is_success() {
-            true => Ok(answer),
-            false => Err(self.refused(answer).await),
+        let request = self.client.request(method, url);
+        // What can be done about a refusal is to be said in the words of the command.
+        let request = request.header(ACCEPT, "application/json, */*").header(PREFER, HINTS);
+        match &self.token {
+            Some(token) => request.header(AUTHORIZATION, token.clone()),
+            None => request,
         }
     }
 
@@ -187,6 +230,21 @@ impl Wire {
     fn strange(&self, error: &serde_json::Error) -> DeskError {
         let why = format!("its answer is not as it must be: {error}");
         DeskError::Server { server: self.name.clone(), status: 200, why, hint: None }
+    }
+}
+
+/// An answer that comes in pieces.
+pub(super) struct Pieces<'a> {
+    wire: &'a Wire,
+    answer: Response,
+}
+
+impl Pieces<'_> {
+    /// The next piece; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, DeskError> {
+        let piece = self.answer.chunk().await;
+        let piece = piece.map_err(|error| self.wire.unreachable(&error))?;
+        Ok(piece.map(|piece| piece.to_vec()))
     }
 }
 

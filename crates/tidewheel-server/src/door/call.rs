@@ -2,7 +2,7 @@
 //!
 //! Whether it is let in is decided in [`super::pass`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Body;
 use axum::extract::Query;
@@ -14,10 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tidewheel_client::api::Document;
+use tidewheel_client::desk::Surface;
 
 use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::server::Server;
+
+/// The header that says what whoever asks prefers.
+const PREFER: &str = "prefer";
 
 /// A request that was let in.
 pub(crate) struct Call {
@@ -28,6 +32,40 @@ pub(crate) struct Call {
     pub uri: Uri,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// What it is about, for the audit log.
+    pub object: Object,
+}
+
+/// What a wish is about, beside the names in its path: said by whoever answers, as soon as it is known.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Object(Arc<Mutex<Vec<String>>>);
+
+impl Object {
+    /// It is about this as well.
+    pub fn add(&self, what: &str, name: &str) {
+        self.said().push(format!("{what} {name}"));
+    }
+
+    /// All of it, after what its path says.
+    pub fn words(&self, of_path: &str) -> String {
+        let of_path = (!of_path.is_empty()).then(|| of_path.to_owned());
+        let words: Vec<String> = of_path.into_iter().chain(self.said().iter().cloned()).collect();
+        words.join(", ")
+    }
+
+    fn said(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// In whose words hints are to be said. Our own command prefers those of the command (RFC 7240).
+pub(crate) fn surface_of(headers: &HeaderMap) -> Surface {
+    let said = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    let mut wishes = said.flat_map(|value| value.split([',', ';'])).map(str::trim);
+    match wishes.any(|wish| wish.eq_ignore_ascii_case("hints=command")) {
+        true => Surface::Command,
+        false => Surface::Http,
+    }
 }
 
 impl Call {
@@ -35,6 +73,11 @@ impl Call {
     pub fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
+    }
+
+    /// In whose words hints are to be said.
+    pub fn surface(&self) -> Surface {
+        surface_of(&self.headers)
     }
 
     /// What stands behind the question mark.

@@ -12,7 +12,7 @@ mod pass;
 mod peer;
 mod throttle;
 
-pub(crate) use call::{Call, document, json};
+pub(crate) use call::{Call, Object, document, json, surface_of};
 pub(crate) use headers::harden;
 pub(crate) use host::check_host;
 pub(crate) use identify::cookie_name;

@@ -18,7 +18,7 @@ use tidewheel_client::api::AuditRow;
 use super::body::read_body;
 use super::identify::identify;
 use super::origin::check_origin;
-use super::{Call, Peer};
+use super::{Call, Object, Peer, surface_of};
 use crate::identity::{Identity, TOKEN_PREFIX};
 use crate::page::refused;
 use crate::problem::Problem;
@@ -39,6 +39,8 @@ struct Passing<'a> {
     who: Option<Identity>,
     now: Timestamp,
     instant: Instant,
+    /// What it is about, as far as only its body says that.
+    object: Object,
 }
 
 /// Whether a request that was refused is written down: one that came too often is not, or whoever
@@ -71,7 +73,9 @@ pub(crate) async fn pass(
         who: identify(&server, &parts.headers, peer, (now, instant)),
         now,
         instant,
+        object: Object::default(),
     };
+    let surface = surface_of(&parts.headers);
     let params = params(&mut parts).await;
     let object = params.as_ref().map(|params| object_of(params)).unwrap_or_default();
     let answer = match passing.admit(&parts) {
@@ -84,7 +88,9 @@ pub(crate) async fn pass(
     };
     let response = match answer {
         Ok(response) => passing.write_down(&object, response),
-        Err(Refused::Plainly(problem)) => passing.write_down(&object, refuse(problem)),
+        Err(Refused::Plainly(problem)) => {
+            passing.write_down(&object, refuse(problem.at(surface)))
+        }
         Err(Refused::ForComingTooOften(problem)) => refuse(problem),
     };
     match parts.method == Method::HEAD {
@@ -179,6 +185,7 @@ impl Passing<'_> {
             uri: parts.uri,
             headers: parts.headers,
             body,
+            object: self.object.clone(),
         };
         (route.answer)(call).await
     }
@@ -191,7 +198,7 @@ impl Passing<'_> {
         let row = AuditRow {
             token: who.and_then(|who| who.token.clone()),
             address: self.peer.to_string(),
-            object: object.to_owned(),
+            object: self.object.words(object),
             ..AuditRow::unwritten(self.now, actor, route.name, response.status().as_u16())
         };
         match self.server.write_down(&row) {

@@ -76,6 +76,8 @@ async fn make(call: Call) -> Result<Response, Problem> {
     let wish: TokenWish = call.document()?;
     let lasts = wish.days.map(|days| DAY.saturating_mul(days));
     let made = call.server.tokens.make(&wish.name, wish.role, lasts, wall_clock())?;
+    let Token { id, name, role, .. } = &made.token;
+    call.object.add("token", &format!("{id} {name} {role}"));
     let secret = made.secret().to_owned();
     document(TokenMade { version: None, secret, token: made.token.line() })
 }

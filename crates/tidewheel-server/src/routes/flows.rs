@@ -5,7 +5,7 @@
 use axum::http::HeaderMap;
 use axum::response::Response;
 use tidewheel_client::api::{
-    FlowDetail, FlowList, GoneOn, Plan, Reloaded, RetryWish, StartWish, StartedRun,
+    FlowDetail, FlowList, GoneOn, Plan, Reloaded, ResumeWish, RetryWish, StartWish, StartedRun,
 };
 
 use crate::door::{Call, document};
@@ -82,12 +82,13 @@ pub(super) const ROUTES: &[Route] = &[
     },
     Route {
         name: "resume-run",
-        about: "Goes on with a run that was paused, or whose process died.",
+        about: "Goes on with a run that was paused, or whose process died; without a body as it was started, whatever has \
+                become of its files.",
         verb: Verb::Post,
         path: "/api/v1/runs/{run}/resume",
         permission: Permission::Operator,
         query: None,
-        takes: Takes::Nothing,
+        takes: Takes::MaybeDocument(Form::of::<ResumeWish>(), WISH_MAX),
         gives: Gives::Document(Form::of::<GoneOn>()),
         changes: true,
         answer: |call| Box::pin(resume(call)),
@@ -129,7 +130,10 @@ async fn start(call: Call) -> Result<Response, Problem> {
         }
         wish.key = Some(key);
     }
-    document(call.server.open_house()?.start(wish).await?)
+    call.object.add("flow", &wish.flow);
+    let started = call.server.open_house()?.start(wish).await?;
+    call.object.add("run", &started.run_id);
+    document(started)
 }
 
 fn key_in(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -146,13 +150,16 @@ fn key_in(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 
 async fn retry(call: Call) -> Result<Response, Problem> {
     let wish = call.document_or(RetryWish::default())?;
-    document(call.server.open_house()?.retry(call.param("run"), wish).await?)
+    let started = call.server.open_house()?.retry(call.param("run"), wish).await?;
+    call.object.add("as run", &started.run_id);
+    document(started)
 }
 
 async fn resume(call: Call) -> Result<Response, Problem> {
     let run = call.param("run");
+    let wish = call.document_or(ResumeWish { as_started: true, ..ResumeWish::default() })?;
     match call.server.house() {
-        Ok(house) => document(house.resume(run, true).await?),
+        Ok(house) => document(house.resume(run, &wish).await?),
         // Without a house a run goes on only where it runs.
         Err(_) => document(call.server.desk().go_on(run).await?),
     }

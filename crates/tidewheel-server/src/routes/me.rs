@@ -75,7 +75,9 @@ async fn link(call: Call) -> Result<Response, Problem> {
     let many =
         || Problem::new(axum::http::StatusCode::TOO_MANY_REQUESTS, "too many links are open");
     let code = code.ok_or_else(|| many().after(std::time::Duration::from_secs(60)))?;
-    document(LoginLink { version: None, path: login_path(&code), seconds: 60 })
+    let path = login_path(&code);
+    let url = call.server.settings.home.as_ref().map(|home| format!("{home}{path}"));
+    document(LoginLink { version: None, path, seconds: 60, url })
 }
 
 async fn log_out(call: Call) -> Result<Response, Problem> {

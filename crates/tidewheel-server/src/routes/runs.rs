@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tidewheel_client::api::{
-    AttemptList, Explained, ListWish, RunList, RunResult, StepList, StepsWish,
+    AttemptList, Explained, ListWish, RunList, RunResult, Standing, StepList, StepsWish,
 };
 use tidewheel_client::files::SvgOptions;
 use utoipa::ToSchema;
@@ -42,6 +42,18 @@ pub(super) const ROUTES: &[Route] = &[
         gives: Gives::Document(Form::of::<RunResult>()),
         changes: false,
         answer: |call| Box::pin(show(call)),
+    },
+    Route {
+        name: "run-standing",
+        about: "Says how a run stands, step by step, for whoever watches it.",
+        verb: Verb::Get,
+        path: "/api/v1/runs/{run}/standing",
+        permission: Permission::Viewer,
+        query: None,
+        takes: Takes::Nothing,
+        gives: Gives::Document(Form::of::<Standing>()),
+        changes: false,
+        answer: |call| Box::pin(standing(call)),
     },
     Route {
         name: "explain-run",
@@ -111,7 +123,12 @@ async fn list(call: Call) -> Result<Response, Problem> {
 }
 
 async fn show(call: Call) -> Result<Response, Problem> {
-    document(call.server.desk().show(call.param("run")).await?)
+    let (run, at) = (call.param("run"), call.surface());
+    document(call.server.desk().show_for(run, at).await?)
+}
+
+async fn standing(call: Call) -> Result<Response, Problem> {
+    document(call.server.desk().standing(call.param("run")).await?)
 }
 
 async fn explain(call: Call) -> Result<Response, Problem> {

@@ -68,8 +68,7 @@ async fn pause(call: Call) -> Result<Response, Problem> {
 }
 
 async fn cancel(call: Call) -> Result<Response, Problem> {
-    let gently = CancelWish { version: None, grace: None, everything: false };
-    let wish = call.document_or(gently)?;
+    let wish = call.document_or(CancelWish::default())?;
     document(call.server.desk().cancel(call.param("run"), wish).await?)
 }
 

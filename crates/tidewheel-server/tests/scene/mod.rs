@@ -4,18 +4,23 @@
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::Value as Json;
+use tidewheel::Shutdown;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel_client::api::{RunState, StartWish};
+use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::house::{House, HouseOptions, Seen};
+use tidewheel_client::session::{Session, SessionOptions, Takeover};
 use tidewheel_server::identity::Role;
 use tidewheel_server::table::{Route, Takes};
 use tidewheel_server::{Peer, Server, Settings};
@@ -111,6 +116,26 @@ impl Scene {
         started.run_id
     }
 
+    /// Starts a flow in a session beside the house, and leaves it there as if its process had died; its id.
+    pub async fn leave(&self, flow: &str) -> String {
+        let file = self.path.join(format!("flows/{flow}.yaml"));
+        let run = FlowFiles::read(&[file]).run(&RunWish::default()).unwrap();
+        let folder = self.house.folder().clone();
+        let session = Session::open(folder.clone(), Takeover::Fresh, SessionOptions::new(1));
+        let session = session.await.unwrap();
+        let started = session.start(&run, BTreeMap::new()).await.unwrap();
+        let id = started.run.id();
+        session.wheel.shutdown(Shutdown::persist()).await;
+        drop((started, session));
+        // Who wrote for the wheel may hold the shard a moment longer.
+        let left = tokio::task::spawn_blocking(move || {
+            let shard = folder.reader().unwrap().run(id).unwrap().unwrap().summary.shard.unwrap();
+            drop(folder.shard_when_left(&shard, Duration::from_secs(60)).unwrap());
+        });
+        left.await.unwrap();
+        id.to_string()
+    }
+
     pub async fn send(&self, wish: Wish) -> Answer {
         let mut request = Request::builder().method(wish.method.as_str()).uri(&wish.path);
         for (name, value) in &wish.headers {
@@ -195,7 +220,7 @@ fn example(form: &str) -> &'static str {
     match form {
         "AnswerWish" => r#"{ "approved": true, "by": "me" }"#,
         "TokenWish" => r#"{ "name": "made", "role": "viewer" }"#,
-        "CancelWish" | "RetryWish" => "{}",
+        "CancelWish" | "ResumeWish" | "RetryWish" => "{}",
         "StartWish" => r#"{ "flow": "nothing" }"#,
         "BackfillWish" => r#"{ "missed": true }"#,
         other => panic!("no example of {other}: write one"),
