@@ -11,8 +11,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    again, artifacts, audit, backup, bench, completions, config, explain, import, init, logs, man,
-    plan, prune, publish, run, runs, schedule, serve, simulate, steer, token, torture, validate,
+    again, artifacts, audit, backup, bench, completions, config, explain, flows, import, init,
+    login, logs, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer, token,
+    torture, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -112,6 +113,7 @@ enum Command {
     Logs(logs::Args),
     Artifacts(artifacts::Args),
     Explain(explain::Args),
+    Flows(flows::Args),
     Retry(again::RetryArgs),
     Resume(again::ResumeArgs),
     Pause(steer::PauseArgs),
@@ -129,6 +131,7 @@ enum Command {
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
     Prune(prune::PruneArgs),
+    Login(login::Args),
     Token(token::Args),
     Audit(audit::Args),
     Bench(bench::Args),
@@ -196,6 +199,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Logs(args) => logs::run(ui, &args),
         Command::Artifacts(args) => artifacts::run(ui, &args),
         Command::Explain(args) => explain::run(ui, &args),
+        Command::Flows(args) => flows::run(ui, &args),
         Command::Retry(args) => again::retry(ui, &args),
         Command::Resume(args) => again::resume(ui, &args),
         Command::Pause(args) => steer::pause(ui, &args),
@@ -213,6 +217,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Backup(args) => backup::backup(ui, &args).map(done),
         Command::Restore(args) => backup::restore(ui, &args).map(done),
         Command::Prune(args) => prune::run(ui, &args).map(done),
+        Command::Login(args) => login::run(ui, &args).map(done),
         Command::Token(args) => token::run(ui, &args).map(done),
         Command::Audit(args) => audit::run(ui, &args).map(done),
         Command::Bench(args) => bench::run(ui, &args).map(done),

@@ -1,17 +1,19 @@
-//! Which data folder a command uses, and what its errors mean for the user.
+//! Which data folder a command uses, or which server, and what its errors mean for the user.
 //!
-//! What is in a data folder is the library's business.
+//! What is in a data folder is the library's business; how servers are found is in [`crate::server`].
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use tidewheel::store::sqlite::{DataFolder, Durability, FolderError, Options};
 use tidewheel_client::desk::{Desk, DeskError, LocalDesk};
-use tidewheel_client::remote::{RemoteDesk, RemoteError, ServerAddress};
+use tidewheel_client::remote::RemoteDesk;
 use tidewheel_publish::run::Publishes;
 
 use crate::error::{CommandError, ErrorKind};
 use crate::runtime::on_this_thread;
+use crate::server;
 use crate::ui::Ui;
 
 /// The flag of every command that uses a data folder.
@@ -29,18 +31,47 @@ pub(crate) struct DataArgs {
 /// The flags of commands that ask at a desk, which may be that of a server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeskArgs {
-    /// Ask a server instead of a data folder; its token is in $TIDEWHEEL_TOKEN
+    /// Ask a server instead of a data folder; its token is in $TIDEWHEEL_TOKEN, or kept by `tidewheel login`
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "allow_network_fs"])]
     server: Option<String>,
 
     #[command(flatten)]
-    data: DataArgs,
+    pub data: DataArgs,
 }
 
-/// The variable with the token: arguments can be seen by everybody.
-const TOKEN: &str = "TIDEWHEEL_TOKEN";
-
 impl DeskArgs {
+    /// The server that was named, if one was.
+    pub fn named(&self) -> Result<Option<Arc<RemoteDesk>>, CommandError> {
+        self.server.as_deref().map(server::at_url).transpose()
+    }
+
+    /// The server that was named, or else the one that has the data folder, if there is one: what is wished for is done by
+    /// it, so that its limits hold and it is written down who wanted what.
+    pub fn owner(&self, ui: &Ui) -> Result<Option<Arc<RemoteDesk>>, CommandError> {
+        match self.named()? {
+            Some(server) => Ok(Some(server)),
+            None => server::of_folder(&self.data.path(ui)?),
+        }
+    }
+
+    /// The same where nobody else can do it.
+    pub fn server(&self, ui: &Ui) -> Result<Arc<RemoteDesk>, CommandError> {
+        let folder = self.data.path(ui)?;
+        self.owner(ui)?.ok_or_else(|| no_server(&folder))
+    }
+
+    /// Wishes for something at the desk of the server, or of a folder that must be there and that no server has.
+    pub fn at_owner<T>(
+        &self,
+        ui: &Ui,
+        ask: impl AsyncFnOnce(Desk) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        match self.owner(ui)? {
+            Some(server) => on_this_thread(ask(server.into())),
+            None => self.data.at_desk(ui, ask),
+        }
+    }
+
     /// Whether there is somebody to ask.
     pub fn is_there(&self, ui: &Ui) -> Result<bool, CommandError> {
         Ok(self.server.is_some() || self.data.is_there(ui)?)
@@ -52,14 +83,10 @@ impl DeskArgs {
         ui: &Ui,
         ask: impl AsyncFnOnce(Desk) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
-        let Some(server) = &self.server else { return self.data.at_desk(ui, ask) };
-        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        let desk = RemoteDesk::new(&ServerAddress::Url(server.clone()), token.as_deref());
-        let desk = desk.map_err(|error| match error {
-            RemoteError::InTheClear(_) => CommandError::new(ErrorKind::Refused, error),
-            error => CommandError::usage(error),
-        })?;
-        on_this_thread(ask(desk.into()))
+        match self.named()? {
+            Some(server) => on_this_thread(ask(server.into())),
+            None => self.data.at_desk(ui, ask),
+        }
     }
 }
 
@@ -136,6 +163,11 @@ impl DataArgs {
 /// The desk of a folder, which knows publishes beside flows.
 pub(crate) fn local_desk(folder: DataFolder) -> Result<LocalDesk, DeskError> {
     Ok(LocalDesk::open(folder)?.knowing(Publishes))
+}
+
+/// That no server has a data folder.
+pub(crate) fn no_server(folder: &Path) -> CommandError {
+    DeskError::NoServer { folder: folder.to_owned() }.into()
 }
 
 /// An error of a folder with its exit code and what to do about it.

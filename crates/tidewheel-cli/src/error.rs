@@ -7,6 +7,8 @@ use std::io;
 use tidewheel_client::api::{FileChange, Refusal, RefusalKind, Refused};
 use tidewheel_client::desk::DeskError;
 
+use crate::files::problem_lines;
+
 /// The reason for an exit code other than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -179,13 +181,22 @@ impl From<DeskError> for CommandError {
         };
         let refusal = error.refusal();
         Self {
-            excerpt: (!refusal.changes.is_empty()).then(|| differences(&refusal.changes)),
+            excerpt: excerpt(&error, &refusal),
             hints: refusal.hints,
             problems: refusal.problems.map(Box::new),
             changes: refusal.changes,
             ..Self::new(kind, error)
         }
     }
+}
+
+/// What is shown of the files that are to blame. Those that were read here have been shown already.
+fn excerpt(error: &DeskError, refusal: &Refusal) -> Option<String> {
+    if !refusal.changes.is_empty() {
+        return Some(differences(&refusal.changes));
+    }
+    let is_elsewhere = matches!(error, DeskError::OfKind(_));
+    refusal.problems.as_ref().filter(|_| is_elsewhere).map(problem_lines)
 }
 
 fn differences(changes: &[FileChange]) -> String {

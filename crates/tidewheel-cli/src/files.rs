@@ -6,7 +6,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use serde_json::Value as Json;
 use tidewheel_client::files::{FlowFiles, STDIN};
+use tidewheel_client::text::harmless;
 
 use crate::cli::Format;
 use crate::error::{CommandError, ErrorKind};
@@ -29,6 +31,13 @@ pub(crate) fn read_files(ui: &Ui, paths: &[PathBuf]) -> Result<FlowFiles, Comman
 pub(crate) fn open_files(paths: &[PathBuf]) -> Result<FlowFiles, CommandError> {
     if paths.is_empty() {
         return Ok(FlowFiles::read(&[usual_file()?]));
+    }
+    if let Some(folder) = paths.iter().find(|path| path.is_dir()) {
+        let shown = harmless(&folder.display().to_string());
+        let error = CommandError::input(anyhow!("{shown} is a folder, and a flow is a file"));
+        return Err(error
+            .hint(format!("for file in {shown}/*.yaml; do tidewheel validate \"$file\"; done"))
+            .hint(format!("tidewheel serve --flows {shown}  serves its files")));
     }
     match paths.iter().filter(|path| *path == Path::new(STDIN)).count() {
         0 => Ok(FlowFiles::read(paths)),
@@ -57,6 +66,23 @@ fn usual_file() -> Result<PathBuf, CommandError> {
             Err(CommandError::usage(error).hint("name the one that is meant, or remove one"))
         }
     }
+}
+
+/// Problems of files that are elsewhere, a line each, with their places.
+pub(crate) fn problem_lines(problems: &Json) -> String {
+    let line = |problem: &Json| {
+        let text = |key: &str| problem[key].as_str().map(harmless);
+        let number = |key: &str| problem[key].as_u64();
+        let file = text("file").unwrap_or_default();
+        let place = match (number("line"), number("column")) {
+            (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
+            _ if file.is_empty() => String::new(),
+            _ => format!("{file}: "),
+        };
+        let hint = text("hint").map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("  {place}{}{hint}", text("message").unwrap_or_default())
+    };
+    problems.as_array().into_iter().flatten().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Shows all problems. Errors make the command fail.

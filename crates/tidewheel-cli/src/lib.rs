@@ -10,6 +10,7 @@
 mod cli;
 mod command;
 mod config;
+mod credentials;
 mod data;
 pub mod error;
 mod files;
@@ -19,6 +20,7 @@ mod live;
 mod output;
 mod random;
 mod runtime;
+mod server;
 pub mod simulate;
 mod status;
 mod table;

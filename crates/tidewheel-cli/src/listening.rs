@@ -62,8 +62,14 @@ impl ListenArgs {
         Ok(Some(address))
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self, address: Option<SocketAddr>) -> Settings {
         let mut settings = Settings::default();
+        // Behind a proxy people know it by another name.
+        settings.home = match (self.behind_proxy, self.host.first()) {
+            (true, Some(host)) => Some(format!("https://{host}")),
+            (true, None) => None,
+            (false, _) => address.map(|address| format!("http://{address}")),
+        };
         settings.hosts.clone_from(&self.host);
         settings.is_behind_proxy = self.behind_proxy;
         settings
@@ -80,12 +86,12 @@ impl Listening {
         port: Option<TcpListener>,
     ) -> Result<Self, CommandError> {
         let folder = data.join("server");
-        let server = Server::open(house.clone(), &folder, args.settings())
+        let address = port.as_ref().and_then(|port| port.local_addr().ok());
+        let server = Server::open(house.clone(), &folder, args.settings(address))
             .map_err(|error| CommandError::new(ErrorKind::Failed, error))?;
         let (stop, stopped) = watch::channel(false);
-        let mut listening = Self { server, address: None, stop, sockets: JoinSet::new() };
+        let mut listening = Self { server, address, stop, sockets: JoinSet::new() };
         if let Some(listener) = port {
-            listening.address = listener.local_addr().ok();
             listening.serve(Listener::Tcp(listener), stopped.clone());
         }
         match own_socket(&folder.join("socket")) {

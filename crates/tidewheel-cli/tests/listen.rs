@@ -79,8 +79,8 @@ fn a_server_is_asked_from_elsewhere_as_its_data_folder_is_here() {
     assert_eq!(scratch.run(&["token", "revoke", "laptop"]).status.code(), Some(0));
     wait_until("it is revoked", || there(&["runs"]).status.code() == Some(6));
     let rows = scratch.json(&["audit", "verify"])["rows"].as_u64().unwrap();
-    // The token was made, the run started and not cancelled, the token revoked.
-    assert_eq!(rows, 4, "{}", stdout(&scratch.run(&["audit", "list"])));
+    // The token was made, the run started and not cancelled, neither from elsewhere nor from here, the token revoked.
+    assert_eq!(rows, 5, "{}", stdout(&scratch.run(&["audit", "list"])));
     server.signal("TERM");
     let (code, said) = server.ended();
     assert_eq!(code, Some(0), "{said}");

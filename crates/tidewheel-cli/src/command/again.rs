@@ -3,19 +3,23 @@
 //!
 //! What is run again, and who may go on with what, is known at the desk.
 
+use std::sync::Arc;
+
+use anyhow::anyhow;
 use tidewheel::clock::wall_clock;
-use tidewheel_client::api::{GoneOn, Preview, RetryWish};
+use tidewheel_client::api::{GoneOn, Preview, ResumeWish, RetryWish};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
 use tidewheel_client::kind::Startable;
+use tidewheel_client::remote::RemoteDesk;
 use tidewheel_client::session::{Opening, Session, Takeover};
-use tidewheel_client::text::task_list;
+use tidewheel_client::text::{harmless, task_list};
 
 use crate::cli::Format;
 use crate::command::run::{
     RunArgs, Watched, check_output, finish, level, session_options, start, status_port, watch,
 };
-use crate::command::runs;
-use crate::data::{DataArgs, local_desk};
+use crate::command::{runs, there};
+use crate::data::{DeskArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};
 use crate::files::report_problems;
 use crate::live::Level;
@@ -28,13 +32,16 @@ use crate::watch::{Ending, Seen};
 /// Makes a new run of the same flow, as its files were then and with the same params, in which steps
 /// that succeeded are not run again: what they left is used. Of a run of a part of a flow it is the
 /// same part. With --new-files, steps whose definition has changed are run again, and so is what comes
-/// after them.
+/// after them. Of a run that succeeded nothing is left: name a step with --from.
+///
+/// Where a server has the data folder, it is done there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   tidewheel retry last
   tidewheel retry 3f9a --from build
   tidewheel retry 3f9a --skip flaky
+  tidewheel retry 3f9a --new-files
   tidewheel retry 3f9a --dry-run
 
 Exit codes and the result are those of `tidewheel run`. With --dry-run --format json it prints
@@ -63,12 +70,11 @@ pub(crate) struct RetryArgs {
     how: RunArgs,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
-    let folder = args.data.open_with(ui, how.durability())?;
     let wish = RetryWish {
         version: None,
         from: args.from.clone(),
@@ -77,6 +83,10 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
         max_workers: how.max_workers,
     };
     let word = args.run.clone();
+    if let Some(server) = owner(ui, &args.data, &args.how)? {
+        return on_runtime(there::retry(ui, &server, &word, &wish, args.dry_run, &how));
+    }
+    let folder = args.data.data.open_with(ui, how.durability())?;
     on_runtime(async {
         let desk: Desk = local_desk(folder)?.into();
         let (id, retry) = match desk.here(move |desk| desk.retry(&word, &wish)).await {
@@ -89,22 +99,45 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
         if let Some(files) = &retry.files {
             report_problems(ui, files)?;
         }
-        let preview = retry.preview(id);
+        tell_preview(ui, &retry.preview(id), args.dry_run, &how)?;
         if args.dry_run {
-            return show_preview(ui, &preview).map(|()| 0);
-        }
-        if ui.format(Format::Human) == Format::Human && !how.quiet {
-            ui.note(&preview_text(&preview));
+            return Ok(0);
         }
         start(ui, &desk, &*retry.run, &how).await
     })
 }
 
-fn show_preview(ui: &Ui, preview: &Preview) -> Result<(), CommandError> {
-    match ui.format(Format::Human) {
-        Format::Json => ui.print_json(preview),
-        Format::Human => ui.print(&preview_text(preview)),
+/// The server that is to do it, if there is one.
+fn owner(ui: &Ui, data: &DeskArgs, how: &RunArgs) -> Result<Option<Arc<RemoteDesk>>, CommandError> {
+    let server = data.owner(ui)?;
+    if server.is_some() && how.status_port.is_some() {
+        let error = anyhow!("--status-port: this is not for a run of a server");
+        return Err(CommandError::usage(error).hint("ask the server: it tells how its runs stand"));
     }
+    Ok(server)
+}
+
+/// Says what a retry does: as a result if nothing else is done.
+pub(crate) fn tell_preview(
+    ui: &Ui,
+    preview: &Preview,
+    is_dry: bool,
+    how: &RunArgs,
+) -> Result<(), CommandError> {
+    let is_human = ui.format(Format::Human) == Format::Human;
+    match (is_dry, is_human) {
+        (true, true) => ui.print(&preview_text(preview))?,
+        (true, false) => ui.print_json(preview)?,
+        (false, true) if !how.quiet => ui.note(&preview_text(preview)),
+        (false, _) => {}
+    }
+    if is_human && !how.quiet && !preview.changed_files.is_empty() {
+        let files: Vec<String> = preview.changed_files.iter().map(|it| harmless(it)).collect();
+        let files = files.join(", ");
+        ui.warn(&format!("changed since, and used as it was then: {files}"));
+        ui.note("hint: --new-files uses files as they are now");
+    }
+    Ok(())
 }
 
 fn preview_text(preview: &Preview) -> String {
@@ -121,7 +154,8 @@ fn preview_text(preview: &Preview) -> String {
 /// Go on with a run
 ///
 /// A paused run goes on where it runs. A run whose process died is taken over here, in the
-/// foreground: steps that succeeded are not run again. Of a run that has ended it is said how.
+/// foreground: steps that succeeded are not run again. Of a run that has ended it is said how. Where a server
+/// has the data folder, the run is taken over there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -145,12 +179,17 @@ pub(crate) struct ResumeArgs {
     how: RunArgs,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
-    let folder = args.data.open_with(ui, how.durability())?;
+    if let Some(server) = owner(ui, &args.data, &args.how)? {
+        let (as_started, max_workers) = (args.as_started, args.how.max_workers);
+        let wish = ResumeWish { version: None, as_started, max_workers };
+        return on_runtime(there::resume(ui, &server, &args.run, &wish, &how));
+    }
+    let folder = args.data.data.open_with(ui, how.durability())?;
     let (word, as_started) = (args.run.clone(), args.as_started);
     on_runtime(async {
         let desk: Desk = local_desk(folder)?.into();
@@ -205,7 +244,8 @@ async fn take_over(
     if seen.is_none() && level(how, ui) != Level::Quiet {
         ui.note(&runs::text(&desk.show(&id.to_string()).await?));
     }
-    finish(ui, desk, id, seen.unwrap_or(Seen { ending: Ending::Own, lost: None }), how).await
+    let seen = seen.unwrap_or(Seen { ending: Ending::Own, lost: None });
+    finish(ui, desk, &id.to_string(), seen, how).await
 }
 
 /// What a session waits for before it is there.
@@ -216,7 +256,8 @@ fn opening_words(opening: Opening) -> &'static str {
     }
 }
 
-fn say(ui: &Ui, gone_on: &GoneOn) -> Result<u8, CommandError> {
+/// Says what became of a run that goes on elsewhere.
+pub(crate) fn say(ui: &Ui, gone_on: &GoneOn) -> Result<u8, CommandError> {
     let GoneOn { run_id, state, .. } = gone_on;
     let heard = state != "asked";
     match ui.format(Format::Human) {

@@ -8,7 +8,7 @@ use tidewheel_client::api::ArtifactList;
 use tidewheel_client::text::{count, harmless, short_id};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::CommandError;
 use crate::table::Table;
 use crate::ui::Ui;
@@ -22,6 +22,7 @@ Examples:
   tidewheel artifacts last
   tidewheel artifacts 3f9a --get dist/app.tar.gz > app.tar.gz
   tidewheel artifacts 3f9a --to downloads
+  tidewheel artifacts last --to downloads --server https://tide.example
 
 With --format json it prints { run_id, artifacts: [ { name, step, attempt, bytes, sha256, path } ] }.")]
 pub(crate) struct Args {
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     step: Option<String>,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
@@ -49,16 +50,11 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         get(ui, args)?;
         return Ok(0);
     }
-    let (run, step, to) = (args.run.clone(), args.step.clone(), args.to.clone());
+    let step = args.step.as_deref();
     let list = args.data.at_desk(ui, async |desk| {
-        Ok(match to {
-            Some(folder) => {
-                let copy = move |desk: &tidewheel_client::desk::LocalDesk| {
-                    desk.copy_artifacts(&run, step.as_deref(), &folder)
-                };
-                desk.here(copy).await?
-            }
-            None => desk.artifacts(&run, step.as_deref()).await?,
+        Ok(match &args.to {
+            Some(folder) => desk.copy_artifacts(&args.run, step, folder).await?,
+            None => desk.artifacts(&args.run, step).await?,
         })
     })?;
     match (ui.format(Format::Human), &args.to) {
@@ -74,13 +70,9 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
 
 /// Writes one of them to standard output.
 fn get(ui: &Ui, args: &Args) -> Result<(), CommandError> {
-    let (run, step) = (args.run.clone(), args.step.clone());
-    let name = args.get.clone().unwrap_or_default();
+    let name = args.get.as_deref().unwrap_or_default();
     args.data.at_desk(ui, async |desk| {
-        let write = move |desk: &tidewheel_client::desk::LocalDesk| {
-            desk.artifact(&run, step.as_deref(), &name, &mut std::io::stdout())
-        };
-        Ok(desk.here(write).await?)
+        Ok(desk.artifact(&args.run, args.step.as_deref(), name, std::io::stdout()).await?)
     })
 }
 

@@ -3,12 +3,13 @@
 //! How its rows hang together is the server's business.
 
 use tidewheel_client::api::{AuditList, AuditVerified};
-use tidewheel_client::text::count;
+use tidewheel_client::text::{count, harmless};
 use tidewheel_server::audit::{AuditError, AuditLog};
 
 use crate::cli::Format;
-use crate::data::DataArgs;
+use crate::data::{DataArgs, DeskArgs};
 use crate::error::{CommandError, ErrorKind};
+use crate::runtime::on_this_thread;
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -41,13 +42,13 @@ struct ListArgs {
     limit: u16,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 #[derive(Debug, clap::Args)]
 struct VerifyArgs {
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
@@ -63,7 +64,13 @@ fn open(ui: &Ui, data: &DataArgs) -> Result<AuditLog, CommandError> {
 }
 
 fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
-    let rows = open(ui, &args.data)?.newest(None, args.limit.into()).map_err(audit_error)?;
+    let rows = match args.data.named()? {
+        Some(server) => on_this_thread(async { Ok(server.audit(args.limit.into()).await?) })?.rows,
+        None => {
+            let log = open(ui, &args.data.data)?;
+            log.newest(None, args.limit.into()).map_err(audit_error)?
+        }
+    };
     if ui.format(Format::Human) == Format::Json {
         return ui.print_json(&AuditList { version: None, rows });
     }
@@ -75,10 +82,10 @@ fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
         table.row([
             row.number.to_string(),
             row.at.to_string(),
-            row.actor,
-            row.address,
-            row.action,
-            row.object,
+            harmless(&row.actor),
+            harmless(&row.address),
+            harmless(&row.action),
+            harmless(&row.object),
             row.result.to_string(),
         ]);
     }
@@ -86,7 +93,10 @@ fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
 }
 
 fn verify(ui: &Ui, args: &VerifyArgs) -> Result<(), CommandError> {
-    let rows = open(ui, &args.data)?.verify().map_err(audit_error)?;
+    let rows = match args.data.named()? {
+        Some(server) => on_this_thread(async { Ok(server.verify_audit().await?) })?.rows,
+        None => open(ui, &args.data.data)?.verify().map_err(audit_error)?,
+    };
     if ui.format(Format::Human) == Format::Json {
         return ui.print_json(&AuditVerified { version: None, rows });
     }

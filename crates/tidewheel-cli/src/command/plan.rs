@@ -70,7 +70,8 @@ pub(crate) fn show(ui: &Ui, run: &FlowRun, data: &DataArgs) -> Result<(), Comman
     print(ui, &run.plan(&learnt(ui, data, run))?)
 }
 
-fn print(ui: &Ui, plan: &Plan) -> Result<(), CommandError> {
+/// Shows what would be done.
+pub(crate) fn print(ui: &Ui, plan: &Plan) -> Result<(), CommandError> {
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(plan),
         _ => ui.print(&as_text(plan)),

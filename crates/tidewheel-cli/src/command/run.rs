@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use tidewheel::RunId;
 use tidewheel::executor::http::AddressPolicy;
 use tidewheel::store::sqlite::Durability;
-use tidewheel_client::api::{RunResult, RunState};
+use tidewheel_client::api::{RunResult, RunState, StartWish};
 use tidewheel_client::desk::{Desk, LocalDesk, Reuse};
 use tidewheel_client::files::RunWish;
 use tidewheel_client::kind::Startable;
@@ -17,8 +16,8 @@ use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
 use tidewheel_client::text::{harmless, short_id};
 
 use crate::cli::Format;
-use crate::command::plan;
-use crate::data::DataArgs;
+use crate::command::{plan, there};
+use crate::data::DeskArgs;
 use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
 use crate::live::Level;
@@ -31,7 +30,8 @@ use crate::watch::{Seen, StoredStatus, Watch};
 /// Run a flow
 ///
 /// Reads the files, which are merged from left to right, checks them, and runs the steps as soon as
-/// what they need is done. Every run is kept in the data folder: see `tidewheel runs`.
+/// what they need is done. Every run is kept in the data folder: see `tidewheel runs`. With --server it is a
+/// flow of that server, by its name, that is run there and watched from here: see `tidewheel flows`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -60,11 +60,27 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
+    /// The priority of steps that say none, 0 to 100
+    #[arg(long, value_name = "N", requires = "server", value_parser = clap::value_parser!(u8).range(..=100))]
+    priority: Option<u8>,
+
+    /// A word to find the run by; may be given again
+    #[arg(long = "tag", value_name = "WORD", requires = "server")]
+    tags: Vec<String>,
+
+    /// A name under which the run is accepted once, however often it is asked for
+    #[arg(long, value_name = "NAME", requires = "server")]
+    key: Option<String>,
+
+    /// Start it, print its id, and do not watch it
+    #[arg(long, requires = "server", conflicts_with = "dry_run")]
+    detach: bool,
+
     #[command(flatten)]
     how: RunArgs,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 /// What can be said about every run that is watched.
@@ -157,6 +173,7 @@ Examples:
   tidewheel run flow.yaml --param env=staging --max-workers 8
   tidewheel run base.yaml production.yaml --format json -o result.json
   tidewheel run flow.yaml --from test
+  tidewheel run nightly --server https://tide.example --param env=staging
 
 Keys while it runs:
   p pause   r resume   q quit   a all steps   w window   f failed   l log
@@ -171,6 +188,10 @@ With --format json it prints { run_id, flow, state, started_at, ended_at, steps,
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
+    if let Some(server) = args.data.named()? {
+        let start = args.there(&how)?;
+        return on_runtime(there::start(ui, &server, start, &how));
+    }
     let files = read_files(ui, &args.files)?;
     let wish = RunWish {
         params: args.params.clone(),
@@ -181,9 +202,9 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     };
     let mut run = files.run(&wish)?;
     if args.dry_run {
-        return plan::show_with_cache(ui, &run, &args.data).map(|()| 0);
+        return plan::show_with_cache(ui, &run, &args.data.data).map(|()| 0);
     }
-    let folder = args.data.open(ui, how.durability())?;
+    let folder = args.data.data.open(ui, how.durability())?;
     on_runtime(async {
         let desk = LocalDesk::open(folder)?;
         let reuse = desk.reuse(&mut run)?;
@@ -193,6 +214,36 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         // Nobody else needs this thread before the run has started, nor after it has ended.
         start(ui, &Desk::inline(desk), &run, &how).await
     })
+}
+
+impl Args {
+    /// What is asked of a server. What only files can have is refused.
+    fn there(&self, how: &RunArgs) -> Result<there::Start, CommandError> {
+        let [flow] = &self.files[..] else {
+            let error = anyhow!("with --server, one flow is named as the server knows it");
+            return Err(CommandError::usage(error).hint("tidewheel flows --server URL  lists them"));
+        };
+        let is_part = !self.only.is_empty() || self.from.is_some() || !self.to.is_empty();
+        let unfit = [
+            (is_part, "--only, --from and --to"),
+            (self.how.status_port.is_some(), "--status-port"),
+            (self.how.durability.is_some(), "--durability"),
+        ];
+        if let Some((_, flags)) = unfit.iter().find(|(is_said, _)| *is_said) {
+            let error = anyhow!("{flags}: this is not for a run of a server");
+            return Err(CommandError::usage(error).hint("leave out --server to run a file here"));
+        }
+        let wish = StartWish {
+            flow: flow.to_string_lossy().into_owned(),
+            params: there::params(&self.params)?,
+            priority: self.priority,
+            tags: self.tags.clone(),
+            key: self.key.clone(),
+            max_workers: self.how.max_workers.or(how.max_workers),
+            ..StartWish::default()
+        };
+        Ok(there::Start { wish, is_dry: self.dry_run, is_detached: self.detach })
+    }
 }
 
 /// Says from where outputs come that no step of this run leaves.
@@ -223,11 +274,11 @@ pub(crate) async fn start(
     let session = Session::open_inline(folder, &Takeover::Fresh, options)?;
     run.prepare(&session);
     let started = session.start(run, expected).await?;
-    let id = started.run.id();
+    let id = started.run.id().to_string();
     let watched = Watched { level: level(how, ui), workers: run.workers(), port };
     let seen = watch(ui, &session, started, watched).await?;
     session.close().await;
-    finish(ui, desk, id, seen, how).await
+    finish(ui, desk, &id, seen, how).await
 }
 
 /// How a session is set up for so many steps at once, as far as the configuration allows.
@@ -300,11 +351,11 @@ pub(crate) fn check_output(how: &RunArgs) -> Result<(), CommandError> {
 pub(crate) async fn finish(
     ui: &Ui,
     desk: &Desk,
-    id: RunId,
+    id: &str,
     Seen { ending, lost }: Seen,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
-    let mut result = desk.show(&id.to_string()).await?;
+    let mut result = desk.show(id).await?;
     let is_human = ui.format(Format::Human) == Format::Human;
     match lost {
         Some(lost) if result.ended_at.is_none() => {

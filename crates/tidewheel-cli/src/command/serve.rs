@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use serde_json::Value as Json;
 use tidewheel::store::sqlite::{Durability, Retention};
 use tidewheel_client::api::{FlowList, Happened, Reloaded, StartWish, What};
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
@@ -17,6 +16,7 @@ use crate::cli::Format;
 use crate::command::run::{DurabilityWord, session_options};
 use crate::data::DataArgs;
 use crate::error::CommandError;
+use crate::files::problem_lines;
 use crate::listening::{ListenArgs, Listening};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
@@ -46,8 +46,8 @@ then, or the second time, they are stopped. What is left goes on at the next sta
 again at once.
 
 It answers over HTTP on 127.0.0.1:8080, with tokens of `tidewheel token`; the link that it prints logs a
-browser in, once. `tidewheel runs`, `show`, `logs`, `explain`, `pause`, `cancel` and `schedule` work on its data
-folder, or from elsewhere with --server. Other addresses need a proxy that speaks TLS, and --behind-proxy.
+browser in, once, and `tidewheel login` prints another. Commands on its data folder find it by themselves;
+from elsewhere they take --server. Other addresses need a proxy that speaks TLS, and --behind-proxy.
 
 Exit codes: 0 stopped when told to, 3 a file that was named cannot be run, 5 another server has the data
 folder, or the port is taken, 6 the address is not safe to listen on.
@@ -178,24 +178,8 @@ fn tell_broken(ui: &Ui, list: &FlowList, only: Option<&[String]>) {
             false => "it is not served",
         };
         ui.warn(&format!("{} cannot be run: {kept}", harmless(&broken.file)));
-        for problem in broken.problems.as_array().into_iter().flatten() {
-            ui.explain(&format!("  {}", problem_line(problem)));
-        }
+        ui.explain(&problem_lines(&broken.problems));
     }
-}
-
-/// A problem of a file in one line, with its place.
-fn problem_line(problem: &Json) -> String {
-    let text = |key: &str| problem[key].as_str().map(harmless);
-    let number = |key: &str| problem[key].as_u64();
-    let file = text("file").unwrap_or_default();
-    let place = match (number("line"), number("column")) {
-        (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
-        _ if file.is_empty() => String::new(),
-        _ => format!("{file}: "),
-    };
-    let hint = text("hint").map(|hint| format!(" ({hint})")).unwrap_or_default();
-    format!("{place}{}{hint}", text("message").unwrap_or_default())
 }
 
 /// Says what happens, for ever: should nobody read it any more, the house goes on all the same.

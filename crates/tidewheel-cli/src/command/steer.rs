@@ -34,7 +34,7 @@ pub(crate) struct PauseArgs {
 }
 
 pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
-    let asked = args.data.at_desk(ui, async |desk| patiently(ui, desk.pause(&args.run)).await)?;
+    let asked = args.data.at_owner(ui, async |desk| patiently(ui, desk.pause(&args.run)).await)?;
     said(ui, &asked)
 }
 
@@ -50,6 +50,7 @@ Examples:
   tidewheel cancel last
   tidewheel cancel 3f9a --grace 30s
   tidewheel cancel 3f9a --everything
+  tidewheel cancel 3f9a --drain
 
 Exit code 5 if whoever runs it does not answer within five seconds; it will follow when it can.")]
 pub(crate) struct CancelArgs {
@@ -64,15 +65,23 @@ pub(crate) struct CancelArgs {
     #[arg(long)]
     everything: bool,
 
+    /// Let running steps finish, however long they take: what a first Ctrl-C does where the run is watched
+    #[arg(long, conflicts_with_all = ["everything", "grace"])]
+    drain: bool,
+
     #[command(flatten)]
     data: DeskArgs,
 }
 
 pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
-    let (grace, everything) = (args.grace, args.everything);
-    let wish = CancelWish { grace, everything, ..CancelWish::default() };
+    let wish = CancelWish {
+        version: None,
+        grace: args.grace,
+        everything: args.everything,
+        drain: args.drain,
+    };
     let cancel = async |desk: Desk| patiently(ui, desk.cancel(&args.run, wish)).await;
-    let asked = args.data.at_desk(ui, cancel)?;
+    let asked = args.data.at_owner(ui, cancel)?;
     if asked.clean_up_left && ui.format(Format::Human) == Format::Human {
         ui.note("nobody ran it, so its clean-up was not run");
     }
@@ -143,8 +152,9 @@ pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {
         by: by.unwrap_or_else(|| "somebody".to_owned()),
         note: args.note.clone(),
     };
-    let answered =
-        args.data.at_desk(ui, async |desk| Ok(desk.answer(&args.run, &args.step, wish).await?))?;
+    let answered = args
+        .data
+        .at_owner(ui, async |desk| Ok(desk.answer(&args.run, &args.step, wish).await?))?;
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(&answered)?,
         _ => ui.print(&format!("{}: {}", answered.step, answered.answer))?,

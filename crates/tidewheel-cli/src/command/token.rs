@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::Durability;
-use tidewheel_client::api::{AuditRow, Role, TokenLine, TokenList, TokenMade};
-use tidewheel_client::text::ago;
+use tidewheel_client::api::{AuditRow, Role, TokenLine, TokenList, TokenMade, TokenWish};
+use tidewheel_client::text::{ago, harmless};
 use tidewheel_server::audit::AuditLog;
 use tidewheel_server::identity::{Token, TokenError, Tokens};
 
 use crate::cli::Format;
 use crate::command::audit::audit_error;
-use crate::data::DataArgs;
+use crate::data::DeskArgs;
 use crate::error::{CommandError, ErrorKind};
+use crate::runtime::on_this_thread;
 use crate::table::Table;
 use crate::ui::Ui;
 
@@ -28,6 +29,7 @@ Examples:
   tidewheel token create dashboard --role viewer --days 365
   tidewheel token list
   tidewheel token revoke laptop
+  tidewheel token list --server https://tide.example
 
 A program sends a token as `Authorization: Bearer tidewheel_…`. It is shown once: only its fingerprint is
 stored. A server that runs sees what is made and revoked within a second.")]
@@ -60,13 +62,13 @@ struct CreateArgs {
     days: Option<u32>,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,7 +77,7 @@ struct RevokeArgs {
     token: String,
 
     #[command(flatten)]
-    data: DataArgs,
+    data: DeskArgs,
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
@@ -87,27 +89,47 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
 }
 
 fn create(ui: &Ui, args: &CreateArgs) -> Result<(), CommandError> {
-    let folder = args.data.open(ui, Durability::Power)?.path().join("server");
+    let made = match args.data.named()? {
+        Some(server) => {
+            let (name, role, days) = (args.name.clone(), args.role, args.days);
+            let wish = TokenWish { version: None, name, role, days };
+            on_this_thread(async { Ok(server.make_token(&wish).await?) })?
+        }
+        None => make(ui, args)?,
+    };
+    if ui.format(Format::Human) == Format::Json {
+        return ui.print_json(&made);
+    }
+    ui.print(&made.secret)?;
+    ui.note(&format!("a token for {}; it is not shown again", args.role));
+    Ok(())
+}
+
+/// Makes a token in the files of a data folder.
+fn make(ui: &Ui, args: &CreateArgs) -> Result<TokenMade, CommandError> {
+    let folder = args.data.data.open(ui, Durability::Power)?.path().join("server");
     let lasts = args.days.map(|days| DAY.saturating_mul(days));
     let tokens = Tokens::open(&folder).map_err(token_error)?;
     let made = tokens.make(&args.name, args.role, lasts, wall_clock()).map_err(token_error)?;
     note(&folder, "make-token", &made.token)?;
     let secret = made.secret().to_owned();
-    if ui.format(Format::Human) == Format::Json {
-        return ui.print_json(&TokenMade { version: None, secret, token: made.token.line() });
-    }
-    ui.print(&secret)?;
-    ui.note(&format!("a token for {}; it is not shown again", args.role));
-    Ok(())
+    Ok(TokenMade { version: None, secret, token: made.token.line() })
 }
 
 fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
-    let folder = args.data.open_existing(ui)?.path().join("server");
-    let tokens = Tokens::open(&folder).and_then(|tokens| tokens.list(wall_clock()));
-    let tokens: Vec<TokenLine> = tokens.map_err(token_error)?.iter().map(Token::line).collect();
+    let list = match args.data.named()? {
+        Some(server) => on_this_thread(async { Ok(server.tokens().await?) })?,
+        None => {
+            let folder = args.data.data.open_existing(ui)?.path().join("server");
+            let tokens = Tokens::open(&folder).and_then(|tokens| tokens.list(wall_clock()));
+            let tokens = tokens.map_err(token_error)?.iter().map(Token::line).collect();
+            TokenList { version: None, tokens }
+        }
+    };
     if ui.format(Format::Human) == Format::Json {
-        return ui.print_json(&TokenList { version: None, tokens });
+        return ui.print_json(&list);
     }
+    let tokens: Vec<TokenLine> = list.tokens;
     if tokens.is_empty() {
         return ui.print("no tokens");
     }
@@ -126,14 +148,23 @@ fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
 }
 
 fn revoke(ui: &Ui, args: &RevokeArgs) -> Result<(), CommandError> {
-    let folder = args.data.open_existing(ui)?.path().join("server");
-    let tokens = Tokens::open(&folder).map_err(token_error)?;
-    let revoked = tokens.revoke(&args.token).map_err(token_error)?;
-    note(&folder, "revoke-token", &revoked)?;
+    let revoked = match args.data.named()? {
+        Some(server) => on_this_thread(async { Ok(server.revoke_token(&args.token).await?) })?,
+        None => {
+            let folder = args.data.data.open_existing(ui)?.path().join("server");
+            let tokens = Tokens::open(&folder).map_err(token_error)?;
+            let revoked = tokens.revoke(&args.token).map_err(token_error)?;
+            note(&folder, "revoke-token", &revoked)?;
+            TokenList { version: None, tokens: vec![revoked.line()] }
+        }
+    };
     if ui.format(Format::Human) == Format::Json {
-        return ui.print_json(&TokenList { version: None, tokens: vec![revoked.line()] });
+        return ui.print_json(&revoked);
     }
-    ui.print(&format!("token {} ({}) has ended", revoked.id, revoked.name))
+    let ended = |token: &TokenLine| {
+        format!("token {} ({}) has ended", harmless(&token.id), harmless(&token.name))
+    };
+    ui.print(&revoked.tokens.iter().map(ended).collect::<Vec<_>>().join("\n"))
 }
 
 /// Writes down what was done, as a server would.

@@ -16,7 +16,7 @@ mod tests;
 mod value;
 
 pub(crate) use layers::Config;
-pub(crate) use places::{Place, Surroundings, places};
+pub(crate) use places::{Place, Surroundings, places, user_folder};
 pub(crate) use setting::Setting;
 pub(crate) use show::{as_json, as_text};
 pub(crate) use value::Value;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// The variable that names the only file to read.
 pub(super) const CONFIG: &str = "TIDEWHEEL_CONFIG";
 const PROJECT_FILE: &str = "tidewheel.toml";
-const USER_FILE: &str = "tidewheel/config.toml";
+const USER_FOLDER: &str = "tidewheel";
+const USER_FILE: &str = "config.toml";
 
 /// What of the world around this process decides about settings.
 #[derive(Debug, Clone, Default)]
@@ -124,9 +125,18 @@ fn is_open_to_all(_: &Path) -> bool {
 }
 
 fn user_file(around: &Surroundings) -> Option<PathBuf> {
+    folder_of_user(around).map(|folder| folder.join(USER_FILE))
+}
+
+/// The folder with the configuration of whoever runs this.
+pub(crate) fn user_folder() -> Option<PathBuf> {
+    folder_of_user(&Surroundings::of_this_process())
+}
+
+fn folder_of_user(around: &Surroundings) -> Option<PathBuf> {
     let named = around.variable("XDG_CONFIG_HOME").map(PathBuf::from);
     named
         .filter(|folder| folder.is_absolute())
         .or_else(|| around.home.as_ref().map(|home| home.join(".config")))
-        .map(|folder| folder.join(USER_FILE))
+        .map(|folder| folder.join(USER_FOLDER))
 }

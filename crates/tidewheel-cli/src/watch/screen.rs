@@ -23,7 +23,8 @@ const LINES_MAX: usize = 2000;
 pub(super) struct Screen {
     display: Display,
     started: Instant,
-    logs: PathBuf,
+    /// Where logs are, if they are here.
+    logs: Option<PathBuf>,
     tails: HashMap<usize, Tails>,
 }
 
@@ -34,7 +35,7 @@ struct Tails {
 }
 
 impl Screen {
-    pub fn new(display: Display, started: Instant, logs: PathBuf) -> Self {
+    pub fn new(display: Display, started: Instant, logs: Option<PathBuf>) -> Self {
         Self { display, started, logs, tails: HashMap::new() }
     }
 
@@ -90,8 +91,8 @@ impl Teller for Screen {
     }
 
     fn admitted(&mut self, step: usize, name: &str, task: TaskId, attempt: u32) {
-        if self.display.shows_output() {
-            let tail = |stream| LogTail::new(log_path(&self.logs, task, attempt, stream));
+        if let (true, Some(logs)) = (self.display.shows_output(), &self.logs) {
+            let tail = |stream| LogTail::new(log_path(logs, task, attempt, stream));
             let files = LogStream::ALL.map(tail).into();
             self.tails.insert(step, Tails { run: task.run, name: name.to_owned(), files });
         }

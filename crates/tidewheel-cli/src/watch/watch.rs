@@ -4,9 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-use tidewheel::Cancel;
 use tidewheel::clock::wall_clock;
-use tidewheel_client::progress::{Event, Follow, Teller as _};
+use tidewheel::{Cancel, Timestamp};
+use tidewheel_client::api::CancelWish;
+use tidewheel_client::progress::{Event, Follow, Teller};
+use tidewheel_client::remote::RemoteFollow;
 use tidewheel_client::session::{Session, Started};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -48,9 +50,28 @@ impl Ending {
     }
 }
 
+/// A run, wherever it runs.
+enum Subject {
+    /// In this process.
+    Here(Box<Follow>),
+    /// At a server.
+    There(Box<RemoteFollow>),
+}
+
+/// How a run is to end.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// Running steps finish.
+    Drain,
+    /// They are ended; clean-up is run.
+    Stop(Duration),
+    /// Clean-up is ended, too.
+    Everything(Duration),
+}
+
 /// A run that is being watched.
 pub(crate) struct Watch {
-    follow: Follow,
+    subject: Subject,
     screen: Screen,
     keys: mpsc::UnboundedReceiver<Key>,
     /// Wishes to end the run so far.
@@ -61,19 +82,20 @@ pub(crate) struct Watch {
 impl Watch {
     /// Begins to watch.
     pub fn new(session: &Session, started: Started, workers: u32, level: Level) -> Self {
-        let (now, since) = (Instant::now(), started.since);
-        let beginning = now.checked_sub(wall_clock().since(since)).unwrap_or(now);
-        let (sender, keys) = mpsc::unbounded_channel();
-        let display = Display::start(
-            Options { started: beginning, since, workers: workers as usize, level },
-            // Nobody listens when the run is over.
-            move |key| {
-                let _ = sender.send(key);
-            },
-        );
-        let mut screen = Screen::new(display, beginning, session.folder.logs_dir());
+        let (display, beginning, keys) = show(started.since, workers, level);
+        let mut screen = Screen::new(display, beginning, Some(session.folder.logs_dir()));
         let follow = Follow::begin(session, started, &mut screen);
-        Self { follow, screen, keys, urgency: 0, ending: Ending::Own }
+        let subject = Subject::Here(Box::new(follow));
+        Self { subject, screen, keys, urgency: 0, ending: Ending::Own }
+    }
+
+    /// Begins to watch a run of a server.
+    pub fn there(mut follow: RemoteFollow, workers: u32, level: Level) -> Self {
+        let (display, beginning, keys) = show(follow.since(), workers, level);
+        follow.listen(display.shows_output());
+        let screen = Screen::new(display, beginning, None);
+        let subject = Subject::There(Box::new(follow));
+        Self { subject, screen, keys, urgency: 0, ending: Ending::Own }
     }
 
     /// Watches until the run has ended.
@@ -83,20 +105,20 @@ impl Watch {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                goes_on = self.follow.next(&mut self.screen) => if !goes_on {
+                goes_on = self.subject.next(&mut self.screen) => if !goes_on {
                     break;
                 },
                 wish = signals.next() => self.heed(wish),
                 Some(key) = self.keys.recv() => self.press(key),
                 _ = look.tick() => {
-                    self.follow.hear(&mut self.screen);
+                    self.subject.hear(&mut self.screen);
                     self.screen.show_output();
                 },
             }
         }
-        let Self { follow, mut screen, ending, .. } = self;
+        let Self { subject, mut screen, ending, .. } = self;
         screen.show_output();
-        let lost = follow.finish(&mut screen).await;
+        let lost = subject.finish(&mut screen).await;
         Ok(Seen { ending, lost })
     }
 
@@ -111,32 +133,118 @@ impl Watch {
 
     fn heed(&mut self, wish: Wish) {
         match wish {
-            // A run that has just ended can be neither.
-            Wish::Pause => {
-                self.follow.run().pause();
-            }
-            Wish::Resume => {
-                self.follow.run().resume();
-            }
+            Wish::Pause => self.subject.pause(),
+            Wish::Resume => self.subject.resume(),
             Wish::End(number) => {
                 self.urgency = self.urgency.saturating_add(1);
                 self.ending = Ending::Signal(number);
                 // Clean-up is spared until somebody insists.
                 let ends_all =
-                    self.urgency > 2 || (self.urgency == 2 && self.follow.run().is_cleaning_up());
+                    self.urgency > 2 || (self.urgency == 2 && self.subject.is_cleaning_up());
                 // SIGTERM and SIGHUP come from somebody who will not ask twice.
                 if self.urgency == 1 && number == 2 {
                     self.screen.tell(self.screen.now(), Event::Draining);
-                    self.follow.run().cancel(Cancel::Drain);
+                    self.subject.end(End::Drain);
                 } else {
                     self.screen.tell(self.screen.now(), Event::Killing);
                     let grace = if self.urgency > 2 { Duration::ZERO } else { GRACE };
-                    self.follow.run().cancel(match ends_all {
-                        true => Cancel::everything(grace),
-                        false => Cancel::after(grace),
+                    self.subject.end(match ends_all {
+                        true => End::Everything(grace),
+                        false => End::Stop(grace),
                     });
                 }
             }
         }
     }
+}
+
+impl Subject {
+    async fn next(&mut self, teller: &mut dyn Teller) -> bool {
+        match self {
+            Self::Here(follow) => follow.next(teller).await,
+            Self::There(follow) => follow.next(teller).await,
+        }
+    }
+
+    fn hear(&mut self, teller: &mut dyn Teller) {
+        match self {
+            Self::Here(follow) => follow.hear(teller),
+            Self::There(_) => {}
+        }
+    }
+
+    async fn finish(self, teller: &mut dyn Teller) -> Option<String> {
+        match self {
+            Self::Here(follow) => follow.finish(teller).await,
+            Self::There(follow) => follow.finish(),
+        }
+    }
+
+    fn pause(&self) {
+        match self {
+            // A run that has just ended can be neither.
+            Self::Here(follow) => _ = follow.run().pause(),
+            Self::There(follow) => follow.pause(),
+        }
+    }
+
+    fn resume(&self) {
+        match self {
+            Self::Here(follow) => _ = follow.run().resume(),
+            Self::There(follow) => follow.resume(),
+        }
+    }
+
+    /// Whether only its clean-up is left, as far as that is known here.
+    fn is_cleaning_up(&self) -> bool {
+        match self {
+            Self::Here(follow) => follow.run().is_cleaning_up(),
+            Self::There(_) => false,
+        }
+    }
+
+    fn end(&self, how: End) {
+        match self {
+            Self::Here(follow) => _ = follow.run().cancel(how.here()),
+            Self::There(follow) => follow.cancel(how.there()),
+        }
+    }
+}
+
+impl End {
+    fn here(self) -> Cancel {
+        match self {
+            Self::Drain => Cancel::Drain,
+            Self::Stop(grace) => Cancel::after(grace),
+            Self::Everything(grace) => Cancel::everything(grace),
+        }
+    }
+
+    fn there(self) -> CancelWish {
+        let wish = CancelWish::default();
+        match self {
+            Self::Drain => CancelWish { drain: true, ..wish },
+            Self::Stop(grace) => CancelWish { grace: Some(grace), ..wish },
+            Self::Everything(grace) => CancelWish { grace: Some(grace), everything: true, ..wish },
+        }
+    }
+}
+
+/// Shows a run that began then; with the keys that are pressed.
+fn show(
+    since: Timestamp,
+    workers: u32,
+    level: Level,
+) -> (Display, Instant, mpsc::UnboundedReceiver<Key>) {
+    let now = Instant::now();
+    let started = now.checked_sub(wall_clock().since(since)).unwrap_or(now);
+    let (sender, keys) = mpsc::unbounded_channel();
+    let display = Display::start(
+        Options { started, since, workers: workers as usize, level },
+        // Nobody listens when the run is over.
+        move |key| {
+            let _ = sender.send(key);
+        },
+    );
+    (display, started, keys)
 }

@@ -254,12 +254,12 @@ pub(super) fn backfill(ui: &Ui, args: &BackfillArgs) -> Result<(), CommandError>
         at_once: args.at_once,
     };
     let name = &args.schedule;
-    let asked = args.data.at_desk(ui, async |desk| Ok(desk.backfill(name, wish).await?))?;
+    let asked = args.data.at_owner(ui, async |desk| Ok(desk.backfill(name, wish).await?))?;
     said(ui, &asked)
 }
 
 fn wish(ui: &Ui, data: &DeskArgs, name: &str, wish: ScheduleWish) -> Result<(), CommandError> {
-    let asked = data.at_desk(ui, async |desk| Ok(desk.ask_schedule(name, wish).await?))?;
+    let asked = data.at_owner(ui, async |desk| Ok(desk.ask_schedule(name, wish).await?))?;
     said(ui, &asked)
 }
 
