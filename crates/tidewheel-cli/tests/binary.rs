@@ -80,6 +80,7 @@ fn every_command_has_help_with_examples_and_fits() {
         &["bench", "micro"],
         &["bench", "sqlite"],
         &["bench", "process"],
+        &["bench", "serve"],
         &["bench", "stress"],
         &["backup"],
         &["restore"],
@@ -100,6 +101,7 @@ fn every_command_has_help_with_examples_and_fits() {
         &["prune", "--help"],
         &["bench", "sqlite", "--help"],
         &["bench", "process", "--help"],
+        &["bench", "serve", "--help"],
         &["bench", "stress", "--help"],
     ] {
         assert!(out(&tidewheel(command)).contains("Examples:"), "{command:?}");

@@ -329,3 +329,32 @@ fn flows_are_measured_beside_make() {
     // Flows that are measured are not kept.
     assert!(!scratch.data().exists());
 }
+
+#[test]
+fn a_server_is_measured_beside_its_bounds() {
+    let scratch = Scratch::new("data-serve");
+    let mut arguments = vec!["bench", "serve", "--only", "start,submit,lists,idle,chain"];
+    arguments.extend(["--rounds", "2", "--seconds", "1", "--runs", "30"]);
+    let measured = scratch.json(&arguments);
+    let figures = measured["figures"].as_array().unwrap();
+    let names: Vec<&str> = figures.iter().filter_map(|figure| figure["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "start_p50_ms",
+            "submit_per_second",
+            "first_list_ms",
+            "slowest_list_ms",
+            "idle_mb",
+            "idle_cpu_percent",
+            "chain_beyond_ms"
+        ]
+    );
+    for figure in figures {
+        let number = |key: &str| figure[key].as_f64().unwrap();
+        assert!(number("bound") > 0.0 && number("value") >= 0.0, "{figure}");
+        assert_eq!(figure["holds"], number("ratio") <= 1.0, "{figure}");
+    }
+    // What is measured is not kept.
+    assert!(!scratch.data().exists());
+}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use tidewheel::store::sqlite::{Durability, Options};
 
-use super::{dag, flow, micro, priority, process, sqlite, stress, timers};
+use super::{dag, flow, micro, priority, process, serve, sqlite, stress, timers};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -23,12 +23,13 @@ Examples:
   tidewheel bench sqlite --in-flight 256 --durability power
   tidewheel bench process --tasks 2000 --slots 2
   tidewheel bench flow
+  tidewheel bench serve --only start,idle
   tidewheel bench stress --seconds 65 --threads 8
 
 With --format json each prints one object: workload, peer, version, variant, n, seconds, build_seconds,
 per_task_us, tasks_per_s, peak_rss_mb (MiB); sqlite adds in_flight, start_p50_us, start_p99_us, process
 adds slots, floor_seconds, ratio, and flow adds cold_start_ms, make_ms, chain_steps, chain_ms,
-chain_beyond_ms, check_steps, check_lines, check_ms. The object of stress is told in its own help.")]
+chain_beyond_ms, check_steps, check_lines, check_ms. Those of serve and stress are told in their own help.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     workload: Workload,
@@ -43,6 +44,7 @@ enum Workload {
     Sqlite(SqliteArgs),
     Process(ProcessArgs),
     Flow(FlowArgs),
+    Serve(ServeArgs),
     Stress(StressArgs),
 }
 
@@ -237,6 +239,75 @@ pub(super) struct FlowArgs {
     pub within: Option<PathBuf>,
 }
 
+/// Measure a server of this very program beside the bounds that it is to keep
+///
+/// The server is a process of its own, asked over HTTP on the loopback interface with a token. Each figure is shown
+/// with its bound, and with the share of the bound that it uses up: at most 1 where it holds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tidewheel bench serve
+  tidewheel bench serve --only start,idle
+  tidewheel bench serve --only lists --runs 1000000 --data /var/tmp/many
+
+With --format json it prints one object: workload, peer, version, and figures, a list of objects with name,
+about, value, unit, bound, ratio and holds.")]
+pub(super) struct ServeArgs {
+    /// Only these figures
+    #[arg(long, value_name = "FIGURE", value_delimiter = ',')]
+    pub only: Vec<ServeFigure>,
+
+    /// How often a run is started one after the other, and ten times as often as a chain is
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rounds: u32,
+
+    /// How long runs are submitted, and how long it is looked at a server that has nothing to do
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+
+    /// Schedules that are due at once
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub schedules: u32,
+
+    /// Runs that are stored when they are listed
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub runs: u32,
+
+    /// The data folder with the runs that are listed, which is filled up [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+/// What is measured of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ServeFigure {
+    /// From asking for a run to its start
+    Start,
+    /// Runs accepted in a second
+    Submit,
+    /// Schedules that are due at once
+    Due,
+    /// Lists over many stored runs
+    Lists,
+    /// Memory and processor of a server with nothing to do
+    Idle,
+    /// A chain of steps, beside the same by `run`
+    Chain,
+}
+
+impl ServeFigure {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Submit => "submit",
+            Self::Due => "due",
+            Self::Lists => "lists",
+            Self::Idle => "idle",
+            Self::Chain => "chain",
+        }
+    }
+}
+
 /// Let many users do everything at once, and check every 5 s that what must hold does
 ///
 /// They submit, start runs, set schedules, cancel, pause and change limits and queues, with options that
@@ -304,6 +375,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
         Workload::Sqlite(args) => sqlite::measure(args)?.print(ui),
         Workload::Process(args) => process::measure(args)?.print(ui),
         Workload::Flow(args) => flow::measure(ui, args),
+        Workload::Serve(args) => serve::measure(ui, args),
         Workload::Stress(args) => stress::measure(ui, args),
     }
 }

@@ -9,6 +9,7 @@ mod measurement;
 mod micro;
 mod priority;
 mod process;
+mod serve;
 mod sqlite;
 mod stress;
 mod timers;
