@@ -34,6 +34,11 @@ pub(crate) struct ListenArgs {
     /// A proxy that speaks TLS stands before the server
     #[arg(long)]
     behind_proxy: bool,
+
+    /// Let whoever is on this machine read /flowtoy/RUN/status and /outputs without a token, for flowtoy's
+    /// screen and page
+    #[arg(long)]
+    flowtoy_open: bool,
 }
 
 /// The sockets of a server.
@@ -62,7 +67,7 @@ impl ListenArgs {
         Ok(Some(address))
     }
 
-    fn settings(&self, address: Option<SocketAddr>) -> Settings {
+    fn settings(&self, ui: &Ui, address: Option<SocketAddr>) -> Settings {
         let mut settings = Settings::default();
         // Behind a proxy people know it by another name.
         settings.home = match (self.behind_proxy, self.host.first()) {
@@ -72,6 +77,7 @@ impl ListenArgs {
         };
         settings.hosts.clone_from(&self.host);
         settings.is_behind_proxy = self.behind_proxy;
+        settings.flowtoy_is_open = self.flowtoy_open || ui.config().serve_flowtoy_open();
         settings
     }
 }
@@ -87,7 +93,7 @@ impl Listening {
     ) -> Result<Self, CommandError> {
         let folder = data.join("server");
         let address = port.as_ref().and_then(|port| port.local_addr().ok());
-        let server = Server::open(house.clone(), &folder, args.settings(address))
+        let server = Server::open(house.clone(), &folder, args.settings(ui, address))
             .map_err(|error| CommandError::new(ErrorKind::Failed, error))?;
         let (stop, stopped) = watch::channel(false);
         let mut listening = Self { server, address, stop, sockets: JoinSet::new() };

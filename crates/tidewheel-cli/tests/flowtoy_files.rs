@@ -465,9 +465,35 @@ fn ft09_many_readers_of_the_status_disturb_nobody() {
 #[test]
 #[ignore = "installs flowtoy: `./test` makes it by itself, with a folder for that"]
 fn flowtoys_own_screen_shows_the_run() {
-    let folder = std::env::var_os("TIDEWHEEL_FLOWTOY").expect("a folder to install flowtoy into");
     let scratch = Scratch::new("ft-screen");
-    let flow = format!(
+    let file = write(&scratch, &held_flow());
+    let served = Served::start(&scratch, &["run", &file, "--status-port", "0"]);
+    scratch.wait_for("hold");
+    check_screen(&format!("http://{}", served.address));
+    scratch.file("go", "");
+    assert_eq!(served.output().status.code(), Some(0));
+}
+
+#[test]
+#[ignore = "installs flowtoy: `./test` makes it by itself, with a folder for that"]
+fn flowtoys_own_screen_shows_the_newest_run_of_a_server() {
+    let scratch = Scratch::new("ft-server");
+    let file = write(&scratch, &held_flow());
+    let arguments = ["serve", &file, "--listen", "127.0.0.1:0", "--flowtoy-open"];
+    let server = scratch.start_heard(&arguments);
+    server.wait_for("to log in");
+    scratch.wait_for("hold");
+    let said = server.said();
+    let url = said.lines().find_map(|line| line.split("listening on ").nth(1)).unwrap();
+    check_screen(&format!("{url}/flowtoy/latest"));
+    scratch.file("go", "");
+    server.signal("TERM");
+    assert_eq!(server.ended().0, Some(0));
+}
+
+/// A flow that has got halfway, until the file `go` is there.
+fn held_flow() -> String {
+    format!(
         "
 flow:
   - {{ name: first, source: words, input: hi, output: [{{ name: text, type: jmespath, value: stdout }}] }}
@@ -477,13 +503,16 @@ flow:
   - {{ name: last, source: sh, input: 'true', depends_on: [hold] }}
 ",
         until("go")
-    );
-    let file = write(&scratch, &flow);
-    let served = Served::start(&scratch, &["run", &file, "--status-port", "0"]);
-    scratch.wait_for("hold");
+    )
+}
+
+/// Has flowtoy's own screen show the flow that is held.
+#[track_caller]
+fn check_screen(url: &str) {
+    let folder = std::env::var_os("TIDEWHEEL_FLOWTOY").expect("a folder to install flowtoy into");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flowtoy/check.py");
     let mut check = std::process::Command::new("python3");
-    check.arg(script).arg(format!("http://{}", served.address)).arg("--venv").arg(folder);
+    check.arg(script).arg(url).arg("--venv").arg(folder);
     let steps = ["first=succeeded", "bad=failed", "left=skipped", "hold=running", "last=pending"];
     check.args(steps.iter().flat_map(|step| ["--step", step]));
     let output = check.args(["--output", r#"first.text="<hi>""#]).output().unwrap();
@@ -491,8 +520,6 @@ flow:
     assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
     assert!(said.starts_with("flowtoy 0.4.0 shows 5 steps") || said.starts_with("skipped: "));
     print!("{said}");
-    scratch.file("go", "");
-    assert_eq!(served.output().status.code(), Some(0));
 }
 
 // Outputs

@@ -13,9 +13,14 @@ use serde_json::Value;
 
 /// Starts a server on any free port; its address.
 fn serve(scratch: &Scratch) -> (Heard, String) {
+    serve_with(scratch, &[])
+}
+
+fn serve_with(scratch: &Scratch, more: &[&str]) -> (Heard, String) {
     std::fs::create_dir_all(scratch.path("flows")).unwrap();
     scratch.file("flows/hello.yaml", "flow: [{ name: say, run: echo hello }]\n");
-    let server = scratch.start_heard(&["serve", "--flows", "flows", "--listen", "127.0.0.1:0"]);
+    let arguments = [&["serve", "--flows", "flows", "--listen", "127.0.0.1:0"], more].concat();
+    let server = scratch.start_heard(&arguments);
     server.wait_for("to log in");
     let said = server.said();
     let url = said.lines().find_map(|line| line.split("listening on ").nth(1)).unwrap();
@@ -130,4 +135,19 @@ fn a_port_that_somebody_has_is_told_before_anything_is_begun() {
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     assert!(stderr(&output).contains("cannot listen"), "{}", stderr(&output));
     assert_eq!(scratch.json(&["schedule", "list"])["schedules"], serde_json::json!([]));
+}
+
+#[test]
+fn what_flowtoy_reads_is_open_to_this_machine_if_so_configured() {
+    let scratch = Scratch::new("listen-flowtoy");
+    let path = "GET /flowtoy/latest/status HTTP/1.1";
+    let (closed, url) = serve(&scratch);
+    assert!(ask(&url, path).starts_with("HTTP/1.1 401"));
+    closed.signal("TERM");
+    assert_eq!(closed.ended().0, Some(0));
+    let (open, url) = serve_with(&scratch, &["--flowtoy-open"]);
+    // There is no run yet, and whoever asks is told so.
+    assert!(ask(&url, path).starts_with("HTTP/1.1 404"), "{}", ask(&url, path));
+    open.signal("TERM");
+    assert_eq!(open.ended().0, Some(0));
 }

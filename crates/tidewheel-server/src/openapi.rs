@@ -69,8 +69,10 @@ fn operation(route: &Route, schemas: &mut Map<String, Json>) -> Json {
     });
     match route.permission {
         Permission::Public => operation["security"] = json!([]),
-        // On the same machine none is needed.
-        Permission::Figures => operation["security"] = json!([{ "token": [] }, {}]),
+        // On the same machine none may be needed.
+        Permission::Figures | Permission::Flowtoy => {
+            operation["security"] = json!([{ "token": [] }, {}])
+        }
         _ => {}
     }
     let (content, is_required) = match route.takes {

@@ -18,6 +18,9 @@ pub struct Settings {
     pub metrics_need_token: bool,
     /// Whether there are pages for people, beside what programs ask for.
     pub has_pages: bool,
+    /// Whether whoever asks from this machine needs no token for what flowtoy's screen and page read: how runs stand, and what
+    /// their steps have left.
+    pub flowtoy_is_open: bool,
     /// How much it takes.
     pub limits: Limits,
 }
@@ -29,6 +32,7 @@ impl Default for Settings {
             is_behind_proxy: false,
             metrics_need_token: false,
             has_pages: true,
+            flowtoy_is_open: false,
             limits: Limits::default(),
         }
     }

@@ -186,3 +186,26 @@ async fn a_server_that_comes_to_an_end_is_not_ready() {
     assert_eq!(scene.send(ready).await.status.as_u16(), 503);
     assert_eq!(scene.send(Wish::new("GET", "/health/live")).await.body, b"ok\n");
 }
+
+#[tokio::test]
+async fn runs_are_told_in_flowtoys_form_to_whoever_is_here_if_so_configured() {
+    let mut settings = scene::patient();
+    settings.flowtoy_is_open = true;
+    let scene = Scene::with(settings).await;
+    let here = tidewheel_server::Peer::Address([127, 0, 0, 1].into());
+    let ask = |path: &str| scene.send(Wish::new("GET", path).from(here));
+    assert_eq!(ask("/flowtoy/latest/status").await.status.as_u16(), 404);
+    let run = scene.run().await;
+    for word in ["latest", run.as_str()] {
+        let status = ask(&format!("/flowtoy/{word}/status")).await.json();
+        assert_eq!(status["run_id"], run.as_str());
+        assert_eq!((&status["total_steps"], &status["completed_steps"]), (&1.into(), &1.into()));
+        assert_eq!(status["steps"]["read"]["state"], "succeeded");
+        assert_eq!(status["steps"]["read"]["outputs"], serde_json::json!(["found"]));
+        assert!(status["ended_at"].is_f64() && status.get("version").is_none(), "{status}");
+        let outputs = ask(&format!("/flowtoy/{word}/outputs")).await.json();
+        assert_eq!(outputs, serde_json::json!({ "read": { "found": 7 } }));
+    }
+    let far = scene.send(Wish::new("GET", "/flowtoy/latest/status")).await;
+    assert_eq!(far.status.as_u16(), 401, "from another machine");
+}

@@ -123,7 +123,7 @@ async fn streams_upgrades_and_wrong_credentials_are_nobody_too() {
 fn may(role: Role, route: &Route) -> bool {
     match route.permission {
         Permission::Public => true,
-        Permission::Figures | Permission::Viewer => true,
+        Permission::Figures | Permission::Flowtoy | Permission::Viewer => true,
         Permission::Operator => role != Role::Viewer,
         Permission::Author => matches!(role, Role::Author | Role::Admin),
         Permission::Admin => role == Role::Admin,
@@ -150,22 +150,25 @@ async fn every_role_may_what_the_table_says_and_no_more() {
 }
 
 #[tokio::test]
-async fn only_figures_are_open_to_this_machine_and_only_if_nobody_says_otherwise() {
+async fn only_what_the_settings_say_is_open_to_this_machine() {
     let here = Peer::Address([127, 0, 0, 1].into());
     let mut closed = scene::patient();
     closed.metrics_need_token = true;
+    let mut flowtoy = closed.clone();
+    flowtoy.flowtoy_is_open = true;
     let mut proxy = scene::patient();
-    proxy.is_behind_proxy = true;
+    (proxy.is_behind_proxy, proxy.flowtoy_is_open) = (true, true);
     let scenes = [
-        (Scene::patient().await, true),
-        (Scene::with(closed).await, false),
-        (Scene::with(proxy).await, false),
+        (Scene::patient().await, Some(Permission::Figures)),
+        (Scene::with(closed).await, None),
+        (Scene::with(flowtoy).await, Some(Permission::Flowtoy)),
+        (Scene::with(proxy).await, None),
     ];
-    for (scene, is_open) in scenes {
+    for (scene, open) in scenes {
         for route in routes().filter(|route| route.permission != Permission::Public) {
             let answer = scene.send(Wish::of(route).from(here)).await;
             let is_known = answer.status != StatusCode::UNAUTHORIZED;
-            assert_eq!(is_known, is_open && route.permission == Permission::Figures, "{route:?}");
+            assert_eq!(is_known, open == Some(route.permission), "{route:?}");
         }
     }
 }

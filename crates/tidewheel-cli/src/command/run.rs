@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel::executor::http::AddressPolicy;
@@ -26,6 +27,9 @@ use crate::runtime::{on_runtime, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
 use crate::ui::Ui;
 use crate::watch::{Seen, StoredStatus, Watch};
+
+/// How long readers of a status port have to see that the run is over.
+const LINGER: Duration = Duration::from_secs(3);
 
 /// Run a flow
 ///
@@ -328,6 +332,10 @@ pub(crate) async fn watch(
     }
     let seen = Watch::new(session, started, workers, level).until_end().await;
     if let Some(status) = status {
+        // One that was lost here has no end to be seen.
+        if seen.as_ref().is_ok_and(|seen| seen.lost.is_none()) {
+            status.linger(LINGER).await;
+        }
         status.stop().await;
     }
     seen

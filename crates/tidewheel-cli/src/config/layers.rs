@@ -232,6 +232,11 @@ impl Config {
         self.duration(Setting::ServeGrace).unwrap_or_default()
     }
 
+    /// Whether whoever is on the same machine may read what flowtoy's screen and page show without a token.
+    pub fn serve_flowtoy_open(&self) -> bool {
+        self.is_set(Setting::ServeFlowtoyOpen)
+    }
+
     /// The time in which waiting adds 60 points to a priority. `None`: no ageing.
     pub fn scheduler_starvation_timeout(&self) -> Option<Duration> {
         self.duration(Setting::SchedulerStarvationTimeout)

@@ -23,6 +23,7 @@ pub(crate) enum Setting {
     SchedulerStarvationTimeout,
     ServeFlows,
     ServeGrace,
+    ServeFlowtoyOpen,
     ProcessGrace,
     ProcessOutputMax,
     ContainerEngine,
@@ -86,7 +87,7 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 const TEBIBYTE: u64 = 1 << 40;
 
 /// All of them. Whoever adds one adds it to [`Setting`] at the same place.
-pub(crate) static SETTINGS: [Definition; 20] = [
+pub(crate) static SETTINGS: [Definition; 21] = [
     Definition {
         setting: Setting::Data,
         key: "data",
@@ -219,6 +220,16 @@ pub(crate) static SETTINGS: [Definition; 20] = [
         variable: "TIDEWHEEL_SERVE_GRACE",
         flag: Some("--grace"),
         description: "How long a server that is told to stop lets steps finish.",
+    },
+    Definition {
+        setting: Setting::ServeFlowtoyOpen,
+        key: "serve.flowtoy_open",
+        kind: Kind::Bool,
+        off: Off::Never,
+        otherwise: Otherwise::Value("false"),
+        variable: "TIDEWHEEL_SERVE_FLOWTOY_OPEN",
+        flag: Some("--flowtoy-open"),
+        description: "Whether whoever is on the same machine may read `/flowtoy/…` of a server without a token.",
     },
     Definition {
         setting: Setting::ProcessGrace,

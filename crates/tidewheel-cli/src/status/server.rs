@@ -44,6 +44,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Everybody on this machine can read it: there is no token that flowtoy's readers could send.
 pub(crate) struct StatusServer {
     address: SocketAddr,
+    site: Arc<Site>,
     stop: oneshot::Sender<Duration>,
     serving: JoinHandle<()>,
 }
@@ -73,13 +74,18 @@ impl StatusServer {
         let address = listener.local_addr()?;
         let site = Arc::new(Site::new(address.port(), source));
         let (stop, stopped) = oneshot::channel();
-        let serving = tokio::spawn(serve(listener, site, stopped));
-        Ok(Self { address, stop, serving })
+        let serving = tokio::spawn(serve(listener, Arc::clone(&site), stopped));
+        Ok(Self { address, site, stop, serving })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Waits until a reader who polled has seen the end of the run, which is there to be seen; no longer than so.
+    pub async fn linger(&self, most: Duration) {
+        let _ = timeout(most, self.site.end_seen()).await;
     }
 
     /// Accepts nobody any more and lets answers under way out, for half a second at most.

@@ -17,9 +17,9 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tidewheel_client::api::FlowtoyStatus;
+use tokio::sync::{Semaphore, watch};
 
-use super::document::status_document;
 use super::source::StatusSource;
 
 /// The headers of every answer.
@@ -38,12 +38,33 @@ pub(super) struct Site {
     source: Arc<dyn StatusSource>,
     /// One reading at a time, so that no number of readers takes the threads that steps need.
     turn: Arc<Semaphore>,
+    /// What readers have seen.
+    seen: watch::Sender<Seen>,
+}
+
+/// What readers have seen of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Seen {
+    /// Nobody has asked how it stands.
+    Nothing,
+    /// Somebody has, and it went on.
+    UnderWay,
+    /// Somebody has, and it was over.
+    End,
 }
 
 impl Site {
     /// A site that answers requests to this port.
     pub fn new(port: u16, source: Arc<dyn StatusSource>) -> Self {
-        Self { port, source, turn: Arc::new(Semaphore::new(1)) }
+        let seen = watch::Sender::new(Seen::Nothing);
+        Self { port, source, turn: Arc::new(Semaphore::new(1)), seen }
+    }
+
+    /// Waits until somebody who asked how the run stands has seen its end.
+    pub async fn end_seen(&self) {
+        let mut seen = self.seen.subscribe();
+        // The sender is this very site.
+        let _ = seen.wait_for(|seen| *seen != Seen::UnderWay).await;
     }
 
     /// Answers a request; of its body nobody wants to know.
@@ -59,7 +80,7 @@ impl Site {
         }
         match request.uri.path() {
             "/" => respond(StatusCode::OK, to_bytes(&json!({ "paths": ["/status", "/outputs"] }))),
-            "/status" => self.read(|source| status_document(&source.status())).await,
+            "/status" => self.status().await,
             "/outputs" => self.read(|source| serde_json::to_vec(&source.outputs())).await,
             _ => refusal(StatusCode::NOT_FOUND, "there are /status and /outputs"),
         }
@@ -72,6 +93,17 @@ impl Site {
         let is_ours = |host: &str| is_loopback_host(host, self.port);
         let authority = request.uri.authority();
         host.to_str().is_ok_and(is_ours) && authority.is_none_or(|it| is_ours(it.as_str()))
+    }
+
+    async fn status(&self) -> Response<Full<Bytes>> {
+        let seen = self.seen.clone();
+        self.read(move |source| {
+            let status = source.status();
+            let body = serde_json::to_vec(&status)?;
+            note(&seen, &status);
+            Ok(body)
+        })
+        .await
     }
 
     /// Reads from the source on a thread that may wait.
@@ -91,6 +123,16 @@ impl Site {
             _ => refusal(StatusCode::INTERNAL_SERVER_ERROR, "the state cannot be read"),
         }
     }
+}
+
+/// Notes what is told. That one reader has seen the end is enough: the others are told that nobody answers any more.
+fn note(seen: &watch::Sender<Seen>, status: &FlowtoyStatus) {
+    let now = if status.ended_at.is_some() { Seen::End } else { Seen::UnderWay };
+    seen.send_if_modified(|seen| {
+        let is_more = *seen < now;
+        *seen = (*seen).max(now);
+        is_more
+    });
 }
 
 /// Whether a host with its port is this port of the loopback interface.

@@ -7,27 +7,28 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
+use tidewheel_client::api::{FlowtoyOutputs, FlowtoyStatus, FlowtoyStep, Named, Values};
 use tokio::runtime::Runtime;
 
 use super::server::{CONNECTIONS_MAX, HEAD_TIMEOUT};
 use super::site::is_loopback_host;
-use super::{RunStatus, StatusPort, StatusServer, StatusSource, StepStatus};
+use super::{StatusPort, StatusServer, StatusSource};
 
 const LONG: Duration = Duration::from_secs(60);
 
 /// Says the same every time.
 struct Fixed {
-    status: RunStatus,
-    outputs: Json,
+    status: FlowtoyStatus,
+    outputs: FlowtoyOutputs,
 }
 
 impl StatusSource for Fixed {
-    fn status(&self) -> RunStatus {
+    fn status(&self) -> FlowtoyStatus {
         self.status.clone()
     }
 
-    fn outputs(&self) -> Json {
+    fn outputs(&self) -> FlowtoyOutputs {
         self.outputs.clone()
     }
 }
@@ -39,14 +40,14 @@ struct Held {
 }
 
 impl StatusSource for Held {
-    fn status(&self) -> RunStatus {
+    fn status(&self) -> FlowtoyStatus {
         panic!("there is no status")
     }
 
-    fn outputs(&self) -> Json {
+    fn outputs(&self) -> FlowtoyOutputs {
         self.asked.send(()).unwrap();
         let _ = self.released.lock().unwrap().recv();
-        json!({ "late": {} })
+        outputs(json!({ "late": {} }))
     }
 }
 
@@ -55,26 +56,19 @@ fn held() -> (Arc<Held>, Receiver<()>, Sender<()>) {
     (Arc::new(Held { asked, released: Mutex::new(released) }), was_asked, release)
 }
 
-fn step(name: &str, state: &'static str) -> StepStatus {
-    StepStatus {
-        name: name.to_owned(),
-        state,
-        started_at: None,
-        ended_at: None,
-        error: None,
-        outputs: Vec::new(),
-    }
+fn step(name: &str) -> (String, FlowtoyStep) {
+    (name.to_owned(), FlowtoyStep { state: "pending".to_owned(), ..FlowtoyStep::default() })
 }
 
-/// The document of a step of which only the state is known.
-fn blank(state: &str) -> Json {
-    json!({ "state": state, "started_at": null, "ended_at": null, "notes": [], "outputs": [] })
+fn outputs(of: Json) -> FlowtoyOutputs {
+    let steps: Map<String, Json> = serde_json::from_value(of).unwrap();
+    let values = |values: Json| serde_json::from_value::<Values>(values).unwrap();
+    FlowtoyOutputs(Named(steps.into_iter().map(|(name, left)| (name, values(left))).collect()))
 }
 
-fn fixed(steps: Vec<StepStatus>, outputs: Json) -> Arc<Fixed> {
-    let run_id = "r1".to_owned();
-    let status = RunStatus { run_id, started_at: Some(1000.5), ended_at: None, steps };
-    Arc::new(Fixed { status, outputs })
+fn fixed(steps: Vec<(String, FlowtoyStep)>, left: Json) -> Arc<Fixed> {
+    let status = FlowtoyStatus::of_steps("r1".to_owned(), Named(steps));
+    Arc::new(Fixed { status, outputs: outputs(left) })
 }
 
 fn runtime() -> Runtime {
@@ -141,65 +135,11 @@ fn connect(address: SocketAddr) -> TcpStream {
 }
 
 #[test]
-fn status_has_the_fields_of_both_servers_of_flowtoy() {
-    let fetch = StepStatus {
-        started_at: Some(1000.5),
-        ended_at: Some(1002.0),
-        outputs: vec!["body".to_owned(), "code".to_owned()],
-        ..step("fetch", "succeeded")
-    };
-    let parse = StepStatus { error: Some("exit status 3".to_owned()), ..step("parse", "failed") };
-    let mut steps = vec![fetch, parse, step("report", "skipped")];
-    steps.extend([step("one", "running"), step("another", "running"), step("last", "pending")]);
-    let answer = Stage::new(fixed(steps, json!({}))).get("/status");
-    assert_eq!(answer.status, 200);
-    assert_eq!(
-        answer.json(),
-        json!({
-            "run_id": "r1",
-            "started_at": 1000.5,
-            "ended_at": null,
-            "total_steps": 6,
-            "completed_steps": 3,
-            "running_steps": ["one", "another"],
-            "running_count": 2,
-            "current_step": "one",
-            "steps": {
-                "fetch": {
-                    "state": "succeeded", "started_at": 1000.5, "ended_at": 1002.0,
-                    "notes": [], "outputs": ["body", "code"],
-                },
-                "parse": {
-                    "state": "failed", "started_at": null, "ended_at": null,
-                    "notes": ["exit status 3"], "outputs": [],
-                },
-                "report": blank("skipped"),
-                "one": blank("running"),
-                "another": blank("running"),
-                "last": blank("pending"),
-            },
-        })
-    );
-}
-
-#[test]
 fn steps_come_in_the_order_of_the_flow() {
-    let steps = ["zebra", "ant", "mole"].map(|name| step(name, "pending")).to_vec();
+    let steps = ["zebra", "ant", "mole"].map(step).to_vec();
     let body = Stage::new(fixed(steps, json!({}))).get("/status").body;
     let place = |name: &str| body.find(&format!("\"{name}\":{{")).unwrap();
     assert!(place("zebra") < place("ant") && place("ant") < place("mole"), "{body}");
-}
-
-#[test]
-fn states_that_flowtoy_lacks_are_failures_with_a_note() {
-    let unknown = StepStatus { error: Some("the owner died".to_owned()), ..step("b", "unknown") };
-    let answer = Stage::new(fixed(vec![step("a", "cancelled"), unknown], json!({}))).get("/status");
-    let status = answer.json();
-    assert_eq!(status["steps"]["a"]["state"], "failed");
-    assert_eq!(status["steps"]["a"]["notes"], json!(["cancelled"]));
-    assert_eq!(status["steps"]["b"]["state"], "failed");
-    assert_eq!(status["steps"]["b"]["notes"], json!(["unknown", "the owner died"]));
-    assert_eq!(status["completed_steps"], 2);
 }
 
 #[test]
@@ -290,7 +230,7 @@ fn only_get_and_head_are_methods() {
 
 #[test]
 fn head_gives_the_headers_of_get() {
-    let stage = Stage::new(fixed(vec![step("fetch", "pending")], json!({})));
+    let stage = Stage::new(fixed(vec![step("fetch")], json!({})));
     let (get, head) =
         (stage.get("/status"), stage.send("HEAD", "/status", &stage.server.address().to_string()));
     assert_eq!((head.status, head.body.as_str()), (200, ""));
@@ -436,4 +376,49 @@ fn stopping_waits_no_longer_than_its_grace() {
     assert!(began.elapsed() < LONG / 2);
     assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "the connection has ended");
     drop(release);
+}
+
+/// A run that goes on until it is told to end.
+struct Ending(std::sync::atomic::AtomicBool);
+
+impl StatusSource for Ending {
+    fn status(&self) -> FlowtoyStatus {
+        let is_over = self.0.load(std::sync::atomic::Ordering::SeqCst);
+        FlowtoyStatus { ended_at: is_over.then_some(1.0), ..FlowtoyStatus::default() }
+    }
+
+    fn outputs(&self) -> FlowtoyOutputs {
+        FlowtoyOutputs::default()
+    }
+}
+
+#[test]
+fn a_reader_who_polled_sees_the_end() {
+    let run = Arc::new(Ending(false.into()));
+    let Stage { runtime, server } = Stage::new(Arc::clone(&run) as Arc<dyn StatusSource>);
+    let address = server.address();
+    let request = format!("GET /status HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    assert_eq!(exchange(address, &request).json()["ended_at"], Json::Null);
+    run.0.store(true, std::sync::atomic::Ordering::SeqCst);
+    let ending = runtime.spawn(async move {
+        server.linger(LONG).await;
+        server.stop().await;
+    });
+    assert!(!ending.is_finished());
+    assert_eq!(exchange(address, &request).json()["ended_at"], 1.0);
+    runtime.block_on(ending).unwrap();
+}
+
+#[test]
+fn nobody_is_waited_for_who_never_polled_or_does_not_come_again() {
+    let run = Arc::new(Ending(true.into()));
+    let Stage { runtime, server } = Stage::new(Arc::clone(&run) as Arc<dyn StatusSource>);
+    let began = Instant::now();
+    runtime.block_on(server.linger(LONG));
+    assert!(began.elapsed() < LONG / 2, "nobody polled");
+    run.0.store(false, std::sync::atomic::Ordering::SeqCst);
+    let address = server.address();
+    exchange(address, &format!("GET /status HTTP/1.1\r\nHost: {address}\r\n\r\n"));
+    runtime.block_on(server.linger(Duration::from_millis(10)));
+    runtime.block_on(server.stop());
 }

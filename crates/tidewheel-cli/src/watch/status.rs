@@ -2,13 +2,12 @@
 //!
 //! It is read from the store: whatever is shown was kept before.
 
-use serde_json::{Map, Value as Json};
+use tidewheel::RunId;
 use tidewheel::store::sqlite::DataFolder;
-use tidewheel::{RunId, Timestamp};
-use tidewheel_client::api::{RunResult, StepResult, StepState};
+use tidewheel_client::api::{FlowtoyOutputs, FlowtoyStatus, RunResult};
 
 use crate::data::local_desk;
-use crate::status::{RunStatus, StatusSource, StepStatus};
+use crate::status::StatusSource;
 
 /// A run in a data folder.
 pub(crate) struct StoredStatus {
@@ -27,37 +26,13 @@ impl StoredStatus {
 }
 
 impl StatusSource for StoredStatus {
-    fn status(&self) -> RunStatus {
+    fn status(&self) -> FlowtoyStatus {
         let run = self.result();
-        let steps = run.iter().flat_map(|run| &run.steps.0).map(|(name, it)| step(name, it));
-        RunStatus {
-            run_id: self.run.to_string(),
-            started_at: run.as_ref().map(|run| seconds(run.accepted_at)),
-            ended_at: run.as_ref().and_then(|run| run.ended_at).map(seconds),
-            steps: steps.collect(),
-        }
+        let nothing = || FlowtoyStatus { run_id: self.run.to_string(), ..FlowtoyStatus::default() };
+        run.as_ref().map_or_else(nothing, FlowtoyStatus::from)
     }
 
-    fn outputs(&self) -> Json {
-        let outputs = self.result().and_then(|run| serde_json::to_value(run.outputs).ok());
-        outputs.unwrap_or_else(|| Json::Object(Map::new()))
+    fn outputs(&self) -> FlowtoyOutputs {
+        self.result().map(|run| FlowtoyOutputs(run.outputs)).unwrap_or_default()
     }
-}
-
-fn step(name: &str, step: &StepResult) -> StepStatus {
-    StepStatus {
-        name: name.to_owned(),
-        state: step.state.word(),
-        started_at: step.started_at.map(seconds),
-        ended_at: step.ended_at.map(seconds),
-        error: match step.state {
-            StepState::Succeeded => None,
-            _ => step.error.clone().or_else(|| step.reason.clone()),
-        },
-        outputs: step.outputs.keys().cloned().collect(),
-    }
-}
-
-fn seconds(at: Timestamp) -> f64 {
-    at.as_micros() as f64 / 1e6
 }

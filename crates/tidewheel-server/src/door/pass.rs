@@ -134,11 +134,12 @@ impl Passing<'_> {
             return server.requests.take(name, self.instant).map_err(too_often);
         }
         let settings = &server.settings;
-        let is_open = permission == Some(Permission::Figures)
-            && !settings.metrics_need_token
-            && !settings.is_behind_proxy
-            && self.peer.is_here();
-        if is_open {
+        let is_open = match permission {
+            Some(Permission::Figures) => !settings.metrics_need_token,
+            Some(Permission::Flowtoy) => settings.flowtoy_is_open,
+            _ => false,
+        };
+        if is_open && !settings.is_behind_proxy && self.peer.is_here() {
             return Ok(());
         }
         server.strangers.take(&self.peer.to_string(), self.instant).map_err(too_often)?;

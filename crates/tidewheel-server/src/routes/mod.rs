@@ -10,6 +10,7 @@ mod events;
 mod flows;
 mod glance;
 mod growth;
+mod flowtoy;
 mod health;
 mod login;
 mod logs;

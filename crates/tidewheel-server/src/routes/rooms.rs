@@ -3,13 +3,13 @@
 //! What is in them is in the files beside.
 
 use super::{
-    access, artifacts, audit, capacity, events, flows, glance, health, login, logs, me, openapi,
-    reading, runs, schedules, steer,
+    access, artifacts, audit, capacity, events, flows, flowtoy, glance, health, login, logs, me,
+    openapi, reading, runs, schedules, steer,
 };
 use crate::table::Route;
 
 /// The routes of all rooms.
-pub(crate) const ROOMS: [&[Route]; 16] = [
+pub(crate) const ROOMS: [&[Route]; 17] = [
     health::ROUTES,
     login::ROUTES,
     me::ROUTES,
@@ -24,6 +24,7 @@ pub(crate) const ROOMS: [&[Route]; 16] = [
     capacity::ROUTES,
     glance::ROUTES,
     events::ROUTES,
+    flowtoy::ROUTES,
     access::ROUTES,
     audit::ROUTES,
 ];

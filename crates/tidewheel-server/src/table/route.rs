@@ -60,6 +60,8 @@ pub enum Permission {
     Public,
     /// Viewers, and whoever asks from this machine unless the settings say otherwise.
     Figures,
+    /// Viewers, and whoever asks from this machine if the settings say so.
+    Flowtoy,
     /// Whoever may look.
     Viewer,
     /// Whoever may start, end and answer.
@@ -131,7 +133,7 @@ impl Permission {
     pub fn role(self) -> Option<Role> {
         match self {
             Self::Public => None,
-            Self::Figures | Self::Viewer => Some(Role::Viewer),
+            Self::Figures | Self::Flowtoy | Self::Viewer => Some(Role::Viewer),
             Self::Operator => Some(Role::Operator),
             Self::Author => Some(Role::Author),
             Self::Admin => Some(Role::Admin),

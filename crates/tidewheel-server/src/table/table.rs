@@ -33,7 +33,10 @@ mod tests {
             let looks = route.verb == Verb::Get;
             assert!(!(looks && route.changes), "{route:?}");
             assert!(!looks || matches!(route.takes, Takes::Nothing), "{route:?}");
-            let is_open = matches!(route.permission, Permission::Public | Permission::Figures);
+            let is_open = matches!(
+                route.permission,
+                Permission::Public | Permission::Figures | Permission::Flowtoy
+            );
             // Whoever logs in has no role yet: a link is what they have.
             assert!(!(route.changes && is_open) || route.name == "log-in", "{route:?}");
         }

@@ -109,6 +109,7 @@ fn every_setting_can_be_said_in_a_file_and_in_the_environment() {
         ("scheduler.starvation_timeout", "1500ms"),
         ("serve.flows", "/etc/flows"),
         ("serve.grace", "45s"),
+        ("serve.flowtoy_open", "true"),
         ("process.grace", "2m"),
         ("process.output_max", "3KiB"),
         ("container.engine", "podman"),
