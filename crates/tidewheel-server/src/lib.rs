@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+mod base;
 mod door;
 mod exposition;
 pub mod identity;
@@ -23,9 +24,12 @@ mod server;
 mod settings;
 mod stream;
 pub mod table;
+mod tls;
 
+pub use base::{BasePath, NotABasePath};
 pub use door::Peer;
 pub use listen::{NotSafe, Surroundings, check_address};
 pub use serve::{Listener, serve};
 pub use server::{Served, Server, ServerError};
 pub use settings::{Limits, Settings};
+pub use tls::{Certificate, CertificateError};

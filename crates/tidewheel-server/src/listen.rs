@@ -16,8 +16,8 @@ pub struct Surroundings {
 /// Why a server does not listen there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{address} can be reached from other machines, and tokens would pass in the clear: listen on 127.0.0.1, or say \
-     --behind-proxy if a proxy that speaks TLS stands before it"
+    "{address} can be reached from other machines, and tokens would pass in the clear: listen on 127.0.0.1, speak TLS \
+     with --tls-cert and --tls-key, or say --behind-proxy if a proxy that speaks it stands before"
 )]
 pub struct NotSafe {
     /// The address.

@@ -5,10 +5,11 @@
 use serde_json::{Map, Value as Json, json};
 use tidewheel_client::api::Problem;
 
+use crate::base::BasePath;
 use crate::table::{Form, Gives, Header, NDJSON, Permission, Route, Takes, headers_of, routes};
 
-/// What can be asked for, in the words of OpenAPI.
-pub(crate) fn openapi() -> Json {
+/// What can be asked for below a path, in the words of OpenAPI.
+pub(crate) fn openapi(base: &BasePath) -> Json {
     let mut schemas = Map::new();
     let mut paths = Map::new();
     describe(Form::of::<Problem>(), &mut schemas);
@@ -25,7 +26,7 @@ pub(crate) fn openapi() -> Json {
             "description": "What may be asked of Tidewheel and done with it.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
-        "servers": [{ "url": "/" }],
+        "servers": [{ "url": format!("{base}/") }],
         "security": [{ "token": [] }],
         "paths": paths,
         "components": {

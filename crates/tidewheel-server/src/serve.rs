@@ -4,6 +4,7 @@
 //! [`check_address`](crate::check_address) before a socket is made.
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::door::Peer;
 use crate::server::{Closing, Server};
+use crate::tls::Certificate;
 
 /// How long to leave the socket alone when no connection can be accepted, as without descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -44,6 +46,8 @@ const HEADERS_MAX: usize = 64;
 pub enum Listener {
     /// A socket of the network.
     Tcp(TcpListener),
+    /// The same, with TLS.
+    Tls(TcpListener, Arc<Certificate>),
     /// A socket in a folder. Whoever connects must be the user who serves.
     #[cfg(unix)]
     Unix(tokio::net::UnixListener),
@@ -112,13 +116,23 @@ impl Serving {
                 Listener::Tcp(listener) => listener.accept().await.map(|(stream, address)| {
                     // An answer is written at once: there is nothing to be waited for.
                     let _ = stream.set_nodelay(true);
-                    self.attend(stream, Peer::Address(address.ip()), room);
+                    self.attend(ready(Some(stream)), Peer::Address(address.ip()), room);
                 }),
+                Listener::Tls(listener, certificate) => {
+                    listener.accept().await.map(|(stream, address)| {
+                        let _ = stream.set_nodelay(true);
+                        // Greeting takes a while, and others are not to wait for it.
+                        let greeting = certificate.acceptor().accept(stream);
+                        let most = self.server.settings.limits.head_time;
+                        let stream = async move { timeout(most, greeting).await.ok()?.ok() };
+                        self.attend(stream, Peer::Address(address.ip()), room);
+                    })
+                }
                 #[cfg(unix)]
                 Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| {
                     // Others are hung up on, whatever the mode of the socket says.
                     if is_owner(&stream) {
-                        self.attend(stream, Peer::Owner, room);
+                        self.attend(ready(Some(stream)), Peer::Owner, room);
                     }
                 }),
             };
@@ -128,9 +142,10 @@ impl Serving {
         }
     }
 
-    fn attend(
+    /// Answers what comes on a connection, once it is there.
+    fn attend<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        stream: impl Future<Output = Option<S>> + Send + 'static,
         peer: Peer,
         room: tokio::sync::OwnedSemaphorePermit,
     ) {
@@ -145,16 +160,19 @@ impl Serving {
                 answered
             }
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.server.settings.limits.head_time)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .max_headers(HEADERS_MAX)
-            .serve_connection(TokioIo::new(stream), answer);
+        let head_time = self.server.settings.limits.head_time;
         let watcher: Watcher = self.graceful.watcher();
         tokio::spawn(async move {
-            // A connection that breaks off is the business of whoever is at its other end.
-            let _ = watcher.watch(connection).await;
+            if let Some(stream) = stream.await {
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(head_time)
+                    .max_buf_size(HEAD_BYTES_MAX)
+                    .max_headers(HEADERS_MAX)
+                    .serve_connection(TokioIo::new(stream), answer);
+                // A connection that breaks off is the business of whoever is at its other end.
+                let _ = watcher.watch(connection).await;
+            }
             drop(room);
         });
     }

@@ -19,6 +19,7 @@ use tidewheel_client::api::{AuditRow, Health};
 use tidewheel_client::desk::Desk;
 use tidewheel_client::house::{House, Lately};
 use tokio::sync::watch;
+use tower_service::Service as _;
 
 use crate::audit::{AuditError, AuditLog};
 use crate::door::{Throttle, check_host, harden, pass};
@@ -235,7 +236,12 @@ impl Server {
         let (name, way) = ("owner".to_owned(), Way::Socket);
         let owner = Identity { name, role: Role::Admin, token: None, way };
         let code = self.links.make(&owner, Instant::now()).map_err(ServerError::Random)?;
-        Ok(login_path(&code.unwrap_or_default()))
+        Ok(self.login_path_of(&code.unwrap_or_default()))
+    }
+
+    /// What follows the address of the server in a link with this code.
+    pub(crate) fn login_path_of(&self, code: &str) -> String {
+        format!("{}/login?code={code}", self.settings.base_path)
     }
 
     /// Takes nothing new in from now on: `/health/ready` says so, and runs are refused.
@@ -262,7 +268,7 @@ impl Server {
     pub fn router(self: &Arc<Self>) -> Router {
         let mut paths: BTreeMap<&str, Vec<&'static Route>> = BTreeMap::new();
         let is_served =
-            |route: &&Route| self.settings.has_pages || !matches!(route.gives, Gives::Page);
+            |route: &&Route| !self.settings.is_without_pages || !matches!(route.gives, Gives::Page);
         for route in routes().filter(is_served) {
             paths.entry(route.path).or_default().push(route);
         }
@@ -279,7 +285,11 @@ impl Server {
         let nothing = move |request: Request| pass(Arc::clone(&server), &[], request);
         let server = Arc::clone(self);
         let guard = move |request: Request, next: Next| guard(Arc::clone(&server), request, next);
-        router.fallback(nothing).layer(axum::middleware::from_fn(guard))
+        let router = router.fallback(nothing).layer(axum::middleware::from_fn(guard));
+        match self.settings.base_path.is_empty() {
+            true => router,
+            false => below(self, router),
+        }
     }
 
     /// Whether somebody who was known is still: their token was not revoked, their session not ended.
@@ -323,9 +333,16 @@ impl Server {
     }
 }
 
-/// What follows the address of the server in a link.
-pub(crate) fn login_path(code: &str) -> String {
-    format!("/login?code={code}")
+/// Everything below a path, and without it as well.
+fn below(server: &Arc<Server>, router: Router) -> Router {
+    let base = server.settings.base_path.clone();
+    Router::new().fallback(move |mut request: Request| {
+        let mut router = router.clone();
+        if let Some(uri) = base.below(request.uri()) {
+            *request.uri_mut() = uri;
+        }
+        async move { router.call(request).await }
+    })
 }
 
 /// What holds for every request, wherever it leads.

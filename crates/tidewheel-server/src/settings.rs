@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+use crate::base::BasePath;
+
 /// How a server is called, what it trusts, and how much it takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// Names under which it may be asked, besides those of the loopback interface; without a port.
@@ -14,10 +16,15 @@ pub struct Settings {
     pub home: Option<String>,
     /// Whether somebody stands before it who ends TLS: then everybody seems to come from this machine.
     pub is_behind_proxy: bool,
+    /// Whether it speaks TLS itself.
+    pub has_tls: bool,
+    /// The path below which it stands: links begin with it. It answers without it as well, for proxies that take it away and for
+    /// whoever asks on the same machine.
+    pub base_path: BasePath,
     /// Whether whoever asks from this machine needs a token for the figures of `/metrics` too.
     pub metrics_need_token: bool,
-    /// Whether there are pages for people, beside what programs ask for.
-    pub has_pages: bool,
+    /// Whether there is only what programs ask for, and no pages for people.
+    pub is_without_pages: bool,
     /// Whether whoever asks from this machine needs no token for what flowtoy's screen and page read: how runs stand, and what
     /// their steps have left.
     pub flowtoy_is_open: bool,
@@ -25,16 +32,10 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            hosts: Vec::new(),
-            is_behind_proxy: false,
-            metrics_need_token: false,
-            has_pages: true,
-            flowtoy_is_open: false,
-            limits: Limits::default(),
-        }
+impl Settings {
+    /// Whether browsers speak TLS, to the server or to whoever stands before it.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.has_tls || self.is_behind_proxy
     }
 }
 

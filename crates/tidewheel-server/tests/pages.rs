@@ -196,7 +196,7 @@ async fn assets_are_kept_for_ever_under_the_name_of_their_contents() {
 #[tokio::test]
 async fn a_server_can_be_without_pages() {
     let mut settings = Settings::default();
-    settings.has_pages = false;
+    settings.is_without_pages = true;
     let scene = Scene::with(settings).await;
     let token = scene.token(Role::Admin);
     for path in ["/", "/runs", "/login?code=00"] {

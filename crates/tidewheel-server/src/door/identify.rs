@@ -41,7 +41,7 @@ pub(super) fn identify(
         let (name, way) = ("owner".to_owned(), Way::Socket);
         return Some(Identity { name, role: Role::Admin, token: None, way });
     }
-    let cookie = cookie(headers, &cookie_name(server.settings.is_behind_proxy))?;
+    let cookie = cookie(headers, &cookie_name(server.settings.is_secure()))?;
     let who = server.sessions.find(cookie, instant)?;
     server.is_still(&who, now, instant).then_some(who)
 }

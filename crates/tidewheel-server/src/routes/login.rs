@@ -61,10 +61,14 @@ async fn log_in(call: Call) -> Result<Response, Problem> {
     let who = server.links.take(&code.code, now).ok_or(used)?;
     let begun = server.sessions.begin(&who, now);
     let cookie = begun.map_err(|error| Problem::failed(error.to_string()))?;
-    let is_tls = server.settings.is_behind_proxy;
-    let secure = if is_tls { "; Secure" } else { "" };
-    let name = cookie_name(is_tls);
-    let cookie = format!("{name}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}");
+    let is_secure = server.settings.is_secure();
+    let (secure, base) = match is_secure {
+        // Browsers take a cookie of this name for the whole host only.
+        true => ("; Secure", ""),
+        false => ("", server.settings.base_path.as_str()),
+    };
+    let name = cookie_name(is_secure);
+    let cookie = format!("{name}={cookie}; Path={base}/; HttpOnly; SameSite=Strict{secure}");
     // Nowhere but here: where to go is not for the link to say.
     let to = [(LOCATION, "./".to_owned()), (SET_COOKIE, cookie)];
     Ok((StatusCode::SEE_OTHER, to).into_response())

@@ -10,7 +10,6 @@ use tidewheel_client::api::{Asker, LoginLink};
 use crate::door::{Call, document};
 use crate::identity::{Identity, Way};
 use crate::problem::Problem;
-use crate::server::login_path;
 use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
 
 pub(super) const ROUTES: &[Route] = &[
@@ -75,7 +74,7 @@ async fn link(call: Call) -> Result<Response, Problem> {
     let many =
         || Problem::new(axum::http::StatusCode::TOO_MANY_REQUESTS, "too many links are open");
     let code = code.ok_or_else(|| many().after(std::time::Duration::from_secs(60)))?;
-    let path = login_path(&code);
+    let path = call.server.login_path_of(&code);
     let url = call.server.settings.home.as_ref().map(|home| format!("{home}{path}"));
     document(LoginLink { version: None, path, seconds: 60, url })
 }

@@ -23,6 +23,6 @@ pub(super) const ROUTES: &[Route] = &[Route {
     answer: |call| Box::pin(answer(call)),
 }];
 
-async fn answer(_: Call) -> Result<Response, Problem> {
-    json(&openapi())
+async fn answer(call: Call) -> Result<Response, Problem> {
+    json(&openapi(&call.server.settings.base_path))
 }
