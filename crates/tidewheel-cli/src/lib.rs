@@ -18,6 +18,7 @@ mod import;
 mod listening;
 mod live;
 mod output;
+mod overseer;
 mod random;
 mod runtime;
 mod server;

@@ -3,10 +3,11 @@
 //! What a house keeps and does is the client's business.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use tidewheel::store::sqlite::{Durability, Retention};
+use tidewheel::store::sqlite::{DataFolder, Durability, Retention};
 use tidewheel_client::api::{FlowList, Happened, Reloaded, StartWish, What};
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
 use tidewheel_client::text::{count, harmless, short_id};
@@ -17,7 +18,8 @@ use crate::command::run::{DurabilityWord, session_options};
 use crate::data::DataArgs;
 use crate::error::CommandError;
 use crate::files::problem_lines;
-use crate::listening::{ListenArgs, Listening};
+use crate::listening::{ListenArgs, Listening, Places};
+use crate::overseer::{News, Overseer};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
 use crate::value;
@@ -40,14 +42,16 @@ Examples:
   tidewheel serve --flows flows
   tidewheel serve --flows /etc/tidewheel/flows --data /var/lib/tidewheel
   tidewheel serve nightly.yaml --listen off
+  tidewheel serve --flows flows --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key --host tide.example
 
 Signals: SIGTERM and Ctrl-C accept nothing more and let running steps finish, for as long as --grace says;
 then, or the second time, they are stopped. What is left goes on at the next start. SIGHUP reads the files
-again at once.
+and the certificate again at once.
 
 It answers over HTTP on 127.0.0.1:8080, with tokens of `tidewheel token`; the link that it prints logs a
 browser in, once, and `tidewheel login` prints another. Commands on its data folder find it by themselves;
-from elsewhere they take --server. Other addresses need a proxy that speaks TLS, and --behind-proxy.
+from elsewhere they take --server. Other addresses need TLS: --tls-cert and --tls-key, or a proxy that
+speaks it and --behind-proxy. Sockets that systemd hands over (LISTEN_FDS) take the place of --listen.
 
 Exit codes: 0 stopped when told to, 3 a file that was named cannot be run, 5 another server has the data
 folder, or the port is taken, 6 the address is not safe to listen on.
@@ -78,6 +82,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
+    let options = house_options(ui, args)?;
+    let durability = args.durability.map_or(Durability::Power, Into::into);
+    let places = args.listen.places(ui)?;
+    let folder = args.data.open(ui, durability)?;
+    on_runtime(serve(ui, args, places, folder, options))
+}
+
+/// How the house is set up, by arguments and settings.
+fn house_options(ui: &Ui, args: &Args) -> Result<HouseOptions, CommandError> {
     let config = ui.config();
     let mut options = HouseOptions::new();
     options.flows = args.flows.clone().or_else(|| config.serve_flows());
@@ -92,51 +105,74 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
         count_max: config.retention_runs(),
         bytes_max: config.retention_bytes(),
     };
-    let grace = args.grace.unwrap_or_else(|| config.serve_grace());
-    let durability = args.durability.map_or(Durability::Power, Into::into);
-    let address = args.listen.address()?;
-    let folder = args.data.open(ui, durability)?;
+    Ok(options)
+}
+
+async fn serve(
+    ui: &Ui,
+    args: &Args,
+    places: Places,
+    folder: DataFolder,
+    options: HouseOptions,
+) -> Result<(), CommandError> {
     let data = folder.path().to_owned();
-    on_runtime(async {
-        let mut signals = Signals::new()?;
-        let port = Listening::take(address).await?;
-        let house = House::open(folder, options).await?;
-        let told = house.happenings(None);
-        tell_flows(ui, &house).await;
-        if let Err(error) = start_files(&house, &args.files).await {
+    let overseer = Arc::new(Overseer::from_environment());
+    let mut signals = Signals::new()?;
+    let taken = places.take().await?;
+    let house = House::open(folder, options).await?;
+    let told = house.happenings(None);
+    let status = tell_flows(ui, &house).await;
+    if let Err(error) = start_files(&house, &args.files).await {
+        house.close(Duration::ZERO).await;
+        return Err(error);
+    }
+    let listening = match Listening::begin(ui, &house, &data, &args.listen, taken) {
+        Ok(listening) => listening,
+        Err(error) => {
             house.close(Duration::ZERO).await;
             return Err(error);
         }
-        let listening = match Listening::begin(ui, &house, &data, &args.listen, port) {
-            Ok(listening) => listening,
-            Err(error) => {
-                house.close(Duration::ZERO).await;
-                return Err(error);
-            }
-        };
-        listening.tell(ui)?;
-        let telling = tell(ui, told);
-        tokio::pin!(telling);
+    };
+    listening.tell(ui)?;
+    overseer.tell(News::Ready(&status));
+    let alive = tokio::spawn(keep_alive(Arc::clone(&overseer), house.clone()));
+    let telling = tell(ui, told);
+    tokio::pin!(telling);
+    tokio::select! {
+        () = &mut telling => {}
+        () = signals.until_stop(ui, &house, &listening, &overseer) => {}
+    }
+    overseer.tell(News::Stopping);
+    listening.drain();
+    ui.note("stopping: running steps may finish; once more stops them at once");
+    let grace = args.grace.unwrap_or_else(|| ui.config().serve_grace());
+    let close = async {
         tokio::select! {
-            () = &mut telling => {}
-            () = signals.until_stop(ui, &house) => {}
+            () = house.close(grace) => {}
+            () = signals.stop() => house.close(Duration::ZERO).await,
         }
-        listening.drain();
-        ui.note("stopping: running steps may finish; once more stops them at once");
-        let close = async {
-            tokio::select! {
-                () = house.close(grace) => {}
-                () = signals.stop() => house.close(Duration::ZERO).await,
-            }
-        };
-        tokio::select! {
-            () = &mut telling => {}
-            () = close => {}
+    };
+    tokio::select! {
+        () = &mut telling => {}
+        () = close => {}
+    }
+    listening.end().await;
+    alive.abort();
+    ui.note("stopped");
+    Ok(())
+}
+
+/// Says that the scheduler answers, as often as somebody wants to hear it.
+async fn keep_alive(overseer: Arc<Overseer>, house: House) {
+    let Some(every) = overseer.every() else { return };
+    loop {
+        tokio::time::sleep(every).await;
+        let house = house.clone();
+        // Whatever keeps the scheduler from answering keeps this from being said.
+        if tokio::task::spawn_blocking(move || drop(house.overview())).await.is_ok() {
+            overseer.tell(News::Alive);
         }
-        listening.end().await;
-        ui.note("stopped");
-        Ok(())
-    })
+    }
 }
 
 /// Runs the files once that were named.
@@ -156,8 +192,8 @@ async fn start_files(house: &House, files: &[PathBuf]) -> Result<(), CommandErro
     Ok(())
 }
 
-/// Says what is served.
-async fn tell_flows(ui: &Ui, house: &House) {
+/// Says what is served; the same in words for others.
+async fn tell_flows(ui: &Ui, house: &House) -> String {
     let list = house.flows().await;
     let schedules: usize = list.flows.iter().map(|flow| flow.schedules.len()).sum();
     let (flows, schedules) = (count(list.flows.len(), "flow"), count(schedules, "schedule"));
@@ -166,7 +202,9 @@ async fn tell_flows(ui: &Ui, house: &House) {
     for refused in house.refused() {
         ui.warn(&refused);
     }
-    ui.note(&format!("serving {flows} with {schedules}, {}", count(slots as usize, "slot")));
+    let status = format!("serving {flows} with {schedules}, {}", count(slots as usize, "slot"));
+    ui.note(&status);
+    status
 }
 
 /// Says what is wrong with files: with all, or with these.
@@ -264,15 +302,26 @@ impl Signals {
     }
 
     /// The same, and reads files again when it is told to.
-    async fn until_stop(&mut self, ui: &Ui, house: &House) {
+    async fn until_stop(
+        &mut self,
+        ui: &Ui,
+        house: &House,
+        listening: &Listening,
+        overseer: &Overseer,
+    ) {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return,
                 _ = self.terminate.recv() => return,
-                _ = self.hang_up.recv() => match house.reload().await {
-                    Ok(reloaded) => tell_reloaded(ui, house, &reloaded).await,
-                    Err(error) => ui.warn(&harmless(&error.to_string())),
-                },
+                _ = self.hang_up.recv() => {
+                    overseer.tell(News::Reloading);
+                    listening.reload(ui);
+                    match house.reload().await {
+                        Ok(reloaded) => tell_reloaded(ui, house, &reloaded).await,
+                        Err(error) => ui.warn(&harmless(&error.to_string())),
+                    }
+                    overseer.tell(News::Ready("read again"));
+                }
             }
         }
     }

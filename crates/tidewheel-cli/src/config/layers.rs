@@ -221,8 +221,34 @@ impl Config {
 
     /// The folder whose flow files a server serves.
     pub fn serve_flows(&self) -> Option<PathBuf> {
-        match self.value(Setting::ServeFlows) {
+        self.path(Setting::ServeFlows)
+    }
+
+    /// The path below which a server stands behind a proxy.
+    pub fn serve_base_path(&self) -> Option<String> {
+        self.text(Setting::ServeBasePath)
+    }
+
+    /// The certificates with which a server speaks TLS itself.
+    pub fn serve_tls_cert(&self) -> Option<PathBuf> {
+        self.path(Setting::ServeTlsCert)
+    }
+
+    /// The key of the first of them.
+    pub fn serve_tls_key(&self) -> Option<PathBuf> {
+        self.path(Setting::ServeTlsKey)
+    }
+
+    fn path(&self, setting: Setting) -> Option<PathBuf> {
+        match self.value(setting) {
             Some(Value::Path(path)) => Some(path.clone()),
+            _ => None,
+        }
+    }
+
+    fn text(&self, setting: Setting) -> Option<String> {
+        match self.value(setting) {
+            Some(Value::Word(text)) => Some(text.clone()),
             _ => None,
         }
     }

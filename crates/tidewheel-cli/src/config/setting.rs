@@ -24,6 +24,9 @@ pub(crate) enum Setting {
     ServeFlows,
     ServeGrace,
     ServeFlowtoyOpen,
+    ServeBasePath,
+    ServeTlsCert,
+    ServeTlsKey,
     ProcessGrace,
     ProcessOutputMax,
     ContainerEngine,
@@ -54,10 +57,21 @@ pub(crate) struct Definition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Path,
+    /// Whoever uses it says what it has to be.
+    Text,
     Bool,
-    Count { min: u64, max: u64 },
-    Duration { min: Duration, max: Duration },
-    Size { min: u64, max: u64 },
+    Count {
+        min: u64,
+        max: u64,
+    },
+    Duration {
+        min: Duration,
+        max: Duration,
+    },
+    Size {
+        min: u64,
+        max: u64,
+    },
     Choice(&'static [&'static str]),
 }
 
@@ -87,7 +101,7 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 const TEBIBYTE: u64 = 1 << 40;
 
 /// All of them. Whoever adds one adds it to [`Setting`] at the same place.
-pub(crate) static SETTINGS: [Definition; 21] = [
+pub(crate) static SETTINGS: [Definition; 24] = [
     Definition {
         setting: Setting::Data,
         key: "data",
@@ -230,6 +244,36 @@ pub(crate) static SETTINGS: [Definition; 21] = [
         variable: "TIDEWHEEL_SERVE_FLOWTOY_OPEN",
         flag: Some("--flowtoy-open"),
         description: "Whether whoever is on the same machine may read `/flowtoy/…` of a server without a token.",
+    },
+    Definition {
+        setting: Setting::ServeBasePath,
+        key: "serve.base_path",
+        kind: Kind::Text,
+        off: Off::Never,
+        otherwise: Otherwise::Words("none"),
+        variable: "TIDEWHEEL_SERVE_BASE_PATH",
+        flag: Some("--base-path"),
+        description: "The path below which a server stands behind a proxy, such as `/tidewheel`.",
+    },
+    Definition {
+        setting: Setting::ServeTlsCert,
+        key: "serve.tls_cert",
+        kind: Kind::Path,
+        off: Off::Never,
+        otherwise: Otherwise::Words("none"),
+        variable: "TIDEWHEEL_SERVE_TLS_CERT",
+        flag: Some("--tls-cert"),
+        description: "The certificates with which a server speaks TLS itself, its own first, in PEM.",
+    },
+    Definition {
+        setting: Setting::ServeTlsKey,
+        key: "serve.tls_key",
+        kind: Kind::Path,
+        off: Off::Never,
+        otherwise: Otherwise::Words("none"),
+        variable: "TIDEWHEEL_SERVE_TLS_KEY",
+        flag: Some("--tls-key"),
+        description: "The key of the certificate, in PEM.",
     },
     Definition {
         setting: Setting::ProcessGrace,

@@ -23,7 +23,7 @@ pub(crate) enum Value {
     Duration(Duration),
     /// In bytes.
     Size(u64),
-    /// One of the words of a choice.
+    /// One of the words of a choice, or a text.
     Word(String),
     /// Switched off.
     Off,
@@ -79,6 +79,7 @@ impl Definition {
             // A path keeps its spaces and its case.
             Kind::Path if text.is_empty() || text.contains('\0') => return None,
             Kind::Path => Value::Path(PathBuf::from(text)),
+            Kind::Text => Value::Word(text.trim().to_owned()),
             Kind::Bool => Value::Bool(truth(&plain)?),
             Kind::Count { .. } => Value::Count(plain.parse().ok()?),
             Kind::Duration { .. } => Value::Duration(duration(&plain)?),
@@ -96,7 +97,7 @@ impl Definition {
             Kind::Count { .. } => Value::Count(number),
             Kind::Duration { .. } => Value::Duration(Duration::from_secs(number)),
             Kind::Size { .. } => Value::Size(number),
-            Kind::Path | Kind::Bool | Kind::Choice(_) => return None,
+            Kind::Path | Kind::Text | Kind::Bool | Kind::Choice(_) => return None,
         })
     }
 
@@ -122,7 +123,7 @@ impl Definition {
             Value::Count(_) => matches!(self.kind, Kind::Count { .. }),
             Value::Duration(_) => matches!(self.kind, Kind::Duration { .. }),
             Value::Size(_) => matches!(self.kind, Kind::Size { .. }),
-            Value::Word(_) => matches!(self.kind, Kind::Choice(_)),
+            Value::Word(_) => matches!(self.kind, Kind::Choice(_) | Kind::Text),
             Value::Off => self.off != Off::Never,
         }
     }
@@ -139,6 +140,7 @@ impl Definition {
     pub fn expected(&self) -> String {
         let expected = match self.kind {
             Kind::Path => "a path".to_owned(),
+            Kind::Text => "a text".to_owned(),
             Kind::Bool => "true or false".to_owned(),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Duration { min, max } => {
