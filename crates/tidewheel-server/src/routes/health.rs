@@ -31,7 +31,7 @@ pub(super) const ROUTES: &[Route] = &[
         about: "Says `ok` if the server takes work; 503 while it comes to an end.",
         verb: Verb::Get,
         path: "/health/ready",
-        permission: Permission::Figures,
+        permission: Permission::Public,
         query: None,
         takes: Takes::Nothing,
         gives: Gives::Text(TEXT),

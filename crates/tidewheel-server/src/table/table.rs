@@ -46,6 +46,6 @@ mod tests {
     fn the_few_routes_without_a_role_are_known() {
         let open = routes().filter(|route| route.permission == Permission::Public);
         let open: BTreeSet<&str> = open.map(|route| route.name).collect();
-        assert_eq!(open, BTreeSet::from(["health-live", "log-in", "login-page", "page-asset"]));
+        assert_eq!(open, BTreeSet::from(["health-live", "health-ready", "log-in", "login-page", "page-asset"]));
     }
 }
