@@ -3,6 +3,7 @@
 //! What is known of runs is found at the desk; here it is put into columns.
 
 use tidewheel_client::api::{ListWish, RunLine, RunList, RunResult, RunState, StateWish};
+use tidewheel_client::desk::Desk;
 use tidewheel_client::text::{ago, count, harmless, short_id, span, with_element};
 
 use crate::cli::Format;
@@ -74,7 +75,7 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
     let (name, state) = (args.flow.clone(), args.state.map(StateWish::from));
     let (tag, limit) = (args.tag.clone(), args.limit);
     let wish = ListWish { name, state, tag, limit, ..ListWish::default() };
-    let list = args.data.at_desk(ui, async |desk| Ok(desk.list(wish).await?))?;
+    let list = args.data.at_desk(ui, async |desk| listed(&desk, wish).await)?;
     if ui.format(Format::Human) == Format::Json {
         ui.print_json(&list)?;
         return Ok(0);
@@ -97,6 +98,21 @@ pub(crate) fn list(ui: &Ui, args: &RunsArgs) -> Result<u8, CommandError> {
     }
     ui.print(&table.to_string())?;
     Ok(0)
+}
+
+/// As many as are wanted, however far back they are.
+async fn listed(desk: &Desk, mut wish: ListWish) -> Result<RunList, CommandError> {
+    let mut list = desk.list(wish.clone()).await?;
+    while let Some(cursor) = list.next.clone().filter(|_| list.runs.len() < wish.limit as usize) {
+        wish.limit -= list.runs.len() as u32;
+        wish.cursor = Some(cursor);
+        let more = desk.list(wish.clone()).await?;
+        // What is left is counted from here on.
+        wish.limit += list.runs.len() as u32;
+        list.runs.extend(more.runs);
+        list.next = more.next;
+    }
+    Ok(list)
 }
 
 fn steps_text(run: &RunLine) -> String {

@@ -28,7 +28,7 @@ pub struct ListWish {
     /// Only in this state.
     #[serde(default)]
     pub state: Option<StateWish>,
-    /// Only with this tag.
+    /// Only with this tag. A thousand runs are looked at for one answer, which may so have few or none and say where to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// At most so many.

@@ -48,6 +48,9 @@ const READERS_MAX: usize = 4;
 /// So many runs are looked at at once where few of them may be meant.
 const PAGE: u32 = 100;
 
+/// So many are looked at for one answer: where none is meant, it says where to go on.
+const LOOKS_MAX: usize = if cfg!(test) { 3 } else { 1_000 };
+
 /// Whether they have not ended, and in which states.
 fn filter(wish: StateWish) -> (Option<bool>, Vec<TaskState>) {
     match wish {
@@ -113,13 +116,15 @@ impl LocalDesk {
         let is_meant = |line: &RunLine| wish.tag.as_ref().is_none_or(|tag| line.tags.contains(tag));
         let limit = wish.limit as usize;
         let mut list = RunList::default();
+        let mut looks = 0;
         // Which tags a run has is known only from what it was started with: page by page, it is looked there.
         loop {
             let page = self.read(|reader| reader.runs(&filter))?;
             for run in &page {
-                if list.runs.len() >= limit {
+                if list.runs.len() >= limit || (looks >= LOOKS_MAX && wish.tag.is_some()) {
                     break;
                 }
+                looks += 1;
                 filter.before = Some(run.place);
                 let line = self.line(run);
                 if is_meant(&line) {
@@ -128,7 +133,7 @@ impl LocalDesk {
             }
             let is_last = page.len() < filter.limit as usize;
             let has_rest = page.last().is_some_and(|last| Some(last.place) != filter.before);
-            if list.runs.len() >= limit || is_last {
+            if list.runs.len() >= limit || is_last || looks >= LOOKS_MAX {
                 list.next = filter.before.filter(|_| !is_last || has_rest).map(cursor_of);
                 return Ok(list);
             }
@@ -291,5 +296,40 @@ impl LocalDesk {
 
     pub(super) fn failed(&self, error: FolderError) -> DeskError {
         DeskError::folder(error, self.folder.path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use tidewheel::store::sqlite::Options;
+    use tidewheel::{Graph, Shutdown, Tidewheel};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_by_tag_looks_at_so_many_and_says_where_to_go_on() {
+        let path = std::env::temp_dir().join(format!("tidewheel-tags-{}", std::process::id()));
+        let folder = DataFolder::open(&path, Options::default()).unwrap();
+        let wheel =
+            Tidewheel::builder().store(folder.shard("default").unwrap()).try_start().unwrap();
+        for _ in 0..7 {
+            let graph = Graph::from_edges([("one", "two")]).unwrap();
+            let run = wheel.run(graph, |_| async {}).start().unwrap();
+            run.report().await.unwrap();
+        }
+        wheel.shutdown(Shutdown::drain()).await;
+        let desk = LocalDesk::open(folder).unwrap();
+        let mut wish = ListWish { tag: Some("nothing".to_owned()), ..ListWish::default() };
+        for _ in 0..2 {
+            let list = desk.list(&wish).unwrap();
+            assert_eq!(list.runs, []);
+            wish.cursor = Some(list.next.unwrap());
+        }
+        assert_eq!(desk.list(&wish).unwrap().next, None, "the seventh was the last");
+        let all = desk.list(&ListWish::default()).unwrap();
+        assert_eq!((all.runs.len(), all.next), (7, None), "without a tag all are meant");
+        let _ = std::fs::remove_dir_all(path);
     }
 }

@@ -285,3 +285,31 @@ fn a_page_of_history_is_found_by_an_index() {
         assert_eq!(scans(&plain, sql), [""; 0], "{sql}");
     }
 }
+
+/// Two states at once, and a state of a name, read no more than they show.
+#[test]
+fn lists_of_history_go_through_no_table() {
+    let (_guard, data) = folder("lists");
+    let mut reader = data.reader().unwrap();
+    listen(&mut reader.connection);
+    let states = vec![TaskState::Failed, TaskState::Unknown];
+    let filter = RunFilter { live: Some(false), states, ..RunFilter::default() };
+    reader.runs(&filter).unwrap();
+    let of_states = heard();
+    listen(&mut reader.connection);
+    reader.runs(&RunFilter { name: Some(String::from("x")), ..filter }).unwrap();
+    let of_name = heard();
+    let plain = Connection::open_in_memory().unwrap();
+    migrate(&plain, MIGRATIONS).unwrap();
+    for (heard, found_by) in
+        [(of_states, "(state=? AND seq"), (of_name, "(name=? AND state=? AND seq")]
+    {
+        let [sql] = &heard[..] else { panic!("{heard:#?}") };
+        assert_eq!(scans(&plain, sql), [""; 0], "{sql}");
+        let mut statement = plain.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+        let plan: Vec<String> = plan.map(Result::unwrap).collect();
+        // One step, and nothing is sorted behind it.
+        assert!(plan.len() == 1 && plan[0].contains(found_by), "{plan:?}");
+    }
+}

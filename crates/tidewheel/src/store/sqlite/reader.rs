@@ -212,11 +212,33 @@ fn list(connection: &Connection, filter: &RunFilter) -> Result<Vec<RunSummary>, 
         }
     }
     if filter.live != Some(true) {
-        found.extend(select(connection, ENDED, "name", filter, floor)?);
+        for states in listed_by_state(filter) {
+            let filter = RunFilter { states, ..filter.clone() };
+            found.extend(select(connection, ENDED, "name", &filter, floor)?);
+        }
     }
     found.sort_by_key(|summary| std::cmp::Reverse(summary.place));
     found.truncate(filter.limit as usize);
     Ok(found)
+}
+
+/// How runs can have ended.
+const ENDS: [TaskState; 5] = [
+    TaskState::Succeeded,
+    TaskState::Failed,
+    TaskState::Skipped,
+    TaskState::Cancelled,
+    TaskState::Unknown,
+];
+
+/// The states of history, as they are asked for: each by itself, because only then are the newest first in an index. Several
+/// at once would all be read and sorted, however few are wanted.
+fn listed_by_state(filter: &RunFilter) -> Vec<Vec<TaskState>> {
+    match (filter.states.as_slice(), &filter.name) {
+        ([], None) => vec![Vec::new()],
+        ([], Some(_)) => ENDS.map(|state| vec![state]).to_vec(),
+        (states, _) => states.iter().map(|state| vec![*state]).collect(),
+    }
 }
 
 fn select(

@@ -13,7 +13,7 @@ pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
 pub(super) const MIGRATIONS: &[&str] =
-    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS];
+    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -335,6 +335,12 @@ CREATE INDEX claims_by_run ON claims (run_id) WHERE run_id IS NOT NULL;
 const WARNINGS: &str = "
 -- What people should know of an attempt although it counts, a line each.
 ALTER TABLE attempts ADD COLUMN warnings TEXT;
+";
+
+/// The runs of one name that failed are found without looking at those that did not.
+const LISTS: &str = "
+DROP INDEX runs_by_name;
+CREATE INDEX runs_by_name ON runs (name, state, seq) WHERE name IS NOT NULL;
 ";
 
 const FIRINGS: &str = "
