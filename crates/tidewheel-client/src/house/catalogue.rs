@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::entry::{Broken, Read, Version};
+use super::setting::names;
 use crate::text::harmless;
 
 /// The flows that are known, and the files that cannot be run.
@@ -54,6 +55,14 @@ impl Catalogue {
     /// A flow by name.
     pub fn flow(&self, name: &str) -> Option<&Arc<Version>> {
         self.flows.get(name)
+    }
+
+    /// Whether a flow in force has a schedule of this name. It is asked for each firing, so it does not go through all flows.
+    pub fn has_schedule(&self, name: &str) -> bool {
+        // The name of its flow stands alone or before a slash, and may have slashes itself.
+        let ends = name.match_indices('/').map(|(place, _)| place).chain([name.len()]);
+        let flows = ends.filter_map(|end| self.flow(&name[..end]));
+        flows.flat_map(|flow| names(flow)).any(|known| known == name)
     }
 
     /// Files that cannot be run.
@@ -253,5 +262,23 @@ mod tests {
         catalogue.update(&scene.read(&[("x.yaml", A)]));
         assert_eq!(catalogue.update(&BTreeMap::new()).removed, ["a"]);
         assert!(in_force(&catalogue).is_empty());
+    }
+
+    #[test]
+    fn a_schedule_is_known_by_the_name_of_its_flow() {
+        let scene = Scene::new("schedules");
+        let mut catalogue = Catalogue::default();
+        let schedules = "schedule: [{ cron: '0 5 * * *' }, { name: late, cron: '0 6 * * *' }]\n";
+        catalogue.update(&scene.read(&[("x.yaml", &format!("{schedules}{A}"))]));
+        for (name, is_known) in [
+            ("a", true),
+            ("a/late", true),
+            ("a/2", false),
+            ("a/", false),
+            ("late", false),
+            ("b", false),
+        ] {
+            assert_eq!(catalogue.has_schedule(name), is_known, "{name}");
+        }
     }
 }

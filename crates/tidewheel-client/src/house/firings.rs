@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tidewheel::id::ScheduleId;
 use tidewheel::schedule::{Firing, MadeRun};
@@ -31,9 +31,11 @@ const KNOWN_MAX: usize = 4096;
 /// Makes the runs of schedules of flows.
 pub(crate) fn maker(flows: FlowHost, folder: DataFolder, permit: Option<Permit>) -> Maker {
     let known = Arc::new(Known::default());
+    // Opened with the first firing, and kept: thousands may fire at once.
+    let desk = Arc::<OnceLock<LocalDesk>>::default();
     Arc::new(move |firing| {
         let (flows, folder, permit) = (flows.clone(), folder.clone(), permit.clone());
-        let known = Arc::clone(&known);
+        let (known, desk) = (Arc::clone(&known), Arc::clone(&desk));
         Box::pin(async move {
             // One that is stored fires before anybody could look whether its file is still there.
             let is_wanted = firing.name().is_none_or(|name| permit.is_none_or(|it| it(name)));
@@ -42,7 +44,16 @@ pub(crate) fn maker(flows: FlowHost, folder: DataFolder, permit: Option<Permit>)
             }
             let (order, flow) = understand(&known, &firing)?;
             let name = flow.name.clone();
-            let expected = blocking(move || LocalDesk::open(folder)?.expectations(&name));
+            let expected = blocking(move || {
+                let desk = match desk.get() {
+                    Some(desk) => desk,
+                    None => {
+                        let opened = LocalDesk::open(folder)?;
+                        desk.get_or_init(|| opened)
+                    }
+                };
+                desk.expectations(&name)
+            });
             // Without them the order in which steps start may be worse.
             let expected = expected.await.and_then(|expected| expected).unwrap_or_default();
             let order = order.scheduled_at(firing.nominal());

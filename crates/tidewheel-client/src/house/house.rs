@@ -108,8 +108,7 @@ impl House {
         let catalogue = Arc::new(Mutex::new(catalogue));
         let known = Arc::clone(&catalogue);
         options.permit = Some(Arc::new(move |name: &str| {
-            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.flows().any(|flow| super::setting::names(flow).iter().any(|it| it == name))
+            known.lock().unwrap_or_else(PoisonError::into_inner).has_schedule(name)
         }));
         let takeover = Takeover::Shard(SHARD.to_owned());
         let session = Session::open(folder, takeover, options).await;
