@@ -22,3 +22,4 @@ pub mod progress;
 pub mod remote;
 pub mod session;
 pub mod text;
+pub mod traces;

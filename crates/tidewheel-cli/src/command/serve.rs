@@ -11,6 +11,7 @@ use tidewheel::store::sqlite::{DataFolder, Durability, Retention};
 use tidewheel_client::api::{FlowList, Happened, Reloaded, StartWish, What};
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
 use tidewheel_client::text::{count, harmless, short_id};
+use tidewheel_client::traces::Traces;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::Format;
@@ -21,7 +22,7 @@ use crate::files::problem_lines;
 use crate::listening::{ListenArgs, Listening, Places};
 use crate::overseer::{News, Overseer};
 use crate::runtime::on_runtime;
-use crate::ui::Ui;
+use crate::ui::{Ui, warn};
 use crate::value;
 
 /// Tasks at once, unless something else is said.
@@ -116,6 +117,7 @@ async fn serve(
     options: HouseOptions,
 ) -> Result<(), CommandError> {
     let data = folder.path().to_owned();
+    let traces = traces(ui)?;
     let overseer = Arc::new(Overseer::from_environment());
     let mut signals = Signals::new()?;
     let taken = places.take().await?;
@@ -135,6 +137,9 @@ async fn serve(
     };
     listening.tell(ui)?;
     overseer.tell(News::Ready(&status));
+    let exporting = traces.map(|traces| {
+        tokio::spawn(traces.export(house.happenings(None), |text| warn(&harmless(&text))))
+    });
     let alive = tokio::spawn(keep_alive(Arc::clone(&overseer), house.clone()));
     let telling = tell(ui, told);
     tokio::pin!(telling);
@@ -158,8 +163,20 @@ async fn serve(
     }
     listening.end().await;
     alive.abort();
+    if let Some(exporting) = exporting {
+        // It sends what is left, and waits for nobody who is gone.
+        let _ = exporting.await;
+    }
     ui.note("stopped");
     Ok(())
+}
+
+/// Where traces are sent, if they are.
+fn traces(ui: &Ui) -> Result<Option<Traces>, CommandError> {
+    let Some(endpoint) = ui.config().otlp_endpoint() else { return Ok(None) };
+    // What is secret about it does not belong into a file that others read.
+    let headers = std::env::var("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    Traces::to(&endpoint, &headers).map(Some).map_err(CommandError::input)
 }
 
 /// Says that the scheduler answers, as often as somebody wants to hear it.

@@ -239,6 +239,11 @@ impl Config {
         self.path(Setting::ServeTlsKey)
     }
 
+    /// The collector to which a server sends traces.
+    pub fn otlp_endpoint(&self) -> Option<String> {
+        self.text(Setting::OtlpEndpoint)
+    }
+
     fn path(&self, setting: Setting) -> Option<PathBuf> {
         match self.value(setting) {
             Some(Value::Path(path)) => Some(path.clone()),

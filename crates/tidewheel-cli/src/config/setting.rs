@@ -27,6 +27,7 @@ pub(crate) enum Setting {
     ServeBasePath,
     ServeTlsCert,
     ServeTlsKey,
+    OtlpEndpoint,
     ProcessGrace,
     ProcessOutputMax,
     ContainerEngine,
@@ -101,7 +102,7 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 const TEBIBYTE: u64 = 1 << 40;
 
 /// All of them. Whoever adds one adds it to [`Setting`] at the same place.
-pub(crate) static SETTINGS: [Definition; 24] = [
+pub(crate) static SETTINGS: [Definition; 25] = [
     Definition {
         setting: Setting::Data,
         key: "data",
@@ -274,6 +275,16 @@ pub(crate) static SETTINGS: [Definition; 24] = [
         variable: "TIDEWHEEL_SERVE_TLS_KEY",
         flag: Some("--tls-key"),
         description: "The key of the certificate, in PEM.",
+    },
+    Definition {
+        setting: Setting::OtlpEndpoint,
+        key: "otlp.endpoint",
+        kind: Kind::Text,
+        off: Off::Never,
+        otherwise: Otherwise::Words("none"),
+        variable: "TIDEWHEEL_OTLP_ENDPOINT",
+        flag: None,
+        description: "The collector to which a server sends traces by OTLP over HTTP, such as `http://127.0.0.1:4318`.",
     },
     Definition {
         setting: Setting::ProcessGrace,

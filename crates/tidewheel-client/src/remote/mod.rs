@@ -10,4 +10,5 @@ mod wire;
 
 pub use follow::RemoteFollow;
 pub use remote::RemoteDesk;
+pub(crate) use wire::tls;
 pub use wire::{RemoteError, ServerAddress};

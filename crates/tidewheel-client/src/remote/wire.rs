@@ -275,7 +275,7 @@ fn pairs_of(query: &impl Serialize) -> Vec<(String, String)> {
 }
 
 /// Trusts what the platform trusts; nothing is installed for the process.
-fn tls() -> Result<ClientConfig, RemoteError> {
+pub(crate) fn tls() -> Result<ClientConfig, RemoteError> {
     let failed = |error: rustls::Error| RemoteError::Client(error.to_string());
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -113,6 +113,7 @@ fn every_setting_can_be_said_in_a_file_and_in_the_environment() {
         ("serve.base_path", "/tide"),
         ("serve.tls_cert", "/tls/crt"),
         ("serve.tls_key", "/tls/key"),
+        ("otlp.endpoint", "http://127.0.0.1:4318"),
         ("process.grace", "2m"),
         ("process.output_max", "3KiB"),
         ("container.engine", "podman"),
