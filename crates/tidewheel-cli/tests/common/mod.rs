@@ -79,6 +79,13 @@ impl Scratch {
         self.hear(self.command(arguments))
     }
 
+    /// The same with these variables.
+    pub fn start_heard_with(&self, arguments: &[&str], variables: &[(String, String)]) -> Heard {
+        let mut command = self.command(arguments);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        self.hear(command)
+    }
+
     /// The same by somebody whose home this folder is.
     pub fn start_heard_at_home(&self, arguments: &[&str]) -> Heard {
         let mut command = self.command(arguments);

@@ -166,10 +166,9 @@ pub struct StartWish {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Value>)]
     pub params: BTreeMap<String, Json>,
-    /// The priority of steps that say none, 0 to 100.
+    /// The priority of steps that say none, 0 to 100; what is beyond is the nearest of them.
     #[serde(default)]
-    #[schema(maximum = 100)]
-    pub priority: Option<u8>,
+    pub priority: Option<i64>,
     /// Words to find the run by, beside those of the flow.
     #[serde(default)]
     pub tags: Vec<String>,

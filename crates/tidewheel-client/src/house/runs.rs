@@ -29,7 +29,7 @@ impl House {
             return Err(DeskError::OtherVersion { flow: wish.flow, wanted });
         }
         let mut order = version.order(&wish.params)?;
-        order.priority = wish.priority;
+        order.priority = wish.priority.and_then(|said| u8::try_from(said.clamp(0, 100)).ok());
         order.max_workers = wish.max_workers.unwrap_or(order.max_workers);
         for tag in wish.tags {
             if !order.tags.contains(&tag) {
