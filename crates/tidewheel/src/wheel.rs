@@ -21,7 +21,7 @@ use crate::attempt::Attempt;
 use crate::builder::Builder;
 use crate::driver::engine::RunRef;
 use crate::driver::wish::Wish;
-use crate::driver::{BoxFuture, HeldWork, Shared, Until};
+use crate::driver::{Ask, BoxFuture, HeldWork, Shared, Until};
 use crate::error::BoxError;
 use crate::explain::{Explain, Explanation, UnknownTask};
 use crate::observe::{NoticeStream, Observer, observe};
@@ -260,7 +260,8 @@ impl Tidewheel {
         next: impl Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync + 'static,
     ) -> ScheduleBuilder {
         let spec = ScheduleSpec::new(Trigger::Custom);
-        ScheduleBuilder::new(Arc::clone(&self.shared), self.until, spec, Some(Arc::new(next)))
+        let rule = Ask::Rule(Arc::new(next));
+        ScheduleBuilder::new(Arc::clone(&self.shared), self.until, spec, Some(rule))
     }
 
     /// A schedule with everything that can be said about one.

@@ -140,6 +140,12 @@ impl Schedule {
         self.state.pending.map(|pending| pending.nominal)
     }
 
+    /// The newest instant that is decided, or came before the schedule: none up to it will be planned.
+    #[must_use]
+    pub fn decided(&self) -> Timestamp {
+        self.state.last_decided.map_or(self.state.cursor, |last| last.max(self.state.cursor))
+    }
+
     /// Decides what is due.
     pub fn poll(&mut self, now: Now, out: &mut Vec<Verdict>) {
         self.observe(now);

@@ -199,6 +199,13 @@ impl Scheduler {
         self.schedules.get(key.0).and_then(|entry| entry.schedule.next_nominal())
     }
 
+    /// The newest instant of a schedule that is decided, or was passed over when it was set: none up to it fires
+    /// by itself any more.
+    #[must_use]
+    pub fn schedule_decided(&self, key: ScheduleKey) -> Option<Timestamp> {
+        self.schedules.get(key.0).map(|entry| entry.schedule.decided())
+    }
+
     /// Figures of the whole scheduler and of each queue.
     #[must_use]
     pub fn overview(&self, now: Now) -> Overview {

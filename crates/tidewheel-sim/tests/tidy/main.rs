@@ -125,8 +125,8 @@ fn names_are_words_of_the_glossary() {
 }
 
 /// Words of the driver's types that mean what they mean everywhere, in the singular.
-const PLAIN_WORDS: [&str; 43] = [
-    "adopt", "answer", "answered", "at", "behind", "code", "due", "ended", "error", "guard",
+const PLAIN_WORDS: [&str; 44] = [
+    "adopt", "answer", "answered", "ask", "at", "behind", "code", "due", "ended", "error", "guard",
     "hasher", "held", "id", "inside", "keeping", "kept", "launch", "left", "look", "member",
     "next", "our", "part", "passed", "pending", "ref", "report", "restored", "said", "setting",
     "shared", "signal", "single", "span", "state", "stopped", "timer", "trouble", "unstored",

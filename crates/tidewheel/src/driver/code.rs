@@ -2,8 +2,8 @@
 //!
 //! When it is called, and who is told afterwards, is in `state` and `effect`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
 
 use tidewheel_core::id::{RunId, ScheduleId};
 use tidewheel_core::input::Outcome;
@@ -51,8 +51,17 @@ impl Adopt {
     }
 }
 
-/// Asks a custom trigger for its next instant.
-pub(crate) type Ask = Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync>;
+/// Who names the instants of a custom trigger.
+#[derive(Clone)]
+pub(crate) enum Ask {
+    /// A rule, which is asked for the instant after this one.
+    Rule(Arc<dyn Fn(Option<Timestamp>) -> Option<Timestamp> + Send + Sync>),
+    /// Nobody: they are told as they come.
+    Told(Arc<Told>),
+}
+
+/// Instants that were told to a schedule and may not be decided yet.
+pub(crate) type Told = Mutex<BTreeSet<Timestamp>>;
 
 /// Whoever belongs to a run or single submission.
 pub(super) enum Entry {

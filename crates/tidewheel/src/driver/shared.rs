@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 
 use super::attempt::guard;
 use super::books::Ticket;
+use super::code::Ask;
 use super::effect::{Effect, End};
 use super::engine::ScheduleRef;
 use super::making::make_run;
@@ -321,6 +322,28 @@ impl Shared {
         self.settle(state, effects);
     }
 
+    /// Tells an instant to a schedule whose instants are told; false if it has none such, or this one is decided.
+    pub fn tell_instant(self: &Arc<Self>, schedule: ScheduleRef, instant: Timestamp) -> bool {
+        let is_taken = self.turnstile.lock().take_told(schedule, instant);
+        if is_taken {
+            let mut effects = Vec::new();
+            self.name_told(schedule, &mut effects);
+            self.perform(&mut effects);
+        }
+        is_taken
+    }
+
+    /// Names the next of the instants that a schedule was told, if it waits for one. What is next is found under
+    /// the same lock as it is named: an answer that comes too late would be one that was given before.
+    fn name_told(self: &Arc<Self>, schedule: ScheduleRef, effects: &mut Vec<Effect>) {
+        let now = self.clock.now();
+        let mut state = self.turnstile.lock();
+        if let Some(next) = state.next_told(schedule) {
+            state.trigger_answered(now, schedule, Some(next));
+        }
+        self.settle(state, effects);
+    }
+
     /// What follows from something that nobody waits for.
     fn settle(self: &Arc<Self>, mut state: Guard<'_, State>, effects: &mut Vec<Effect>) {
         state.settle(Wanted::Nothing, effects);
@@ -359,8 +382,12 @@ impl Shared {
                 let _ = guard(|| drop(launch));
             }
             Effect::AskTrigger(ask, schedule, last) => {
-                // A trigger that panics has no next instant.
-                let next = ask.and_then(|ask| guard(|| ask(last)).unwrap_or(None));
+                let next = match ask {
+                    Some(Ask::Told(_)) => return self.name_told(schedule, follow_up),
+                    // A trigger that panics has no next instant.
+                    Some(Ask::Rule(rule)) => guard(|| rule(last)).unwrap_or(None),
+                    None => None,
+                };
                 self.trigger_answered(schedule, next, follow_up);
             }
             Effect::MakeRun(maker, wanted) => {

@@ -114,6 +114,40 @@ impl ScheduleBuilder {
         self
     }
 
+    /// Its instants are told as they come ([`ScheduleHandle::tell`]), whatever trigger was said: for what happens
+    /// outside, such as a message or a file. Nothing ends it but its window, its number of firings, or whoever
+    /// cancels it.
+    ///
+    /// Each instant is decided once, by the policies of the schedule. They are told in their order: one that comes
+    /// before another that is named already is too late. Those that were decided are stored; whoever tells them has
+    /// to remember the others, and tells them again after a restart.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tidewheel::Tidewheel;
+    /// use tidewheel::clock::Clock;
+    /// use tidewheel::schedule::{Overlap, ScheduleSpec, Trigger};
+    ///
+    /// let clock = Clock::virtual_at("2026-01-01T00:00:00Z".parse()?);
+    /// let wheel = Tidewheel::builder().clock(clock).start();
+    /// let mail = wheel.schedule(ScheduleSpec::new(Trigger::Custom)).told().overlap(Overlap::Allow);
+    /// let mail = mail.run(|| async { /* read it */ })?;
+    /// assert!(mail.tell("2026-01-01T00:00:00.000001Z".parse()?));
+    /// tokio::time::sleep(Duration::from_secs(1)).await;
+    /// assert_eq!(mail.counters().map(|counters| counters.fired), Some(1));
+    /// // That one is decided.
+    /// assert!(!mail.tell("2026-01-01T00:00:00.000001Z".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn told(mut self) -> Self {
+        self.spec.trigger = Trigger::Custom;
+        self.ask = Some(Ask::Told(Arc::default()));
+        self
+    }
+
     /// What whoever runs the firings must know, even after a crash: code is not stored, this is.
     pub fn payload(mut self, payload: impl Into<Arc<[u8]>>) -> Self {
         self.spec.payload = Some(payload.into());

@@ -135,6 +135,22 @@ impl ScheduleHandle {
         self.shared.command_by(self.until, make).map(|_| count)
     }
 
+    /// Tells an instant to a schedule that was set with
+    /// [`told`](crate::schedule::ScheduleBuilder::told): it fires then, or at once if that has passed. False if it, or
+    /// one after it, is decided or named already, or the schedule is none of that sort or has ended.
+    pub fn tell(&self, instant: Timestamp) -> bool {
+        self.shared.tell_instant(self.schedule, instant)
+    }
+
+    /// The newest instant that is decided: none up to it can be told any more. `None` when it, or the wheel, has
+    /// ended.
+    #[must_use]
+    pub fn decided(&self) -> Option<Timestamp> {
+        let state = self.shared.lock();
+        let key = state.engine.find_schedule(self.schedule).filter(|_| state.end.is_none())?;
+        state.engine.scheduler().schedule_decided(key)
+    }
+
     /// What people call it.
     #[must_use]
     pub fn name(&self) -> Option<Arc<str>> {

@@ -4,6 +4,7 @@
 //! upkeep. [`SqliteStore`] is one shard of it, as a [`Store`](super::Store). What rows mean is the
 //! core's business, their written form is in `codec`.
 
+mod arrivals;
 mod attempts;
 mod backup;
 mod changes;
@@ -30,6 +31,7 @@ mod snapshot;
 mod store;
 mod trees;
 
+pub use arrivals::{Arrival, Kept};
 pub use backup::restore_backup;
 pub use commons::UnitHolder;
 pub use error::FolderError;

@@ -13,7 +13,7 @@ pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Each brings a database from the version of its index to the next.
 pub(super) const MIGRATIONS: &[&str] =
-    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS];
+    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS, ARRIVALS];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -384,6 +384,21 @@ INSERT INTO firings_now (schedule, nominal, number, origin, last, count, run_id,
     SELECT schedule, nominal, 0, 'trigger', last, count, run_id, skipped FROM firings;
 DROP TABLE firings;
 ALTER TABLE firings_now RENAME TO firings;
+";
+
+/// What happens outside is remembered, so that it counts once.
+const ARRIVALS: &str = "
+-- What has arrived for a schedule, by its name: a delivery, a file. The key tells it from others; the instant is the
+-- one that is told to the schedule. What waits may not be decided yet.
+CREATE TABLE arrivals (
+    schedule TEXT NOT NULL,
+    key TEXT NOT NULL,
+    nominal INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    waiting INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (schedule, key)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX arrivals_by_nominal ON arrivals (schedule, nominal);
 ";
 
 #[cfg(test)]
