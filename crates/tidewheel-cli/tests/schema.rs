@@ -149,7 +149,7 @@ const WRONG_STEPS: [(&str, &str); 62] = [
 ];
 
 /// What files say beside their steps, and is right.
-const RIGHT_PARTS: [&str; 20] = [
+const RIGHT_PARTS: [&str; 23] = [
     "name: , description: , tags: [a]",
     "x-anchors: { a: 1 }",
     "params: { a: , b: 3, c: [1], d: { type: Int, default: 3, min: 1, max: 9.5 }, e: { choices: [x] } }",
@@ -167,13 +167,16 @@ const RIGHT_PARTS: [&str; 20] = [
     "schedule: 0 3 * * *",
     "schedule: '@daily'",
     "schedule: [{ cron: '*/5 9-17 * * mon-FRI', zone: Europe/Zurich }, { every: 1h, jitter: 5m, cron: }]",
+    "schedule: { webhook: { secret: [a, b], signature: github } }, secrets: { a: { env: A }, b: { env: B } }",
+    "schedule: { files: 'in/*.csv', params: { x: '{{ file.path }}' } }, params: { x: { type: text } }",
+    "schedule: { events: { on: [failure, deadline], of: db-*, deadline: 1h } }, notify: [alert, other]",
     "schedule: { at: '2030-01-31T08:00:00Z', overlap: Queue-One, misfire: ALL, params: { x: 1 } }, params: { x: 1 }",
     "schedule: 0 0 L-3W * ?",
     "finally: [{ name: z, run: make }], on_success: , on_failure: []",
 ];
 
 /// And what is wrong, by the code that says so.
-const WRONG_PARTS: [(&str, &str); 26] = [
+const WRONG_PARTS: [(&str, &str); 29] = [
     ("unknown-key", "stesp: []"),
     ("wrong-type", "name: 3"),
     ("wrong-type", "tags: a"),
@@ -200,6 +203,9 @@ const WRONG_PARTS: [(&str, &str); 26] = [
     ("contradiction", "schedule: { cron: '0 3 * * *', every: 1h }"),
     ("contradiction", "schedule: { cron: }"),
     ("unknown-word", "schedule: { every: 1h, overlap: wait }"),
+    ("contradiction", "schedule: { files: '*', events: { on: failure } }"),
+    ("missing-key", "schedule: { webhook: { signature: github } }"),
+    ("unknown-word", "schedule: { events: { on: trouble } }"),
 ];
 
 fn schema() -> Validator {

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, ApprovalList, AttemptSpan, BackfillWish, BrokenFile, Document, FlowDetail,
+    ApprovalLine, ApprovalList, AttemptSpan, BackfillWish, BrokenFile, Delivered, DeliveryFate, Document, FlowDetail,
     FlowFile, FlowGlance, FlowLine, FlowList, FlowSource, Glance, Happened, Ledger, LedgerFate,
     LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, PastRun, QueueLine, QueueList,
     Reloaded, RunLine, RunNow, RunState, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord,
@@ -101,7 +101,7 @@ fn flows() -> [String; 4] {
     [check(list), check(detail), check(reloaded), check(started)]
 }
 
-fn schedules() -> [String; 4] {
+fn schedules() -> [String; 5] {
     let line = ScheduleLine {
         name: text("nightly"),
         flow: Some(text("nightly")),
@@ -157,11 +157,22 @@ fn schedules() -> [String; 4] {
         asked: text("backfilled"),
         firings: Some(4),
     };
+    let delivered = Delivered {
+        version: None,
+        schedule: text("deploy"),
+        delivery: text("msg_p5jXN8AQM9LWM0D4loKWxJek"),
+        created: true,
+        nominal: AT,
+        fate: DeliveryFate::Ran,
+        run_id: Some(text(RUN)),
+        why: Some(text("overlap")),
+    };
     [
         check(ScheduleList { version: None, schedules: vec![line] }),
         check(upcoming),
         check(ledger),
         check(asked),
+        check(delivered),
     ]
 }
 

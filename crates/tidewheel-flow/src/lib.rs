@@ -32,7 +32,8 @@ pub use definition::load::{Disk, Loaded, ReadText, STDIN, load, parse_yaml, says
 pub use definition::params::{ParamError, known_params, parse_param, resolve_params};
 pub use definition::schema::schema;
 pub use definition::{
-    Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, Step, Treatment,
+    Arrivals, Dependency, EventKind, Events, Flow, FlowSchedule, Param, ParamKind, Place, Runner,
+    SignatureForm, Step, Treatment, Webhook,
 };
 pub use execute::{
     Answers, Artifact, CacheForecast, EnvFileError, EnvFiles, FlowRunner, Means, Outputs, Pending,

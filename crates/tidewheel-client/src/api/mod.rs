@@ -66,8 +66,8 @@ pub use reading::{
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
 pub use result::{RunResult, StepResult};
 pub use schedules::{
-    Ledger, LedgerFate, LedgerLine, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord,
-    Upcoming, UpcomingFiring,
+    Delivered, DeliveryFate, Ledger, LedgerFate, LedgerLine, ScheduleAsked, ScheduleLine,
+    ScheduleList, ScheduleWord, Upcoming, UpcomingFiring,
 };
 pub use standing::{Standing, StepStanding};
 pub use states::{RunState, StepState};

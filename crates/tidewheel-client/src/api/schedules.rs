@@ -164,6 +164,46 @@ pub enum LedgerFate {
     NotMade,
 }
 
+/// A delivery was taken in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delivered {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The schedule that fires for it.
+    pub schedule: String,
+    /// The id of the delivery.
+    pub delivery: String,
+    /// Whether it was not known before: if it was, this is what became of the first.
+    pub created: bool,
+    /// Its instant in the ledger of the schedule.
+    #[serde(with = "instant")]
+    #[schema(value_type = String, format = DateTime)]
+    pub nominal: Timestamp,
+    /// What became of it.
+    pub fate: DeliveryFate,
+    /// Its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// Why it did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What became of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeliveryFate {
+    /// It has a run.
+    Ran,
+    /// It is kept, and not decided yet: the schedule is paused, or runs before it have not ended.
+    Waiting,
+    /// It was skipped by rule.
+    Skipped,
+    /// It fired, but its run could not be made.
+    NotMade,
+}
+
 /// A wish about a schedule was followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleAsked {
@@ -184,4 +224,5 @@ documents! {
     Upcoming: "upcoming" 1,
     Ledger: "ledger" 1,
     ScheduleAsked: "schedule-asked" 1,
+    Delivered: "delivered" 1,
 }

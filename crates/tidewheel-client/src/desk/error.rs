@@ -280,6 +280,25 @@ pub enum DeskError {
         /// The run.
         run: RunId,
     },
+    /// Nobody who may has sent this to a hook, or there is no such hook.
+    #[error("nobody is known to deliver this")]
+    NotSigned,
+    /// What was delivered makes no run.
+    #[error("nothing can be made of what was delivered to `{hook}`: {}", harmless(why))]
+    NotDelivered {
+        /// The hook.
+        hook: String,
+        /// Why not.
+        why: String,
+    },
+    /// There is no room for the run of a delivery.
+    #[error("nothing more is taken in for `{hook}` now: {}", harmless(why))]
+    HookFull {
+        /// The hook.
+        hook: String,
+        /// What is full.
+        why: String,
+    },
     /// Its files are not what they were.
     #[error("the flow has changed since the run was started")]
     Changed {
@@ -466,6 +485,7 @@ impl DeskError {
             | Self::ParamForm { .. }
             | Self::BackfillFromWhen
             | Self::TooManyFirings { .. }
+            | Self::NotDelivered { .. }
             | Self::AsksNobody { .. } => RefusalKind::Usage,
             Self::Again { error, .. } => match error {
                 AgainError::Unknown { .. } => RefusalKind::Refused,
@@ -482,6 +502,8 @@ impl DeskError {
             | Self::Changed { .. }
             | Self::Start(_)
             | Self::Rejected(_)
+            | Self::NotSigned
+            | Self::HookFull { .. }
             | Self::Secret(_) => RefusalKind::Refused,
             Self::NotEnded { .. }
             | Self::Retried { .. }

@@ -140,6 +140,15 @@ impl LocalDesk {
         }
     }
 
+    /// A run in one line, if it is known.
+    pub(crate) fn run_line(&self, word: &str) -> Result<Option<RunLine>, DeskError> {
+        match self.find(word) {
+            Ok(detail) => Ok(Some(self.line(&detail.summary))),
+            Err(DeskError::NoRun { .. } | DeskError::RunGone { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A run in one line.
     pub(super) fn line(&self, run: &RunSummary) -> RunLine {
         // Whoever lists many does not want to miss all because of one.

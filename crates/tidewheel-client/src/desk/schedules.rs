@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tidewheel::id::ScheduleId;
-use tidewheel::schedule::{Misfire, Origin, Overlap, Span, Trigger};
+use tidewheel::schedule::{Misfire, Origin, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel::store::{
     FiringFate, FiringSummary, LimitSummary, QueueSummary, ScheduleCommand, ScheduleSummary,
 };
@@ -21,6 +21,7 @@ use crate::api::{
     BackfillWish, Ledger, LedgerFate, LedgerLine, LedgerWish, RunState, ScheduleAsked,
     ScheduleLine, ScheduleList, ScheduleWord, Upcoming, UpcomingFiring,
 };
+use crate::house::schedule_of;
 use crate::text::nearest;
 
 /// How long whoever has a schedule is waited for.
@@ -90,7 +91,7 @@ impl LocalDesk {
         Ok(Upcoming {
             version: None,
             schedule: name.to_owned(),
-            rule: rule(&schedule.spec.trigger),
+            rule: rule(&schedule.spec),
             zone: zone.as_ref().map(|zone| zone.name().to_owned()),
             next: schedule.upcoming(count as usize).into_iter().map(firing).collect(),
         })
@@ -237,6 +238,22 @@ impl LocalDesk {
         }
     }
 
+    /// What became of an instant that a schedule was told, if it is decided.
+    pub(crate) fn firing(
+        &self,
+        schedule: ScheduleId,
+        nominal: Timestamp,
+    ) -> Result<Option<FiringSummary>, DeskError> {
+        let after = Timestamp::from_micros(nominal.as_micros().saturating_add(1));
+        let found = self.read(|reader| reader.firings(schedule, Some(after), 1))?.pop();
+        Ok(found.filter(|firing| firing.nominal <= nominal && nominal <= firing.last))
+    }
+
+    /// Whether a run is known.
+    pub(crate) fn has_run(&self, run: RunId) -> Result<bool, DeskError> {
+        Ok(self.read(|reader| reader.run(run))?.is_some())
+    }
+
     /// The schedules of a shard as they are stored: those that have not ended, or those that have.
     pub(crate) fn stored_schedules(
         &self,
@@ -289,7 +306,7 @@ impl LocalDesk {
         Ok(ScheduleLine {
             name: spec.name.as_deref().unwrap_or_default().to_owned(),
             flow: self.flow_of(schedule),
-            rule: rule(&spec.trigger),
+            rule: rule(spec),
             zone,
             state: word,
             overlap: overlap(spec.overlap).to_owned(),
@@ -361,9 +378,9 @@ fn names(known: &[ScheduleSummary]) -> impl Iterator<Item = &str> {
     known.iter().filter_map(|it| it.spec.name.as_deref())
 }
 
-/// When a trigger fires, in words.
-fn rule(trigger: &Trigger) -> String {
-    match trigger {
+/// When a schedule fires, in words.
+fn rule(spec: &ScheduleSpec) -> String {
+    match &spec.trigger {
         Trigger::Calendar { cron, .. } => cron.to_string(),
         Trigger::FixedRate { period, .. } => format!("every {}", crate::text::span(*period)),
         Trigger::FixedDelay { delay, .. } => {
@@ -371,8 +388,15 @@ fn rule(trigger: &Trigger) -> String {
         }
         Trigger::Once(tidewheel::schedule::Anchor::At(at)) => format!("at {at}"),
         Trigger::Once(_) => "once".to_owned(),
-        Trigger::Custom => "by a rule in code".to_owned(),
+        Trigger::Custom => outside(spec).unwrap_or_else(|| "by a rule in code".to_owned()),
     }
+}
+
+/// What it fires for, as its flow has it.
+fn outside(spec: &ScheduleSpec) -> Option<String> {
+    let order = FlowOrder::from_payload(spec.kind.as_deref(), spec.payload.as_deref()).ok()?;
+    let flow = order.flow().ok()?;
+    Some(schedule_of(&flow, spec.name.as_deref()?)?.text.clone())
 }
 
 const fn overlap(overlap: Overlap) -> &'static str {

@@ -62,7 +62,7 @@ impl Catalogue {
         // The name of its flow stands alone or before a slash, and may have slashes itself.
         let ends = name.match_indices('/').map(|(place, _)| place).chain([name.len()]);
         let flows = ends.filter_map(|end| self.flow(&name[..end]));
-        flows.flat_map(|flow| names(flow)).any(|known| known == name)
+        flows.flat_map(|flow| names(&flow.flow)).any(|known| known == name)
     }
 
     /// Files that cannot be run.

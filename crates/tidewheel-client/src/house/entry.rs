@@ -132,24 +132,34 @@ impl Version {
 
     /// A run of it with these params. A text for a param of another kind is read as that kind.
     pub fn order(&self, said: &BTreeMap<String, Json>) -> Result<FlowOrder, DeskError> {
-        let (mut values, mut wrong) = (BTreeMap::new(), Vec::new());
-        for (name, value) in said {
-            let param = self.flow.params.iter().find(|param| param.name == *name);
-            let read = match (param, value) {
-                (Some(param), Json::String(text)) => parse_param(param, text),
-                _ => Ok(value.clone()),
-            };
-            match read {
-                Ok(value) => _ = values.insert(name.clone(), value),
-                Err(error) => wrong.push(error),
-            }
-        }
-        if let Some(error) = ParamError::of(wrong) {
-            return Err(DeskError::param(&self.flow, error));
-        }
-        let params = resolve_params(&self.flow, values);
+        let params = params_of(&self.flow, said);
         let mut order = self.order.clone();
         order.params = params.map_err(|error| DeskError::param(&self.flow, error))?;
         Ok(order)
     }
+
+    /// The same before its params are known.
+    pub fn bare_order(&self) -> FlowOrder {
+        self.order.clone()
+    }
+}
+
+/// All params of a run of a flow. A text for a param of another kind is read as that kind.
+pub(super) fn params_of(
+    flow: &Flow,
+    said: &BTreeMap<String, Json>,
+) -> Result<BTreeMap<String, Json>, ParamError> {
+    let (mut values, mut wrong) = (BTreeMap::new(), Vec::new());
+    for (name, value) in said {
+        let param = flow.params.iter().find(|param| param.name == *name);
+        let read = match (param, value) {
+            (Some(param), Json::String(text)) => parse_param(param, text),
+            _ => Ok(value.clone()),
+        };
+        match read {
+            Ok(value) => _ = values.insert(name.clone(), value),
+            Err(error) => wrong.push(error),
+        }
+    }
+    ParamError::of(wrong).map_or_else(|| resolve_params(flow, values), Err)
 }

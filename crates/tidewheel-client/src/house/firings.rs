@@ -7,11 +7,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tidewheel::id::ScheduleId;
-use tidewheel::schedule::{Firing, MadeRun};
+use tidewheel::schedule::{Firing, MadeRun, Origin};
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::task::BoxError;
 use tidewheel_flow::{FLOW_KIND, Flow, FlowHost, FlowOrder};
 
+use super::arrivals::Content;
+use super::entry::params_of;
+use super::setting::schedule_of;
 use crate::desk::{LocalDesk, blocking};
 
 /// Whether a schedule is still wanted, by its name.
@@ -43,6 +46,7 @@ pub(crate) fn maker(flows: FlowHost, folder: DataFolder, permit: Option<Permit>)
                 return Err("the file of its flow is gone".into());
             }
             let (order, flow) = understand(&known, &firing)?;
+            let order = with_arrival(&folder, order, &flow, &firing).await?;
             let name = flow.name.clone();
             let expected = blocking(move || {
                 let desk = match desk.get() {
@@ -60,6 +64,34 @@ pub(crate) fn maker(flows: FlowHost, folder: DataFolder, permit: Option<Permit>)
             Ok(flows.make_firing(&firing, &flow, &order, &expected).await?)
         })
     })
+}
+
+/// The params of a run that is made for what happened outside.
+async fn with_arrival(
+    folder: &DataFolder,
+    mut order: FlowOrder,
+    flow: &Flow,
+    firing: &Firing,
+) -> Result<FlowOrder, BoxError> {
+    let schedule = firing.name().and_then(|name| schedule_of(flow, name));
+    let (Some(schedule), Some(name)) = (schedule, firing.name()) else { return Ok(order) };
+    if schedule.arrivals.is_none() {
+        return Ok(order);
+    }
+    let (folder, name, nominal) = (folder.clone(), name.to_owned(), firing.nominal());
+    let found = blocking(move || folder.reader()?.arrival(&name, nominal)).await??;
+    let content = found.map(|arrival| serde_json::from_slice(&arrival.content)).transpose()?;
+    let said = match content {
+        Some(Content::Params(params)) => params,
+        Some(Content::Unfit(why)) => return Err(why.into()),
+        None if firing.origin() == Origin::Trigger => {
+            return Err("what it fired for is not known any more".into());
+        }
+        // Somebody asked for it, and nothing arrived.
+        None => schedule.params.clone(),
+    };
+    order.params = params_of(flow, &said)?;
+    Ok(order)
 }
 
 /// What is to be run, from the payload of the schedule.

@@ -123,7 +123,7 @@ fn line(version: &Version, is_outdated: bool) -> FlowLine {
         fingerprint: version.fingerprint.clone(),
         since: version.since,
         steps: flow.steps.len(),
-        schedules: names(version),
+        schedules: names(&version.flow),
         outdated: is_outdated,
     }
 }

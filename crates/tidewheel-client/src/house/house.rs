@@ -2,28 +2,36 @@
 //!
 //! What it does with flows, runs and schedules is in the files beside.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use tidewheel::store::sqlite::{DataFolder, Retention};
 use tidewheel::{Rejection, Shutdown};
+use tidewheel_flow::Arrivals;
 use tokio::task::AbortHandle;
 
+use super::arriving_files::FilesSeen;
 use super::beside::{Beside, tell_beside};
 use super::catalogue::{Catalogue, Changes};
+use super::events::Listeners;
 use super::happenings::Ring;
+use super::hooks::HookSecrets;
 use super::look::{Look, When};
 use super::options::HouseOptions;
-use super::setting::{Wanted, stored_versions};
+use super::setting::{Wanted, schedule_of, stored_versions};
 use crate::api::{Reloaded, What};
 use crate::desk::{Desk, DeskError, LocalDesk, blocking};
 use crate::session::{Session, SessionOptions, Takeover};
 
 /// The shard that a house has. Each `tidewheel run` beside it has one of its own.
 pub(super) const SHARD: &str = "default";
+
+/// How many looks at files it takes until it is looked for news that nobody told: of runs beside the house.
+const HEAR_EVERY: u64 = 10;
 
 /// How often what is kept no longer is removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -71,6 +79,15 @@ pub(super) struct Inner {
     /// Their files; whoever has it is the only one who looks.
     look: tokio::sync::Mutex<Look>,
     pub ring: Arc<Ring>,
+    /// Whoever has it keeps what has arrived and tells it.
+    pub arriving: tokio::sync::Mutex<()>,
+    /// Files that schedules fire for; whoever has it is the only one who looks.
+    pub files: tokio::sync::Mutex<FilesSeen>,
+    /// Flows that hear news of others.
+    listeners: Mutex<Listeners>,
+    hook_secrets: Mutex<HookSecrets>,
+    /// When old deliveries of each hook were last forgotten.
+    forgotten: Mutex<HashMap<String, Instant>>,
     /// Sessions of runs that were taken over from other processes.
     pub guests: Mutex<Vec<Arc<Session>>>,
     /// How those are set up.
@@ -124,6 +141,11 @@ impl House {
                 wanted: Mutex::default(),
                 look: tokio::sync::Mutex::new(look),
                 ring: Arc::clone(&ring),
+                arriving: tokio::sync::Mutex::default(),
+                files: tokio::sync::Mutex::default(),
+                listeners: Mutex::default(),
+                hook_secrets: Mutex::default(),
+                forgotten: Mutex::default(),
                 guests: Mutex::default(),
                 guest,
                 is_ending: AtomicBool::new(false),
@@ -136,17 +158,13 @@ impl House {
         if let Some(every) = beside {
             house.look_beside(ring, every).await?;
         }
+        let happenings = house.happenings(None);
         house.set_schedules().await?;
+        house.catch_up().await?;
+        let hearing = Self::hear(Arc::downgrade(&house.inner), happenings);
+        house.keep(tokio::spawn(hearing).abort_handle());
         if let Some(period) = period {
-            let weak = Arc::downgrade(&house.inner);
-            let watching = async move {
-                loop {
-                    tokio::time::sleep(period).await;
-                    let Some(inner) = weak.upgrade() else { return };
-                    // What cannot be read now is read the next time.
-                    let _ = Self { inner }.look(When::Settled).await;
-                }
-            };
+            let watching = watch(Arc::downgrade(&house.inner), period);
             house.keep(tokio::spawn(watching).abort_handle());
         }
         if retention != Retention::default() {
@@ -240,11 +258,33 @@ impl House {
     async fn set_schedules(&self) -> Result<(), DeskError> {
         let inner = &self.inner;
         let mut wanted = Wanted::of(&inner.catalogue());
+        self.check_hooks(&mut wanted).await;
+        self.note_listeners();
+        self.leave_behind(wanted.new_outside(&inner.session.wheel)).await?;
         let ended = inner.desk.here(|desk| desk.stored_schedules(SHARD, true)).await?;
         wanted.set(&inner.session.wheel, &inner.session.maker, &ended);
         inner.session.wheel.stored().await?;
         *inner.wanted() = wanted;
-        Ok(())
+        self.tell_waiting().await
+    }
+
+    /// Refuses webhooks whose secrets cannot be had: nobody could sign for them.
+    async fn check_hooks(&self, wanted: &mut Wanted) {
+        let flows: Vec<_> =
+            self.inner.catalogue().flows().map(|version| Arc::clone(&version.flow)).collect();
+        for flow in flows {
+            for name in super::setting::names(&flow) {
+                let schedule = schedule_of(&flow, &name);
+                let Some(Arrivals::Webhook(webhook)) = schedule.and_then(|it| it.arrivals.as_ref())
+                else {
+                    continue;
+                };
+                if let Err(error) = self.hook_secrets(&name, &flow, webhook).await {
+                    wanted.specs.remove(&name);
+                    wanted.refused.insert(name, error.to_string());
+                }
+            }
+        }
     }
 
     fn tell(&self, changes: &Changes) {
@@ -311,6 +351,18 @@ impl Inner {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn hook_secrets(&self) -> MutexGuard<'_, HookSecrets> {
+        self.hook_secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn forgotten(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn guests(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -324,6 +376,22 @@ impl Drop for Inner {
     fn drop(&mut self) {
         for task in std::mem::take(&mut *self.tasks()) {
             task.abort();
+        }
+    }
+}
+
+/// Looks at files, and from time to time for news, as long as there is a house. What cannot be read now is read the
+/// next time.
+async fn watch(house: Weak<Inner>, period: Duration) {
+    for look in 1_u64.. {
+        tokio::time::sleep(period).await;
+        let Some(inner) = house.upgrade() else { return };
+        let house = House { inner };
+        let _ = house.look(When::Settled).await;
+        let _ = house.look_for_files().await;
+        if look.is_multiple_of(HEAR_EVERY) {
+            let _ = house.look_for_overdue().await;
+            let _ = house.catch_up_with_runs().await;
         }
     }
 }

@@ -4,13 +4,17 @@
 //! what is known of runs and schedules without a house is asked at the [desk](crate::desk).
 
 mod beside;
+mod arrivals;
+mod arriving_files;
 mod catalogue;
 mod entry;
+mod events;
 mod figures;
 mod firings;
 mod flows;
 mod glance;
 mod happenings;
+mod hooks;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod house;
 mod look;
@@ -18,10 +22,13 @@ mod options;
 mod runs;
 mod schedules;
 mod setting;
+mod signature;
 
 pub use figures::Lately;
 pub(crate) use firings::{Maker, Permit, maker};
 pub use happenings::{Happenings, Seen};
+pub use hooks::{Delivery, Signed};
 pub use house::House;
 pub use options::HouseOptions;
+pub(crate) use setting::schedule_of;
 pub use tidewheel::observe::{Histogram, Overview, Statistics};

@@ -137,7 +137,7 @@ impl House {
         Ok(LimitList { version: None, limits: limits.into_iter().map(line).collect() })
     }
 
-    fn handle(&self, name: &str) -> Result<ScheduleHandle, DeskError> {
+    pub(super) fn handle(&self, name: &str) -> Result<ScheduleHandle, DeskError> {
         let wheel = self.inner.session.wheel.without_waiting();
         wheel.find_schedule(name).ok_or_else(|| {
             let names: Vec<_> = wheel.schedules().iter().filter_map(ScheduleHandle::name).collect();

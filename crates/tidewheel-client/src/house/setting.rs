@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidewheel::Tidewheel;
-use tidewheel::schedule::ScheduleSpec;
+use tidewheel::schedule::{ScheduleSpec, Trigger};
 use tidewheel::store::ScheduleSummary;
-use tidewheel_flow::{FLOW_KIND, FlowOrder};
+use tidewheel_flow::{FLOW_KIND, Flow, FlowOrder, FlowSchedule};
 
 use super::catalogue::Catalogue;
 use super::entry::Version;
@@ -26,15 +26,21 @@ pub(super) struct Wanted {
 }
 
 /// The names of the schedules of a flow, in the order of the file.
-pub(super) fn names(version: &Version) -> Vec<String> {
-    let flow = version.name();
-    let schedules = version.flow.schedules.iter().enumerate();
-    let name = |(place, schedule): (usize, &tidewheel_flow::FlowSchedule)| match &schedule.name {
+pub(super) fn names(flow: &Flow) -> Vec<String> {
+    let schedules = flow.schedules.iter().enumerate();
+    let flow = &flow.name;
+    let name = |(place, schedule): (usize, &FlowSchedule)| match &schedule.name {
         Some(name) => format!("{flow}/{name}"),
-        None if place == 0 => flow.to_owned(),
+        None if place == 0 => flow.clone(),
         None => format!("{flow}/{}", place + 1),
     };
     schedules.map(name).collect()
+}
+
+/// The schedule of a flow that is called so.
+pub(crate) fn schedule_of<'a>(flow: &'a Flow, name: &str) -> Option<&'a FlowSchedule> {
+    let place = names(flow).iter().position(|known| known == name)?;
+    flow.schedules.get(place)
 }
 
 impl Wanted {
@@ -42,13 +48,18 @@ impl Wanted {
     pub fn of(catalogue: &Catalogue) -> Self {
         let mut wanted = Self::default();
         for version in catalogue.flows() {
-            for (name, schedule) in names(version).into_iter().zip(&version.flow.schedules) {
+            for (name, schedule) in names(&version.flow).into_iter().zip(&version.flow.schedules) {
                 if wanted.specs.contains_key(&name) {
                     let why = "another schedule has the same name".to_owned();
                     wanted.refused.insert(name, why);
                     continue;
                 }
-                match version.order(&schedule.params) {
+                // The params of one that fires for what happens outside follow from that.
+                let order = match schedule.arrivals {
+                    Some(_) => Ok(version.bare_order()),
+                    None => version.order(&schedule.params),
+                };
+                match order {
                     Ok(order) => {
                         let spec = ScheduleSpec {
                             name: Some(Arc::from(name.as_str())),
@@ -65,6 +76,13 @@ impl Wanted {
         wanted
     }
 
+    /// Schedules that fire for what happens outside and that the wheel does not have.
+    pub fn new_outside(&self, wheel: &Tidewheel) -> Vec<String> {
+        let outside = self.specs.iter().filter(|(_, spec)| spec.trigger == Trigger::Custom);
+        let new = outside.filter(|(name, _)| wheel.find_schedule(name).is_none());
+        new.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Sets what is not there or says something else, and ends what is not wanted any more. `ended` are the
     /// schedules that have ended: one that came to its end by itself does not begin anew.
     pub fn set(&mut self, wheel: &Tidewheel, maker: &Maker, ended: &[ScheduleSummary]) {
@@ -75,7 +93,10 @@ impl Wanted {
             let Some(name) = spec.name.as_deref() else { continue };
             let is_flow = spec.kind.as_deref() == Some(FLOW_KIND);
             match self.specs.get(name) {
-                Some(wanted) if *wanted == spec => _ = live.insert(name.to_owned()),
+                // That its instants are told is not stored: it is set again, and stays the same.
+                Some(wanted) if *wanted == spec && spec.trigger != Trigger::Custom => {
+                    live.insert(name.to_owned());
+                }
                 Some(_) => {}
                 // What cannot be set now is not ended for that.
                 None if !is_flow || self.refused.contains_key(name) => {}
@@ -88,7 +109,11 @@ impl Wanted {
                 continue;
             }
             let maker = Arc::clone(maker);
-            if let Err(error) = wheel.schedule(spec.clone()).make_run(move |it| maker(it)) {
+            let mut schedule = wheel.schedule(spec.clone());
+            if spec.trigger == Trigger::Custom {
+                schedule = schedule.told();
+            }
+            if let Err(error) = schedule.make_run(move |it| maker(it)) {
                 refused.push((name.clone(), error.to_string()));
             }
         }

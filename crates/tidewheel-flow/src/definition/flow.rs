@@ -13,6 +13,7 @@ use tidewheel::run::{Busy, Ends, RunGroup, RunOrder};
 use tidewheel::schedule::ScheduleSpec;
 use tidewheel::{LimitSpec, OnError, Priority, QueueSpec, Retry};
 
+use super::arrival::Arrivals;
 use super::work::{ArtifactRule, Cache, Foreach, Repeat, StepOutput, Surroundings, Work};
 use crate::language::problem::Span;
 use crate::language::template::Context;
@@ -42,6 +43,8 @@ pub struct Flow {
     pub(crate) concurrency: Option<Concurrency>,
     /// When it is run by itself.
     pub schedules: Vec<FlowSchedule>,
+    /// Flows that hear what becomes of its runs, whatever they say themselves.
+    pub notify: Vec<String>,
     /// Whether each step waits for the one that is written before it.
     pub(crate) is_sequence: bool,
     /// The folder that relative paths start at.
@@ -116,6 +119,7 @@ impl Flow {
             queues: BTreeMap::new(),
             concurrency: None,
             schedules: Vec::new(),
+            notify: Vec::new(),
             is_sequence: false,
             folder: PathBuf::new(),
             file: PathBuf::new(),
@@ -280,7 +284,7 @@ impl Default for Runner {
 }
 
 /// When a flow is run by itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FlowSchedule {
     /// Its name among the schedules of the flow, if it has one.
@@ -289,8 +293,12 @@ pub struct FlowSchedule {
     pub spec: ScheduleSpec,
     /// The rule as the file has it.
     pub text: String,
-    /// The params of these runs.
+    /// The params of these runs; of one that fires for what happens outside, those that are always the same.
     pub params: BTreeMap<String, Json>,
+    /// What it fires for, if that is nothing that its trigger knows.
+    pub arrivals: Option<Arrivals>,
+    /// All params, as they follow from what arrived.
+    pub(crate) mapping: Vec<(String, Tree)>,
 }
 
 /// One thing to be done.

@@ -5,6 +5,7 @@
 //! `keys`, `decode` makes the data, `connect` finds what steps say of each other. A flow is turned into a
 //! run by [`crate::compile`] and carried out by [`crate::execute`].
 
+mod arrival;
 pub(crate) mod connect;
 pub(crate) mod decode;
 mod flow;
@@ -17,6 +18,7 @@ pub(crate) mod shape;
 pub(crate) mod visit;
 mod work;
 
+pub use arrival::{Arrivals, EventKind, Events, SignatureForm, Webhook};
 pub(crate) use flow::{
     CapacityPlaces, Gaps, RetryIf, Secret, SecretOrigin, SourceView, StepClause, places_of,
 };

@@ -9,7 +9,7 @@ use crate::definition::schema::schema;
 use crate::definition::shape::{Key, Kind, Shape};
 
 /// What the page has a table for, beside the step.
-const SHAPES: [&Shape; 29] = [
+const SHAPES: [&Shape; 31] = [
     &keys::OVERRIDE,
     &keys::FLOW,
     &keys::CONCURRENCY,
@@ -37,6 +37,8 @@ const SHAPES: [&Shape; 29] = [
     &keys::BREAKER,
     &keys::QUEUE,
     &keys::SCHEDULE,
+    &keys::WEBHOOK,
+    &keys::EVENTS,
     &keys::EXCLUSION,
     &keys::RLIMITS,
 ];

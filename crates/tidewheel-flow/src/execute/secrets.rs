@@ -96,6 +96,18 @@ impl Secrets {
         Self::fetch(flow, &ThisMachine::new(Processes::builder())).await
     }
 
+    /// One of the secrets of a flow, on this machine; `None` if it has none of this name.
+    ///
+    /// # Errors
+    ///
+    /// When it is needed and cannot be had.
+    pub async fn fetch_one(flow: &Flow, name: &str) -> Result<Option<String>, SecretError> {
+        let Some(secret) = flow.secrets.iter().find(|secret| secret.name == name) else {
+            return Ok(None);
+        };
+        fetch(secret, &ThisMachine::new(Processes::builder())).await.map(Some)
+    }
+
     fn of(values: BTreeMap<(PathBuf, String), String>) -> Result<Self, SecretError> {
         let texts: Vec<&String> = values.values().filter(|value| !value.is_empty()).collect();
         let masker = match texts.is_empty() {

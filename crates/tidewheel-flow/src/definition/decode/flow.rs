@@ -80,6 +80,7 @@ pub(crate) fn decode(
         queues: queues(map),
         concurrency: decoder.concurrency(map),
         schedules: decoder.schedules(map),
+        notify: fields::many(map, "notify").iter().filter_map(fields::name).collect(),
         sources: sources.iter().map(|(name, node)| (name.clone(), view(node))).collect(),
         is_sequence: fields::boolean(map, "sequence").unwrap_or_default(),
         folder: folder.to_owned(),

@@ -5,6 +5,7 @@
 //! harmless, so that the rest can be checked; see [`Gaps`]. What steps say of each other is checked in
 //! `crate::definition::connect`.
 
+mod arrival;
 mod decoder;
 mod defaults;
 mod dependency;

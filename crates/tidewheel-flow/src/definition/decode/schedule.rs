@@ -24,13 +24,14 @@ const BACKLOG: u32 = 100;
 const BACKOFF_MAX: Duration = Duration::from_secs(3600);
 
 impl Decoder<'_> {
-    pub(super) fn schedules(&mut self, map: &Map) -> Vec<FlowSchedule> {
-        fields::many(map, "schedule").iter().filter_map(|node| self.schedule(node)).collect()
+    pub(super) fn schedules(&mut self, flow: &Map) -> Vec<FlowSchedule> {
+        fields::many(flow, "schedule").iter().filter_map(|node| self.schedule(flow, node)).collect()
     }
 
-    fn schedule(&mut self, node: &Node) -> Option<FlowSchedule> {
+    fn schedule(&mut self, flow: &Map, node: &Node) -> Option<FlowSchedule> {
         let empty = Map::default();
         let map = fields::as_mapping(node).unwrap_or(&empty);
+        let arrivals = self.arrivals(flow, map);
         let (trigger, text) = match &node.value {
             Value::Text(text) => {
                 (self.cron(node, text.as_str(), Zone::utc())?, text.as_str().to_owned())
@@ -43,6 +44,9 @@ impl Decoder<'_> {
             Some("queue-all") => Overlap::QueueAll { max: BACKLOG },
             Some("cancel") => Overlap::Cancel,
             Some("allow") => Overlap::Allow,
+            Some("skip") => Overlap::Skip,
+            // What arrives does not come again by itself, as an instant of a calendar does.
+            _ if arrivals.is_some() => Overlap::Allow,
             _ => Overlap::Skip,
         };
         spec.misfire = match fields::word(map, "misfire").as_deref() {
@@ -61,11 +65,20 @@ impl Decoder<'_> {
             let span = fields::as_mapping(exclusion).and_then(|map| self.span(exclusion, map));
             spec.exclusions.extend(span);
         }
-        let params = fields::mapping(map, "params")
-            .map(|map| map.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect())
-            .unwrap_or_default();
         let name = fields::owned(map, "name");
-        Some(FlowSchedule { name, spec, text, params })
+        let said = fields::mapping(map, "params").unwrap_or(&empty);
+        Some(match arrivals {
+            Some(arrivals) => {
+                let mapping = self.mapping(flow, node, said, &arrivals);
+                let params = FlowSchedule::plain_params(&mapping);
+                FlowSchedule { name, spec, text, params, arrivals: Some(arrivals), mapping }
+            }
+            None => {
+                let params =
+                    said.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect();
+                FlowSchedule { name, spec, text, params, arrivals: None, mapping: Vec::new() }
+            }
+        })
     }
 
     /// From `from` to `until`, of which one may be missing.
@@ -98,7 +111,8 @@ impl Decoder<'_> {
         let mut triggers: Vec<_> =
             said.map(|(kind, value)| self.trigger_of(kind, value, map)).collect();
         if triggers.len() != 1 {
-            let text = "a schedule needs exactly one of cron, every, after, at";
+            let text =
+                "a schedule needs exactly one of cron, every, after, at, webhook, files, events";
             self.problems.push(Problem::error("contradiction", text).at(node.span));
         }
         triggers.pop()?
@@ -123,6 +137,13 @@ impl Decoder<'_> {
                 let trigger = Trigger::FixedDelay { delay: span()?, start };
                 (trigger, format!("{} after each run", fields::name(value)?))
             }
+            "webhook" => (Trigger::Custom, "webhook".to_owned()),
+            "events" => {
+                let on = fields::many(fields::as_mapping(value)?, "on").iter();
+                let on: Vec<String> = on.filter_map(fields::name).collect();
+                (Trigger::Custom, format!("events {}", on.join(", ")))
+            }
+            "files" => (Trigger::Custom, format!("files {}", fields::node_text(value)?)),
             _ => {
                 let text = fields::node_text(value)?;
                 let Some(at) = instant::parse(text) else {

@@ -71,6 +71,11 @@ pub(crate) static FLOW: Shape = Shape {
             Kind::Many(&Kind::Either(&[Kind::Cron, Kind::Object(&SCHEDULE)])),
             "When a server runs the flow by itself: a cron expression, or more.",
         ),
+        key(
+            "notify",
+            Kind::Many(&Kind::Name),
+            "Flows that hear what becomes of its runs and schedules, by the `events` of their schedules.",
+        ),
         key("on_success", STEPS, "Steps that follow a run in which everything went well."),
         key("on_failure", STEPS, "Steps that follow a run that failed."),
         key("finally", STEPS, "Steps that follow every run, however it ended."),
@@ -206,7 +211,7 @@ pub(crate) static QUEUE: Shape = Shape {
 
 pub(crate) static SCHEDULE: Shape = Shape {
     name: "a schedule",
-    about: "When the flow is run: exactly one of cron, every, after and at.",
+    about: "When the flow is run: exactly one of cron, every, after, at, webhook, files and events.",
     keys: &[
         key("name", Kind::Name, "What it is called among the schedules of the flow."),
         key("cron", Kind::Cron, "When, by the calendar."),
@@ -219,9 +224,25 @@ pub(crate) static SCHEDULE: Shape = Shape {
         key("after", Kind::Duration, "So long after the end of the run before."),
         key("at", Kind::Text, "Once, at this instant."),
         key(
+            "webhook",
+            Kind::Object(&WEBHOOK),
+            "Each time that somebody delivers something to `/hooks/NAME` of a server, signed.",
+        ),
+        key(
+            "files",
+            Kind::Text,
+            "Each time that a file is there that this fits, with `*`, `**`, `?` and `[…]`, seen from the folder of \
+             the flow file.",
+        ),
+        key(
+            "events",
+            Kind::Object(&EVENTS),
+            "Each time that there is such news of other flows: for notifications.",
+        ),
+        key(
             "overlap",
             Kind::Choice(&["skip", "queue-one", "queue-all", "cancel", "allow"]),
-            "What happens while the run before still runs. `skip` unless given.",
+            "What happens while the run before still runs. `skip` unless given; `allow` with webhook, files and events.",
         ),
         key(
             "misfire",
@@ -244,7 +265,60 @@ pub(crate) static SCHEDULE: Shape = Shape {
             "After a run that failed nothing fires for so long; it doubles with each failure in a row.",
         ),
         key("backoff_max", Kind::Duration, "The longest such wait. One hour unless given."),
-        key("params", Kind::Map(&Kind::Any), "The params of these runs."),
+        key(
+            "params",
+            Kind::Map(&Kind::Any),
+            "The params of these runs. With webhook, files and events they may use what arrived: `webhook.body`, \
+             `file.path`, `event.text`.",
+        ),
+    ],
+};
+
+pub(crate) static EVENTS: Shape = Shape {
+    name: "events",
+    about: "Which news of other flows it is run for.",
+    keys: &[
+        required(
+            "on",
+            Kind::Many(&Kind::Choice(&["failure", "success", "late", "deadline"])),
+            "Which: that a run failed, or succeeded, that a firing came late or was missed, or that a run is not \
+             over in time.",
+        ),
+        key(
+            "of",
+            Kind::Many(&Kind::Text),
+            "Of which flows: names, in which `*` and `?` stand for anything. All unless given; those that name this \
+             one in `notify` in any case.",
+        ),
+        key("late", Kind::Duration, "From when on a firing is late. One minute unless given."),
+        key(
+            "deadline",
+            Kind::Duration,
+            "When a run should have ended, from when it was accepted. Needed with `on: deadline`.",
+        ),
+    ],
+};
+
+pub(crate) static WEBHOOK: Shape = Shape {
+    name: "a webhook",
+    about: "Who may deliver: whoever signs with the secret.",
+    keys: &[
+        required(
+            "secret",
+            Kind::Many(&Kind::Name),
+            "The secret of the flow that deliveries are signed with; two while one takes the place of the other.",
+        ),
+        key(
+            "signature",
+            Kind::Choice(&["standard", "github"]),
+            "How they are signed: as the Standard Webhooks say, or over the body alone as forges do. `standard` \
+             unless given.",
+        ),
+        key(
+            "tolerance",
+            Kind::Duration,
+            "How far the time of a delivery may be from ours, from 1s to 1h. Five minutes unless given.",
+        ),
     ],
 };
 

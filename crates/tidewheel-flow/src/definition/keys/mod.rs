@@ -14,7 +14,7 @@ pub(crate) use step::STEP;
 
 #[cfg(test)]
 pub(crate) use flow::{
-    BREAKER, CONCURRENCY, EXCLUSION, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET,
+    BREAKER, CONCURRENCY, EVENTS, EXCLUSION, LIMIT, PARAM, QUEUE, RUNNER, SCHEDULE, SECRET, WEBHOOK,
 };
 #[cfg(test)]
 pub(crate) use step::{

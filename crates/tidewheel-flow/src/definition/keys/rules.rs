@@ -8,7 +8,8 @@ use crate::definition::shape::Shape;
 /// What a step can do.
 pub(crate) const WORKS: [&str; 7] = ["run", "argv", "http", "source", "wait", "flow", "steps"];
 /// When a schedule fires.
-pub(crate) const TRIGGERS: [&str; 4] = ["cron", "every", "after", "at"];
+pub(crate) const TRIGGERS: [&str; 7] =
+    ["cron", "every", "after", "at", "webhook", "files", "events"];
 /// Where a secret comes from.
 pub(crate) const ORIGINS: [&str; 3] = ["env", "file", "command"];
 /// How a dependency names its steps.
