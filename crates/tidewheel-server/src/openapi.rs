@@ -69,7 +69,7 @@ fn operation(route: &Route, schemas: &mut Map<String, Json>) -> Json {
         "x-tidewheel-permission": format!("{:?}", route.permission).to_ascii_lowercase(),
     });
     match route.permission {
-        Permission::Public => operation["security"] = json!([]),
+        Permission::Public | Permission::Signature => operation["security"] = json!([]),
         // On the same machine none may be needed.
         Permission::Figures | Permission::Flowtoy => {
             operation["security"] = json!([{ "token": [] }, {}])
@@ -84,6 +84,7 @@ fn operation(route: &Route, schemas: &mut Map<String, Json>) -> Json {
         Takes::MaybeDocument(form, _) => {
             (json!({ "application/json": { "schema": describe(form, schemas) } }), false)
         }
+        Takes::Signed(_) => (json!({ "*/*": {} }), false),
         Takes::Fields(_) => {
             let fields = json!({
                 "type": "object",

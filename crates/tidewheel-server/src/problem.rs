@@ -132,6 +132,11 @@ fn status_of(error: &DeskError) -> (StatusCode, Option<Duration>) {
             _ => (StatusCode::UNPROCESSABLE_ENTITY, None),
         };
     }
+    match error {
+        DeskError::NotSigned => return (StatusCode::UNAUTHORIZED, None),
+        DeskError::HookFull { .. } => return (StatusCode::TOO_MANY_REQUESTS, Some(SOON)),
+        _ => {}
+    }
     let status = match error.kind() {
         RefusalKind::NotFound => StatusCode::NOT_FOUND,
         RefusalKind::Conflict => StatusCode::CONFLICT,

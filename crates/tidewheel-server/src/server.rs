@@ -43,6 +43,8 @@ pub struct Server {
     pub(crate) requests: Throttle,
     /// How often each address asks without one.
     pub(crate) strangers: Throttle,
+    /// How often each webhook is delivered to.
+    pub(crate) deliveries: Throttle,
     /// Streams that are open, by who listens.
     streams: Arc<Mutex<HashMap<String, usize>>>,
     /// How things went lately.
@@ -140,6 +142,10 @@ impl Server {
             each(limits.strangers_per_minute, Duration::from_secs(60)),
             limits.strangers_per_minute,
         );
+        let deliveries = Throttle::new(
+            each(limits.deliveries_per_minute, Duration::from_secs(60)),
+            limits.deliveries_per_minute,
+        );
         Ok(Arc::new(Self {
             served: served.into(),
             tokens: Tokens::open(folder)?,
@@ -149,6 +155,7 @@ impl Server {
             is_unwritten: AtomicBool::new(false),
             requests,
             strangers,
+            deliveries,
             streams: Arc::default(),
             lately: Mutex::default(),
             closing: watch::Sender::new(Closing::No),

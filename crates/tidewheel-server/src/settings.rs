@@ -57,6 +57,8 @@ pub struct Limits {
     pub requests_at_once: u32,
     /// Requests without a token that is good, from one address in a minute.
     pub strangers_per_minute: u32,
+    /// Deliveries to one webhook in a minute, of those that are signed.
+    pub deliveries_per_minute: u32,
     /// Event streams of one token at once.
     pub streams_max: usize,
     /// How long answers under way may take when the server stops.
@@ -73,6 +75,7 @@ impl Default for Limits {
             requests_per_second: 2000,
             requests_at_once: 4000,
             strangers_per_minute: 60,
+            deliveries_per_minute: 60,
             streams_max: 20,
             stop_grace: Duration::from_secs(5),
         }

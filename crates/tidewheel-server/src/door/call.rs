@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tidewheel_client::api::Document;
 use tidewheel_client::desk::Surface;
+use tidewheel_client::house::Signed;
 
 use crate::identity::Identity;
 use crate::problem::Problem;
@@ -34,6 +35,8 @@ pub(crate) struct Call {
     pub body: Bytes,
     /// What it is about, for the audit log.
     pub object: Object,
+    /// What was delivered, where a signature lets it in.
+    pub signed: Option<Signed>,
 }
 
 /// What a wish is about, beside the names in its path: said by whoever answers, as soon as it is known.

@@ -10,6 +10,7 @@ mod identify;
 mod origin;
 mod pass;
 mod peer;
+mod signed;
 mod throttle;
 
 pub(crate) use call::{Call, Object, document, json, surface_of};

@@ -29,23 +29,23 @@ use crate::table::{Gives, Permission, Route};
 const NAME_MAX: usize = 512;
 
 /// A request on its way in.
-struct Passing<'a> {
-    server: &'a Arc<Server>,
+pub(super) struct Passing<'a> {
+    pub(super) server: &'a Arc<Server>,
     /// What is asked for, if it is there.
     route: Option<&'static Route>,
     /// What could be asked for under this path.
     routes: &'a [&'static Route],
-    peer: Peer,
+    pub(super) peer: Peer,
     who: Option<Identity>,
     now: Timestamp,
-    instant: Instant,
+    pub(super) instant: Instant,
     /// What it is about, as far as only its body says that.
     object: Object,
 }
 
 /// Whether a request that was refused is written down: one that came too often is not, or whoever
 /// is turned away could fill the disk.
-enum Refused {
+pub(super) enum Refused {
     Plainly(Problem),
     ForComingTooOften(Problem),
 }
@@ -79,7 +79,7 @@ pub(crate) async fn pass(
     let params = params(&mut parts).await;
     let object = params.as_ref().map(|params| object_of(params)).unwrap_or_default();
     let answer = match passing.admit(&parts) {
-        Ok(route) => passing.answer(route, params, parts.clone(), body).await.map_err(Into::into),
+        Ok(route) => passing.answer(route, params, parts.clone(), body).await,
         Err(refused) => Err(refused),
     };
     let refuse = |problem: Problem| match passing.is_for_people(&parts.headers) {
@@ -103,7 +103,8 @@ impl Passing<'_> {
     /// Whether they may, and what it is that they may.
     fn admit(&self, parts: &Parts) -> Result<&'static Route, Refused> {
         let permission = self.route.map(|route| route.permission);
-        if permission != Some(Permission::Public) {
+        // Who signs what is sent is found out when that has been read.
+        if !matches!(permission, Some(Permission::Public | Permission::Signature)) {
             self.check_known(permission)?;
         }
         check_no_token_in(parts.uri.query())?;
@@ -125,10 +126,7 @@ impl Passing<'_> {
     /// Whether it is known who asks, and whether they have not asked too often.
     fn check_known(&self, permission: Option<Permission>) -> Result<(), Refused> {
         let server = self.server;
-        let too_often = |wait| {
-            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "that was too often");
-            Refused::ForComingTooOften(problem.after(wait))
-        };
+        let too_often = Refused::too_often;
         if let Some(who) = &self.who {
             let name = who.token.as_deref().unwrap_or(&who.name);
             return server.requests.take(name, self.instant).map_err(too_often);
@@ -172,13 +170,23 @@ impl Passing<'_> {
         params: Result<Vec<(String, String)>, Problem>,
         parts: Parts,
         body: Body,
-    ) -> Result<Response, Problem> {
-        let params = params?;
+    ) -> Result<Response, Refused> {
+        // Who is not known yet does not learn what may be the name of a hook.
+        let params = params.map_err(|problem| match route.permission {
+            Permission::Signature => Problem::nobody(),
+            _ => problem,
+        })?;
         if route.changes {
             self.server.check_books(self.now)?;
         }
         let limits = &self.server.settings.limits;
         let body = read_body(route.takes, &parts.headers, body, limits).await?;
+        let signed = match route.permission {
+            Permission::Signature => {
+                Some(self.check_signed(&params, &parts.headers, body.clone()).await?)
+            }
+            _ => None,
+        };
         let call = Call {
             server: Arc::clone(self.server),
             who: self.who.clone(),
@@ -187,8 +195,9 @@ impl Passing<'_> {
             headers: parts.headers,
             body,
             object: self.object.clone(),
+            signed,
         };
-        (route.answer)(call).await
+        Ok((route.answer)(call).await?)
     }
 
     /// Writes down what became of a wish to change something.

@@ -12,6 +12,7 @@ mod glance;
 mod growth;
 mod flowtoy;
 mod health;
+mod hooks;
 mod login;
 mod logs;
 mod me;

@@ -3,13 +3,13 @@
 //! What is in them is in the files beside.
 
 use super::{
-    access, artifacts, audit, capacity, events, flows, flowtoy, glance, health, login, logs, me,
-    openapi, reading, runs, schedules, steer,
+    access, artifacts, audit, capacity, events, flows, flowtoy, glance, health, hooks, login, logs,
+    me, openapi, reading, runs, schedules, steer,
 };
 use crate::table::Route;
 
 /// The routes of all rooms.
-pub(crate) const ROOMS: [&[Route]; 17] = [
+pub(crate) const ROOMS: [&[Route]; 18] = [
     health::ROUTES,
     login::ROUTES,
     me::ROUTES,
@@ -21,6 +21,7 @@ pub(crate) const ROOMS: [&[Route]; 17] = [
     reading::ROUTES,
     artifacts::ROUTES,
     schedules::ROUTES,
+    hooks::ROUTES,
     capacity::ROUTES,
     glance::ROUTES,
     events::ROUTES,

@@ -58,6 +58,8 @@ pub enum Verb {
 pub enum Permission {
     /// Everybody.
     Public,
+    /// Whoever signs what they send with the secret of the webhook they send it to.
+    Signature,
     /// Viewers, and whoever asks from this machine unless the settings say otherwise.
     Figures,
     /// Viewers, and whoever asks from this machine if the settings say so.
@@ -83,6 +85,8 @@ pub enum Takes {
     MaybeDocument(Form, usize),
     /// What a browser sends of a form, of at most so many bytes.
     Fields(usize),
+    /// Anything, of at most so many bytes, which a signature is for.
+    Signed(usize),
 }
 
 /// The type of documents that come one a line.
@@ -128,11 +132,11 @@ impl Verb {
 }
 
 impl Permission {
-    /// The least role that has it; `None`: nobody needs one.
+    /// The least role that has it; `None`: no role has, or nobody needs one.
     #[must_use]
     pub fn role(self) -> Option<Role> {
         match self {
-            Self::Public => None,
+            Self::Public | Self::Signature => None,
             Self::Figures | Self::Flowtoy | Self::Viewer => Some(Role::Viewer),
             Self::Operator => Some(Role::Operator),
             Self::Author => Some(Role::Author),

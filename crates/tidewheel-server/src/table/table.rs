@@ -46,6 +46,17 @@ mod tests {
     fn the_few_routes_without_a_role_are_known() {
         let open = routes().filter(|route| route.permission == Permission::Public);
         let open: BTreeSet<&str> = open.map(|route| route.name).collect();
-        assert_eq!(open, BTreeSet::from(["health-live", "health-ready", "log-in", "login-page", "page-asset"]));
+        let known = ["health-live", "health-ready", "log-in", "login-page", "page-asset"];
+        assert_eq!(open, BTreeSet::from(known));
+        let signed = routes().filter(|route| route.permission == Permission::Signature);
+        assert_eq!(signed.map(|route| route.name).collect::<Vec<_>>(), ["deliver"]);
+    }
+
+    #[test]
+    fn what_a_signature_is_for_is_let_in_by_a_signature_alone() {
+        for route in routes() {
+            let is_signed = matches!(route.takes, Takes::Signed(_));
+            assert_eq!(is_signed, route.permission == Permission::Signature, "{route:?}");
+        }
     }
 }

@@ -179,6 +179,7 @@ impl Wish {
         let wish = Self::new(route.verb.word(), &path);
         match route.takes {
             Takes::Nothing => wish,
+            Takes::Signed(_) => wish.body("{}"),
             Takes::Fields(_) => wish
                 .header("content-type", "application/x-www-form-urlencoded")
                 .body(&format!("code={}", "0".repeat(64))),
