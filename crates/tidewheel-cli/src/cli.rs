@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
     again, artifacts, audit, backup, bench, completions, config, explain, flows, import, init,
-    login, logs, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer, token,
+    login, logs, mail, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer, token,
     torture, validate,
 };
 use crate::config::{Config, Setting, Value};
@@ -134,6 +134,7 @@ enum Command {
     Login(login::Args),
     Token(token::Args),
     Audit(audit::Args),
+    Mail(mail::Args),
     Bench(bench::Args),
     Torture(torture::Args),
     #[command(hide = true)]
@@ -219,6 +220,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Prune(args) => prune::run(ui, &args).map(done),
         Command::Login(args) => login::run(ui, &args).map(done),
         Command::Token(args) => token::run(ui, &args).map(done),
+        Command::Mail(args) => mail::run(ui, &args).map(done),
         Command::Audit(args) => audit::run(ui, &args).map(done),
         Command::Bench(args) => bench::run(ui, &args).map(done),
         Command::Torture(args) => torture::run(ui, &args).map(done),

@@ -15,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod login;
 pub(crate) mod logs;
+pub(crate) mod mail;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod prune;

@@ -18,12 +18,13 @@ const PREFIX: &str = "TIDEWHEEL_";
 
 /// Variables of ours that are no settings: what a step is told of its attempt, what our own
 /// processes tell each other, what is secret, and what tests are told.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 15] = [
     CONFIG,
     "TIDEWHEEL_ATTEMPT",
     "TIDEWHEEL_BIN",
     "TIDEWHEEL_BLESS",
     "TIDEWHEEL_COOKIE",
+    "TIDEWHEEL_MAIL_PASSWORD",
     "TIDEWHEEL_OUTPUT",
     "TIDEWHEEL_RUN_DIR",
     "TIDEWHEEL_RUN_ID",
