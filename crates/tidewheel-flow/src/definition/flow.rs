@@ -301,7 +301,7 @@ pub struct FlowSchedule {
     pub(crate) mapping: Vec<(String, Tree)>,
 }
 
-/// One thing to be done.
+/// One thing to be done. A flow may have very many: what few of them have is kept apart.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Step {
@@ -321,19 +321,19 @@ pub struct Step {
     pub(crate) capacity: CapacityPlaces,
     pub(crate) work: Work,
     pub(crate) surroundings: Surroundings,
-    pub(crate) input: Option<Tree>,
+    pub(crate) input: Option<Box<Tree>>,
     pub(crate) outputs: Vec<StepOutput>,
-    pub(crate) when: Option<Leaf>,
+    pub(crate) when: Option<Box<Leaf>>,
     /// What must have become of steps it waits for.
     pub(crate) clauses: Vec<StepClause>,
     /// Exit codes by which it says that there is nothing to do.
     pub(crate) skip_codes: Vec<i32>,
     /// Which of its failures are worth another attempt, where more is said than a kind.
-    pub(crate) retry_if: Option<RetryIf>,
+    pub(crate) retry_if: Option<Box<RetryIf>>,
     /// Until when it is done again.
-    pub(crate) repeat: Option<Repeat>,
-    pub(crate) foreach: Option<Foreach>,
-    pub(crate) cache: Option<Cache>,
+    pub(crate) repeat: Option<Box<Repeat>>,
+    pub(crate) foreach: Option<Box<Foreach>>,
+    pub(crate) cache: Option<Box<Cache>>,
     /// Files that stay with the run.
     pub(crate) artifacts: Vec<ArtifactRule>,
 }
@@ -435,4 +435,14 @@ pub(crate) struct CapacityPlaces {
     /// Limits and resources.
     pub limits: BTreeMap<String, Span>,
     pub queue: Option<Span>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_takes_no_room_for_what_few_have() {
+        assert!(size_of::<Step>() <= 800, "{}", size_of::<Step>());
+    }
 }

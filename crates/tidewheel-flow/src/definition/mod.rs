@@ -26,6 +26,6 @@ pub use flow::{Dependency, Flow, FlowSchedule, Param, ParamKind, Place, Runner, 
 pub(crate) use work::{
     ArtifactRule, Cache, ChildFlow, CommandLine, Container, Elsewhere, FileFormat, FileWork,
     Foreach, ForeachList, HttpBody, HttpWork, Idempotency, InputMode, Matrix, OutputRule, PassTo,
-    ProcessWork, Pull, Remote, Repeat, ResourceLimits, Shown, StepOutput, Surroundings, Wait,
-    WaitFor, Work, adds_to_our_path, is_inside, of_run,
+    ProcessWork, Pull, Remote, Repeat, ResourceLimits, Shell, Shown, StepOutput, Surroundings,
+    Wait, WaitFor, Work, adds_to_our_path, is_inside, of_run,
 };

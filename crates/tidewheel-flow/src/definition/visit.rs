@@ -12,7 +12,7 @@ impl Step {
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         self.visit_work(visit);
         self.surroundings.visit(visit);
-        visit_all(self.input.iter(), visit);
+        visit_all(self.input.as_deref().into_iter(), visit);
         for output in &self.outputs {
             if let OutputRule::Template(tree) = &output.value {
                 tree.visit(visit);
@@ -20,7 +20,7 @@ impl Step {
         }
         let retry_when = self.retry_if.as_ref().and_then(|retry| retry.when.as_ref());
         let until = self.repeat.as_ref().map(|repeat| &repeat.until);
-        self.when.iter().chain(retry_when).chain(until).for_each(&mut *visit);
+        self.when.as_deref().into_iter().chain(retry_when).chain(until).for_each(&mut *visit);
         if let Some(foreach) = &self.foreach {
             foreach.list.visit(visit);
             if let Some(label) = &foreach.label {
@@ -71,7 +71,7 @@ impl HttpWork {
 impl Surroundings {
     fn visit<'a>(&'a self, visit: &mut dyn FnMut(&'a Leaf)) {
         visit_all(self.env.iter().map(|(_, tree)| tree), visit);
-        visit_all(self.cwd.iter().chain(&self.stdin), visit);
+        visit_all(self.cwd.as_deref().into_iter().chain(self.stdin.as_deref()), visit);
         if let Some(elsewhere) = &self.elsewhere {
             elsewhere.visit(visit);
         }

@@ -65,10 +65,32 @@ pub(crate) struct ProcessWork {
 
 #[derive(Debug, Clone)]
 pub(crate) enum CommandLine {
-    /// A text for a shell, and the shell with its arguments.
-    Shell { text: String, shell: Vec<String> },
+    /// A text for a shell.
+    Shell { text: String, shell: Shell },
     /// A program with arguments.
     Argv(Vec<Tree>),
+}
+
+/// The shell that reads a text.
+#[derive(Debug, Clone)]
+pub(crate) enum Shell {
+    /// One that stops at the first command that fails.
+    Sh,
+    /// The same, also where it fails inside a pipe.
+    Bash,
+    /// A program and its arguments, as written.
+    Words(Vec<String>),
+}
+
+impl Shell {
+    /// The program and its arguments before the text.
+    pub fn words(&self) -> Vec<&str> {
+        match self {
+            Self::Sh => vec!["/bin/sh", "-ec"],
+            Self::Bash => vec!["bash", "-eo", "pipefail", "-c"],
+            Self::Words(words) => words.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 /// How a process gets the input of its step.
@@ -92,13 +114,13 @@ pub(crate) struct Shown {
 pub(crate) struct Surroundings {
     pub env: Vec<(String, Tree)>,
     pub inherit: Option<Vec<String>>,
-    pub cwd: Option<Tree>,
-    pub stdin: Option<Tree>,
+    pub cwd: Option<Box<Tree>>,
+    pub stdin: Option<Box<Tree>>,
     pub grace: Option<Duration>,
     pub output_max: Option<u64>,
     /// How much of what it writes can become outputs.
     pub capture_max: Option<u64>,
-    pub limits: ResourceLimits,
+    pub limits: Option<Box<ResourceLimits>>,
     /// Where it runs, if not on this machine.
     pub elsewhere: Option<Elsewhere>,
 }

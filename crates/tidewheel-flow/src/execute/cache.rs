@@ -103,11 +103,11 @@ impl FlowRunner {
         context: &Context,
     ) -> Result<Json, Trouble> {
         let step = &*position.step;
-        let render = |tree: &Option<Tree>| match tree {
+        let render = |tree: Option<&Tree>| match tree {
             Some(tree) => tree.render(context).map_err(Trouble::from),
             None => Ok(Json::Null),
         };
-        let input = render(&step.input)?;
+        let input = render(step.input.as_deref())?;
         let env: BTreeMap<String, String> =
             self.variables_of(position, context)?.into_iter().collect();
         Ok(json!({
@@ -116,12 +116,12 @@ impl FlowRunner {
             "folder": self.folder_of(position, context)?,
             "work": self.about_step(step, &input, context)?,
             "env": env,
-            "stdin": render(&step.surroundings.stdin)?,
+            "stdin": render(step.surroundings.stdin.as_deref())?,
             "inherited": step.surroundings.inherit.as_deref().map(|names| self.inherited(names)),
             "output_max": step.surroundings.output_max,
             "elsewhere": self.about_place(step, context)?,
             "input": input,
-            "key": render(&cache.key)?,
+            "key": render(cache.key.as_ref())?,
             "outputs": step.outputs.iter().map(|it| about_output(it, context)).collect::<Json>(),
         }))
     }
@@ -130,7 +130,9 @@ impl FlowRunner {
         let input = Some(input).filter(|input| !input.is_null());
         Ok(match &step.work {
             Work::Process(process) => match &process.command {
-                CommandLine::Shell { text, shell } => json!({ "run": text, "shell": shell }),
+                CommandLine::Shell { text, shell } => {
+                    json!({ "run": text, "shell": shell.words() })
+                }
                 CommandLine::Argv(trees) => json!({
                     "argv": words_of(process, trees, input, context)?,
                     "pass_to": format!("{:?}", process.pass_to),

@@ -141,7 +141,7 @@ impl FlowRunner {
         let mut command = match &work.command {
             CommandLine::Shell { text, shell } => {
                 self.tell(attempt, text);
-                ProcessCommand::shell(text.clone()).shell_argv(shell.clone())
+                ProcessCommand::shell(text.clone()).shell_argv(shell.words())
             }
             CommandLine::Argv(trees) => {
                 let words = words_of(work, trees, input.as_ref(), context)?;
@@ -247,7 +247,7 @@ impl FlowRunner {
             .variable("TIDEWHEEL_STEP", position.name.to_string())
             .variable("TIDEWHEEL_ATTEMPT", attempt.number().to_string())
             .cwd(self.folder_of(position, context)?)
-            .limits(limits_of(&step.surroundings.limits));
+            .limits(step.surroundings.limits.as_deref().map_or_else(Limits::default, limits_of));
         if let Some(names) = &step.surroundings.inherit {
             command = command.inherit_also(names);
         }

@@ -74,7 +74,7 @@ impl Past<'_> {
         let scope = Scope::find(self.flow, scope)?;
         let step = scope.flow.step(step)?;
         let context = self.context(&scope)?;
-        elements_of(step, step.foreach.as_ref()?, &context).ok()
+        elements_of(step, step.foreach.as_deref()?, &context).ok()
     }
 
     /// What the templates of a flow know of what is known after a run: no secrets, nothing of the environment.

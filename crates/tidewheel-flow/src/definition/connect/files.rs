@@ -97,7 +97,7 @@ impl Files<'_> {
             None => Some(String::new()),
         };
         let Some(cwd) = cwd else { return };
-        let elements = step.foreach.as_ref().and_then(known_elements);
+        let elements = step.foreach.as_deref().and_then(known_elements);
         let names = |tree: &Tree| -> Vec<Name> {
             let texts = text_of(tree).map(|text| filled_in(text, elements.as_ref()));
             let texts = texts.into_iter().flatten();

@@ -58,7 +58,7 @@ fn runs_without(flow: &Flow, step: &Step, needed: &Step) -> bool {
 /// Reports outputs without a default that are not there when a condition skips their step.
 pub(super) fn check_missing(flow: &Flow, problems: &mut Problems) {
     for step in &flow.steps {
-        let guarded = step.when.as_ref().map(guarded_in).unwrap_or_default();
+        let guarded = step.when.as_deref().map(guarded_in).unwrap_or_default();
         step.visit(&mut |leaf| {
             let here = guarded_in(leaf);
             for (reference, at) in leaf.references() {
@@ -105,7 +105,7 @@ fn guarded_in(leaf: &Leaf) -> BTreeSet<&str> {
 }
 
 fn is_of_when(step: &Step, leaf: &Leaf) -> bool {
-    step.when.as_ref().is_some_and(|when| std::ptr::eq(when, leaf))
+    step.when.as_deref().is_some_and(|when| std::ptr::eq(when, leaf))
 }
 
 fn report(step: &Step, missing: &Step, reference: &Reference, at: Span, problems: &mut Problems) {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::program::{Script, goes_far, guarded, is_template, script_of};
 use super::{Decoder, fields};
 use crate::definition::{
-    CommandLine, PassTo, ProcessWork, ResourceLimits, Shown, Surroundings, Work,
+    CommandLine, PassTo, ProcessWork, ResourceLimits, Shell, Shown, Surroundings, Work,
 };
 use crate::language::problem::Problem;
 use crate::language::template::{ShellText, has_syntax};
@@ -23,7 +23,7 @@ const CAPTURE_MOST: u64 = 256 << 20;
 
 impl Decoder<'_> {
     /// `run:`: a text for the shell, in which templates have no place.
-    pub(super) fn shell(&mut self, node: &Node, shell: Vec<String>) -> Option<Work> {
+    pub(super) fn shell(&mut self, node: &Node, shell: Shell) -> Option<Work> {
         let Value::Text(text) = &node.value else { return None };
         let parsed = match ShellText::parse(text.as_str()) {
             Ok(parsed) => parsed,
@@ -206,7 +206,7 @@ impl Decoder<'_> {
         let surroundings = Surroundings {
             env: self.variables(map, "env"),
             inherit: map.get("inherit").map(|_| fields::texts(map, "inherit")),
-            cwd: map.get("cwd").map(|node| self.tree(node, "cwd")),
+            cwd: map.get("cwd").map(|node| Box::new(self.tree(node, "cwd"))),
             ..Surroundings::default()
         };
         (Work::Process(work), surroundings)
@@ -231,21 +231,21 @@ impl Decoder<'_> {
     }
 
     pub(super) fn surroundings(&mut self, map: &Map) -> Surroundings {
-        let limits = fields::mapping(map, "rlimits").map_or_else(ResourceLimits::default, |map| {
+        let limits = fields::mapping(map, "rlimits").map(|map| {
             let count = |key| fields::integer(map, key).and_then(|value| u64::try_from(value).ok());
-            ResourceLimits {
+            Box::new(ResourceLimits {
                 cpu_time: fields::duration(map, "cpu_time"),
                 memory: fields::size(map, "memory"),
                 processes: count("processes"),
                 open_files: count("open_files"),
                 file_size: fields::size(map, "file_size"),
-            }
+            })
         });
         Surroundings {
             env: self.variables(map, "env"),
             inherit: map.get("inherit").map(|_| fields::texts(map, "inherit")),
-            cwd: map.get("cwd").map(|node| self.tree(node, "cwd")),
-            stdin: map.get("stdin").map(|node| self.tree(node, "stdin")),
+            cwd: map.get("cwd").map(|node| Box::new(self.tree(node, "cwd"))),
+            stdin: map.get("stdin").map(|node| Box::new(self.tree(node, "stdin"))),
             grace: fields::duration(map, "grace"),
             output_max: fields::size(map, "output_max"),
             capture_max: self.capture_max(map),

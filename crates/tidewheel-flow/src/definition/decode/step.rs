@@ -14,8 +14,8 @@ use crate::definition::keys::{self, WORKS};
 use crate::definition::params::fits;
 use crate::definition::shape::meant_key;
 use crate::definition::{
-    ArtifactRule, Cache, ChildFlow, OutputRule, Place, Step, StepOutput, Surroundings, Treatment,
-    Wait, WaitFor, Work, is_inside, of_run,
+    ArtifactRule, Cache, ChildFlow, OutputRule, Place, Shell, Step, StepOutput, Surroundings,
+    Treatment, Wait, WaitFor, Work, is_inside, of_run,
 };
 use crate::language::problem::{Problem, Span};
 use crate::language::query::Query;
@@ -99,11 +99,13 @@ impl Decoder<'_> {
                 None => decoder.surroundings(map),
             };
             let surroundings = laid_over(own, from_source);
-            let input = map.get("input").map(|node| match map.get("source") {
-                Some(_) => decoder.without_line_end(|decoder| decoder.tree(node, "input")),
-                None => decoder.tree(node, "input"),
+            let input = map.get("input").map(|node| {
+                Box::new(match map.get("source") {
+                    Some(_) => decoder.without_line_end(|decoder| decoder.tree(node, "input")),
+                    None => decoder.tree(node, "input"),
+                })
             });
-            decoder.check_program_text(map, &work, surroundings.stdin.as_ref(), input.as_ref());
+            decoder.check_program_text(map, &work, surroundings.stdin.as_deref(), input.as_deref());
             let (after, clauses) = decoder.depends_on(map, place);
             decoder.check_description(map);
             decoder.check_tries(map, &work);
@@ -117,17 +119,20 @@ impl Decoder<'_> {
                 after,
                 clauses,
                 skip_codes: fields::codes(map, "skip_codes"),
-                retry_if: decoder.retry_if(map),
-                repeat: decoder.repeat(map),
+                retry_if: decoder.retry_if(map).map(Box::new),
+                repeat: decoder.repeat(map).map(Box::new),
                 treatment: decoder.step_treatment(map, timeout),
                 span: name_node.unwrap_or(node).span,
                 capacity: capacity_places(map),
                 surroundings,
                 input,
                 outputs: decoder.outputs(map, &name),
-                when: map.get("when").and_then(|node| decoder.expression(node, "when")),
-                foreach,
-                cache: map.get("cache").and_then(|node| decoder.cache(node)),
+                when: map
+                    .get("when")
+                    .and_then(|node| decoder.expression(node, "when"))
+                    .map(Box::new),
+                foreach: foreach.map(Box::new),
+                cache: map.get("cache").and_then(|node| decoder.cache(node)).map(Box::new),
                 artifacts: decoder.artifacts(map),
                 name,
                 work,
@@ -437,13 +442,12 @@ fn is_absent_or(map: &Map, key: &str, is_right: impl Fn(&Node) -> bool) -> bool 
 }
 
 /// The shell for `run:`. Its words stop at the first command that fails.
-pub(super) fn shell_of(map: &Map) -> Vec<String> {
-    let words: &[&str] = match fields::word(map, "shell").as_deref() {
-        Some("bash") => &["bash", "-eo", "pipefail", "-c"],
-        _ if !fields::list(map, "shell").is_empty() => return fields::texts(map, "shell"),
-        _ => &["/bin/sh", "-ec"],
-    };
-    words.iter().map(|word| (*word).to_owned()).collect()
+pub(super) fn shell_of(map: &Map) -> Shell {
+    match fields::word(map, "shell").as_deref() {
+        Some("bash") => Shell::Bash,
+        _ if !fields::list(map, "shell").is_empty() => Shell::Words(fields::texts(map, "shell")),
+        _ => Shell::Sh,
+    }
 }
 
 /// What the step says of its process wins over what its source says.
