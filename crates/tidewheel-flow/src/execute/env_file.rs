@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::definition::{Flow, Work};
+use crate::definition::{Flow, Step, Work};
 
 /// No file of variables is larger.
 const BYTES_MAX: usize = 1 << 20;
@@ -46,12 +46,16 @@ pub struct EnvFiles {
 }
 
 impl EnvFiles {
-    /// Reads those of a flow and of the flows it calls, on a thread made for blocking.
+    /// Reads those of a flow and of the flows it calls, on a thread made for blocking, if there are any.
     ///
     /// # Errors
     ///
     /// When one cannot be read or understood.
     pub async fn read(flow: &Arc<Flow>) -> Result<Self, EnvFileError> {
+        // Most flows have none, and a thread is not made for nothing.
+        if !has_files(flow) {
+            return Ok(Self::default());
+        }
         let flow = Arc::clone(flow);
         let reading = tokio::task::spawn_blocking(move || {
             let mut files = Self::default();
@@ -83,6 +87,15 @@ impl EnvFiles {
     pub(super) fn of(&self, flow: &Flow) -> &[(String, String)] {
         self.by_flow.get(&flow.file).map(Vec::as_slice).unwrap_or_default()
     }
+}
+
+/// Whether a flow, or one that it calls, names a file with variables.
+fn has_files(flow: &Flow) -> bool {
+    let calls_one = |step: &Arc<Step>| match &step.work {
+        Work::Flow(child) => has_files(&child.flow),
+        _ => false,
+    };
+    !flow.env_files.is_empty() || flow.steps.iter().any(calls_one)
 }
 
 fn read(path: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
