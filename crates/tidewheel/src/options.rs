@@ -179,7 +179,7 @@ macro_rules! graph_option_methods {
 
         /// Runs the task only under a condition over other tasks, or over the run as a whole.
         pub fn when(mut self, condition: crate::run::When) -> Self {
-            self.$($options).+.when = Some(condition);
+            self.$($options).+.grouping_mut().when = Some(condition);
             self
         }
 
@@ -187,7 +187,7 @@ macro_rules! graph_option_methods {
         /// [inside](Self::inside) it, and starts when all of them have ended. What it needs, the
         /// whole group waits for.
         pub fn ends(mut self, group: tidewheel_core::group::GroupKind) -> Self {
-            self.$($options).+.ends = Some(group);
+            self.$($options).+.grouping_mut().ends = Some(group);
             self
         }
 
@@ -195,20 +195,20 @@ macro_rules! graph_option_methods {
         /// in the order in which they were added. A group inside it counts as one, from its
         /// beginning until all of it has ended, and a task over all its attempts.
         pub fn at_once(mut self, tasks: u32) -> Self {
-            self.$($options).+.at_once = Some(tasks);
+            self.$($options).+.grouping_mut().at_once = Some(tasks);
             self
         }
 
         /// Puts the task into the group that the task of this name is the end of.
         pub fn inside(mut self, end: &str) -> Self {
-            self.$($options).+.inside = Some(std::sync::Arc::from(end));
+            self.$($options).+.grouping_mut().inside = Some(std::sync::Arc::from(end));
             self
         }
 
         /// Makes the task the opener of the group it is inside: the others begin when it has
         /// succeeded, and if it fails or is skipped, so is the whole.
         pub fn opens(mut self) -> Self {
-            self.$($options).+.opens = true;
+            self.$($options).+.grouping_mut().opens = true;
             self
         }
 
@@ -282,18 +282,15 @@ pub(crate) struct Said {
     fair_by: Option<Arc<str>>,
     pub(crate) key: Option<Arc<str>>,
     pub(crate) deadline: Option<Duration>,
-    pub(crate) when: Option<When>,
-    pub(crate) ends: Option<GroupKind>,
-    pub(crate) at_once: Option<u32>,
-    pub(crate) inside: Option<Arc<str>>,
-    pub(crate) opens: bool,
+    /// Apart, because a run may have very many tasks, and few of them are in groups.
+    grouping: Option<Box<Grouping>>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) kind: Option<Arc<str>>,
     pub(crate) once: Option<Arc<str>>,
 }
 
 /// What was said about a task's part in groups, and its condition.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Grouping {
     pub when: Option<When>,
     pub ends: Option<GroupKind>,
@@ -305,11 +302,19 @@ pub(crate) struct Grouping {
 impl Said {
     /// What was said about groups and conditions, if anything was.
     pub(crate) fn grouping(&self) -> Option<Grouping> {
-        let Self { when, ends, at_once, inside, opens, .. } = self;
+        let said = self.grouping.as_deref()?;
+        let Grouping { when, ends, at_once, inside, .. } = said;
         let is_said = when.is_some() || ends.is_some() || at_once.is_some() || inside.is_some();
-        let (when, inside) = (when.clone(), inside.clone());
-        let (ends, at_once, opens) = (*ends, *at_once, *opens);
-        is_said.then_some(Grouping { when, ends, at_once, inside, opens })
+        is_said.then(|| said.clone())
+    }
+
+    /// What was said about groups and conditions, if only nothing.
+    pub(crate) fn any_grouping(&self) -> Grouping {
+        self.grouping.as_deref().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn grouping_mut(&mut self) -> &mut Grouping {
+        self.grouping.get_or_insert_default()
     }
 
     /// Lays what was said over `base`.

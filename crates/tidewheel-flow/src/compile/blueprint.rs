@@ -50,6 +50,7 @@ impl Blueprint {
         flow: &Arc<Flow>,
         mut draft: Draft<'_>,
     ) -> Result<(Self, Vec<UnknownElements>), CompileError> {
+        draft = draft.with_room_for(flow);
         draft.add_scope(&Scope::outermost(Arc::clone(flow)), &[])?;
         let mut inside: HashMap<String, Vec<String>> = HashMap::new();
         for task in &draft.tasks {

@@ -76,6 +76,12 @@ impl<'a> Draft<'a> {
         Self { unknown: Some(Vec::new()), ..self }
     }
 
+    /// The same with room for the tasks of a flow, as far as they are known.
+    pub fn with_room_for(mut self, flow: &Flow) -> Self {
+        self.tasks.reserve_exact(flow.tasks.min(TASKS_MAX));
+        self
+    }
+
     /// Adds the tasks of a flow. Its first steps come after `entry`.
     pub fn add_scope(&mut self, scope: &Scope, entry: &[String]) -> Result<(), CompileError> {
         let (prefix, end) = (scope.prefix(), scope.end());

@@ -12,7 +12,7 @@ use tidewheel_core::spec::{Addition, TaskSpec};
 
 use super::RunCell;
 use crate::options::{
-    Said, TaskOptions, graph_option_methods, option_methods, single_option_methods,
+    Grouping, Said, TaskOptions, graph_option_methods, option_methods, single_option_methods,
 };
 
 /// A task to be added to a live run.
@@ -108,10 +108,9 @@ impl NewTask {
             let found = find(&[other.to_owned()], relation)?;
             Ok(found.first().copied())
         };
-        let condition = self.said.when.as_ref();
-        let condition = condition.map(|when| when.resolve(|task| named(task, "runs by")));
-        let group = self.said.inside.as_deref().map(|end| named(end, "is inside")).transpose()?;
-        let (opens, ends, at_once) = (self.said.opens, self.said.ends, self.said.at_once);
+        let Grouping { when, ends, at_once, inside, opens } = self.said.any_grouping();
+        let condition = when.map(|when| when.resolve(|task| named(task, "runs by")));
+        let group = inside.as_deref().map(|end| named(end, "is inside")).transpose()?;
         Ok(TaskSpec {
             name: Arc::clone(name),
             after: find(&self.after, "waits for")?,
