@@ -14,7 +14,7 @@ use tidewheel_flow::{
     Answers, Means, Progress, Recalled, RecalledTask, Trace, World, remove_containers,
 };
 
-use crate::desk::{DeskError, LocalDesk};
+use crate::desk::LocalDesk;
 use crate::progress::{Said, Sayings};
 
 /// Where it is noted which containers may be there.
@@ -32,14 +32,9 @@ pub(super) fn end_left(
     }
 }
 
-pub(super) fn means(
-    folder: &DataFolder,
-    sayings: &Arc<Sayings>,
-    world: Arc<dyn World>,
-) -> Result<Means, DeskError> {
+pub(super) fn means(folder: &DataFolder, sayings: &Arc<Sayings>, world: Arc<dyn World>) -> Means {
     let told = Arc::clone(sayings);
-    let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
-    Ok(Means::new(world)
+    Means::new(world)
         .told(move |task, progress| match progress {
             Progress::Began { attempt } => told.begin(task, attempt),
             Progress::Command(command) => told.say(task, Said::Command(command.to_owned())),
@@ -54,7 +49,7 @@ pub(super) fn means(
         .cache(folder.path().join("cache"))
         .containers(folder.path().join(CONTAINERS))
         .runs(whole_path(&folder.runs_dir()))
-        .answers(Arc::new(StoredAnswers { reader: Mutex::new(reader) })))
+        .answers(Arc::new(StoredAnswers { folder: folder.clone(), reader: Mutex::default() }))
 }
 
 /// The path of a data folder for processes that run elsewhere.
@@ -64,14 +59,19 @@ fn whole_path(folder: &Path) -> PathBuf {
 
 /// What people said, as others left it in the data folder.
 struct StoredAnswers {
-    reader: Mutex<Reader>,
+    folder: DataFolder,
+    /// Opened when the first task asks: few flows ask anybody.
+    reader: Mutex<Option<Reader>>,
 }
 
 impl Answers for StoredAnswers {
     fn answer(&self, task: TaskId) -> Option<Answer> {
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         // What cannot be read now is read at the next look.
-        reader.answer(task).ok().flatten()
+        if reader.is_none() {
+            *reader = self.folder.reader().ok();
+        }
+        reader.as_ref()?.answer(task).ok().flatten()
     }
 }
 

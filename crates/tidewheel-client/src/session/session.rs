@@ -121,7 +121,7 @@ impl Session {
             ended
         };
         let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
-        let means = means(&folder, &sayings, Arc::clone(&world))?.engine(options.engine);
+        let means = means(&folder, &sayings, Arc::clone(&world)).engine(options.engine);
         let flows = FlowHost::new(Arc::new(means), recall(&folder));
         for (run, secrets) in options.secrets {
             flows.know_secrets(run, secrets);

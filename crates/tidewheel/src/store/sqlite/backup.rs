@@ -61,7 +61,7 @@ pub fn restore_backup(
     overwrite: bool,
 ) -> Result<(), FolderError> {
     let (backup, folder) = (backup.as_ref(), folder.as_ref());
-    connection::check_ours(backup)?;
+    drop(connection::check_ours(backup)?);
     private::make_folder(folder)?;
     private::check_folder(folder)?;
     let locks = folder.join("locks");

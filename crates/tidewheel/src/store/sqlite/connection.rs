@@ -52,16 +52,25 @@ pub(super) fn check_length(folder: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
+/// A database that was opened.
+pub(super) struct Prepared {
+    pub connection: Connection,
+    /// One that only reads, through which it was looked at, for the first reader: what is in a database takes
+    /// each connection longer to learn than most questions do.
+    pub looking: Option<Connection>,
+}
+
 /// Makes the database if there is none, brings it up to date, and opens it.
 ///
 /// The caller holds the lock on opening the folder.
-pub(super) fn prepare(path: &Path, durability: Durability) -> Result<Connection, FolderError> {
+pub(super) fn prepare(path: &Path, durability: Durability) -> Result<Prepared, FolderError> {
     let is_new = !path.exists();
+    let mut looking = None;
     if is_new {
         create(path)?;
     } else {
         private::match_modes(path, ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix)))?;
-        check_ours(path)?;
+        looking = check_ours(path)?;
     }
     let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
     let connection = open(path, durability).map_err(database)?;
@@ -71,7 +80,7 @@ pub(super) fn prepare(path: &Path, durability: Durability) -> Result<Connection,
         let set = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
         set.map_err(database)?;
     }
-    Ok(connection)
+    Ok(Prepared { connection, looking })
 }
 
 /// A connection that may write.
@@ -100,24 +109,29 @@ pub(super) fn open(path: &Path, durability: Durability) -> rusqlite::Result<Conn
 /// be done, because the disk is full or may not be written, and nobody has the database open, it is read as
 /// one that does not change.
 pub(super) fn open_read_only(path: &Path) -> rusqlite::Result<Connection> {
+    open_to_read(path).map(|(connection, _)| connection)
+}
+
+/// The same, and whether it sees what is written from now on.
+fn open_to_read(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     let look = |connection: &Connection| {
         connection.query_row("SELECT COUNT(*) FROM sqlite_schema", [], |_| Ok(()))
     };
-    let mut connection = match look(&connection) {
+    let (mut connection, sees_changes) = match look(&connection) {
         Err(error) if is_refused_memory(&error) && is_at_rest(path) => {
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(unchanging(path), flags)?
+            (Connection::open_with_flags(unchanging(path), flags)?, false)
         }
         // What else is wrong is met again by whoever asks.
-        _ => connection,
+        _ => (connection, true),
     };
     be_patient(&mut connection)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    Ok(connection)
+    Ok((connection, sees_changes))
 }
 
 fn is_refused_memory(error: &rusqlite::Error) -> bool {
@@ -196,11 +210,12 @@ fn write_first(path: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Whether the file is a database of ours that this program can read. Nothing is written.
+/// Whether the file is a database of ours that this program can read. Nothing is written. The connection that
+/// looked is given back if it can go on.
 ///
 /// SQLite itself looks: to open and close the file by other means would, by the rules of POSIX,
 /// drop the locks of every connection that this process has to it.
-pub(super) fn check_ours(path: &Path) -> Result<(), FolderError> {
+pub(super) fn check_ours(path: &Path) -> Result<Option<Connection>, FolderError> {
     let refused = |what: &str| FolderError::NotOurs { path: path.to_owned(), what: what.into() };
     let size =
         std::fs::metadata(path).map_err(|source| FolderError::io("look at", path, source))?.len();
@@ -208,19 +223,21 @@ pub(super) fn check_ours(path: &Path) -> Result<(), FolderError> {
         return Err(refused("it is cut off"));
     }
     let look = || {
-        let connection = open_read_only(path)?;
+        let (connection, sees_changes) = open_to_read(path)?;
         let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
         // Reading the schema makes SQLite compare the file with what its first page says of it.
         number("SELECT COUNT(*) FROM sqlite_schema")?;
-        Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?))
+        let numbers = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
+        Ok((numbers, sees_changes.then_some(connection)))
     };
-    match look().map_err(|error| not_ours(path, error))? {
+    let (numbers, looking) = look().map_err(|error| not_ours(path, error))?;
+    match numbers {
         (schema::APPLICATION_ID, version) if version > schema::VERSION => Err(newer(path, version)),
         // A database is in its place only with everything in it.
         (schema::APPLICATION_ID, version) if version < 1 => {
             Err(refused(&format!("it says that its schema is {version}, which is none")))
         }
-        (schema::APPLICATION_ID, _) => Ok(()),
+        (schema::APPLICATION_ID, _) => Ok(looking),
         _ => Err(refused("it is the database of another program")),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::connection;
+use super::connection::{self, Prepared};
 use super::error::{FolderError, Stage, store_error};
 use super::private;
 use super::shards::ShardLock;
@@ -55,6 +55,8 @@ pub(super) struct Inner {
     network: Option<&'static str>,
     /// The locks on shards that this process holds through this folder.
     locks: Mutex<HashMap<String, Weak<ShardLock>>>,
+    /// A connection for the first reader. It is closed before the keeper: it may only read.
+    looking: Mutex<Option<Connection>>,
     /// Open as long as the folder is, for small questions; and so that connections that come and go
     /// beside it are never the last, which would have to put the log away.
     keeper: Mutex<Connection>,
@@ -113,16 +115,17 @@ impl DataFolder {
         let network = private::network_file_system(&path)?;
         check_network(&path, network, options.allow_network_fs)?;
         let database = path.join("tidewheel.db");
-        let keeper = match prepare(&path, &database, options.durability) {
-            Ok(keeper) => keeper,
+        let prepared = match prepare(&path, &database, options.durability) {
+            Ok(prepared) => prepared,
             // It may be on a full disk, or on one that must not be written: then it can still be read.
             Err(error) => read_at_least(&database, error)?,
         };
+        let Prepared { connection: keeper, looking } = prepared;
         let mark = read_mark(&keeper)
             .map_err(|error| FolderError::Store(store_error(error, Stage::Before, &database)))?;
         let locks = Mutex::new(HashMap::new());
-        let keeper = Mutex::new(keeper);
-        let inner = Inner { path, database, options, mark, network, locks, keeper };
+        let (looking, keeper) = (Mutex::new(looking), Mutex::new(keeper));
+        let inner = Inner { path, database, options, mark, network, locks, looking, keeper };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -202,6 +205,17 @@ impl DataFolder {
         question(&keeper).map_err(|error| self.failed(error))
     }
 
+    /// A connection that only reads.
+    pub(super) fn connect_to_read(&self) -> Result<Connection, FolderError> {
+        let looking = self.inner.looking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match looking {
+            Some(connection) => Ok(connection),
+            None => {
+                connection::open_read_only(&self.inner.database).map_err(|error| self.failed(error))
+            }
+        }
+    }
+
     /// A connection that writes.
     pub(super) fn connect(&self) -> Result<Connection, FolderError> {
         connection::open(&self.inner.database, self.inner.options.durability)
@@ -230,7 +244,7 @@ fn prepare(
     folder: &Path,
     database: &Path,
     durability: Durability,
-) -> Result<Connection, FolderError> {
+) -> Result<Prepared, FolderError> {
     for folder in [folder.join("locks"), folder.join("logs")] {
         private::make_folder(&folder)?;
     }
@@ -239,7 +253,7 @@ fn prepare(
 }
 
 /// Opens a database that cannot be written, if it can be read; else the first error counts.
-fn read_at_least(database: &Path, error: FolderError) -> Result<Connection, FolderError> {
+fn read_at_least(database: &Path, error: FolderError) -> Result<Prepared, FolderError> {
     let is_about_writing = matches!(
         error,
         FolderError::Io { .. } | FolderError::Store(StoreError::Unavailable { .. })
@@ -247,7 +261,8 @@ fn read_at_least(database: &Path, error: FolderError) -> Result<Connection, Fold
     if !is_about_writing || !database.exists() || connection::check_current(database).is_err() {
         return Err(error);
     }
-    connection::open_read_only(database).map_err(|_| error)
+    let connection = connection::open_read_only(database).map_err(|_| error)?;
+    Ok(Prepared { connection, looking: None })
 }
 
 /// Takes the lock under which a folder is made, brought up to date or replaced.

@@ -26,7 +26,8 @@ const LOOK: Duration = Duration::from_millis(10);
 pub struct Inbox {
     pub(super) folder: DataFolder,
     pub(super) shard: String,
-    pub(super) connection: Connection,
+    /// Opened when it is first looked for something: many runs have ended by then.
+    connection: Option<Connection>,
     /// What SQLite said when the inbox was last looked at: it says something else when anybody has
     /// written since.
     version: Option<i64>,
@@ -131,14 +132,21 @@ impl DataFolder {
     ///
     /// When the database cannot be opened.
     pub fn inbox(&self, shard: &str) -> Result<Inbox, FolderError> {
-        Ok(Inbox {
+        let mut inbox = self.unopened_inbox(shard);
+        inbox.ask(|_| Ok(()))?;
+        Ok(inbox)
+    }
+
+    /// The same, opened by whoever first looks into it.
+    pub(super) fn unopened_inbox(&self, shard: &str) -> Inbox {
+        Inbox {
             folder: self.clone(),
             shard: shard.to_owned(),
-            connection: self.connect()?,
+            connection: None,
             version: None,
             newest: 0,
             has_news: true,
-        })
+        }
     }
 }
 
@@ -152,15 +160,13 @@ impl Inbox {
     ///
     /// When the database cannot be read.
     pub fn take(&mut self) -> Result<Vec<SentCommand>, FolderError> {
-        let version = self
-            .connection
-            .prepare_cached("PRAGMA data_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .map_err(|error| self.folder.failed(error))?;
+        let version = self.ask(|connection| {
+            connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+        })?;
         if self.version == Some(version) {
             return Ok(Vec::new());
         }
-        let found = self.read().map_err(|error| self.folder.failed(error))?;
+        let found = self.read()?;
         // Only now: what could not be read is looked for again.
         self.version = Some(version);
         self.has_news = true;
@@ -186,29 +192,47 @@ impl Inbox {
     /// When the database cannot be written: they will come again.
     pub fn acknowledge(&mut self, commands: &[SentCommand]) -> Result<(), FolderError> {
         let ids: Vec<i64> = commands.iter().map(|command| command.id).collect();
-        self.remove(&ids).map_err(|error| self.folder.failed(error))
+        self.remove(&ids)
     }
 
-    fn remove(&self, ids: &[i64]) -> rusqlite::Result<()> {
+    /// Asks the database something, and opens it before if nobody has.
+    pub(super) fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, FolderError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.folder.connect()?,
+        };
+        let answer = question(self.connection.insert(connection));
+        answer.map_err(|error| self.folder.failed(error))
+    }
+
+    fn remove(&mut self, ids: &[i64]) -> Result<(), FolderError> {
         if ids.is_empty() {
             return Ok(());
         }
-        in_transaction(&self.connection, |connection| {
-            for id in ids {
-                connection.prepare_cached("DELETE FROM inbox WHERE id = ?1")?.execute([id])?;
-            }
-            Ok(())
+        self.ask(|connection| {
+            in_transaction(connection, |connection| {
+                for id in ids {
+                    connection.prepare_cached("DELETE FROM inbox WHERE id = ?1")?.execute([id])?;
+                }
+                Ok(())
+            })
         })
     }
 
-    fn read(&self) -> rusqlite::Result<Vec<(i64, RunId, String)>> {
+    fn read(&mut self) -> Result<Vec<(i64, RunId, String)>, FolderError> {
         let sql = "SELECT id, run_id, command FROM inbox
             WHERE id > ?1 AND shard = (SELECT id FROM shards WHERE name = ?2) ORDER BY id";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params![self.newest, self.shard], |row| {
-            Ok((row.get(0)?, RunId(u128::from_be_bytes(row.get(1)?)), row.get(2)?))
-        })?;
-        rows.collect()
+        let (newest, shard) = (self.newest, self.shard.clone());
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![newest, shard], |row| {
+                Ok((row.get(0)?, RunId(u128::from_be_bytes(row.get(1)?)), row.get(2)?))
+            })?;
+            rows.collect()
+        })
     }
 }
 
@@ -228,7 +252,7 @@ impl CommandSource for Inbox {
         if !self.has_news {
             return Ok(Vec::new());
         }
-        let questions = self.unanswered().map_err(|error| self.folder.failed(error))?;
+        let questions = self.unanswered()?;
         self.has_news = false;
         Ok(questions)
     }

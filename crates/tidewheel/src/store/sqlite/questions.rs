@@ -54,27 +54,29 @@ impl DataFolder {
 
 impl Inbox {
     /// The questions that nobody has answered yet, oldest first.
-    pub(super) fn unanswered(&self) -> rusqlite::Result<Vec<Question>> {
+    pub(super) fn unanswered(&mut self) -> Result<Vec<Question>, FolderError> {
         let sql = "SELECT id, run_id, question FROM questions WHERE answer IS NULL
             AND shard = (SELECT id FROM shards WHERE name = ?1) ORDER BY id";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map([&self.shard], |row| {
-            let text: String = row.get(2)?;
-            let run = RunId(u128::from_be_bytes(row.get(1)?));
-            Ok(Question { id: row.get(0)?, run, tasks: codec::read(&text).unwrap_or_default() })
-        })?;
-        rows.collect()
+        let shard = self.shard.clone();
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([shard], |row| {
+                let text: String = row.get(2)?;
+                let run = RunId(u128::from_be_bytes(row.get(1)?));
+                Ok(Question { id: row.get(0)?, run, tasks: codec::read(&text).unwrap_or_default() })
+            })?;
+            rows.collect()
+        })
     }
 
     pub(super) fn store_answer(
-        &self,
+        &mut self,
         question: i64,
         answer: &Vec<TaskAnswer>,
     ) -> Result<(), FolderError> {
         let text = codec::write(answer).map_err(StoreError::from)?;
         let sql = "UPDATE questions SET answer = ?2 WHERE id = ?1";
-        let updated = self.connection.execute(sql, params![question, text]);
-        updated.map(drop).map_err(|error| self.folder.failed(error))
+        self.ask(|connection| connection.execute(sql, params![question, text]).map(drop))
     }
 }
 

@@ -13,7 +13,6 @@ use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
 
 use super::changes::blob;
-use super::connection;
 use super::error::{FolderError, Stage, store_error};
 use super::folder::DataFolder;
 use super::store::Fault;
@@ -55,9 +54,7 @@ impl DataFolder {
     ///
     /// When the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, FolderError> {
-        let connection =
-            connection::open_read_only(self.database()).map_err(|error| self.failed(error))?;
-        Ok(Reader { connection, folder: self.clone() })
+        Ok(Reader { connection: self.connect_to_read()?, folder: self.clone() })
     }
 }
 

@@ -304,8 +304,7 @@ impl Store for SqliteStore {
     }
 
     fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
-        // Without one, commands wait for the next owner.
-        self.folder.inbox(&self.name).ok().map(|inbox| Box::new(inbox) as Box<dyn CommandSource>)
+        Some(Box::new(self.folder.unopened_inbox(&self.name)))
     }
 
     fn commons(&mut self) -> Option<Box<dyn Commons>> {
