@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -25,8 +25,16 @@ const DESCRIPTORS_MAX: u64 = 65_536;
 pub(crate) fn on_runtime<T>(
     work: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {
+    on_runtime_in(Room::look(), work)
+}
+
+/// The same where the room for it was looked for before.
+pub(crate) fn on_runtime_in<T>(
+    room: Room,
+    work: impl Future<Output = Result<T, CommandError>>,
+) -> Result<T, CommandError> {
     let mut builder = Builder::new_multi_thread();
-    let runtime = build(builder.worker_threads(1).max_blocking_threads(16))?;
+    let runtime = build(room, builder.worker_threads(1).max_blocking_threads(16))?;
     let done = runtime.block_on(work);
     runtime.shutdown_timeout(Duration::from_secs(5));
     done
@@ -36,18 +44,34 @@ pub(crate) fn on_runtime<T>(
 pub(crate) fn on_this_thread<T>(
     work: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {
-    build(&mut Builder::new_current_thread())?.block_on(work)
+    build(Room::look(), &mut Builder::new_current_thread())?.block_on(work)
 }
 
-fn build(builder: &mut Builder) -> Result<Runtime, CommandError> {
-    let room = check_threads().and_then(|()| check_descriptors());
+fn build(room: Room, builder: &mut Builder) -> Result<Runtime, CommandError> {
+    let room = room.found().and_then(|()| check_descriptors());
     room.and_then(|()| builder.enable_all().build()).map_err(CommandError::system)
 }
 
-/// A runtime that gets no thread or descriptor panics, and says nothing that helps. So it is tried first.
-fn check_threads() -> io::Result<()> {
+/// Looks for the threads that a runtime needs, while other things are done: a runtime that gets no thread or
+/// descriptor panics, and says nothing that helps. So it is tried first.
+pub(crate) struct Room(io::Result<JoinHandle<io::Result<()>>>);
+
+impl Room {
+    /// Begins to look.
+    pub fn look() -> Self {
+        // The thread that looks is one of them.
+        Self(thread::Builder::new().spawn(|| check_threads(THREADS - 1)))
+    }
+
+    fn found(self) -> io::Result<()> {
+        let looked = self.0?.join();
+        looked.unwrap_or_else(|_| Err(io::Error::other("the look for threads panicked")))
+    }
+}
+
+fn check_threads(threads: usize) -> io::Result<()> {
     let mut ends = Vec::new();
-    for _ in 0..THREADS {
+    for _ in 0..threads {
         let (end, ended) = mpsc::channel::<()>();
         ends.push(end);
         // It waits for the others, and goes when all were there.

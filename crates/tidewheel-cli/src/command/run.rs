@@ -23,7 +23,7 @@ use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
 use crate::live::Level;
 use crate::output::{check_writable, write_atomically};
-use crate::runtime::{on_runtime, raise_descriptors};
+use crate::runtime::{Room, on_runtime_in, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
 use crate::ui::Ui;
 use crate::watch::{Seen, StoredStatus, Watch};
@@ -191,6 +191,7 @@ command line is wrong, 3 the flow is, 130 after Ctrl-C, 143 after SIGTERM.
 With --format json it prints { run_id, flow, state, started_at, ended_at, steps, outputs }.";
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
+    let room = Room::look();
     let how = args.how.settled(ui);
     if let Some(server) = args.data.named()? {
         let start = args.there(&how)?;
@@ -209,7 +210,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         return plan::show_with_cache(ui, &run, &args.data.data).map(|()| 0);
     }
     let folder = args.data.data.open(ui, how.durability())?;
-    on_runtime(async {
+    on_runtime_in(room, async {
         let desk = LocalDesk::open(folder)?;
         let reuse = desk.reuse(&mut run)?;
         if !how.quiet {
