@@ -103,7 +103,7 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
         if args.dry_run {
             return Ok(0);
         }
-        start(ui, &desk, &*retry.run, &how).await
+        start(ui, &desk, retry.run, &how).await
     })
 }
 

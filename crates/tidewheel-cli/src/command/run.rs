@@ -206,6 +206,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         max_workers: how.max_workers,
     };
     let mut run = files.run(&wish)?;
+    drop(files);
     if args.dry_run {
         return plan::show_with_cache(ui, &run, &args.data.data).map(|()| 0);
     }
@@ -217,7 +218,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
             tell_reuse(ui, &reuse);
         }
         // Nobody else needs this thread before the run has started, nor after it has ended.
-        start(ui, &Desk::inline(desk), &run, &how).await
+        start(ui, &Desk::inline(desk), Box::new(run), &how).await
     })
 }
 
@@ -267,7 +268,7 @@ fn tell_reuse(ui: &Ui, reuse: &Reuse) {
 pub(crate) async fn start(
     ui: &Ui,
     desk: &Desk,
-    run: &dyn Startable,
+    run: Box<dyn Startable>,
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
     let port = status_port(how)?;
@@ -278,9 +279,11 @@ pub(crate) async fn start(
     let options = session_options(ui, run.workers());
     let session = Session::open_inline(folder, &Takeover::Fresh, options)?;
     run.prepare(&session);
-    let started = session.start(run, expected).await?;
+    let started = session.start(&*run, expected).await?;
     let id = started.run.id().to_string();
     let watched = Watched { level: level(how, ui), workers: run.workers(), port };
+    // What it came to is read from the store: large flows are not kept beside it.
+    drop(run);
     let seen = watch(ui, &session, started, watched).await?;
     session.close().await;
     finish(ui, desk, &id, seen, how).await
