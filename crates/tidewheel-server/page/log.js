@@ -12,6 +12,8 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   let hits = [], found = 0, at = 0, only = false, text = '', isRegex = false, searching, errors;
   let chosen, due;
   const blocks = new Map(), asked = new Set();
+  // What stands beside an element in a page is text, and nothing where it is only there.
+  [follow, failed] = [follow, failed].map((it) => it === '' || it === true);
 
   root.classList.add('log');
   const bar = make('div', 'log-bar'), body = make('div', 'log-body'), marks = make('canvas', 'log-marks', { ariaHidden: 'true' });
@@ -225,6 +227,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   function filter(on) {
     const number = here();
     only = on;
+    blocks.clear();
     press(false);
     go(indexOf(number), true);
   }
@@ -268,7 +271,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   }
 
   function grown(event) {
-    if (event.step !== step || (attempt && event.attempt !== attempt)) return;
+    if (event.step !== step || (attempt && event.attempt !== +attempt)) return;
     isOver = event.over;
     due ??= setTimeout(async () => {
       due = undefined;
