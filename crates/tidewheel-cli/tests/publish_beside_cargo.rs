@@ -2,7 +2,7 @@
 //!
 //! It prints the table of the design page, with `--nocapture`. What cargo does is what the cargo of this machine does; if
 //! a newer one does better, this test says so by failing.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]

@@ -2,7 +2,7 @@
 //!
 //! Nothing is shown by it: it prints figures, with `--ignored --nocapture` in release. 40 packages, each of which its
 //! registry takes 2 s to take in, in a graph of depth 6, 8 at a time. `SPEED_MS` makes each upload take another time.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]

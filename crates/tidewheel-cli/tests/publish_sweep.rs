@@ -4,7 +4,7 @@
 //! Packages, faults and kills are drawn from a seed; one that fails is played again by
 //! `SWEEP_SEED=n cargo test -p tidewheel-cli --test publish_sweep many -- --ignored --nocapture`. Single faults are
 //! tested one by one in `publish_cargo`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]
