@@ -12,8 +12,8 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
     again, artifacts, audit, backup, bench, completions, config, explain, flows, import, init,
-    login, logs, mail, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer, token,
-    torture, validate,
+    login, logs, mail, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer,
+    token, torture, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;

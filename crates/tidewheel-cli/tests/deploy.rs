@@ -68,8 +68,8 @@ fn public(path: &str) -> bool {
 fn the_container_file_starts_a_server_as_nobody_in_particular() {
     let text = sample("Containerfile");
     let line = |word: &str| {
-        let lines = text.lines().filter_map(|line| line.strip_prefix(word));
-        lines.last().unwrap_or_else(|| panic!("no {word}")).trim().to_owned()
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(word));
+        lines.next_back().unwrap_or_else(|| panic!("no {word}")).trim().to_owned()
     };
     let listed = |word: &str| words(&serde_json::from_str(&line(word)).unwrap());
     assert_eq!(listed("ENTRYPOINT").last().unwrap(), "tidewheel");

@@ -14,12 +14,13 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, ApprovalList, AttemptSpan, BackfillWish, BrokenFile, Delivered, DeliveryFate, Document, FlowDetail,
-    FlowFile, FlowGlance, FlowLine, FlowList, FlowSource, Glance, Happened, Ledger, LedgerFate,
-    LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, PastRun, QueueLine, QueueList,
-    Reloaded, RunLine, RunNow, RunState, ScheduleAsked, ScheduleLine, ScheduleList, ScheduleWord,
-    SlotHolder, StartWish, StartedRun, StepLine, StepList, StepRow, StepState, StepsOrder,
-    StepsWish, StoreFigures, Upcoming, UpcomingFiring, WaitingLine, WaitingStep, What,
+    ApprovalLine, ApprovalList, AttemptSpan, BackfillWish, BrokenFile, Delivered, DeliveryFate,
+    Document, FlowDetail, FlowFile, FlowGlance, FlowLine, FlowList, FlowSource, Glance, Happened,
+    Ledger, LedgerFate, LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, PastRun,
+    QueueLine, QueueList, Reloaded, RunLine, RunNow, RunState, ScheduleAsked, ScheduleLine,
+    ScheduleList, ScheduleWord, SlotHolder, StartWish, StartedRun, StepLine, StepList, StepRow,
+    StepState, StepsOrder, StepsWish, StoreFigures, Upcoming, UpcomingFiring, WaitingLine,
+    WaitingStep, What,
 };
 use written::Written;
 

@@ -81,12 +81,13 @@ fn signed_with(secret: &str, id: &str, body: &str) -> Delivery {
     let mut made = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     made.update(format!("{id}.{time}.{body}").as_bytes());
     let signature = BASE64_STANDARD.encode(made.finalize().into_bytes());
-    let mut delivery = Delivery::default();
-    delivery.headers = BTreeMap::from([
+    let headers = BTreeMap::from([
         ("webhook-id".to_owned(), id.to_owned()),
         ("webhook-timestamp".to_owned(), time),
         ("webhook-signature".to_owned(), format!("v1,{signature}")),
     ]);
+    let mut delivery = Delivery::default();
+    delivery.headers.extend(headers);
     delivery.body = body.as_bytes().to_vec();
     delivery
 }
@@ -234,7 +235,7 @@ fn a_delivery_to_a_paused_hook_waits_also_over_a_restart() {
             let signed = house.signed("hooked", signed_with(SECRET, id, r#"{ "ref": "x" }"#)).await;
             let (other, signed) = (house.clone(), signed.unwrap());
             // Whoever delivers waits a while for what becomes of it; the house is left meanwhile.
-            let _ = tokio::spawn(async move { other.deliver(signed).await });
+            drop(tokio::spawn(async move { other.deliver(signed).await }));
             let reader = house.folder().reader().unwrap();
             while reader.waiting_arrivals("hooked").unwrap().len() < count {
                 tokio::task::yield_now().await;

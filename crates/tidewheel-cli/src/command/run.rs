@@ -195,7 +195,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let how = args.how.settled(ui);
     if let Some(server) = args.data.named()? {
         let start = args.there(&how)?;
-        return on_runtime(there::start(ui, &server, start, &how));
+        return on_runtime_in(room, there::start(ui, &server, start, &how));
     }
     let files = read_files(ui, &args.files)?;
     let wish = RunWish {
@@ -242,7 +242,7 @@ impl Args {
         let wish = StartWish {
             flow: flow.to_string_lossy().into_owned(),
             params: there::params(&self.params)?,
-            priority: self.priority,
+            priority: self.priority.map(i64::from),
             tags: self.tags.clone(),
             key: self.key.clone(),
             max_workers: self.how.max_workers.or(how.max_workers),

@@ -12,8 +12,8 @@ mod document;
 mod explained;
 mod figures;
 mod flows;
-mod glance;
 mod flowtoy;
+mod glance;
 mod happened;
 mod line;
 mod listed;
@@ -49,9 +49,8 @@ pub use figures::{
 pub use flows::{
     BrokenFile, FlowDetail, FlowFile, FlowLine, FlowList, FlowSource, ParamLine, Reloaded, StepLine,
 };
-pub use glance::{ApprovalLine, ApprovalList, FlowGlance, Glance, PastRun, RunNow};
-pub use flows::{BrokenFile, FlowDetail, FlowLine, FlowList, ParamLine, Reloaded, StepLine};
 pub use flowtoy::{FlowtoyOutputs, FlowtoyStatus, FlowtoyStep};
+pub use glance::{ApprovalLine, ApprovalList, FlowGlance, Glance, PastRun, RunNow};
 pub use happened::{Happened, What};
 pub use line::{SlotHolder, WaitingLine, WaitingStep};
 pub use listed::{RunLine, RunList};

@@ -13,6 +13,7 @@ use tidewheel_flow::picture::{Edge, Picture, Shape, State, Vertex};
 use super::error::DeskError;
 use super::local::LocalDesk;
 use super::states::step_state;
+use super::surface::Surface;
 use super::view::{RunView, StepView};
 use crate::api::{AttemptSpan, RunResult, StepList, StepRow, StepState, StepsOrder, StepsWish};
 use crate::text::took;
@@ -58,7 +59,7 @@ impl LocalDesk {
         Ok(WholeRun {
             steps: view.steps(wish, &tried),
             picture: has_picture.then(|| view.picture()),
-            result: self.document(&view)?,
+            result: self.document(&view, Surface::Command)?,
         })
     }
 

@@ -38,7 +38,9 @@ impl House {
             let catalogue = self.inner.catalogue();
             let is_broken = |path| catalogue.broken().any(|(broken, _)| broken == path);
             let flows = catalogue.flows();
-            flows.map(|it| named(it.name(), names(&it.flow), is_broken(it.path.as_path()))).collect()
+            flows
+                .map(|it| named(it.name(), names(&it.flow), is_broken(it.path.as_path())))
+                .collect()
         };
         let schedules = self.schedules().await?.schedules;
         let stored = move |desk: &crate::desk::LocalDesk| {

@@ -3,9 +3,9 @@
 //! It is what a server keeps and does. How it is reached (routes, tokens, arguments) is the surface's business;
 //! what is known of runs and schedules without a house is asked at the [desk](crate::desk).
 
-mod beside;
 mod arrivals;
 mod arriving_files;
+mod beside;
 mod catalogue;
 mod entry;
 mod events;

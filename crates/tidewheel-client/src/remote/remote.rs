@@ -10,8 +10,8 @@ use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, Asker, AttemptList, AuditList, AuditVerified,
     BackfillWish, CancelWish, Explained, FlowDetail, FlowList, GoneOn, Ledger, LedgerWish,
     ListWish, LogList, LogWanted, LogWish, LoginLink, Plan, Preview, ResumeWish, RetryWish,
-    RunList, RunResult, ScheduleAsked, ScheduleList, Standing, StartWish, StepList, StepsWish, StartedRun, TokenList,
-    TokenMade, TokenWish, Upcoming,
+    RunList, RunResult, ScheduleAsked, ScheduleList, Standing, StartWish, StartedRun, StepList,
+    StepsWish, TokenList, TokenMade, TokenWish, Upcoming,
 };
 use crate::desk::{DeskError, ScheduleWish};
 

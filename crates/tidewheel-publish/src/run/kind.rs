@@ -51,6 +51,7 @@ impl Kind for Publishes {
             passed_over: Vec::new(),
             run: Box::new(run),
             files: None,
+            changed_files: Vec::new(),
         })
     }
 

@@ -88,9 +88,7 @@ pub(crate) async fn pass(
     };
     let response = match answer {
         Ok(response) => passing.write_down(&object, response),
-        Err(Refused::Plainly(problem)) => {
-            passing.write_down(&object, refuse(problem.at(surface)))
-        }
+        Err(Refused::Plainly(problem)) => passing.write_down(&object, refuse(problem.at(surface))),
         Err(Refused::ForComingTooOften(problem)) => refuse(problem),
     };
     match parts.method == Method::HEAD {

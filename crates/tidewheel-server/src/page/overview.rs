@@ -137,7 +137,7 @@ async fn overview(call: Call) -> Result<Response, Problem> {
             Now {
                 run: Link::of_named_run(&it.run),
                 mark: run_mark(it.run.state),
-                share: if steps == 0 { 0 } else { ended * 100 / steps },
+                share: (ended * 100).checked_div(steps).unwrap_or_default(),
                 ended,
                 steps,
                 running: it
