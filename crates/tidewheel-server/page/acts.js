@@ -1,7 +1,8 @@
 // What can be done: buttons say it in their attributes, dialogs show first what would come of it.
 import { refresh } from './live.js';
+import { base } from './times.js';
 
-const api = '/api/v1';
+const api = `${base}/api/v1`;
 let word;
 
 /** Asks the server to do something; throws what it says if it does not. */
@@ -56,7 +57,8 @@ export function dialog(title, content, { yes = 'Yes', command, danger } = {}) {
     const form = element('form', { method: 'dialog' }, element('h2', {}, title), ...content);
     if (command) form.append(element('p', { class: 'dim small' }, 'The same from a shell:'), element('code', { class: 'command' }, command));
     form.append(element('div', { class: 'acts' },
-      element('button', { value: 'no', formnovalidate: true }, 'Leave it'),
+      // Not one that submits: Enter in a field means yes.
+      element('button', { type: 'button', onclick: () => it.close('no') }, 'Leave it'),
       element('button', { value: 'yes', class: danger ? 'primary danger' : 'primary' }, yes)));
     const it = element('dialog', { 'aria-label': title }, form);
     it.addEventListener('close', () => {
@@ -82,7 +84,7 @@ async function retry(run, from) {
   const command = `tidewheel retry ${short(run)}${from ? ` --from ${quoted(from)}` : ''}`;
   if (!(await dialog(from ? `Retry from ${from}` : 'Retry', content, { yes: 'Retry', command }))) return;
   const started = await ask('POST', `/runs/${encodeURIComponent(run)}/retry`, wish);
-  location.assign(`/runs/${started.run_id}`);
+  location.assign(`${base}/runs/${started.run_id}`);
 }
 
 async function cancel(run) {

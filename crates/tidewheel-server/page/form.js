@@ -1,6 +1,6 @@
 // The form that starts a run: values as their kinds want them, a look at what would be done, and what is wrong where it is.
 import { ask, element, toast } from './acts.js';
-import { span } from './times.js';
+import { base, span } from './times.js';
 
 const form = document.getElementById('form');
 const problem = document.getElementById('problem');
@@ -67,7 +67,7 @@ form.addEventListener('submit', (event) => {
   doing(async () => {
     const started = await ask('POST', '/runs', wish());
     toast('Started.');
-    location.assign(`/runs/${started.run_id}`);
+    location.assign(`${base}/runs/${started.run_id}`);
   });
 });
 

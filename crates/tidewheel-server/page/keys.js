@@ -1,4 +1,6 @@
 // Keys that work everywhere. None does anything in a field, and all single ones can be switched off.
+import { base } from './times.js';
+
 const OFF = 'tidewheel-keys-off';
 const isOff = () => localStorage.getItem(OFF) === 'yes';
 const box = document.getElementById('keys-off');
@@ -46,7 +48,7 @@ document.addEventListener('keydown', (event) => {
   if (key === 'g') isGoing = performance.now() + 1500;
   else if (key === 'j') move(1);
   else if (key === 'k') move(-1);
-  else if (key === '?') location.assign('/keys');
+  else if (key === '?') location.assign(`${base}/keys`);
   else if (key === '.') click('main .acts button, main .acts .button');
   else if (key === '/') {
     const field = document.querySelector('[data-slash]');

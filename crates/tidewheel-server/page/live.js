@@ -1,6 +1,6 @@
 // What happens, as it happens: one stream a page, and a lamp that says whether there is one.
 import { fetchPage, replaceParts } from './parts.js';
-import { stopClocks } from './times.js';
+import { base, stopClocks } from './times.js';
 
 const main = document.getElementById('main');
 const lamp = document.getElementById('lamp');
@@ -79,7 +79,7 @@ function open() {
   clearInterval(retry);
   if (stream || document.hidden) return;
   const of = main.dataset.run ? `run=${main.dataset.run}&` : '';
-  stream = new EventSource(`/api/v1/events?${of}after=${encodeURIComponent(at)}`);
+  stream = new EventSource(`${base}/api/v1/events?${of}after=${encodeURIComponent(at)}`);
   stream.addEventListener('open', alive);
   stream.addEventListener('happened', hear);
   stream.addEventListener('log', (event) => {

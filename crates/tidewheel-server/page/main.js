@@ -1,5 +1,5 @@
 // Enlivens a page that the server has made: without it everything can be read, and commands say what to do instead.
-import { localise } from './times.js';
+import { base, localise } from './times.js';
 import { loadChunks } from './parts.js';
 import { begin } from './live.js';
 import './acts.js';
@@ -17,7 +17,7 @@ if (main.dataset.run) import('./run.js').then((it) => it.run(main));
 if (document.getElementById('form')) import('./form.js');
 const log = document.getElementById('log');
 if (log) {
-  import('./log.js').then((it) => it.mountLog && it.mountLog(log, { ...log.dataset, api: '/api/v1' }));
+  import('./log.js').then((it) => it.mountLog && it.mountLog(log, { ...log.dataset, api: `${base}/api/v1` }));
 }
 
 document.getElementById('theme')?.addEventListener('click', () => {

@@ -1,17 +1,18 @@
 // One box that reaches everything: pages, flows, schedules, runs, steps, actions.
 import { element } from './acts.js';
+import { base } from './times.js';
 
 let known, knownAt = 0;
 
 async function everything() {
   if (known && performance.now() - knownAt < 20000) return known;
   const get = async (path) => {
-    const answer = await fetch(`/api/v1/${path}`);
+    const answer = await fetch(`${base}/api/v1/${path}`);
     return answer.ok ? answer.json() : {};
   };
   const [flows, schedules, runs] = await Promise.all([get('flows'), get('schedules'), get('runs?limit=50')]);
   const entries = [...document.querySelectorAll('.bar nav a')].map((link) => [link.textContent.trim(), 'page', () => link.click()]);
-  const go = (to) => () => location.assign(to);
+  const go = (to) => () => location.assign(base + to);
   const path = encodeURIComponent;
   for (const { name } of flows.flows ?? []) {
     entries.push([name, 'flow', go(`/flows/${path(name)}`)], [`Run ${name}…`, 'action', go(`/flows/${path(name)}/run`)]);
@@ -44,7 +45,7 @@ function matches(entries, text) {
   }
   found.sort((one, other) => one[0] - other[0]);
   const shown = found.slice(0, 40).map((it) => it[1]);
-  if (/^[0-9a-f-]{4,36}$/.test(wanted)) shown.push([`Run ${wanted}`, 'by its id', () => location.assign(`/runs/${wanted}`)]);
+  if (/^[0-9a-f-]{4,36}$/.test(wanted)) shown.push([`Run ${wanted}`, 'by its id', () => location.assign(`${base}/runs/${wanted}`)]);
   return shown;
 }
 

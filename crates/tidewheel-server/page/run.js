@@ -2,6 +2,7 @@
 import { onEvent, refresh } from './live.js';
 import { fill, partOf } from './parts.js';
 import { inField } from './keys.js';
+import { base } from './times.js';
 
 const WORDS = { P: 'pending', R: 'running', S: 'succeeded', F: 'failed', K: 'skipped', C: 'cancelled', U: 'unknown' };
 const LETTERS = Object.fromEntries(Object.entries(WORDS).map(([letter, word]) => [word, letter]));
@@ -77,7 +78,7 @@ export function run(main) {
     // Which letter is whose.
     (async () => {
       for (let from = 0; from < letters.length; from += 500) {
-        const answer = await fetch(`/api/v1/runs/${id}/steps?from=${from}&limit=500`);
+        const answer = await fetch(`${base}/api/v1/runs/${id}/steps?from=${from}&limit=500`);
         if (!answer.ok) return;
         for (const row of (await answer.json()).steps) places.set(row.step, row.place);
       }
@@ -117,7 +118,7 @@ export function run(main) {
     for (const [step, node] of nodes) node.toggleAttribute('data-chosen', step === chosen);
   }
   async function choose(step, shallFocus) {
-    const address = `/runs/${id}/steps/${encodeURIComponent(step)}`;
+    const address = `${base}/runs/${id}/steps/${encodeURIComponent(step)}`;
     if (!panel || matchMedia('(max-width: 1000px)').matches) return location.assign(address);
     const url = new URL(location.href);
     url.searchParams.set('step', step);
@@ -137,7 +138,7 @@ export function run(main) {
     const vertex = event.target.closest('.picture [data-step]');
     const link = event.target.closest('.run-view a[href*="/steps/"]');
     if (vertex && !vertex.classList.contains('shape-more')) choose(vertex.dataset.step);
-    else if (vertex) location.assign(`/runs/${id}?view=list`);
+    else if (vertex) location.assign(`${base}/runs/${id}?view=list`);
     else if (link && panel) (event.preventDefault(), choose(stepOf(link.href)));
   });
 

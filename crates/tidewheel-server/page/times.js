@@ -4,6 +4,9 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 let stopped = false;
 
+/** The path below which the server stands. */
+export const base = document.documentElement.dataset.base ?? '';
+
 /** A span in at most two units, as the server says it. */
 export function span(ms) {
   const s = Math.floor(ms / 1000);

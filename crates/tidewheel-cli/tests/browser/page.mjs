@@ -65,7 +65,7 @@ const tests = {
     const run = await world.run(page, 'nightly');
     await world.goto(page, '/');
     assert.match(await page.textContent('#p-needs'), /nightly.*expected 3, found 4/s);
-    await page.click('#p-needs a:text("nightly")');
+    await page.click('#p-needs a:has-text("nightly")');
     await page.waitForURL(`${world.base}/runs/${run}`);
     assert.match(await page.textContent('#panel'), /exit code 1/);
     await page.click('#panel >> text=Retry from here…');
@@ -123,7 +123,7 @@ const tests = {
     await world.goto(page, '/queues');
     await page.waitForSelector('#p-waiting >> text=limit `one` has 1 of 1 in use');
     await page.waitForSelector('#p-holders >> text=crunch');
-    await page.click('#p-waiting a:text("crunch[3]")');
+    await page.click('#p-waiting a:has-text("crunch[3]")');
     assert.match(await page.textContent('#panel .why'), /limit `one`/);
     await world.goto(page, `/runs/${run}`);
     await page.click('text=Cancel…');

@@ -49,11 +49,10 @@ export class World {
   }
 
   async kill() {
-    const gone = new Promise((resolve) => this.server.on('exit', resolve));
     this.server.removeAllListeners('exit');
-    this.server.on('exit', () => {});
+    const gone = new Promise((resolve) => this.server.on('exit', resolve));
     this.server.kill('SIGKILL');
-    await gone.catch(() => {});
+    await gone;
   }
 
   /** A window that is logged in; what goes wrong in it is kept. */
@@ -67,10 +66,11 @@ export class World {
     page.on('request', (request) => !request.url().startsWith(this.base) && page.wrong.push(`foreign: ${request.url()}`));
     if (!this.state) {
       await page.goto(this.base + this.link);
-      await page.click('text=Log in');
+      await page.click('main button.primary');
       await page.waitForURL(`${this.base}/`);
       this.state = await context.storageState();
     }
+    await page.goto(`${this.base}/keys`);
     return page;
   }
 

@@ -25,7 +25,7 @@ const PICTURE: &str = "picture.css";
 /// A file of the page: its name, its type, and what is in it.
 type Asset = (&'static str, &'static str, &'static str);
 
-const ASSETS: [Asset; 12] = [
+const ASSETS: [Asset; 13] = [
     ("style.css", CSS, include_str!("../../page/style.css")),
     ("icon.svg", SVG, include_str!("../../page/icon.svg")),
     ("main.js", SCRIPT, include_str!("../../page/main.js")),
@@ -36,6 +36,7 @@ const ASSETS: [Asset; 12] = [
     ("palette.js", SCRIPT, include_str!("../../page/palette.js")),
     ("run.js", SCRIPT, include_str!("../../page/run.js")),
     ("form.js", SCRIPT, include_str!("../../page/form.js")),
+    ("log.css", CSS, include_str!("../../page/log.css")),
     ("log.js", SCRIPT, include_str!("../../page/log.js")),
     ("times.js", SCRIPT, include_str!("../../page/times.js")),
 ];

@@ -20,6 +20,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// What is around a page.
 pub(crate) struct Frame {
+    /// The path below which the server stands.
+    pub base: String,
     /// The folder of assets.
     pub assets: String,
     /// `light` or `dark`, if somebody said.
@@ -46,6 +48,7 @@ impl Frame {
     /// The frame of a page for nobody in particular.
     pub fn plain(server: &Server, headers: &HeaderMap) -> Self {
         Self {
+            base: server.settings.base_path.as_str().to_owned(),
             assets: format!("/assets/{}", assets::version()),
             theme: theme(headers),
             at: server.house().map(|house| house.newest_event()).unwrap_or_default(),
@@ -96,13 +99,30 @@ fn theme(headers: &HeaderMap) -> Option<&'static str> {
     }
 }
 
+/// Attributes that lead somewhere on this server, as they stand in every page.
+const LEADING: [&str; 4] = [" href=\"", " action=\"", " src=\"", " data-src=\""];
+
 /// A page as an answer.
 pub(crate) fn page(template: &impl Template) -> Result<Response, Problem> {
     let text = template.render();
     let text =
         text.map_err(|error| Problem::failed(format!("the page cannot be made: {error}")))?;
+    let text = below_base(text);
     let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)];
     Ok((headers, text).into_response())
+}
+
+/// Pages are made as if the server stood at the top. Where their frame says that it does not, what leads somewhere gets its
+/// path. In text of others quotes are escaped, so only attributes of our own look like these.
+fn below_base(page: String) -> String {
+    let said = page.split_once(" data-base=\"").and_then(|(_, rest)| rest.split_once('"'));
+    let base = said.map(|(base, _)| base.to_owned()).unwrap_or_default();
+    if base.is_empty() {
+        return page;
+    }
+    LEADING.iter().fold(page, |page, leading| {
+        page.replace(&format!("{leading}/"), &format!("{leading}{base}/"))
+    })
 }
 
 /// A route of a page, which everybody may see who may look.
@@ -124,3 +144,19 @@ macro_rules! page_route {
 }
 
 pub(super) use page_route;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_somewhere_stands_below_the_base() {
+        let page = "<html data-base=\"/tools\"><a href=\"/runs\">x href=&#34;/</a><img src=\"/a\"><a href=\"#m\">";
+        let below = "<html data-base=\"/tools\"><a href=\"/tools/runs\">x href=&#34;/</a><img src=\"/tools/a\"><a href=\"#m\">";
+        assert_eq!(below_base(page.to_owned()), below);
+        assert_eq!(
+            below_base("<html data-base=\"\"><a href=\"/x\">".to_owned()),
+            "<html data-base=\"\"><a href=\"/x\">"
+        );
+    }
+}
