@@ -36,6 +36,7 @@ fn the_page_about_the_interface_has_every_route() {
 const EXAMPLES: &[(&str, &str)] = &[
     ("AnswerWish", "wish-answer"),
     ("Answered", "answered"),
+    ("ApprovalList", "approvals"),
     ("ArtifactList", "artifacts"),
     ("Asked", "asked"),
     ("Asker", "asker"),
@@ -44,15 +45,22 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("AuditVerified", "audit-verified"),
     ("BackfillWish", "wish-backfill"),
     ("CancelWish", "wish-cancel"),
+    ("Delivered", "delivered"),
     ("Explained", "explained"),
     ("Figures", "figures"),
     ("FlowDetail", "flow"),
     ("FlowList", "flows"),
+    ("FlowSource", "flow-source"),
+    ("Glance", "glance"),
     ("GoneOn", "gone-on"),
     ("Happened", "happened"),
     ("Health", "health"),
     ("Ledger", "ledger"),
     ("LimitList", "limits"),
+    ("LogErrorLine", "log-error"),
+    ("LogFound", "log-found"),
+    ("LogGrown", "log-grown"),
+    ("LogLines", "log-lines"),
     ("LogList", "logs"),
     ("LoginLink", "login-link"),
     ("Plan", "plan"),
@@ -68,10 +76,13 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Standing", "standing"),
     ("StartWish", "wish-start"),
     ("StartedRun", "started-run"),
+    ("StepList", "steps"),
+    ("StoreFigures", "store"),
     ("TokenList", "tokens"),
     ("TokenMade", "token-made"),
     ("TokenWish", "wish-token"),
     ("Upcoming", "upcoming"),
+    ("WaitingLine", "line"),
 ];
 
 const HEAD: &str = "# Bodies of the HTTP interface\n\n\
@@ -84,8 +95,8 @@ fn example(form: &Form) -> String {
     let known = EXAMPLES.iter().find(|(name, _)| *name == form);
     let (_, file) = known.unwrap_or_else(|| panic!("no example of {form}: name its file here"));
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tidewheel-client/tests");
-    let folders =
-        ["contract", "contract_house"].map(|it| tests.join(it).join(format!("{file}.json")));
+    let folders = ["contract", "contract_house", "contract_logs"]
+        .map(|it| tests.join(it).join(format!("{file}.json")));
     let path: &PathBuf = folders.iter().find(|path| path.exists()).expect(file);
     std::fs::read_to_string(path).unwrap()
 }
@@ -99,8 +110,9 @@ fn forms_of(route: &Route) -> [Option<Form>; 2] {
         Gives::Document(form) | Gives::Events(form) => Some(form),
         _ => None,
     };
-    // Anything at all has no example.
-    [sent, answered].map(|form| form.filter(|form| form.name() != "Value"))
+    // Anything at all has no example, and what has the form of another program is described by that.
+    let is_ours = |form: &Form| form.name() != "Value" && !form.name().starts_with("Flowtoy");
+    [sent, answered].map(|form| form.filter(is_ours))
 }
 
 #[test]
