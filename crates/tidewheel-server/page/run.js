@@ -21,11 +21,12 @@ export function run(main) {
 
   function collect() {
     nodes = new Map();
+    // With links in it, it is no mere image.
+    document.querySelector('.picture svg')?.setAttribute('role', 'group');
     for (const node of document.querySelectorAll('.picture [data-step]')) {
       nodes.set(node.dataset.step, node);
       node.setAttribute('tabindex', '0');
       node.setAttribute('role', 'link');
-      node.setAttribute('aria-label', `${node.dataset.step}, ${[...node.classList].find((it) => it.startsWith('state-'))?.slice(6) ?? ''}`);
     }
   }
 
