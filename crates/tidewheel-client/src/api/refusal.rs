@@ -73,4 +73,17 @@ pub enum RefusalKind {
     Internal,
 }
 
+impl RefusalKind {
+    /// What another server meant by its status.
+    pub(crate) fn of_status(status: u16) -> Self {
+        match status {
+            404 => Self::NotFound,
+            409 => Self::Conflict,
+            401 | 403 | 421 => Self::Refused,
+            400 | 422 => Self::Usage,
+            _ => Self::Failed,
+        }
+    }
+}
+
 documents! { Refused: "refused" 1 }

@@ -520,7 +520,7 @@ impl DeskError {
             | Self::Served(_)
             | Self::Held(_) => RefusalKind::Conflict,
             Self::FlowsNotRead { .. } => RefusalKind::Input,
-            Self::Server { status, .. } => kind_of_status(*status),
+            Self::Server { status, .. } => RefusalKind::of_status(*status),
             Self::NotHere => RefusalKind::Usage,
             Self::NoServer { .. } => RefusalKind::NotFound,
             Self::Unreachable { .. }
@@ -571,17 +571,6 @@ impl DeskError {
             source = error.source();
         }
         message
-    }
-}
-
-/// What another server meant by its status.
-fn kind_of_status(status: u16) -> RefusalKind {
-    match status {
-        404 => RefusalKind::NotFound,
-        409 => RefusalKind::Conflict,
-        401 | 403 | 421 => RefusalKind::Refused,
-        400 | 422 => RefusalKind::Usage,
-        _ => RefusalKind::Failed,
     }
 }
 
