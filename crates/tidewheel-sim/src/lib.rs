@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod client;
 mod clocks;
+pub mod counted;
 pub mod coverage;
 mod drive;
 pub mod executor;

@@ -1,4 +1,4 @@
-//! The program `tidewheel-sim`: runs seeds, replays one, plays scenario files.
+//! The program `tidewheel-sim`: runs seeds, replays one, plays scenario files, runs workloads to be counted.
 //!
 //! What is simulated, and what is checked, is in the library.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for the terminal")]
@@ -6,9 +6,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use tidewheel_sim::{batch, scenario, world};
+use tidewheel_sim::{batch, counted, scenario, world};
 
-const USAGE: &str = "usage: tidewheel-sim seeds N [--from S] [--all] [--coverage] | replay SEED [--trace] | scenario FILE…";
+const USAGE: &str = "usage: tidewheel-sim seeds N [--from S] [--all] [--coverage] | replay SEED [--trace] | scenario FILE… | workload NAME";
 
 /// From so many seeds on, every interesting event must have happened.
 const GATE: u64 = 1_000;
@@ -29,6 +29,7 @@ fn run() -> Result<()> {
         Some("seeds") => seeds(arguments),
         Some("replay") => replay(arguments),
         Some("scenario") => play(arguments),
+        Some("workload") => counted::run(&arguments.next().context(USAGE)?),
         _ => bail!(USAGE),
     }
 }
