@@ -20,8 +20,11 @@ use crate::session::{Session, Started};
 /// How long the last notices may come after the report, or the report after them.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether anything can be stored.
+/// How often it is listened to what tasks say of themselves, and looked whether anything can be stored.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// The same after a notice: a task that was started says soon what it does.
+const SOON: Duration = Duration::from_millis(20);
 
 /// The report of a run that has not ended yet.
 type Reporting = Pin<Box<dyn Future<Output = Result<RunReport, RunError>> + Send>>;
@@ -42,7 +45,7 @@ pub struct Follow {
     lost: Option<String>,
     /// How long notices are waited for after the report.
     deadline: Option<Instant>,
-    /// When it is looked at the store again.
+    /// When it is listened and looked again.
     look: Instant,
     result: Option<(RunResult, Duration)>,
 }
@@ -93,6 +96,7 @@ impl Follow {
             biased;
             notice = self.notices.recv() => match notice {
                 Some(Ok(notice)) => {
+                    self.look = self.look.min(Instant::now() + SOON);
                     self.result = self.progress.notice(&self.live, &notice, teller);
                     return self.result.is_none();
                 }
@@ -103,7 +107,6 @@ impl Follow {
                 }
                 None => return false,
             },
-            () = self.live.listener.ring() => self.hear(teller),
             report = reported(&mut self.reporting) => {
                 self.take(report);
                 self.reporting = None;
@@ -113,6 +116,7 @@ impl Follow {
             () = late(self.deadline) => return false,
             () = tokio::time::sleep_until(self.look) => {
                 self.look = Instant::now() + LOOK;
+                self.hear(teller);
                 let now = self.now();
                 self.progress.look(&self.live, now, teller);
             }

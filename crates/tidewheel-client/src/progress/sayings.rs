@@ -1,6 +1,8 @@
 //! What tasks say of themselves while they run, on its way to whoever follows their run.
 //!
-//! How a run goes is told by notices; these are only what the scheduler does not know.
+//! How a run goes is told by notices; these are only what the scheduler does not know. Nobody is woken by them: a
+//! notice comes before or after each, and whoever follows the run listens then. A wake-up a saying cost short steps
+//! as many changes of thread as everything else.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +11,6 @@ use tidewheel::clock::wall_clock;
 use tidewheel::id::TaskId;
 use tidewheel::store::AttemptRecord;
 use tidewheel::{RunId, Timestamp};
-use tokio::sync::Notify;
 
 /// What is kept of runs that nobody follows yet. Whoever starts a run follows it at once, or never.
 const UNHEARD_MAX: usize = 10_000;
@@ -47,7 +48,8 @@ struct Unheard {
 #[derive(Debug, Default)]
 struct Queue {
     said: Vec<(TaskId, Said)>,
-    bell: Arc<Notify>,
+    /// The same one as its listener has.
+    mark: Arc<()>,
 }
 
 impl Sayings {
@@ -59,7 +61,6 @@ impl Sayings {
                 return;
             }
             queue.said.push((task, said));
-            queue.bell.notify_one();
             return;
         }
         if unheard.others.len() == UNHEARD_MAX {
@@ -84,10 +85,10 @@ impl Sayings {
         let mut unheard = self.unheard();
         let (own, others) = unheard.others.drain(..).partition(|(task, _)| task.run == run);
         unheard.others = others;
-        let (said, bell): (VecDeque<_>, _) = (own, Arc::default());
-        let queue = Queue { said: said.into(), bell: Arc::clone(&bell) };
+        let (said, mark): (VecDeque<_>, _) = (own, Arc::default());
+        let queue = Queue { said: said.into(), mark: Arc::clone(&mark) };
         unheard.followed.insert(run, queue);
-        Listener { sayings: Arc::clone(self), run, bell }
+        Listener { sayings: Arc::clone(self), run, mark }
     }
 
     fn unheard(&self) -> MutexGuard<'_, Unheard> {
@@ -100,15 +101,10 @@ impl Sayings {
 pub struct Listener {
     sayings: Arc<Sayings>,
     run: RunId,
-    bell: Arc<Notify>,
+    mark: Arc<()>,
 }
 
 impl Listener {
-    /// Waits until there is something to hear.
-    pub async fn ring(&self) {
-        self.bell.notified().await;
-    }
-
     /// What was said since the last time, the oldest first.
     #[must_use]
     pub fn hear(&self) -> Vec<(TaskId, Said)> {
@@ -125,7 +121,7 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let mut unheard = self.sayings.unheard();
         // Somebody else may follow the run by now.
-        let is_ours = |queue: &Queue| Arc::ptr_eq(&queue.bell, &self.bell);
+        let is_ours = |queue: &Queue| Arc::ptr_eq(&queue.mark, &self.mark);
         if unheard.followed.get(&self.run).is_some_and(is_ours) {
             unheard.followed.remove(&self.run);
         }
@@ -178,14 +174,5 @@ mod tests {
         assert_eq!(listener.hear().len(), COMMANDS_MAX + 1);
         drop(listener);
         assert!(sayings.unheard().followed.is_empty());
-    }
-
-    #[tokio::test]
-    async fn the_bell_rings_for_what_is_said() {
-        let sayings = Arc::new(Sayings::default());
-        let listener = sayings.listen(RunId(1));
-        sayings.say(task(1, 0), began(1));
-        listener.ring().await;
-        assert_eq!(listener.hear().len(), 1);
     }
 }
