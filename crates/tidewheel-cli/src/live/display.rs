@@ -13,18 +13,14 @@ use std::time::{Duration, Instant};
 
 use tidewheel::Timestamp;
 use tidewheel_client::progress::Event;
+use tidewheel_tui::run::{
+    ASCII, Canvas, Decoder, Key, LOG_MAX, Level, Line, Look, Model, Plain, Signs, UNICODE, eta,
+    page, summary, view,
+};
 
-use super::eta::eta;
-use super::keys::{Decoder, Key};
-use super::line::{ASCII, Line, Signs, UNICODE};
-use super::look::Look;
-use super::model::{LOG_MAX, Model};
-use super::plain::{Level, Plain};
 use super::screen::Screen;
 use super::signals::Signals;
-use super::summary::summary;
 use super::terminal::{self, Grip, Typed};
-use super::view::{Canvas, page, view};
 
 /// Frames are at least so far apart.
 const FRAME: Duration = Duration::from_millis(100);

@@ -5,8 +5,8 @@
 //! then spoils nothing, and giving the terminal back needs no movement. Nothing is written here.
 
 use tidewheel_client::text;
+use tidewheel_tui::run::Line;
 
-use super::line::Line;
 
 /// What the terminal shows now.
 #[derive(Debug)]

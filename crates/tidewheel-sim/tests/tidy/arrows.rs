@@ -9,7 +9,7 @@ use crate::sources::root;
 
 /// Each crate with those it may name. What stands below one of them may be used as well, except for the
 /// core: only who decides, drives, measures or tests the scheduler itself speaks to it.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("tidewheel-core", &[]),
     ("tidewheel", &["tidewheel-core"]),
     ("tidewheel-tower", &["tidewheel"]),
@@ -18,12 +18,14 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("tidewheel-client", &["tidewheel-flow", "tidewheel"]),
     ("tidewheel-server", &["tidewheel-client", "tidewheel-flow", "tidewheel"]),
     ("tidewheel-publish", &["tidewheel-client", "tidewheel-flow", "tidewheel"]),
+    ("tidewheel-tui", &["tidewheel-client", "tidewheel"]),
     (
         "tidewheel-cli",
         &[
             "tidewheel-client",
             "tidewheel-server",
             "tidewheel-publish",
+            "tidewheel-tui",
             "tidewheel",
             "tidewheel-core",
         ],

@@ -20,7 +20,7 @@ const FAILED_WITH_TAIL: usize = 10;
 const TAIL_LINES: usize = 10;
 
 /// Draws the end: all steps if they are few, else those that failed, and the counts.
-pub(crate) fn summary(
+pub fn summary(
     model: &Model,
     width: usize,
     now: Duration,
@@ -77,7 +77,7 @@ fn verdict(model: &Model, width: usize, now: Duration, signs: &Signs) -> Line {
 }
 
 /// "38 succeeded, 1 failed, 1 skipped".
-pub(super) fn counts(model: &Model) -> String {
+pub(crate) fn counts(model: &Model) -> String {
     let tolerated = model.failed.iter().filter(|&&step| model.steps[step].is_tolerated()).count();
     let ended = EndState::ALL.map(|state| (state.word(), model.count(state)));
     let open = model.steps.len() - model.ended_count();

@@ -25,7 +25,7 @@ const SPINNER_STEP: Duration = Duration::from_millis(100);
 
 /// How rows look: the same for all rows of a frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RowStyle {
+pub(crate) struct RowStyle {
     pub width: usize,
     pub name_width: usize,
     pub now: Duration,
@@ -44,7 +44,7 @@ impl RowStyle {
 }
 
 /// The line of a step.
-pub(super) fn step(model: &Model, index: usize, style: &RowStyle) -> Line {
+pub(crate) fn step(model: &Model, index: usize, style: &RowStyle) -> Line {
     let Some(step) = model.steps.get(index) else { return Line::new() };
     let signs = style.signs;
     let (mark, tone) = mark(step, model, style);
@@ -76,7 +76,7 @@ pub(super) fn step(model: &Model, index: usize, style: &RowStyle) -> Line {
 }
 
 /// A line of output below its step.
-pub(super) fn tail(text: &str, style: &RowStyle) -> Line {
+pub(crate) fn tail(text: &str, style: &RowStyle) -> Line {
     let mut line = Line::new();
     line.push(Tone::Plain, " ".repeat(INDENT));
     line.push(Tone::Faint, style.signs.gutter);
@@ -85,7 +85,7 @@ pub(super) fn tail(text: &str, style: &RowStyle) -> Line {
 }
 
 /// The mark of an end, and its tone.
-pub(super) fn end_mark(state: EndState, signs: &Signs) -> (&'static str, Tone) {
+pub(crate) fn end_mark(state: EndState, signs: &Signs) -> (&'static str, Tone) {
     match state {
         EndState::Succeeded => (signs.succeeded, Tone::Good),
         EndState::Failed => (signs.failed, Tone::Bad),
@@ -152,7 +152,7 @@ fn time(step: &Step, style: &RowStyle) -> String {
 }
 
 /// What else there is to say about a step.
-pub(super) fn detail(model: &Model, step: &Step, now: Duration) -> String {
+pub(crate) fn detail(model: &Model, step: &Step, now: Duration) -> String {
     let attempt = attempt(step, step.attempt);
     match step.status {
         Status::Running { .. } => {

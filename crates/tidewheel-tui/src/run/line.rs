@@ -6,7 +6,7 @@ use tidewheel_client::text;
 
 /// One row of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     spans: Vec<Span>,
     width: usize,
 }
@@ -19,7 +19,7 @@ struct Span {
 
 /// What a piece of text is, for its colour. It never says more than the words do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// Nothing special.
     Plain,
     /// Most important.
@@ -149,27 +149,43 @@ fn push_ascii(painted: &mut String, text: &str) {
 
 /// The signs of the view, in Unicode or in ASCII.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Signs {
+pub struct Signs {
+    /// A step that succeeded.
     pub succeeded: &'static str,
+    /// One that failed.
     pub failed: &'static str,
+    /// One that was skipped.
     pub skipped: &'static str,
+    /// One that was cancelled.
     pub cancelled: &'static str,
+    /// One of which nobody can say.
     pub unknown: &'static str,
+    /// One that waits for others.
     pub blocked: &'static str,
+    /// One that could start.
     pub ready: &'static str,
+    /// One that is tried again.
     pub delayed: &'static str,
+    /// One that runs, picture by picture.
     pub spinner: &'static [&'static str],
+    /// The part of a bar that is done.
     pub done: &'static str,
+    /// The part that is not.
     pub todo: &'static str,
+    /// What is cut off.
     pub cut: &'static str,
+    /// There are more.
     pub more: &'static str,
+    /// Beside what a step wrote.
     pub gutter: &'static str,
+    /// A line across.
     pub rule: &'static str,
+    /// Before what is not certain.
     pub about: &'static str,
 }
 
 /// The signs where the locale is UTF-8.
-pub(crate) static UNICODE: Signs = Signs {
+pub static UNICODE: Signs = Signs {
     succeeded: "✓",
     failed: "✗",
     skipped: "⊘",
@@ -189,7 +205,7 @@ pub(crate) static UNICODE: Signs = Signs {
 };
 
 /// The signs where it is not.
-pub(crate) static ASCII: Signs = Signs {
+pub static ASCII: Signs = Signs {
     succeeded: "+",
     failed: "x",
     skipped: "/",

@@ -7,9 +7,9 @@ use tidewheel_client::progress::EndState;
 use super::model::{Model, Status};
 
 /// Rows of steps in a window, and steps up to which there is none.
-pub(super) const WINDOW_MAX: usize = 30;
+pub(crate) const WINDOW_MAX: usize = 30;
 /// Lines of output below each failed step.
-pub(super) const TAIL_LINES: usize = 5;
+pub(crate) const TAIL_LINES: usize = 5;
 /// Lines of output of the latest failure for which other steps make room.
 const TAIL_LINES_MIN: usize = 3;
 /// Steps that ended lately which a window shows at most.
@@ -17,13 +17,13 @@ const RECENT_SHOWN: usize = 5;
 
 /// Steps to show, in their own order, with how many lines of output below each.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     pub steps: Vec<Chosen>,
 }
 
 /// One step to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     pub step: usize,
     pub tail: usize,
 }

@@ -6,7 +6,7 @@ use std::env;
 
 /// How output looks on one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub struct Look {
     /// Lines can be drawn again in place.
     pub is_live: bool,
     /// Colours are welcome.

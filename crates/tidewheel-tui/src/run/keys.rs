@@ -4,7 +4,7 @@
 
 /// A key that means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub enum Key {
     /// `p`: start nothing new for now.
     Pause,
     /// `r`: go on.
@@ -36,7 +36,7 @@ pub(crate) enum Key {
 /// Finds keys in bytes, which may come in pieces. Sequences it does not know are passed over whole,
 /// so that their letters are not taken for keys.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     state: State,
 }
 

@@ -23,7 +23,7 @@ const FAILED_TAIL_LINES: usize = 10;
 
 /// The room for a frame, and what the model does not know.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Canvas {
+pub struct Canvas {
     /// Columns.
     pub width: usize,
     /// Rows.
@@ -39,7 +39,7 @@ pub(crate) struct Canvas {
 }
 
 /// Draws what is looked at into at most `height` lines of at most `width` columns.
-pub(crate) fn view(model: &Model, canvas: &Canvas) -> Vec<Line> {
+pub fn view(model: &Model, canvas: &Canvas) -> Vec<Line> {
     let style = RowStyle::new(model, canvas.width, canvas.now, canvas.signs);
     let (rows, gap) = room(canvas.height);
     let mut lines = vec![header(model, canvas)];
@@ -68,7 +68,7 @@ fn room(height: usize) -> (usize, usize) {
 }
 
 /// How many steps are shown at once where all can be scrolled.
-pub(crate) fn page(height: usize) -> usize {
+pub fn page(height: usize) -> usize {
     room(height).0.saturating_sub(1).max(1)
 }
 

@@ -13,7 +13,7 @@ use super::summary;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub enum Level {
     /// What went wrong.
     Quiet,
     /// What happens to steps as well.
@@ -25,7 +25,7 @@ pub(crate) enum Level {
 
 /// A log of the run.
 #[derive(Debug, Default)]
-pub(crate) struct Plain {
+pub struct Plain {
     model: Model,
     level: Level,
 }

@@ -10,7 +10,7 @@ use super::model::{Model, Phase, Status, Step};
 
 /// The time until the run is over, or nothing if too little is known: most of the steps that have
 /// not ended need an expectation.
-pub(crate) fn eta(model: &Model, workers: usize, now: Duration) -> Option<Duration> {
+pub fn eta(model: &Model, workers: usize, now: Duration) -> Option<Duration> {
     if model.is_over() || model.steps.is_empty() {
         return None;
     }

@@ -14,40 +14,40 @@ use super::keys::Key;
 /// Steps that ended lately, which are remembered in order.
 const RECENT_MAX: usize = 16;
 /// Lines of output kept for the log.
-pub(crate) const LOG_MAX: usize = 1000;
+pub const LOG_MAX: usize = 1000;
 /// Lines of output kept for each failed step.
 const TAIL_MAX: usize = 20;
 
 /// A run and its steps, and which part of it is looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Model {
-    pub(super) flow: String,
-    pub(super) run_id: String,
-    pub(super) phase: Phase,
-    pub(super) steps: Vec<Step>,
+pub struct Model {
+    pub(crate) flow: String,
+    pub(crate) run_id: String,
+    pub(crate) phase: Phase,
+    pub(crate) steps: Vec<Step>,
     /// The widest name, in columns.
-    pub(super) name_width: usize,
+    pub(crate) name_width: usize,
     /// How many ended in each way, in the order of [`EndState::ALL`].
     ended_counts: [usize; 5],
     /// Steps under way, the oldest first.
-    pub(super) running: BTreeSet<(Duration, usize)>,
+    pub(crate) running: BTreeSet<(Duration, usize)>,
     /// Steps that wait for their next attempt, the next first.
-    pub(super) delayed: BTreeSet<(Duration, usize)>,
-    pub(super) ready: BTreeSet<usize>,
-    pub(super) blocked: BTreeSet<usize>,
+    pub(crate) delayed: BTreeSet<(Duration, usize)>,
+    pub(crate) ready: BTreeSet<usize>,
+    pub(crate) blocked: BTreeSet<usize>,
     /// Failed steps in the order of their failing.
-    pub(super) failed: Vec<usize>,
+    pub(crate) failed: Vec<usize>,
     /// The last steps that ended otherwise, the latest last.
-    pub(super) recent: VecDeque<usize>,
-    pub(super) log: VecDeque<LogLine>,
-    pub(super) part: Part,
+    pub(crate) recent: VecDeque<usize>,
+    pub(crate) log: VecDeque<LogLine>,
+    pub(crate) part: Part,
     /// Rows that were scrolled past, in parts that can be scrolled.
-    pub(super) scroll: usize,
+    pub(crate) scroll: usize,
 }
 
 /// What the run as a whole does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     #[default]
     Running,
     /// For a place in its concurrency group.
@@ -63,7 +63,7 @@ pub(super) enum Phase {
 
 /// Which part of the run is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Everything if there is room, else a window.
     #[default]
     Fitting,
@@ -75,7 +75,7 @@ pub(super) enum Part {
 
 /// One step.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub name: String,
     pub expected: Option<Duration>,
     pub attempts_max: Option<u32>,
@@ -98,7 +98,7 @@ pub(super) struct Step {
 
 /// Where a step is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     Blocked,
     Ready,
     Running { since: Duration },
@@ -108,7 +108,7 @@ pub(super) enum Status {
 
 /// What is known about a step that is over.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct End {
+pub(crate) struct End {
     pub reason: String,
     pub error: String,
     pub tail: Vec<String>,
@@ -117,7 +117,7 @@ pub(super) struct End {
 
 /// A line of output.
 #[derive(Debug)]
-pub(super) struct LogLine {
+pub(crate) struct LogLine {
     pub step: usize,
     pub text: String,
 }
@@ -183,17 +183,17 @@ impl Model {
     }
 
     /// How many steps ended in a way.
-    pub(super) fn count(&self, state: EndState) -> usize {
+    pub(crate) fn count(&self, state: EndState) -> usize {
         self.ended_counts[state as usize]
     }
 
     /// How many steps ended.
-    pub(super) fn ended_count(&self) -> usize {
+    pub(crate) fn ended_count(&self) -> usize {
         self.ended_counts.iter().sum()
     }
 
     /// How long the run goes on, or took.
-    pub(super) fn elapsed(&self, now: Duration) -> Duration {
+    pub(crate) fn elapsed(&self, now: Duration) -> Duration {
         match self.phase {
             Phase::Ended { at, .. } => at,
             _ => now,
