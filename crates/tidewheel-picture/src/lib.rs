@@ -47,3 +47,4 @@ pub use model::{Edge, EdgeKind, Picture, Shape, State, Vertex};
 pub use route::{Point, Route, Segment};
 pub use svg::SvgOptions;
 pub use svg_style::style_sheet;
+pub use text::TextLine;

@@ -25,10 +25,28 @@ const DIM: &str = "\u{1b}[2m";
 impl Picture {
     /// The picture in lines of at most `width` columns, with or without colours.
     pub fn text(&self, width: usize, has_colours: bool) -> String {
+        self.page(width, has_colours).0
+    }
+
+    /// The same without colours, line by line, each with the vertex that it is of, for whoever colours it anew.
+    pub fn text_lines(&self, width: usize) -> Vec<TextLine> {
+        let (text, begins) = self.page(width, false);
+        let mut begins = begins.into_iter().peekable();
+        let mut at = 0;
+        let line = |line: &str| {
+            let vertex = begins.next_if(|(begin, _)| *begin == at).map(|(_, vertex)| vertex);
+            at += line.len() + 1;
+            TextLine { text: line.to_owned(), vertex }
+        };
+        text.lines().map(line).collect()
+    }
+
+    /// The text, and where in it the line of which vertex begins.
+    fn page(&self, width: usize, has_colours: bool) -> (String, Vec<(usize, usize)>) {
         let skeleton = Skeleton::new(self.vertices.len(), &self.edges);
         let width = width.max(WIDTH_MIN);
-        let mut page =
-            Page { picture: self, skeleton: &skeleton, width, has_colours, out: String::new() };
+        let (out, begins) = (String::new(), Vec::new());
+        let mut page = Page { picture: self, skeleton: &skeleton, width, has_colours, out, begins };
         if let Some(title) = &self.title {
             let title = cut_to_columns(&harmless(title, LETTERS_MAX), width);
             page.paint(BOLD, &title);
@@ -44,8 +62,17 @@ impl Picture {
             was_large = Some(is_large);
         }
         page.write_legend();
-        page.out
+        (page.out, page.begins)
     }
+}
+
+/// A line of a picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextLine {
+    /// What it says.
+    pub text: String,
+    /// The vertex that it is of, if it is of one.
+    pub vertex: Option<usize>,
 }
 
 struct Page<'a> {
@@ -54,6 +81,7 @@ struct Page<'a> {
     width: usize,
     has_colours: bool,
     out: String,
+    begins: Vec<(usize, usize)>,
 }
 
 impl Page<'_> {
@@ -75,6 +103,7 @@ impl Page<'_> {
         for row in rows {
             let marker = row.vertex.map_or(' ', |vertex| marker(&self.picture.vertices[vertex]));
             let characters = row.characters(marker);
+            self.begins.extend(row.vertex.map(|vertex| (self.out.len(), vertex)));
             let step = row.vertex.map(|_| row.column * 2);
             for (at, character) in characters.iter().enumerate() {
                 let text = character.to_string();
@@ -132,6 +161,7 @@ impl Page<'_> {
             self.paint(DIM, &format!("level {number}"));
             self.out.push('\n');
             for vertex in level {
+                self.begins.push((self.out.len(), *vertex));
                 self.out.push_str("  ");
                 let step = &self.picture.vertices[*vertex];
                 self.paint(colour(step), &marker(step).to_string());

@@ -26,12 +26,12 @@ use crate::remote::RemoteDesk;
 /// may be awaited on any thread of a runtime: what must wait for files does so elsewhere.
 #[derive(Debug, Clone)]
 pub struct Desk {
-    way: Way,
+    pub(super) way: Way,
 }
 
 /// How a desk is reached.
 #[derive(Debug, Clone)]
-enum Way {
+pub(super) enum Way {
     /// It is that of a data folder on this machine, asked on threads that may wait.
     Here(Arc<LocalDesk>),
     /// The same, asked on the thread of whoever asks.
@@ -96,7 +96,7 @@ impl Desk {
     }
 
     /// The desk of the server, if it is there.
-    fn there(&self) -> Option<&RemoteDesk> {
+    pub(super) fn there(&self) -> Option<&RemoteDesk> {
         match &self.way {
             Way::There(desk) => Some(desk),
             Way::Here(_) | Way::Inline(_) => None,

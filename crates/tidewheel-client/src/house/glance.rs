@@ -2,23 +2,16 @@
 //!
 //! What is stored of runs is put together at the [desk](crate::desk).
 
-use std::time::Duration;
-
-use tidewheel::Timestamp;
 use tidewheel::explain::Hold;
 use tidewheel::observe::{InLine, UnderWay};
 
 use super::house::House;
 use super::setting::names;
 use crate::api::{
-    FlowFile, FlowGlance, FlowSource, Glance, ScheduleLine, ScheduleWord, SlotHolder, WaitingLine,
-    WaitingStep,
+    FlowFile, FlowGlance, FlowSource, Glance, ScheduleWord, SlotHolder, WaitingLine, WaitingStep,
 };
-use crate::desk::{DeskError, blocking, expected_end};
+use crate::desk::{DeskError, blocking, expected_end, is_late};
 use crate::text::harmless;
-
-/// How long after its instant a schedule counts as late.
-const LATE: Duration = Duration::from_secs(10);
 
 /// Runs that are told of.
 const NOW_MAX: usize = 20;
@@ -132,11 +125,6 @@ fn named(name: &str, schedules: Vec<String>, outdated: bool) -> FlowGlance {
         next: None,
         schedules,
     }
-}
-
-fn is_late(schedule: &ScheduleLine, at: Timestamp) -> bool {
-    schedule.state == ScheduleWord::Active
-        && schedule.next.is_some_and(|next| next.after(LATE) < at)
 }
 
 /// What a file says now, if it is one.

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::bell::{AGAIN, ring};
 use super::remote::RemoteDesk;
 use crate::api::{
     CancelWish, LogStream, LogWanted, RefusalKind, RunState, Standing, StepStanding, StepState,
@@ -31,9 +32,6 @@ const EVERY_WRITING: Duration = Duration::from_millis(300);
 
 /// How long a server that cannot be reached is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// When a server that cannot be reached is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// Pieces that are read of what an ended step wrote; the rest is in its log.
 const PIECES_MAX: usize = 8;
@@ -105,7 +103,8 @@ impl RemoteFollow {
         let (to, news) = mpsc::channel(LOOKS_MAX);
         let bell = Arc::<Notify>::default();
         let (desk, run) = (Arc::clone(&self.desk), self.run.clone());
-        self.tasks.push(tokio::spawn(ring(Arc::clone(&desk), run.clone(), Arc::clone(&bell))));
+        let ringing = ring(Arc::clone(&desk), Some(run.clone()), Arc::clone(&bell));
+        self.tasks.push(tokio::spawn(ringing));
         let looks = Looks { desk, run, bell, to, shows_output, written: HashMap::new() };
         self.tasks.push(tokio::spawn(looks.keep_looking()));
         self.news = Some(news);
@@ -198,25 +197,6 @@ impl Drop for RemoteFollow {
         for task in &self.tasks {
             task.abort();
         }
-    }
-}
-
-/// Rings when something happens to the run, as long as the server tells of it.
-async fn ring(desk: Arc<RemoteDesk>, run: String, bell: Arc<Notify>) {
-    loop {
-        match desk.events(&run).await {
-            Ok(mut events) => {
-                // Something may have happened before anybody listened.
-                bell.notify_one();
-                while let Ok(Some(_)) = events.next().await {
-                    bell.notify_one();
-                }
-            }
-            // It tells nothing, or not to us.
-            Err(DeskError::Server { status, .. }) if status < 500 => return,
-            Err(_) => {}
-        }
-        sleep(AGAIN).await;
     }
 }
 

@@ -160,8 +160,8 @@ impl RemoteDesk {
         self.wire.get(&["audit", "verify"], &NOTHING).await
     }
 
-    /// What happens to a run, as it happens.
-    pub(super) async fn events(&self, run: &str) -> Result<Pieces<'_>, DeskError> {
+    /// What happens, as it happens: to a run, or at all.
+    pub(super) async fn events(&self, run: Option<&str>) -> Result<Pieces<'_>, DeskError> {
         self.wire.stream(&["events"], &json!({ "run": run })).await
     }
 

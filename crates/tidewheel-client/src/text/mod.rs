@@ -5,14 +5,17 @@
 
 mod columns;
 mod difference;
+mod drawing;
 mod harmless;
 mod time;
 mod words;
 
 pub use columns::cut;
 pub use difference::difference;
+pub use drawing::{DrawnStep, drawing};
 pub use harmless::{block, coloured, harmless, name, output, sentence};
 pub use tidewheel::words::nearest;
+pub use tidewheel_flow::picture::TextLine;
 pub use tidewheel_flow::picture::letters::{columns, is_hidden};
 pub use time::{about, ago, due, span, took, until};
 pub use words::{bytes, count, quoted, short_id, task_list, with_element};
