@@ -13,7 +13,7 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use crate::command::{
     again, artifacts, audit, backup, bench, completions, config, explain, flows, import, init,
     login, logs, mail, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer,
-    token, torture, validate,
+    token, torture, tui, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -39,6 +39,7 @@ Examples:
   tidewheel run flow.yaml
   tidewheel validate flow.yaml
   tidewheel show last
+  tidewheel tui
   tidewheel serve --flows flows
   tidewheel publish plan
   tidewheel schedule next --cron '30 2 * * mon-fri' --tz Europe/Zurich
@@ -104,6 +105,7 @@ pub(crate) enum Format {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
+    Tui(tui::Args),
     Serve(serve::Args),
     Validate(validate::ValidateArgs),
     Plan(plan::PlanArgs),
@@ -191,6 +193,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
     let done = |()| 0;
     match command {
         Command::Run(args) => run::run(ui, &args),
+        Command::Tui(args) => tui::run(ui, &args),
         Command::Serve(args) => serve::run(ui, &args).map(done),
         Command::Validate(args) => validate::validate(ui, &args),
         Command::Plan(args) => plan::plan(ui, &args),

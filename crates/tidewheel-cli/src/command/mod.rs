@@ -29,4 +29,5 @@ pub(crate) mod steer;
 pub(crate) mod there;
 pub(crate) mod token;
 pub(crate) mod torture;
+pub(crate) mod tui;
 pub(crate) mod validate;

@@ -7,7 +7,6 @@
 use tidewheel_client::text;
 use tidewheel_tui::run::Line;
 
-
 /// What the terminal shows now.
 #[derive(Debug)]
 pub(crate) struct Screen {

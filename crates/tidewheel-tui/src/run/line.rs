@@ -97,6 +97,17 @@ impl Line {
         }
     }
 
+    /// Its pieces, each with its tone.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (&str, Tone)> {
+        self.spans.iter().map(|span| (span.text.as_str(), span.tone))
+    }
+
+    /// Adds all of another line.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.width += other.width;
+        self.spans.extend(other.spans);
+    }
+
     /// Columns it takes.
     pub fn width(&self) -> usize {
         self.width
@@ -135,7 +146,7 @@ impl Line {
 }
 
 /// A question mark for each column of what a terminal without Unicode cannot show.
-fn push_ascii(painted: &mut String, text: &str) {
+pub(crate) fn push_ascii(painted: &mut String, text: &str) {
     let mut buffer = [0; 4];
     for char in text.chars() {
         if char.is_ascii() {

@@ -90,6 +90,10 @@ pub(crate) struct Step {
     pub why: String,
     /// The line that says how it is answered, if it waits for somebody.
     pub answer: Vec<String>,
+    /// When the first attempt began.
+    pub began: Option<Duration>,
+    /// When it ended, if that is known.
+    pub ended: Option<Duration>,
     /// The time of the last attempt, once it is over.
     pub took: Option<Duration>,
     /// What else is known once it is over, if that is anything.
@@ -172,6 +176,12 @@ impl Model {
         }
     }
 
+    /// The steps that matter now, at most so many, in their own order.
+    #[must_use]
+    pub(crate) fn window(&self, most: usize) -> Vec<usize> {
+        super::window::Choice::window(self, most).steps.iter().map(|chosen| chosen.step).collect()
+    }
+
     /// Whether something on the screen moves although nothing happens.
     pub fn is_moving(&self) -> bool {
         !self.running.is_empty() && !self.is_over()
@@ -228,6 +238,8 @@ impl Model {
                 unmet: 0,
                 why: String::new(),
                 answer: Vec::new(),
+                began: None,
+                ended: None,
                 took: None,
                 end: None,
             });
@@ -259,6 +271,7 @@ impl Model {
     fn begin(&mut self, index: usize, attempt: u32, now: Duration) {
         if index < self.steps.len() {
             self.steps[index].attempt = attempt;
+            self.steps[index].began.get_or_insert(now);
             self.steps[index].why = String::new();
             self.steps[index].answer.clear();
             self.change(index, Status::Running { since: now });
@@ -278,6 +291,7 @@ impl Model {
         if let Status::Running { since } = step.status {
             step.took = now.map(|now| now.saturating_sub(since));
         }
+        step.ended = now.filter(|_| step.began.is_some());
         step.why = String::new();
         step.answer.clear();
         step.end = (end != End::default()).then(|| Box::new(end));

@@ -20,12 +20,7 @@ const FAILED_WITH_TAIL: usize = 10;
 const TAIL_LINES: usize = 10;
 
 /// Draws the end: all steps if they are few, else those that failed, and the counts.
-pub fn summary(
-    model: &Model,
-    width: usize,
-    now: Duration,
-    signs: &'static Signs,
-) -> Vec<Line> {
+pub fn summary(model: &Model, width: usize, now: Duration, signs: &'static Signs) -> Vec<Line> {
     let style = RowStyle::new(model, width, model.elapsed(now), signs);
     let all = 0..model.steps.len();
     let is_small = all.len() <= WINDOW_MAX;

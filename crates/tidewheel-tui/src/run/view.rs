@@ -91,7 +91,7 @@ fn header(model: &Model, canvas: &Canvas) -> Line {
     line
 }
 
-fn state(phase: Phase) -> (&'static str, Tone) {
+pub(crate) fn state(phase: Phase) -> (&'static str, Tone) {
     match phase {
         Phase::Running => ("running", Tone::Active),
         Phase::Waiting => ("waiting", Tone::Doubtful),
@@ -217,7 +217,7 @@ fn more(words: &str, style: &RowStyle) -> Line {
 
 /// The bar, the counts and the time left. Of the counts, those that matter least are left out if
 /// there is no room.
-fn progress(model: &Model, canvas: &Canvas) -> Line {
+pub(crate) fn progress(model: &Model, canvas: &Canvas) -> Line {
     let (done, all) = (model.ended_count(), model.steps.len());
     let mut line = Line::new().with(Tone::Plain, " ");
     push_bar(model, (canvas.width / 4).clamp(6, 24), canvas.signs, &mut line);

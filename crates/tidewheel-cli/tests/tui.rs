@@ -1,0 +1,197 @@
+//! `tidewheel tui` in a terminal: keys are sent through tmux, and the screen is read back.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+
+mod common;
+
+use std::process::{Command, Stdio};
+
+use common::{Scratch, skipped, wait_until};
+
+/// A step that runs until the test says `go`, one after it, and one that fails.
+const FLOW: &str = "
+name: gated
+flow:
+  - { name: hold, run: 'echo first line; echo needle here; touch started; while [ ! -e go ]; do sleep 0.02; done' }
+  - { name: next, depends_on: [hold], run: touch next }
+  - { name: broken, run: 'echo oops; exit 3', on_error: continue }
+";
+
+/// A shell in a terminal of so many columns and rows.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    fn start(scratch: &Scratch, size: (u16, u16)) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            skipped("screens in a terminal", "there is no `tmux` here");
+            return None;
+        }
+        let socket = scratch.path("tmux").display().to_string();
+        let tmux = Self { socket };
+        let (width, height) = (size.0.to_string(), size.1.to_string());
+        let shell = scratch.command(&[]);
+        let mut command = tmux.command();
+        command.args(["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height]);
+        for (name, value) in shell.get_envs() {
+            if let Some(value) = value {
+                command.arg("-e").arg(format!("{}={}", name.display(), value.display()));
+            }
+        }
+        command.args(["-e", "LC_ALL=C.UTF-8", "-e", "PS1=$ ", "-e", "HISTFILE="]);
+        command.arg("-c").arg(scratch.path(""));
+        command.args(["bash", "--norc", "--noprofile", "-i"]);
+        assert!(command.status().unwrap().success());
+        Some(tmux)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-S", &self.socket]).stdin(Stdio::null());
+        command
+    }
+
+    /// Types a line.
+    fn line(&self, text: &str) {
+        assert!(self.command().args(["send-keys", "-l", text]).status().unwrap().success());
+        self.keys(&["Enter"]);
+    }
+
+    /// Presses keys by their names.
+    fn keys(&self, keys: &[&str]) {
+        assert!(self.command().arg("send-keys").args(keys).status().unwrap().success());
+    }
+
+    fn screen(&self) -> String {
+        let output = self.command().args(["capture-pane", "-p"]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn wait_for(&self, words: &str) {
+        let seen = || self.screen().contains(words);
+        wait_until(&format!("`{words}` is seen"), seen);
+    }
+
+    fn wait_until_gone(&self, words: &str) {
+        wait_until(&format!("`{words}` is gone"), || !self.screen().contains(words));
+    }
+
+    fn resize(&self, width: u16, height: u16) {
+        let (width, height) = (width.to_string(), height.to_string());
+        let sized = self.command().args(["resize-window", "-x", &width, "-y", &height]).status();
+        assert!(sized.unwrap().success());
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = self.command().arg("kill-server").status();
+    }
+}
+
+fn tidewheel() -> &'static str {
+    env!("CARGO_BIN_EXE_tidewheel")
+}
+
+#[test]
+fn a_run_of_others_is_watched_searched_and_ended() {
+    let scratch = Scratch::new("tui-attach");
+    let file = scratch.file("flow.yaml", FLOW);
+    let Some(tmux) = Tmux::start(&scratch, (80, 24)) else { return };
+    let running = scratch.start(&["run", &file, "--quiet"]);
+    scratch.wait_for("started");
+    tmux.line(&format!("stty -g > before; {} tui; echo left with $?", tidewheel()));
+    tmux.wait_for("RUNS");
+    tmux.wait_for("gated");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("broken");
+    tmux.wait_for("hold");
+    // The step, and what it wrote.
+    tmux.keys(&["l"]);
+    tmux.wait_for("first line");
+    tmux.keys(&["/"]);
+    tmux.keys(&["needle", "Enter"]);
+    tmux.wait_for("`needle`: 1 of 1");
+    tmux.keys(&["Escape"]);
+    tmux.wait_for("waits for hold");
+    tmux.keys(&["Tab"]);
+    tmux.wait_for("╰");
+    tmux.keys(&["Tab", "Tab"]);
+    tmux.resize(60, 15);
+    tmux.wait_for("broken");
+    tmux.keys(&["?"]);
+    tmux.wait_for("KEYS");
+    tmux.keys(&["?", "x"]);
+    tmux.wait_for("End run");
+    tmux.keys(&["y"]);
+    tmux.wait_for("cancelled");
+    let _ = running.output();
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+    tmux.line("stty -g | cmp - before && echo the same settings");
+    tmux.wait_for("\nthe same settings");
+}
+
+#[test]
+fn files_are_run_and_shown_and_leaving_lets_steps_finish() {
+    let scratch = Scratch::new("tui-files");
+    let file = scratch.file("flow.yaml", FLOW);
+    let Some(tmux) = Tmux::start(&scratch, (100, 30)) else { return };
+    tmux.line(&format!("{} tui {file}; echo left with $?", tidewheel()));
+    tmux.wait_for("hold");
+    scratch.wait_for("started");
+    tmux.keys(&["q"]);
+    tmux.wait_for("let running steps finish");
+    tmux.keys(&["f"]);
+    tmux.wait_for("stopping");
+    scratch.file("go", "");
+    tmux.wait_for("left with 130");
+    assert!(!scratch.path("next").exists(), "nothing more was started");
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_returns() {
+    let scratch = Scratch::new("tui-stop");
+    let file = scratch.file("flow.yaml", "flow: [{ name: only, run: 'true' }]");
+    assert!(scratch.run(&["run", &file, "--quiet"]).status.success());
+    let Some(tmux) = Tmux::start(&scratch, (80, 24)) else { return };
+    tmux.line(&format!("{} tui", tidewheel()));
+    tmux.wait_for("FLOWS");
+    tmux.keys(&["C-z"]);
+    tmux.wait_for("Stopped");
+    tmux.line("echo the shell $((40 + 2)) answers");
+    tmux.wait_for("the shell 42 answers");
+    tmux.line("fg");
+    tmux.wait_for("FLOWS");
+    tmux.keys(&["q"]);
+    tmux.wait_until_gone("FLOWS");
+}
+
+#[test]
+fn without_a_terminal_it_says_what_else_there_is() {
+    let scratch = Scratch::new("tui-none");
+    let output = scratch.run(&["tui"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = common::stderr(&output);
+    assert!(said.contains("there is no terminal") && said.contains("tidewheel runs"), "{said}");
+}
+
+#[test]
+fn the_status_page_of_a_run_is_shown() {
+    let scratch = Scratch::new("tui-page");
+    let file = scratch.file("flow.yaml", FLOW);
+    let Some(tmux) = Tmux::start(&scratch, (80, 24)) else { return };
+    let running = scratch.start_heard(&["run", &file, "--status-port", "0"]);
+    running.wait_for("status at ");
+    let said = running.said();
+    let url = said.split("status at ").nth(1).unwrap().split_whitespace().next().unwrap();
+    scratch.wait_for("started");
+    tmux.line(&format!("{} tui --status-url {url}", tidewheel()));
+    tmux.wait_for("broken");
+    tmux.keys(&["x"]);
+    tmux.wait_for("can only be looked at");
+    scratch.file("go", "");
+    tmux.wait_for("✓ next");
+    tmux.keys(&["q"]);
+    running.ended();
+}

@@ -1,0 +1,238 @@
+//! [`show`]: the loop around model, update and view.
+//!
+//! Nothing is decided here: messages go in, effects are carried out.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, MouseButton, MouseEventKind};
+use tidewheel::clock::wall_clock;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::sleep;
+
+use crate::message::{Effect, End, Message, Mouse};
+use crate::model::Model;
+use crate::source::Source;
+use crate::terminal::Held;
+use crate::theme::Theme;
+use crate::update::{next_tick, update};
+use crate::view::{Hits, view};
+
+/// Frames are at least so far apart: nobody sees more, and slow links need their time.
+const FRAME: Duration = Duration::from_millis(30);
+
+/// How this process is spoken to that carries out runs beside the screens.
+pub struct Beside {
+    /// What happens to them.
+    pub messages: UnboundedReceiver<Message>,
+    /// How they are to end.
+    pub ends: UnboundedSender<End>,
+}
+
+/// What is waited for.
+struct Ears {
+    input: UnboundedReceiver<Event>,
+    messages: UnboundedReceiver<Message>,
+    beside: Option<Beside>,
+    stop: Signal,
+    resumption: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    interrupt: Signal,
+}
+
+/// Something was heard.
+enum Heard {
+    Input(Event),
+    Message(Message),
+    Stop,
+    Resumption,
+    Leave,
+}
+
+/// Shows the screens until somebody leaves; gives the model as it was then.
+///
+/// # Errors
+///
+/// When the terminal cannot be taken, or is gone.
+pub async fn show(
+    mut model: Model,
+    source: Arc<dyn Source>,
+    theme: Theme,
+    beside: Option<Beside>,
+) -> io::Result<Model> {
+    let (to, messages) = mpsc::unbounded_channel();
+    let listening = listen(&source, &to);
+    let mut held = Held::take()?;
+    model.size = held.size()?;
+    let mut ears = Ears {
+        input: read_input(),
+        messages,
+        beside,
+        stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
+        resumption: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
+        terminate: signal(SignalKind::terminate())?,
+        hang_up: signal(SignalKind::hangup())?,
+        interrupt: signal(SignalKind::interrupt())?,
+    };
+    let mut hits = Hits::default();
+    let mut effects = update(&mut model, wall_clock(), Message::Tick);
+    let mut drawn: Option<Instant> = None;
+    'show: loop {
+        for effect in std::mem::take(&mut effects) {
+            match effect {
+                Effect::Quit => break 'show,
+                Effect::Suspend => held.stop()?,
+                Effect::End(end) => {
+                    // Nobody listens when they are over.
+                    let _ = ears.beside.as_ref().map(|beside| beside.ends.send(end));
+                }
+                other => carry_out(other, &source, &to),
+            }
+        }
+        if let Some(early) = drawn.and_then(|at| FRAME.checked_sub(at.elapsed())) {
+            sleep(early).await;
+        }
+        let mut heard = ears.take();
+        if heard.is_none() {
+            held.draw(|buffer| hits = view(&model, theme, buffer))?;
+            drawn = Some(Instant::now());
+            heard = Some(ears.wait(next_tick(&model)).await);
+        }
+        while let Some(one) = heard.take() {
+            let message = match one {
+                Heard::Message(message) => Some(message),
+                Heard::Input(event) => translated(event, &hits),
+                Heard::Stop => {
+                    held.stop()?;
+                    None
+                }
+                Heard::Resumption => {
+                    held.again()?;
+                    let (width, height) = held.size()?;
+                    Some(Message::Resized(width, height))
+                }
+                Heard::Leave => break 'show,
+            };
+            if let Some(message) = message {
+                effects.extend(update(&mut model, wall_clock(), message));
+            }
+            // All that has happened is taken in before anything is drawn.
+            if effects.is_empty() {
+                heard = ears.take();
+            }
+        }
+    }
+    listening.abort();
+    Ok(model)
+}
+
+/// Tells when something may have changed.
+fn listen(source: &Arc<dyn Source>, to: &UnboundedSender<Message>) -> tokio::task::JoinHandle<()> {
+    let (to, news) = (to.clone(), source.news());
+    tokio::spawn(async move {
+        let Ok(mut news) = news else { return };
+        loop {
+            news.next().await;
+            if to.send(Message::Changed).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn carry_out(effect: Effect, source: &Arc<dyn Source>, to: &UnboundedSender<Message>) {
+    let to = to.clone();
+    match effect {
+        Effect::Ask(question) => {
+            let (began, answer) = (Instant::now(), source.ask(question.clone()));
+            tokio::spawn(async move {
+                let answer = answer.await;
+                // Nobody waits for it when they have left.
+                let _ = to.send(Message::Answered(question, answer, began.elapsed()));
+            });
+        }
+        Effect::Do(wish) => {
+            let done = source.wish(wish);
+            tokio::spawn(async move {
+                let _ = to.send(Message::Done(done.await));
+            });
+        }
+        Effect::Suspend | Effect::Quit | Effect::End(_) => {}
+    }
+}
+
+/// Reads keys and the mouse on a thread of its own, which ends with the process.
+fn read_input() -> UnboundedReceiver<Event> {
+    let (to, input) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if to.send(event).is_err() {
+                return;
+            }
+        }
+    });
+    input
+}
+
+fn translated(event: Event, hits: &Hits) -> Option<Message> {
+    Some(match event {
+        Event::Key(key) => Message::Key(key),
+        Event::Paste(text) => Message::Pasted(text),
+        Event::Resize(width, height) => Message::Resized(width, height),
+        Event::Mouse(mouse) => {
+            let kind = match mouse.kind {
+                MouseEventKind::Down(MouseButton::Left) => Mouse::Press,
+                MouseEventKind::ScrollUp => Mouse::Up,
+                MouseEventKind::ScrollDown => Mouse::Down,
+                _ => return None,
+            };
+            Message::Mouse(kind, hits.at(mouse.column, mouse.row))
+        }
+        Event::FocusGained | Event::FocusLost => return None,
+    })
+}
+
+impl Ears {
+    /// What has been heard already.
+    fn take(&mut self) -> Option<Heard> {
+        if let Ok(event) = self.input.try_recv() {
+            return Some(Heard::Input(event));
+        }
+        if let Ok(message) = self.messages.try_recv() {
+            return Some(Heard::Message(message));
+        }
+        let beside = self.beside.as_mut().and_then(|beside| beside.messages.try_recv().ok());
+        beside.map(Heard::Message)
+    }
+
+    /// Waits until something is heard, at most so long.
+    async fn wait(&mut self, most: Duration) -> Heard {
+        let beside = async {
+            match &mut self.beside {
+                Some(beside) => match beside.messages.recv().await {
+                    Some(message) => message,
+                    None => std::future::pending().await,
+                },
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            event = self.input.recv() => match event {
+                Some(event) => Heard::Input(event),
+                // The terminal is gone.
+                None => Heard::Leave,
+            },
+            Some(message) = self.messages.recv() => Heard::Message(message),
+            message = beside => Heard::Message(message),
+            _ = self.stop.recv() => Heard::Stop,
+            _ = self.resumption.recv() => Heard::Resumption,
+            _ = self.terminate.recv() => Heard::Leave,
+            _ = self.hang_up.recv() => Heard::Leave,
+            _ = self.interrupt.recv() => Heard::Leave,
+            () = sleep(most) => Heard::Message(Message::Tick),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What happens to the screens and what follows: messages in, effects out.
+//!
+//! What a message changes is in [`crate::update`]; who answers questions is a [`crate::source::Source`].
+
+use std::time::Duration;
+
+use ratatui::crossterm::event::KeyEvent;
+use tidewheel_client::api::{
+    AttemptList, Glance, Ledger, LimitList, LogLines, QueueList, RunList, ScheduleList, Standing,
+    StepExplained, StepResult, Upcoming, WaitingLine,
+};
+
+use crate::keys::Action;
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Message {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The mouse was used, on what was drawn there.
+    Mouse(Mouse, Option<Hit>),
+    /// Text was pasted.
+    Pasted(String),
+    /// The terminal has another size.
+    Resized(u16, u16),
+    /// Time has passed.
+    Tick,
+    /// What is shown may have changed.
+    Changed,
+    /// A question was answered, after so long.
+    Answered(Question, Result<Answer, String>, Duration),
+    /// A wish was taken up, or refused.
+    Done(Result<String, String>),
+    /// A run that this process carries out has begun.
+    Began(String),
+    /// All runs that this process carries out are over.
+    Over,
+}
+
+/// What the mouse does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mouse {
+    /// It is pressed.
+    Press,
+    /// Its wheel is turned away from the user.
+    Up,
+    /// Its wheel is turned towards the user.
+    Down,
+}
+
+/// What is drawn at a place, for the mouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hit {
+    /// A row of the list.
+    Row(usize),
+    /// Something that can be done.
+    Action(Action),
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Ask this.
+    Ask(Question),
+    /// Have this done.
+    Do(Wish),
+    /// Stop this process, as Ctrl-Z does.
+    Suspend,
+    /// Leave.
+    Quit,
+    /// End what this process runs.
+    End(End),
+}
+
+/// How runs of this process end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Running steps finish.
+    Drain,
+    /// They are ended.
+    Kill,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// What matters now.
+    Glance,
+    /// Which runs there are.
+    Runs,
+    /// How a run stands.
+    Run(String),
+    /// What is known of a step.
+    Step {
+        /// The run.
+        run: String,
+        /// The step.
+        step: String,
+    },
+    /// Some lines of what a step wrote.
+    Log {
+        /// The run.
+        run: String,
+        /// The step.
+        step: String,
+        /// The first line, from 1; less than 0: counted from the end.
+        from: i64,
+        /// How many.
+        count: u32,
+    },
+    /// Where something is found in what a step wrote.
+    Find {
+        /// The run.
+        run: String,
+        /// The step.
+        step: String,
+        /// What.
+        text: String,
+    },
+    /// Who has the slots and who waits.
+    Line,
+    /// Schedules.
+    Schedules,
+    /// What a schedule will do and did.
+    Schedule(String),
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub enum Answer {
+    /// What matters now.
+    Glance(Box<Glance>),
+    /// Runs.
+    Runs(RunList),
+    /// How a run stands.
+    Run(Box<Standing>),
+    /// What is known of a step.
+    Step(Box<StepKnown>),
+    /// Lines.
+    Log(LogLines),
+    /// The numbers of lines in which something was found.
+    Found(Vec<u64>),
+    /// Who has the slots and who waits; queues and limits where there is a server.
+    Line(WaitingLine, Option<(QueueList, LimitList)>),
+    /// Schedules.
+    Schedules(ScheduleList),
+    /// What a schedule will do and did.
+    Schedule(Upcoming, Ledger),
+}
+
+/// What is known of a step. Nothing where that cannot be found out.
+#[derive(Debug, Clone, Default)]
+pub struct StepKnown {
+    /// What it came to.
+    pub result: Option<StepResult>,
+    /// Why it is where it is.
+    pub explained: Option<StepExplained>,
+    /// Its attempts.
+    pub attempts: Option<AttemptList>,
+}
+
+/// What can be wished for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Start nothing more of a run for now.
+    Pause(String),
+    /// Go on with it.
+    Resume(String),
+    /// End it.
+    Cancel(String),
+    /// Run again what did not succeed in it.
+    Retry(String),
+    /// Answer a step that asks.
+    Answer {
+        /// The run.
+        run: String,
+        /// The step.
+        step: String,
+        /// Yes or no.
+        approved: bool,
+    },
+    /// Start a flow.
+    Start(String),
+    /// Fire a schedule no more for now.
+    PauseSchedule(String),
+    /// Fire it again.
+    ResumeSchedule(String),
+    /// Fire it once, now.
+    Fire(String),
+}

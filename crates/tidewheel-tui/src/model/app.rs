@@ -1,0 +1,330 @@
+//! [`Model`]: all that is known and looked at.
+//!
+//! Each screen that has more than a list has a file of its own beside this one.
+
+use jiff::tz::TimeZone;
+use tidewheel::Timestamp;
+use tidewheel_client::api::{
+    Glance, Ledger, LimitList, QueueList, RunList, ScheduleList, Upcoming, WaitingLine,
+};
+
+use super::list::List;
+use super::reading::Reading;
+use super::watched::Watched;
+use crate::message::{Effect, Question, Wish};
+use crate::run::Tone;
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// What matters now.
+    Overview,
+    /// All runs.
+    Runs,
+    /// One of them.
+    Run,
+    /// A step of it.
+    Step,
+    /// Who has slots and who waits.
+    Queues,
+    /// What runs by itself.
+    Schedules,
+    /// One of those.
+    Schedule,
+}
+
+impl Screen {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Overview,
+        Self::Runs,
+        Self::Run,
+        Self::Step,
+        Self::Queues,
+        Self::Schedules,
+        Self::Schedule,
+    ];
+}
+
+/// What the screens are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attached {
+    /// A data folder or a server.
+    Desk,
+    /// The same, and this process carries out runs in it.
+    Own,
+    /// A page with the state of one run, and nothing else.
+    Page,
+}
+
+/// All that is known and looked at.
+#[derive(Debug)]
+pub struct Model {
+    /// What it is of, in words.
+    pub name: String,
+    /// What it is of.
+    pub attached: Attached,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// The time.
+    pub now: Timestamp,
+    /// In which zone times of day are told.
+    pub zone: TimeZone,
+    /// The screens, the one that is looked at last; never empty.
+    pub screens: Vec<Screen>,
+    /// What matters now.
+    pub glance: Option<Glance>,
+    /// Where in it.
+    pub overview: List,
+    /// All runs.
+    pub runs: Option<RunList>,
+    /// Where in them.
+    pub runs_list: List,
+    /// The run that is looked at.
+    pub watched: Option<Box<Watched>>,
+    /// The step of it.
+    pub reading: Option<Box<Reading>>,
+    /// Who has slots and who waits.
+    pub line: Option<WaitingLine>,
+    /// Queues and limits, where there is a server.
+    pub capacity: Option<(QueueList, LimitList)>,
+    /// Where in the line.
+    pub line_list: List,
+    /// What runs by itself.
+    pub schedules: Option<ScheduleList>,
+    /// Where in it.
+    pub schedules_list: List,
+    /// What the schedule that is looked at will do and did.
+    pub schedule: Option<(Upcoming, Ledger)>,
+    /// Its name.
+    pub schedule_name: String,
+    /// Where in its ledger.
+    pub ledger_list: List,
+    /// What is typed.
+    pub prompt: Option<Prompt>,
+    /// What is asked.
+    pub dialog: Option<Dialog>,
+    /// How far the help is scrolled, if it is shown.
+    pub help: Option<usize>,
+    /// What was said last, and until when it is shown.
+    pub note: Option<Note>,
+    /// Why nothing new is known, if that is so.
+    pub trouble: Option<String>,
+    /// What is asked of the source now.
+    pub asking: Option<Question>,
+    /// Whether what is shown may have changed since it was asked for.
+    pub is_stale: bool,
+    /// Before this nothing is asked again: who is asked for much needs their time.
+    pub ask_at: Timestamp,
+    /// Runs that this process carries out, and whether they are over.
+    pub own: Vec<String>,
+    /// Whether they are.
+    pub is_over: bool,
+    /// How often somebody wanted them to end.
+    pub urgency: u8,
+}
+
+/// Something is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// What to search for.
+    Search(String),
+    /// What to do.
+    Command(String),
+}
+
+impl Prompt {
+    /// What has been typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Search(text) | Self::Command(text) => text,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn text_mut(&mut self) -> &mut String {
+        match self {
+            Self::Search(text) | Self::Command(text) => text,
+        }
+    }
+}
+
+/// Something is asked before it is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialog {
+    /// The question.
+    pub question: String,
+    /// The keys, what they say, and what follows.
+    pub answers: Vec<(char, &'static str, Vec<Effect>)>,
+}
+
+impl Dialog {
+    /// Whether a wish is really meant.
+    #[must_use]
+    pub fn of(question: String, yes: &'static str, wish: Wish) -> Self {
+        let answers = vec![('y', yes, vec![Effect::Do(wish)]), ('n', "no", Vec::new())];
+        Self { question, answers }
+    }
+}
+
+/// Something is said in passing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What.
+    pub text: String,
+    /// How it is meant.
+    pub tone: Tone,
+    /// Until when it is shown.
+    pub until: Timestamp,
+}
+
+impl Model {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(name: String, attached: Attached, now: Timestamp, zone: TimeZone) -> Self {
+        Self {
+            name,
+            attached,
+            size: (80, 24),
+            now,
+            zone,
+            screens: vec![Screen::Overview],
+            glance: None,
+            overview: List::default(),
+            runs: None,
+            runs_list: List::default(),
+            watched: None,
+            reading: None,
+            line: None,
+            capacity: None,
+            line_list: List::default(),
+            schedules: None,
+            schedules_list: List::default(),
+            schedule: None,
+            schedule_name: String::new(),
+            ledger_list: List::default(),
+            prompt: None,
+            dialog: None,
+            help: None,
+            note: None,
+            trouble: None,
+            asking: None,
+            is_stale: true,
+            ask_at: now,
+            own: Vec::new(),
+            is_over: false,
+            urgency: 0,
+        }
+    }
+
+    /// The screen that is looked at.
+    #[must_use]
+    pub fn screen(&self) -> Screen {
+        self.screens.last().copied().unwrap_or(Screen::Overview)
+    }
+
+    /// Looks at a run from now on.
+    pub fn watch(&mut self, run: &str) {
+        if self.watched.as_ref().is_none_or(|watched| watched.run != run) {
+            self.watched = Some(Box::new(Watched::new(run)));
+        }
+        self.screens.push(Screen::Run);
+    }
+
+    /// What is to be asked for the screen that is looked at.
+    #[must_use]
+    pub fn question(&self) -> Option<Question> {
+        Some(match self.screen() {
+            Screen::Overview => Question::Glance,
+            Screen::Runs => Question::Runs,
+            Screen::Run => Question::Run(self.watched.as_ref()?.run.clone()),
+            Screen::Step => self.reading.as_ref()?.question(self.log_room()),
+            Screen::Queues => Question::Line,
+            Screen::Schedules => Question::Schedules,
+            Screen::Schedule => Question::Schedule(self.schedule_name.clone()),
+        })
+    }
+
+    /// Rows between the lines at the top and those at the bottom.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        usize::from(self.size.1).saturating_sub(4).max(1)
+    }
+
+    /// Rows for a log.
+    #[must_use]
+    pub fn log_room(&self) -> usize {
+        self.room().saturating_sub(2).max(1)
+    }
+
+    /// The list that is looked at, and how many rows it has.
+    pub fn list(&mut self) -> Option<(&mut List, usize)> {
+        match self.screen() {
+            Screen::Overview => {
+                let count = super::rows(self).len();
+                Some((&mut self.overview, count))
+            }
+            Screen::Runs => {
+                let count = self.shown_runs().len();
+                Some((&mut self.runs_list, count))
+            }
+            Screen::Run => {
+                let watched = self.watched.as_mut()?;
+                let count = watched.shown().len();
+                Some((&mut watched.list, count))
+            }
+            Screen::Queues => {
+                let count = self.shown_line().len();
+                Some((&mut self.line_list, count))
+            }
+            Screen::Schedules => {
+                let count = self.shown_schedules().len();
+                Some((&mut self.schedules_list, count))
+            }
+            Screen::Schedule => {
+                let count = self.schedule.as_ref().map_or(0, |(_, ledger)| ledger.firings.len());
+                Some((&mut self.ledger_list, count))
+            }
+            Screen::Step => None,
+        }
+    }
+
+    /// The places of the runs that are shown.
+    #[must_use]
+    pub fn shown_runs(&self) -> Vec<usize> {
+        let runs = self.runs.iter().flat_map(|list| &list.runs).enumerate();
+        let is_shown = |run: &tidewheel_client::api::RunLine| {
+            let flow = run.flow.as_deref().unwrap_or_default();
+            let tags = run.tags.join(" ");
+            self.runs_list.takes(&format!("{flow} {} {} {tags}", run.run_id, run.state))
+        };
+        runs.filter(|(_, run)| is_shown(run)).map(|(place, _)| place).collect()
+    }
+
+    /// The places of those in line that are shown: holders first.
+    #[must_use]
+    pub fn shown_line(&self) -> Vec<usize> {
+        let Some(line) = &self.line else { return Vec::new() };
+        let holders = line.holders.iter().map(|it| (&it.step, &it.flow));
+        let waiting = line.waiting.iter().map(|it| (&it.step, &it.flow));
+        let all = holders.chain(waiting).enumerate();
+        let takes = |step: &str, flow: &Option<String>| {
+            self.line_list.takes(&format!("{step} {}", flow.as_deref().unwrap_or_default()))
+        };
+        all.filter(|(_, (step, flow))| takes(step, flow)).map(|(place, _)| place).collect()
+    }
+
+    /// The places of the schedules that are shown.
+    #[must_use]
+    pub fn shown_schedules(&self) -> Vec<usize> {
+        let all = self.schedules.iter().flat_map(|list| &list.schedules).enumerate();
+        all.filter(|(_, it)| self.schedules_list.takes(&it.name)).map(|(place, _)| place).collect()
+    }
+
+    /// Says something in passing.
+    pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
+        let until = self.now.after(std::time::Duration::from_secs(6));
+        self.note = Some(Note { text: text.into(), tone, until });
+    }
+}

@@ -1,0 +1,15 @@
+//! What is known and looked at, screen by screen.
+//!
+//! It has no clock and asks nobody: what changes it is in [`crate::update`], how it looks in [`crate::view`].
+
+mod app;
+mod list;
+mod overview;
+mod reading;
+mod watched;
+
+pub use app::{Attached, Dialog, Model, Note, Prompt, Screen};
+pub use list::List;
+pub use overview::{Row, rows};
+pub use reading::{Log, Reading};
+pub use watched::{Part, Shown, Watched};

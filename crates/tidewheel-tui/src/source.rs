@@ -1,0 +1,266 @@
+//! [`Source`]: whom the screens ask, and who has done what they wish for.
+//!
+//! What may be asked and done is decided at the [desk](tidewheel_client::desk); here it is only passed on.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewheel_client::api::{
+    AnswerWish, CancelWish, LedgerWish, LinesWish, ListWish, RetryWish, SearchWish, StartWish,
+    StepResult, StepState,
+};
+use tidewheel_client::desk::{Changes, Desk, DeskError, ScheduleWish};
+use tidewheel_client::remote::StatusPage;
+use tidewheel_client::text::short_id;
+
+use crate::message::{Answer, Question, StepKnown, Wish};
+
+/// Something that is waited for.
+pub type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Runs that are listed.
+const RUNS: u32 = 200;
+
+/// Steps in line that are shown.
+const LINE: u32 = 200;
+
+/// Instants of a schedule that are shown, and lines of its ledger.
+const NEXT: u32 = 10;
+const LEDGER: u32 = 50;
+
+/// Bytes of a line of a log that are shown.
+const LINE_BYTES: u32 = 2048;
+
+/// Places in a log that are found.
+const HITS: u32 = 10_000;
+
+/// How often a page is looked at.
+const PAGE: Duration = Duration::from_secs(1);
+
+/// Whom the screens ask.
+pub trait Source: Send + Sync {
+    /// Answers a question; else says why not, and what to do.
+    fn ask(&self, question: Question) -> Waiting<Result<Answer, String>>;
+
+    /// Has something done, and says what came of it.
+    fn wish(&self, wish: Wish) -> Waiting<Result<String, String>>;
+
+    /// What says when something may have changed.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be known.
+    fn news(&self) -> Result<News, String>;
+}
+
+/// Says when something may have changed.
+#[derive(Debug)]
+pub enum News {
+    /// As a desk tells it.
+    Desk(Box<Changes>),
+    /// Now and then: nobody tells it.
+    Clock,
+}
+
+impl News {
+    /// Waits until something may have changed.
+    pub async fn next(&mut self) {
+        match self {
+            Self::Desk(changes) => changes.next().await,
+            Self::Clock => tokio::time::sleep(PAGE).await,
+        }
+    }
+}
+
+/// A desk, of a data folder or a server.
+#[derive(Debug)]
+pub struct DeskSource {
+    desk: Desk,
+    /// Who answers steps that ask.
+    user: String,
+}
+
+impl DeskSource {
+    /// A desk, asked by somebody of this name.
+    #[must_use]
+    pub fn new(desk: Desk, user: String) -> Self {
+        Self { desk, user }
+    }
+}
+
+impl Source for DeskSource {
+    fn ask(&self, question: Question) -> Waiting<Result<Answer, String>> {
+        let desk = self.desk.clone();
+        Box::pin(async move { answer(&desk, question).await.map_err(|error| in_words(&error)) })
+    }
+
+    fn wish(&self, wish: Wish) -> Waiting<Result<String, String>> {
+        let (desk, user) = (self.desk.clone(), self.user.clone());
+        Box::pin(async move { fulfil(&desk, user, wish).await.map_err(|error| in_words(&error)) })
+    }
+
+    fn news(&self) -> Result<News, String> {
+        let changes = self.desk.changes().map_err(|error| in_words(&error))?;
+        Ok(News::Desk(Box::new(changes)))
+    }
+}
+
+/// What went wrong and what to do, in one line.
+fn in_words(error: &DeskError) -> String {
+    let refusal = error.refusal();
+    match refusal.hints.first() {
+        Some(hint) => format!("{}; {hint}", refusal.message),
+        None => refusal.message,
+    }
+}
+
+async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
+    Ok(match question {
+        Question::Glance => Answer::Glance(Box::new(desk.glance().await?)),
+        Question::Runs => {
+            Answer::Runs(desk.list(ListWish { limit: RUNS, ..ListWish::default() }).await?)
+        }
+        Question::Run(run) => Answer::Run(Box::new(desk.standing(&run).await?)),
+        Question::Step { run, step } => Answer::Step(Box::new(known(desk, &run, &step).await?)),
+        Question::Log { run, step, from, count } => {
+            let wish = LinesWish {
+                step: Some(step),
+                from,
+                count,
+                bytes: LINE_BYTES,
+                ..LinesWish::default()
+            };
+            Answer::Log(desk.log_lines(&run, wish).await?)
+        }
+        Question::Find { run, step, text } => {
+            let wish = SearchWish {
+                step: Some(step),
+                text: Some(text),
+                limit: HITS,
+                ..SearchWish::default()
+            };
+            Answer::Found(desk.found_in_log(&run, wish).await?)
+        }
+        Question::Line => Answer::Line(desk.line(LINE).await?, desk.capacity().await?),
+        Question::Schedules => Answer::Schedules(desk.schedules(false).await?),
+        Question::Schedule(name) => {
+            let ledger = desk.ledger(&name, LedgerWish { limit: LEDGER, ..LedgerWish::default() });
+            let ledger = ledger.await?;
+            Answer::Schedule(desk.upcoming(&name, NEXT).await?, ledger)
+        }
+    })
+}
+
+/// What is known of a step. Of the run only that is kept.
+async fn known(desk: &Desk, run: &str, step: &str) -> Result<StepKnown, DeskError> {
+    let result = desk.show(run).await?.steps.0.into_iter().find(|(name, _)| name == step);
+    let explained = desk.explain(run, Some(step)).await?.steps.into_iter().next();
+    let attempts = Some(desk.attempts(run, step).await?);
+    Ok(StepKnown { result: result.map(|(_, result)| result), explained, attempts })
+}
+
+async fn fulfil(desk: &Desk, user: String, wish: Wish) -> Result<String, DeskError> {
+    let schedule = |asked: tidewheel_client::api::ScheduleAsked| {
+        format!("{}: {}", asked.schedule, asked.asked)
+    };
+    Ok(match wish {
+        Wish::Pause(run) => asked(&desk.pause(&run).await?),
+        Wish::Resume(run) => {
+            let gone_on = desk.go_on(&run).await?;
+            format!("run {} is {}", short_id(&gone_on.run_id), gone_on.state)
+        }
+        Wish::Cancel(run) => asked(&desk.cancel(&run, CancelWish::default()).await?),
+        Wish::Retry(run) => {
+            let Some(server) = desk.server() else { return Ok(by_hand("retry", &short_id(run))) };
+            let started = server.retry(&run, &RetryWish::default()).await?;
+            format!("run {} goes on with it", short_id(&started.run_id))
+        }
+        Wish::Answer { run, step, approved } => {
+            let wish = AnswerWish { version: None, approved, by: user, note: None };
+            let answered = desk.answer(&run, &step, wish).await?;
+            format!("{}: {}", answered.step, answered.answer)
+        }
+        Wish::Start(flow) => {
+            let Some(server) = desk.server() else { return Ok(by_hand("run", "FILE")) };
+            let wish = StartWish { flow, ..StartWish::default() };
+            let started = server.start(&wish).await?;
+            format!("run {} of {} has begun", short_id(&started.run_id), started.flow)
+        }
+        Wish::PauseSchedule(name) => schedule(desk.ask_schedule(&name, ScheduleWish::Pause).await?),
+        Wish::ResumeSchedule(name) => {
+            schedule(desk.ask_schedule(&name, ScheduleWish::Resume).await?)
+        }
+        Wish::Fire(name) => schedule(desk.ask_schedule(&name, ScheduleWish::Fire).await?),
+    })
+}
+
+/// Who carries out runs is somebody else, where there is no server.
+fn by_hand(command: &str, what: &str) -> String {
+    format!("no server has this folder to run it: say `tidewheel {command} {what}`")
+}
+
+fn asked(asked: &tidewheel_client::api::Asked) -> String {
+    let heard = if asked.heard { "" } else { ", which is not heard yet" };
+    format!("run {}: {}{heard}", short_id(&asked.run_id), asked.asked)
+}
+
+/// A page with the state of one run, as flowtoy serves it.
+#[derive(Debug)]
+pub struct PageSource {
+    page: Arc<StatusPage>,
+}
+
+impl PageSource {
+    /// A page.
+    #[must_use]
+    pub fn new(page: StatusPage) -> Self {
+        Self { page: Arc::new(page) }
+    }
+}
+
+impl Source for PageSource {
+    fn ask(&self, question: Question) -> Waiting<Result<Answer, String>> {
+        let page = Arc::clone(&self.page);
+        Box::pin(async move {
+            let answer = match question {
+                Question::Run(_) => page.standing().await.map(|it| Answer::Run(Box::new(it))),
+                Question::Step { step, .. } => page_step(&page, &step).await,
+                _ => return Err("a status page says only how its run stands".to_owned()),
+            };
+            answer.map_err(|error| in_words(&error))
+        })
+    }
+
+    fn wish(&self, _: Wish) -> Waiting<Result<String, String>> {
+        Box::pin(async { Err("a status page can only be looked at".to_owned()) })
+    }
+
+    fn news(&self) -> Result<News, String> {
+        Ok(News::Clock)
+    }
+}
+
+/// What a page says of a step.
+async fn page_step(page: &StatusPage, name: &str) -> Result<Answer, DeskError> {
+    let standing = page.standing().await?;
+    let outputs = page.outputs(name).await.unwrap_or_default();
+    let step = standing.steps.into_iter().find(|step| step.name == name);
+    let result = step.map(|step| StepResult {
+        state: step.state,
+        reason: None,
+        tolerated: false,
+        attempts: step.attempt,
+        element: None,
+        tags: Vec::new(),
+        started_at: step.started_at,
+        ended_at: step.ended_at,
+        code: None,
+        error: step.error.filter(|_| step.state != StepState::Succeeded),
+        timeout: None,
+        warnings: Vec::new(),
+        outputs,
+    });
+    Ok(Answer::Step(Box::new(StepKnown { result, ..StepKnown::default() })))
+}

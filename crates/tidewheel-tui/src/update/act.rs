@@ -1,0 +1,417 @@
+//! What is done by a key, a command or the mouse.
+//!
+//! What destroys something is asked for first, in a [`Dialog`].
+
+use tidewheel_client::api::RunState;
+use tidewheel_client::text::{harmless, name, short_id};
+
+use super::update::redraw;
+use crate::keys::Action;
+use crate::message::{Effect, End, Wish};
+use crate::model::{Attached, Dialog, Model, Part, Prompt, Reading, Row, Screen, Shown, rows};
+use crate::run::Tone;
+
+/// Does something.
+pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    if model.help.is_some() && closes_help(model, action) {
+        return Vec::new();
+    }
+    match action {
+        Action::Up => scroll(model, -1),
+        Action::Down => scroll(model, 1),
+        Action::PageUp => scroll(model, -page(model)),
+        Action::PageDown => scroll(model, page(model)),
+        Action::Top => scroll(model, isize::MIN / 2),
+        Action::Bottom => scroll(model, isize::MAX / 2),
+        Action::Open => open(model),
+        Action::Back => back(model),
+        Action::Overview => go(model, Screen::Overview),
+        Action::Runs => go(model, Screen::Runs),
+        Action::Queues => go(model, Screen::Queues),
+        Action::Schedules => go(model, Screen::Schedules),
+        Action::Views => views(model),
+        Action::All => part(model, Part::All),
+        Action::Window => part(model, Part::Window),
+        Action::Failed => part(model, Part::Failed),
+        Action::Log => log(model),
+        Action::Follow => follow(model),
+        Action::Search => model.prompt = Some(Prompt::Search(String::new())),
+        Action::NextHit => jump(model, 1),
+        Action::LastHit => jump(model, -1),
+        Action::Command => model.prompt = Some(Prompt::Command(String::new())),
+        Action::Help => model.help = Some(0),
+        Action::Suspend => return vec![Effect::Suspend],
+        Action::Quit => return quit(model),
+        Action::Pause | Action::Resume => return steer(model, action == Action::Pause),
+        Action::Cancel => ask_to_cancel(model),
+        Action::Retry => ask_to_retry(model),
+        Action::Approve => ask_to_answer(model, true),
+        Action::Reject => ask_to_answer(model, false),
+        Action::Start => ask_to_start(model),
+        Action::Fire => ask_to_fire(model),
+    }
+    Vec::new()
+}
+
+/// Whether the help takes the action.
+fn closes_help(model: &mut Model, action: Action) -> bool {
+    match action {
+        Action::Up | Action::Down | Action::PageUp | Action::PageDown => false,
+        Action::Top | Action::Bottom => false,
+        _ => {
+            model.help = None;
+            true
+        }
+    }
+}
+
+fn page(model: &Model) -> isize {
+    isize::try_from(model.room().saturating_sub(1).max(1)).unwrap_or(isize::MAX)
+}
+
+/// Moves by rows in whatever is looked at.
+pub(super) fn scroll(model: &mut Model, rows: isize) {
+    if let Some(top) = &mut model.help {
+        *top = top.saturating_add_signed(rows).min(crate::keys::BINDINGS.len());
+        return;
+    }
+    let (room, is_step) = (model.log_room(), model.screen() == Screen::Step);
+    if is_step && let Some(reading) = &mut model.reading {
+        if reading.is_log {
+            reading.log.scroll(rows as i64, room);
+            model.is_stale = true;
+        } else {
+            let most = crate::view::details_rows(reading).max(1);
+            reading.details.step(rows, most);
+        }
+    } else if let Some((list, count)) = model.list() {
+        list.step(rows, count);
+    }
+}
+
+fn go(model: &mut Model, screen: Screen) {
+    if model.attached == Attached::Page {
+        return model.say(Tone::Doubtful, "this is the page of one run: there is nothing else");
+    }
+    model.screens = vec![screen];
+    model.is_stale = true;
+    model.ask_at = model.now;
+}
+
+fn back(model: &mut Model) {
+    let had_filter = match model.list() {
+        Some((list, _)) if !list.filter.is_empty() => {
+            list.filter.clear();
+            true
+        }
+        _ => false,
+    };
+    if !had_filter && model.screens.len() > 1 {
+        model.screens.pop();
+        model.is_stale = true;
+        model.ask_at = model.now;
+    }
+}
+
+fn open(model: &mut Model) {
+    match model.screen() {
+        Screen::Run => {
+            let Some(watched) = &model.watched else { return };
+            let Some(step) = watched.selected() else { return };
+            let reading = Reading::new(&watched.run, &watched.names[step], false);
+            model.reading = Some(Box::new(reading));
+            model.screens.push(Screen::Step);
+        }
+        Screen::Schedules => {
+            let Some(schedule) = schedule(model) else { return };
+            model.schedule_name = schedule;
+            model.schedule = None;
+            model.screens.push(Screen::Schedule);
+        }
+        Screen::Overview => match row(model) {
+            Some(Row::Late(place)) => {
+                let late = model.glance.as_ref().and_then(|glance| glance.late.get(place));
+                model.schedule_name = late.map(|it| it.name.clone()).unwrap_or_default();
+                model.schedule = None;
+                model.screens.push(Screen::Schedule);
+            }
+            Some(_) => match run(model) {
+                Some(run) => model.watch(&run),
+                None => model.say(Tone::Doubtful, "this flow has no run yet"),
+            },
+            None => {}
+        },
+        _ => {
+            if let Some(run) = run(model) {
+                model.watch(&run);
+            }
+        }
+    }
+    model.is_stale = true;
+    model.ask_at = model.now;
+}
+
+fn views(model: &mut Model) {
+    match model.screen() {
+        Screen::Run => {
+            let Some(watched) = &mut model.watched else { return };
+            let step = watched.selected();
+            watched.shown = match watched.shown {
+                Shown::Steps => Shown::Graph,
+                Shown::Graph => Shown::Time,
+                Shown::Time => Shown::Steps,
+            };
+            redraw(model);
+            // The step that was selected stays so.
+            if let Some(watched) = &mut model.watched {
+                let place = watched.shown().iter().position(|shown| Some(*shown) == step);
+                watched.list.cursor = place.unwrap_or_default();
+            }
+        }
+        Screen::Step => {
+            if let Some(reading) = &mut model.reading {
+                reading.is_log = !reading.is_log;
+            }
+            model.is_stale = true;
+            model.ask_at = model.now;
+        }
+        _ => {}
+    }
+}
+
+/// The same key again leads back.
+fn part(model: &mut Model, part: Part) {
+    if let Some(watched) = &mut model.watched {
+        watched.part = if watched.part == part { Part::All } else { part };
+        if watched.shown == Shown::Graph {
+            watched.shown = Shown::Steps;
+        }
+        watched.list.cursor = 0;
+    }
+}
+
+fn log(model: &mut Model) {
+    if model.attached == Attached::Page {
+        return model.say(Tone::Doubtful, "a status page has no logs");
+    }
+    if model.screen() == Screen::Run {
+        open(model);
+    }
+    if let Some(reading) = &mut model.reading {
+        reading.is_log = true;
+    }
+    model.is_stale = true;
+    model.ask_at = model.now;
+}
+
+fn follow(model: &mut Model) {
+    if let Some(reading) = &mut model.reading {
+        reading.is_log = true;
+        reading.log.is_following = !reading.log.is_following;
+        model.is_stale = true;
+    }
+}
+
+fn jump(model: &mut Model, by: isize) {
+    let room = model.log_room();
+    if let Some(reading) = &mut model.reading {
+        reading.log.jump(by, room);
+        model.is_stale = true;
+    }
+}
+
+fn quit(model: &mut Model) -> Vec<Effect> {
+    if model.own.is_empty() || model.is_over {
+        return vec![Effect::Quit];
+    }
+    if model.urgency > 0 {
+        return end_own(model);
+    }
+    model.dialog = Some(Dialog {
+        question: "What runs here ends with this. How?".to_owned(),
+        answers: vec![
+            ('f', "let running steps finish", vec![Effect::End(End::Drain)]),
+            ('e', "end them", vec![Effect::End(End::Kill)]),
+            ('n', "stay", Vec::new()),
+        ],
+    });
+    Vec::new()
+}
+
+/// Ends what this process runs, gently at first; leaves where it runs nothing.
+pub(super) fn end_own(model: &mut Model) -> Vec<Effect> {
+    if model.own.is_empty() || model.is_over {
+        return vec![Effect::Quit];
+    }
+    model.urgency = model.urgency.saturating_add(1);
+    if model.urgency == 1 {
+        model.say(Tone::Doubtful, "what runs may finish; Ctrl-C again ends it");
+        return vec![Effect::End(End::Drain)];
+    }
+    model.say(Tone::Bad, "ending what runs");
+    vec![Effect::End(End::Kill)]
+}
+
+/// The selected row of the first screen.
+fn row(model: &Model) -> Option<Row> {
+    let rows = rows(model);
+    rows.get(model.overview.cursor.min(rows.len().saturating_sub(1))).copied()
+}
+
+/// The run that is meant.
+fn run(model: &Model) -> Option<String> {
+    match model.screen() {
+        Screen::Run | Screen::Step => Some(model.watched.as_ref()?.run.clone()),
+        Screen::Runs => {
+            let shown = model.shown_runs();
+            let place = shown.get(model.runs_list.cursor.min(shown.len().saturating_sub(1)))?;
+            Some(model.runs.as_ref()?.runs.get(*place)?.run_id.clone())
+        }
+        Screen::Overview => {
+            let glance = model.glance.as_ref()?;
+            Some(match row(model)? {
+                Row::Asks(place) => glance.approvals.get(place)?.run_id.clone(),
+                Row::Fails(place) => glance.failing.get(place)?.run_id.clone(),
+                Row::Runs(place) => glance.now.get(place)?.run.run_id.clone(),
+                Row::Flow(place) => glance.flows.get(place)?.runs.last()?.run_id.clone(),
+                Row::Late(_) => return None,
+            })
+        }
+        Screen::Queues => {
+            let line = model.line.as_ref()?;
+            let shown = model.shown_line();
+            let place = *shown.get(model.line_list.cursor.min(shown.len().saturating_sub(1)))?;
+            let holders = line.holders.len();
+            Some(match place.checked_sub(holders) {
+                None => line.holders.get(place)?.run_id.clone(),
+                Some(place) => line.waiting.get(place)?.run_id.clone(),
+            })
+        }
+        Screen::Schedule => {
+            let (_, ledger) = model.schedule.as_ref()?;
+            ledger.firings.get(model.ledger_list.cursor)?.run_id.clone()
+        }
+        Screen::Schedules => None,
+    }
+}
+
+/// The schedule that is meant.
+fn schedule(model: &Model) -> Option<String> {
+    match model.screen() {
+        Screen::Schedule => Some(model.schedule_name.clone()),
+        Screen::Schedules => {
+            let shown = model.shown_schedules();
+            let place =
+                shown.get(model.schedules_list.cursor.min(shown.len().saturating_sub(1)))?;
+            Some(model.schedules.as_ref()?.schedules.get(*place)?.name.clone())
+        }
+        _ => None,
+    }
+}
+
+fn is_page(model: &mut Model) -> bool {
+    let is_page = model.attached == Attached::Page;
+    if is_page {
+        model.say(Tone::Doubtful, "a status page can only be looked at");
+    }
+    is_page
+}
+
+/// Pauses or resumes what is meant.
+fn steer(model: &mut Model, is_pause: bool) -> Vec<Effect> {
+    if is_page(model) {
+        return Vec::new();
+    }
+    let wish = match (schedule(model), run(model), is_pause) {
+        (Some(schedule), _, true) => Wish::PauseSchedule(schedule),
+        (Some(schedule), _, false) => Wish::ResumeSchedule(schedule),
+        (_, Some(run), true) => Wish::Pause(run),
+        (_, Some(run), false) => Wish::Resume(run),
+        (None, None, _) => return Vec::new(),
+    };
+    vec![Effect::Do(wish)]
+}
+
+fn ask_to_cancel(model: &mut Model) {
+    if is_page(model) {
+        return;
+    }
+    let Some(run) = run(model) else { return };
+    let is_ended = match model.screen() {
+        Screen::Run | Screen::Step => {
+            model.watched.as_ref().is_some_and(|it| it.state.is_some_and(has_ended))
+        }
+        _ => false,
+    };
+    if is_ended {
+        return model.say(Tone::Doubtful, "it has ended already");
+    }
+    let question = format!("End run {}? Its running steps are stopped.", short_id(&run));
+    model.dialog = Some(Dialog::of(question, "end it", Wish::Cancel(run)));
+}
+
+fn has_ended(state: RunState) -> bool {
+    use RunState::{Interrupted, Paused, Running, Waiting};
+    !matches!(state, Running | Waiting | Paused | Interrupted)
+}
+
+fn ask_to_retry(model: &mut Model) {
+    if is_page(model) {
+        return;
+    }
+    let Some(run) = run(model) else { return };
+    let question = format!("Run again what did not succeed in run {}?", short_id(&run));
+    model.dialog = Some(Dialog::of(question, "run it again", Wish::Retry(run)));
+}
+
+fn ask_to_answer(model: &mut Model, approved: bool) {
+    if is_page(model) {
+        return;
+    }
+    let asked = match model.screen() {
+        Screen::Overview => match row(model) {
+            Some(Row::Asks(place)) => {
+                let line = model.glance.as_ref().and_then(|glance| glance.approvals.get(place));
+                line.map(|line| (line.run_id.clone(), line.step.clone()))
+            }
+            _ => None,
+        },
+        Screen::Run | Screen::Step => model.watched.as_ref().and_then(|watched| {
+            let step = watched.selected().filter(|step| watched.asks.contains(step));
+            let step = step.or_else(|| watched.asks.first().copied())?;
+            Some((watched.run.clone(), watched.names[step].to_string()))
+        }),
+        _ => None,
+    };
+    let Some((run, step)) = asked else {
+        return model.say(Tone::Doubtful, "nothing here asks for an answer");
+    };
+    let (word, yes) = if approved { ("yes", "say yes") } else { ("no", "say no") };
+    let question = format!("Say {word} to {} of run {}?", name(&step), short_id(&run));
+    let wish = Wish::Answer { run, step, approved };
+    model.dialog = Some(Dialog::of(question, yes, wish));
+}
+
+fn ask_to_start(model: &mut Model) {
+    let flow = match (model.screen(), row(model)) {
+        (Screen::Overview, Some(Row::Flow(place))) => {
+            model.glance.as_ref().and_then(|it| Some(it.flows.get(place)?.name.clone()))
+        }
+        (Screen::Runs, _) => run(model).and_then(|run| {
+            let runs = &model.runs.as_ref()?.runs;
+            runs.iter().find(|it| it.run_id == run)?.flow.clone()
+        }),
+        _ => None,
+    };
+    let Some(flow) = flow else {
+        return model.say(Tone::Doubtful, "select the flow that is to be started");
+    };
+    let question = format!("Start {}?", harmless(&flow));
+    model.dialog = Some(Dialog::of(question, "start it", Wish::Start(flow)));
+}
+
+fn ask_to_fire(model: &mut Model) {
+    let Some(schedule) = schedule(model) else { return };
+    let question = format!("Run {} now?", harmless(&schedule));
+    model.dialog = Some(Dialog::of(question, "run it", Wish::Fire(schedule)));
+}

@@ -1,0 +1,92 @@
+//! Answers, taken in.
+//!
+//! What comes too late, for something that is not looked at any more, changes nothing.
+
+use std::time::Duration;
+
+use tidewheel_client::text::sentence;
+
+use super::update::redraw;
+use crate::message::{Answer, Question};
+use crate::model::Model;
+
+/// Questions are at least so far apart.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The same after one that could not be answered.
+const PAUSE_AFTER_TROUBLE: Duration = Duration::from_secs(2);
+
+/// Takes in what was answered, after so long.
+pub(super) fn answered(
+    model: &mut Model,
+    question: &Question,
+    answer: Result<Answer, String>,
+    took: Duration,
+) {
+    if model.asking.as_ref() == Some(question) {
+        model.asking = None;
+    }
+    // Whoever has much to tell is not asked all the time.
+    model.ask_at = model.now.after(PAUSE.max(took * 3));
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(why) => {
+            model.trouble = Some(sentence(&why));
+            model.ask_at = model.now.after(PAUSE_AFTER_TROUBLE);
+            model.is_stale = true;
+            return;
+        }
+    };
+    model.trouble = None;
+    let is_asked = model.question().as_ref() == Some(question);
+    // What is looked at has become something else meanwhile.
+    model.is_stale |= !is_asked;
+    let room = model.log_room();
+    match answer {
+        Answer::Glance(glance) => model.glance = Some(*glance),
+        Answer::Runs(runs) => model.runs = Some(runs),
+        Answer::Run(standing) => {
+            let Some(watched) = &mut model.watched else { return };
+            // A page has one run, whatever it is called.
+            let is_meant = matches!(question, Question::Run(run) if *run == watched.run);
+            if is_meant {
+                watched.look(&standing, model.now);
+                redraw(model);
+            }
+        }
+        Answer::Step(known) if is_asked => {
+            if let Some(reading) = &mut model.reading {
+                reading.known = Some(*known);
+            }
+        }
+        Answer::Log(lines) if is_asked => {
+            if let Some(reading) = &mut model.reading {
+                if reading.log.is_following {
+                    reading.log.top = lines.from.max(1);
+                }
+                reading.log.lines = Some(lines);
+            }
+        }
+        Answer::Found(hits) if is_asked => {
+            let Some(reading) = &mut model.reading else { return };
+            // The first one at or below what is shown.
+            let top = reading.log.top;
+            reading.log.hit = hits.iter().position(|hit| *hit >= top).unwrap_or_default();
+            let first = hits.get(reading.log.hit).copied();
+            reading.log.hits = Some(hits);
+            if let Some(line) = first {
+                reading.log.show(line, room);
+            }
+            model.is_stale = true;
+        }
+        Answer::Line(line, capacity) => {
+            model.line = Some(line);
+            model.capacity = capacity;
+        }
+        Answer::Schedules(schedules) => model.schedules = Some(schedules),
+        Answer::Schedule(upcoming, ledger) if is_asked => {
+            model.schedule = Some((upcoming, ledger));
+        }
+        Answer::Step(_) | Answer::Log(_) | Answer::Found(_) | Answer::Schedule(..) => {}
+    }
+}

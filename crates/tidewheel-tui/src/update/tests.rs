@@ -1,0 +1,294 @@
+//! Messages and what follows from them, without a terminal, a clock or anybody to ask.
+//!
+//! How it looks is tested with the views.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use tidewheel::Timestamp;
+
+use super::{next_tick, update};
+use crate::message::{Answer, Effect, End, Hit, Message, Mouse, Question, Wish};
+use crate::model::{Attached, Model, Part, Screen, Shown};
+use crate::samples::{NOW, glance, lines, schedules, standing, upcoming};
+
+fn model() -> Model {
+    Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC)
+}
+
+fn after(seconds: u64) -> Timestamp {
+    NOW.after(Duration::from_secs(seconds))
+}
+
+fn press(model: &mut Model, letter: char) -> Vec<Effect> {
+    let now = model.now;
+    update(model, now, Message::Key(KeyEvent::from(KeyCode::Char(letter))))
+}
+
+fn key(model: &mut Model, code: KeyCode) -> Vec<Effect> {
+    let now = model.now;
+    update(model, now, Message::Key(KeyEvent::from(code)))
+}
+
+fn answer(model: &mut Model, question: Question, answer: Answer) -> Vec<Effect> {
+    let now = model.now;
+    update(model, now, Message::Answered(question, Ok(answer), Duration::from_millis(5)))
+}
+
+/// A model that looks at a run.
+fn at_run() -> Model {
+    let mut model = model();
+    model.watch("0a2b3c4d5e6f7a8b9c0d1e2f3a");
+    let question = model.question().unwrap();
+    answer(&mut model, question, Answer::Run(Box::new(standing())));
+    model
+}
+
+#[test]
+fn what_is_looked_at_is_asked_for_once_at_a_time() {
+    let mut model = model();
+    let asked = update(&mut model, NOW, Message::Tick);
+    assert_eq!(asked, [Effect::Ask(Question::Glance)]);
+    assert_eq!(update(&mut model, NOW, Message::Changed), [], "it is being asked");
+    let took = Duration::from_millis(200);
+    let answered =
+        Message::Answered(Question::Glance, Ok(Answer::Glance(Box::new(glance()))), took);
+    assert_eq!(update(&mut model, NOW, answered), [], "who has much to tell gets some time");
+    assert_eq!(next_tick(&model), took * 3);
+    let later = NOW.after(took * 3);
+    assert_eq!(update(&mut model, later, Message::Tick), [Effect::Ask(Question::Glance)]);
+}
+
+#[test]
+fn nothing_is_asked_while_nothing_changes() {
+    let mut model = model();
+    update(&mut model, NOW, Message::Tick);
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    assert_eq!(update(&mut model, after(60), Message::Tick), []);
+    model.glance.as_mut().unwrap().now.clear();
+    assert!(next_tick(&model) >= Duration::from_secs(10), "and nothing is drawn all the time");
+}
+
+#[test]
+fn trouble_is_told_and_tried_again() {
+    let mut model = model();
+    update(&mut model, NOW, Message::Tick);
+    let refused =
+        Message::Answered(Question::Glance, Err("no \u{1b}[2J way".to_owned()), Duration::ZERO);
+    assert_eq!(update(&mut model, NOW, refused), []);
+    let trouble = model.trouble.clone().unwrap();
+    assert!(trouble.contains("way") && !trouble.contains('\u{1b}'), "{trouble}");
+    assert_eq!(update(&mut model, after(3), Message::Tick), [Effect::Ask(Question::Glance)]);
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    assert_eq!(model.trouble, None);
+}
+
+#[test]
+fn an_answer_that_comes_too_late_changes_nothing() {
+    let mut model = at_run();
+    key(&mut model, KeyCode::Enter);
+    press(&mut model, 'l');
+    let old = Question::Log { run: "x".to_owned(), step: "y".to_owned(), from: 1, count: 3 };
+    answer(&mut model, old, Answer::Log(lines(3)));
+    assert!(model.reading.unwrap().log.lines.is_none());
+}
+
+#[test]
+fn rows_lead_to_runs_and_steps_and_back() {
+    let mut model = model();
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    key(&mut model, KeyCode::Down);
+    let effects = key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Run);
+    let run = model.watched.as_ref().unwrap().run.clone();
+    assert_eq!(effects, [Effect::Ask(Question::Run(run.clone()))]);
+    answer(&mut model, Question::Run(run.clone()), Answer::Run(Box::new(standing())));
+    key(&mut model, KeyCode::Down);
+    let effects = key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Step);
+    assert_eq!(effects, [Effect::Ask(Question::Step { run, step: "build".to_owned() })]);
+    key(&mut model, KeyCode::Esc);
+    key(&mut model, KeyCode::Esc);
+    key(&mut model, KeyCode::Esc);
+    assert_eq!(model.screens, [Screen::Overview], "there is nothing behind it");
+}
+
+#[test]
+fn what_destroys_asks_first() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    for (key, wish) in [('x', Wish::Cancel(run.clone())), ('t', Wish::Retry(run.clone()))] {
+        assert_eq!(press(&mut model, key), []);
+        assert!(model.dialog.is_some());
+        assert_eq!(press(&mut model, 'q'), [], "it wants an answer");
+        assert_eq!(press(&mut model, 'n'), []);
+        assert!(model.dialog.is_none());
+        press(&mut model, key);
+        assert_eq!(press(&mut model, 'y'), [Effect::Do(wish)]);
+    }
+    assert_eq!(press(&mut model, 'p'), [Effect::Do(Wish::Pause(run.clone()))], "nothing is lost");
+    assert_eq!(press(&mut model, 'r'), [Effect::Do(Wish::Resume(run))]);
+}
+
+#[test]
+fn a_step_that_asks_is_answered() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    press(&mut model, 'y');
+    let wish = Wish::Answer { run, step: "approve".to_owned(), approved: true };
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(wish)]);
+}
+
+#[test]
+fn schedules_are_paused_resumed_and_run_now() {
+    let mut model = model();
+    press(&mut model, '4');
+    answer(&mut model, Question::Schedules, Answer::Schedules(schedules()));
+    let name = || "nightly".to_owned();
+    assert_eq!(press(&mut model, 'p'), [Effect::Do(Wish::PauseSchedule(name()))]);
+    assert_eq!(press(&mut model, 'r'), [Effect::Do(Wish::ResumeSchedule(name()))]);
+    press(&mut model, '!');
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Fire(name()))]);
+    model.ask_at = model.now;
+    model.asking = None;
+    assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Ask(Question::Schedule(name()))]);
+    let (next, ledger) = upcoming();
+    answer(&mut model, Question::Schedule(name()), Answer::Schedule(next, ledger));
+    assert!(model.schedule.is_some());
+}
+
+#[test]
+fn typing_narrows_a_list_and_escape_brings_all_back() {
+    let mut model = at_run();
+    press(&mut model, '/');
+    for letter in "TEST".chars() {
+        press(&mut model, letter);
+    }
+    let shown = |model: &Model| model.watched.as_ref().unwrap().shown().len();
+    assert_eq!(shown(&model), 2, "whatever the case");
+    key(&mut model, KeyCode::Enter);
+    assert_eq!((shown(&model), model.prompt.is_none()), (2, true), "it stays so");
+    key(&mut model, KeyCode::Esc);
+    assert_eq!(shown(&model), 7);
+    assert_eq!(model.screen(), Screen::Run, "the first escape was for that");
+    press(&mut model, '/');
+    update(&mut model, NOW, Message::Pasted("dep\u{1b}loy\n".to_owned()));
+    assert_eq!(model.watched.as_ref().unwrap().list.filter, "deploy");
+}
+
+#[test]
+fn a_command_does_what_its_key_does_and_a_wrong_one_is_explained() {
+    let mut model = at_run();
+    press(&mut model, ':');
+    for letter in "qeues".chars() {
+        press(&mut model, letter);
+    }
+    key(&mut model, KeyCode::Enter);
+    let said = model.note.clone().unwrap().text;
+    assert_eq!(said, "no command `qeues` here: did you mean `queues`?");
+    press(&mut model, ':');
+    for letter in "queues".chars() {
+        press(&mut model, letter);
+    }
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Queues);
+    assert_eq!(update(&mut model, after(60), Message::Tick).len(), 1);
+    assert_eq!(model.note, None, "what is said passes");
+}
+
+#[test]
+fn the_views_of_a_run_keep_the_selected_step() {
+    let mut model = at_run();
+    key(&mut model, KeyCode::Down);
+    key(&mut model, KeyCode::Down);
+    let selected = |model: &Model| model.watched.as_ref().unwrap().selected();
+    let step = selected(&model);
+    for shown in [Shown::Graph, Shown::Time, Shown::Steps] {
+        key(&mut model, KeyCode::Tab);
+        assert_eq!(model.watched.as_ref().unwrap().shown, shown);
+        assert_eq!(selected(&model), step, "{shown:?}");
+    }
+    press(&mut model, 'f');
+    let watched = model.watched.as_ref().unwrap();
+    assert_eq!((watched.part, watched.shown()), (Part::Failed, vec![3]));
+    press(&mut model, 'f');
+    assert_eq!(model.watched.as_ref().unwrap().part, Part::All, "the same key leads back");
+}
+
+#[test]
+fn a_log_is_followed_scrolled_and_searched() {
+    let mut model = at_run();
+    press(&mut model, 'l');
+    let room = model.log_room();
+    let question = model.question().unwrap();
+    assert!(matches!(question, Question::Log { from, .. } if from == -(room as i64)));
+    answer(&mut model, question, Answer::Log(lines(500)));
+    key(&mut model, KeyCode::Up);
+    let log = |model: &Model| model.reading.as_ref().unwrap().log.clone();
+    assert!(!log(&model).is_following, "whoever reads older lines wants them to stay");
+    assert_eq!(log(&model).top, 500 - room as u64);
+    press(&mut model, 'G');
+    assert!(log(&model).is_following);
+    press(&mut model, '/');
+    press(&mut model, 'x');
+    key(&mut model, KeyCode::Enter);
+    let question = model.question().unwrap();
+    assert!(matches!(&question, Question::Find { text, .. } if text == "x"));
+    answer(&mut model, question, Answer::Found(vec![40, 90, 495]));
+    assert!(!log(&model).is_following);
+    press(&mut model, 'n');
+    press(&mut model, 'n');
+    let (top, hit) = (log(&model).top, log(&model).hit);
+    assert!((top..top + room as u64).contains(&[40, 90, 495][hit]), "{top} {hit}");
+}
+
+#[test]
+fn the_mouse_selects_opens_and_scrolls() {
+    let mut model = at_run();
+    let now = model.now;
+    update(&mut model, now, Message::Mouse(Mouse::Press, Some(Hit::Row(2))));
+    assert_eq!(model.watched.as_ref().unwrap().list.cursor, 2);
+    update(&mut model, now, Message::Mouse(Mouse::Down, None));
+    assert_eq!(model.watched.as_ref().unwrap().list.cursor, 5);
+    update(&mut model, now, Message::Mouse(Mouse::Press, Some(Hit::Row(5))));
+    assert_eq!(model.screen(), Screen::Step);
+    let hit = Some(Hit::Action(crate::keys::Action::Queues));
+    update(&mut model, now, Message::Mouse(Mouse::Press, hit));
+    assert_eq!(model.screen(), Screen::Queues);
+}
+
+#[test]
+fn leaving_ends_what_runs_here_only_when_that_is_meant() {
+    let mut model = model();
+    assert_eq!(press(&mut model, 'q'), [Effect::Quit], "nothing runs here");
+    model.attached = Attached::Own;
+    update(&mut model, NOW, Message::Began("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned()));
+    assert_eq!(model.screen(), Screen::Run);
+    let asked = press(&mut model, 'q');
+    assert!(!asked.contains(&Effect::Quit) && model.dialog.is_some());
+    assert_eq!(press(&mut model, 'n'), []);
+    let interrupt = || Message::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
+    assert_eq!(update(&mut model, NOW, interrupt()), [Effect::End(End::Drain)]);
+    assert_eq!(update(&mut model, NOW, interrupt()), [Effect::End(End::Kill)]);
+    assert!(update(&mut model, NOW, Message::Over).contains(&Effect::Quit));
+}
+
+#[test]
+fn what_ran_here_stays_on_the_screen_when_it_is_over() {
+    let mut model = model();
+    update(&mut model, NOW, Message::Began("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned()));
+    assert!(!update(&mut model, NOW, Message::Over).contains(&Effect::Quit));
+    assert_eq!(press(&mut model, 'q'), [Effect::Quit]);
+}
+
+#[test]
+fn a_status_page_can_only_be_looked_at() {
+    let mut model = at_run();
+    model.attached = Attached::Page;
+    for letter in ['p', 'x', 't', 'y', 'l', '3'] {
+        assert_eq!(press(&mut model, letter), [], "{letter}");
+        assert!(model.dialog.is_none() && model.note.take().is_some(), "{letter}");
+    }
+    assert_eq!(model.screen(), Screen::Run);
+}

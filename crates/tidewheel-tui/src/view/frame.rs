@@ -1,0 +1,185 @@
+//! The lines at the top and at the bottom, which all screens have.
+//!
+//! What is between them is each screen's own.
+
+use ratatui::layout::Rect;
+use tidewheel_client::text::{count, name, short_id};
+
+use super::paper::Paper;
+use super::words::clock;
+use crate::keys::{Action, BINDINGS, Binding};
+use crate::message::Hit;
+use crate::model::{Attached, Model, Prompt, Screen};
+use crate::run::{Line, Tone};
+
+/// What can be looked at from everywhere.
+const TABS: [(Screen, &str, &str, Action); 4] = [
+    (Screen::Overview, "1", "overview", Action::Overview),
+    (Screen::Runs, "2", "runs", Action::Runs),
+    (Screen::Queues, "3", "queues", Action::Queues),
+    (Screen::Schedules, "4", "schedules", Action::Schedules),
+];
+
+/// Draws what it is of and what matters, and the screens.
+pub(super) fn top(model: &Model, paper: &mut Paper<'_>, area: Rect) {
+    let width = usize::from(area.width);
+    let signs = paper.theme.signs;
+    let time = clock(model, model.now);
+    let mut line = Line::new().with(Tone::Strong, " tidewheel").with(Tone::Plain, "  ");
+    let counts = counts(model);
+    let end = width.saturating_sub(time.len() + 2 + counts.width());
+    line.push_cut(Tone::Faint, &name(&model.name), end, signs);
+    line.pad_to(end);
+    line.append(counts);
+    line.push(Tone::Faint, format!(" {time}"));
+    paper.line((area.x, area.y), width, &line);
+    let mut x = area.x + 1;
+    let y = area.y + 1;
+    if model.attached != Attached::Page {
+        for (screen, key, words, action) in TABS {
+            let is_here = model.screens.first() == Some(&screen);
+            let tone = if is_here { Tone::Active } else { Tone::Faint };
+            let tab = Line::new()
+                .with(Tone::Strong, key)
+                .with(Tone::Plain, " ")
+                .with(if is_here { Tone::Strong } else { tone }, words);
+            let wide = tab.width() as u16;
+            paper.line((x, y), width, &tab);
+            let strip = Rect { x, y, width: wide, height: 1 };
+            if is_here {
+                let style = paper.theme.style(Tone::Active);
+                paper.buffer.set_style(strip, style);
+            }
+            paper.hit(strip, Hit::Action(action));
+            x += wide + 2;
+        }
+    }
+    let path = path(model);
+    let room = usize::from(area.right().saturating_sub(x));
+    let mut trail = Line::new();
+    trail.push_cut(Tone::Strong, &path, room, signs);
+    paper.line((x, y), room, &trail);
+}
+
+/// How many run, fail, are late and ask.
+fn counts(model: &Model) -> Line {
+    let mut line = Line::new();
+    let Some(glance) = &model.glance else { return line };
+    let all = [
+        (glance.running as usize, "running", Tone::Active),
+        (glance.failing.len(), "failing", Tone::Bad),
+        (glance.late.len(), "late", Tone::Doubtful),
+        (glance.approvals.len(), "asking", Tone::Doubtful),
+    ];
+    for (number, word, tone) in all.into_iter().filter(|(number, ..)| *number > 0) {
+        line.push(tone, format!("{number} {word} "));
+    }
+    line
+}
+
+/// Where one is, below the screens that can be looked at from everywhere.
+fn path(model: &Model) -> String {
+    let run = || {
+        let watched = model.watched.as_ref();
+        watched.map_or_else(String::new, |it| {
+            let flow = if it.model.flow.is_empty() { "run" } else { &it.model.flow };
+            format!("› {flow} {}", short_id(&it.run))
+        })
+    };
+    match model.screen() {
+        Screen::Run => run(),
+        Screen::Step => {
+            let step = model.reading.as_ref().map(|it| name(&it.step)).unwrap_or_default();
+            format!("{} › {step}", run())
+        }
+        Screen::Schedule => format!("› {}", name(&model.schedule_name)),
+        _ => String::new(),
+    }
+}
+
+/// Draws what is said or typed, and the keys.
+pub(super) fn bottom(model: &Model, paper: &mut Paper<'_>, area: Rect) {
+    let width = usize::from(area.width);
+    let (said, keys) = (area.bottom() - 2, area.bottom() - 1);
+    paper.line((area.x, said), width, &said_line(model, paper.theme.signs, width));
+    let mut x = area.x + 1;
+    for binding in reminders(model) {
+        let room = usize::from(area.right().saturating_sub(x));
+        let words = word(binding, model.screen());
+        let next = paper.key((x, keys), room, binding.shown, words, binding.action);
+        if next == x {
+            break;
+        }
+        x = next + 2;
+    }
+}
+
+/// The keys that are reminded of: what leads on is never left out.
+fn reminders(model: &Model) -> Vec<&'static Binding> {
+    let here = BINDINGS.iter().filter(|it| it.is_reminded && it.is_on(model.screen()));
+    let mut shown: Vec<&Binding> = here.collect();
+    shown.sort_by_key(|it| match it.action {
+        Action::Open | Action::Back => 0,
+        Action::Help | Action::Quit => 1,
+        Action::Views => 2,
+        _ => 3,
+    });
+    shown
+}
+
+/// What a key does, in one word.
+fn word(binding: &Binding, screen: Screen) -> &'static str {
+    match (binding.action, screen) {
+        (Action::Views, Screen::Run) => "steps/graph/time",
+        (Action::Views, _) => "details/log",
+        (_, _) => binding.command,
+    }
+}
+
+fn said_line(model: &Model, signs: &crate::run::Signs, width: usize) -> Line {
+    let mut line = Line::new().with(Tone::Plain, " ");
+    if let Some(prompt) = &model.prompt {
+        let sign = match prompt {
+            Prompt::Search(_) => "/",
+            Prompt::Command(_) => ":",
+        };
+        line.push(Tone::Strong, sign);
+        line.push_cut(Tone::Plain, &name(prompt.text()), width.saturating_sub(1), signs);
+        line.push(Tone::Strong, "_");
+        let commands = likely(model, prompt);
+        line.push_cut(Tone::Faint, &commands, width, signs);
+    } else if let Some(note) = &model.note {
+        line.push_cut(note.tone, &note.text, width, signs);
+    } else if let Some(trouble) = &model.trouble {
+        line.push_cut(Tone::Bad, &format!("not up to date: {trouble}"), width, signs);
+    } else if let Some(filter) = filter(model) {
+        line.push_cut(Tone::Doubtful, &format!("only `{}`; Esc: all", name(&filter)), width, signs);
+    } else if model.urgency > 0 && !model.is_over {
+        line.push(Tone::Doubtful, "stopping: Ctrl-C again ends what runs");
+    } else if model.is_over {
+        let runs = count(model.own.len(), "run");
+        line.push_cut(Tone::Faint, &format!("{runs} over; q leaves"), width, signs);
+    }
+    line
+}
+
+/// The commands that begin so.
+fn likely(model: &Model, prompt: &Prompt) -> String {
+    let Prompt::Command(text) = prompt else { return String::new() };
+    let here = BINDINGS.iter().filter(|it| it.is_on(model.screen()));
+    let begun = here.filter(|it| it.command.starts_with(text.as_str()));
+    format!("   {}", begun.map(|it| it.command).collect::<Vec<_>>().join("  "))
+}
+
+fn filter(model: &Model) -> Option<String> {
+    let list = match model.screen() {
+        Screen::Overview => &model.overview,
+        Screen::Runs => &model.runs_list,
+        Screen::Run => &model.watched.as_ref()?.list,
+        Screen::Queues => &model.line_list,
+        Screen::Schedules => &model.schedules_list,
+        Screen::Schedule => &model.ledger_list,
+        Screen::Step => return None,
+    };
+    (!list.filter.is_empty()).then(|| list.filter.clone())
+}

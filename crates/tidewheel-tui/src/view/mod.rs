@@ -1,0 +1,26 @@
+//! How the screens look, drawn from the model and nothing else.
+//!
+//! Each screen has a file of its own. A drawing says where what is, for the mouse.
+
+mod dialog;
+mod frame;
+mod graph;
+mod help;
+mod log;
+mod overview;
+mod paper;
+mod queues;
+mod run;
+mod runs;
+mod schedules;
+mod step;
+#[cfg(test)]
+mod tests;
+mod time;
+#[expect(clippy::module_inception, reason = "the function has the name of the room")]
+mod view;
+mod words;
+
+pub use paper::Hits;
+pub(crate) use step::details_rows;
+pub use view::view;

@@ -1,0 +1,133 @@
+//! [`Paper`]: what is drawn on, and where what is on it.
+//!
+//! What is drawn is decided by the screens.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::keys::Action;
+use crate::message::Hit;
+use crate::run::{Line, Tone, push_ascii};
+use crate::theme::Theme;
+
+/// Where what is drawn; what was drawn later lies above.
+#[derive(Debug, Clone, Default)]
+pub struct Hits(Vec<(Rect, Hit)>);
+
+impl Hits {
+    /// What is at a place.
+    #[must_use]
+    pub fn at(&self, column: u16, row: u16) -> Option<Hit> {
+        let is_there = |(area, _): &&(Rect, Hit)| area.contains((column, row).into());
+        self.0.iter().rev().find(is_there).map(|(_, hit)| *hit)
+    }
+}
+
+/// What is drawn on.
+pub(super) struct Paper<'a> {
+    pub buffer: &'a mut Buffer,
+    pub theme: Theme,
+    pub hits: Hits,
+}
+
+impl Paper<'_> {
+    /// Draws a line at a place, of at most so many columns.
+    pub fn line(&mut self, (x, y): (u16, u16), width: usize, line: &Line) {
+        let pieces = line.pieces().map(|(text, tone)| (text, self.theme.style(tone)));
+        let pieces: Vec<(String, Style)> =
+            pieces.map(|(text, style)| (self.shown(text), style)).collect();
+        self.pieces((x, y), width, &pieces);
+    }
+
+    /// Draws pieces of text with their styles.
+    pub fn pieces(&mut self, (x, y): (u16, u16), width: usize, pieces: &[(String, Style)]) {
+        let area = *self.buffer.area();
+        let mut room = width.min(usize::from(area.right().saturating_sub(x)));
+        if !(area.top()..area.bottom()).contains(&y) {
+            return;
+        }
+        let mut at = x;
+        for (text, style) in pieces {
+            let (next, _) = self.buffer.set_stringn(at, y, text, room, *style);
+            room -= usize::from(next - at);
+            at = next;
+        }
+    }
+
+    /// A text as this terminal can show it.
+    pub fn shown(&self, text: &str) -> String {
+        if self.theme.is_unicode {
+            return text.to_owned();
+        }
+        let mut ascii = String::new();
+        push_ascii(&mut ascii, &plain(text));
+        ascii
+    }
+
+    /// Draws rows of a list from a place downwards; the selected one stands out.
+    pub fn rows(
+        &mut self,
+        area: Rect,
+        rows: impl IntoIterator<Item = (Option<usize>, Line)>,
+        selected: Option<usize>,
+    ) {
+        for (y, (row, line)) in (area.top()..area.bottom()).zip(rows) {
+            self.line((area.x, y), usize::from(area.width), &line);
+            let strip = Rect { y, height: 1, ..area };
+            if let Some(row) = row {
+                self.hit(strip, Hit::Row(row));
+                if Some(row) == selected {
+                    self.buffer.set_style(strip, self.theme.selected());
+                }
+            }
+        }
+    }
+
+    /// A key and what it does, which the mouse can do as well. Gives the column behind it.
+    pub fn key(
+        &mut self,
+        (x, y): (u16, u16),
+        width: usize,
+        key: &str,
+        words: &str,
+        action: Action,
+    ) -> u16 {
+        let line = Line::new().with(Tone::Strong, key).with(Tone::Faint, format!(" {words}"));
+        if line.width() > width {
+            return x;
+        }
+        self.line((x, y), width, &line);
+        let wide = line.width() as u16;
+        self.hit(Rect { x, y, width: wide, height: 1 }, Hit::Action(action));
+        x + wide
+    }
+
+    /// Says what is at a place.
+    pub fn hit(&mut self, area: Rect, hit: Hit) {
+        self.hits.0.push((area, hit));
+    }
+}
+
+/// Lines and corners in ASCII.
+fn plain(text: &str) -> String {
+    let letter = |letter| match letter {
+        '─' | '━' | '—' => '-',
+        '│' | '┃' => '|',
+        '\u{2500}'..='\u{257f}' => '+',
+        '▁'..='▇' | '█' | '▓' => '#',
+        '░' => '.',
+        '·' => '.',
+        '→' => '>',
+        '↑' => '^',
+        '↓' => 'v',
+        '✓' => '+',
+        '✗' => 'x',
+        '▶' => '>',
+        '○' => 'o',
+        '●' => '*',
+        '…' => '~',
+        other => other,
+    };
+    text.chars().map(letter).collect()
+}

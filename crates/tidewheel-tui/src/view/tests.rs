@@ -1,0 +1,338 @@
+//! The screens as people see them, on a terminal that is not one, held against stored pictures.
+//!
+//! `TIDEWHEEL_BLESS=1` stores them anew: as texts in `golden/`, and some as drawings for the documentation.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::style::{Color, Modifier};
+use serde_json::json;
+use tidewheel_client::api::{
+    AttemptLine, AttemptList, RunState, StepExplained, StepResult, StepState,
+};
+
+use super::view;
+use crate::message::{Answer, Message, Question, StepKnown};
+use crate::model::{Attached, Model};
+use crate::run::Look;
+use crate::samples::{NOW, glance, lines, queue, runs, schedules, standing, upcoming};
+use crate::theme::Theme;
+use crate::update::update;
+
+const COLOURFUL: Look = Look { is_live: true, is_colourful: true, is_unicode: true };
+
+/// A model with everything known, of so large a terminal, after these keys.
+fn model((width, height): (u16, u16), keys: &[KeyCode]) -> Model {
+    let mut model = Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC);
+    update(&mut model, NOW, Message::Resized(width, height));
+    let tell = |model: &mut Model, question: Question, answer: Answer| {
+        update(model, NOW, Message::Answered(question, Ok(answer), Duration::ZERO));
+    };
+    tell(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    tell(&mut model, Question::Runs, Answer::Runs(runs()));
+    tell(&mut model, Question::Schedules, Answer::Schedules(schedules()));
+    tell(&mut model, Question::Line, Answer::Line(queue(), None));
+    for key in keys {
+        update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
+        let answer = match model.question() {
+            Some(Question::Run(_)) => Answer::Run(Box::new(standing())),
+            Some(Question::Step { .. }) => Answer::Step(Box::new(known())),
+            Some(Question::Log { .. }) => Answer::Log(lines(500)),
+            Some(Question::Schedule(_)) => {
+                let (next, ledger) = upcoming();
+                Answer::Schedule(next, ledger)
+            }
+            _ => continue,
+        };
+        let question = model.question().unwrap();
+        tell(&mut model, question, answer);
+    }
+    model.note = None;
+    model
+}
+
+fn known() -> StepKnown {
+    let outputs = json!({ "version": "1.4.0", "files": ["a.tar", "b \u{1b}[2J.tar"] });
+    let result = StepResult {
+        state: StepState::Failed,
+        reason: None,
+        tolerated: true,
+        attempts: 1,
+        element: None,
+        tags: Vec::new(),
+        started_at: Some(NOW.before(Duration::from_secs(40))),
+        ended_at: Some(NOW.before(Duration::from_secs(12))),
+        code: Some(1),
+        error: Some("exit code 1".to_owned()),
+        timeout: None,
+        warnings: Vec::new(),
+        outputs: outputs.as_object().cloned().unwrap_or_default().into(),
+    };
+    let explained = StepExplained {
+        step: "test-slow".to_owned(),
+        element: None,
+        state: StepState::Failed,
+        tolerated: true,
+        why: "exit code 1".to_owned(),
+        waits_for: Vec::new(),
+        expected_start_seconds: None,
+    };
+    let attempt = AttemptLine {
+        attempt: 1,
+        outcome: Some("failed".to_owned()),
+        started_at: result.started_at,
+        ended_at: result.ended_at,
+        code: Some(1),
+        signal: None,
+        error: Some("exit code 1".to_owned()),
+    };
+    let attempts = AttemptList {
+        version: None,
+        run_id: "r".to_owned(),
+        step: "s".to_owned(),
+        attempts: vec![attempt],
+    };
+    StepKnown { result: Some(result), explained: Some(explained), attempts: Some(attempts) }
+}
+
+fn drawn(model: &Model, look: Look) -> Buffer {
+    let (width, height) = model.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| drop(view(model, Theme::new(look), frame.buffer_mut()))).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn text(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        let row: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect();
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+const ENTER: KeyCode = KeyCode::Enter;
+const DOWN: KeyCode = KeyCode::Down;
+const TAB: KeyCode = KeyCode::Tab;
+
+const fn c(letter: char) -> KeyCode {
+    KeyCode::Char(letter)
+}
+
+const NARROW: (u16, u16) = (80, 24);
+const WIDE: (u16, u16) = (140, 30);
+
+/// The pictures: their names, how large they are, and the keys that lead there.
+const PICTURES: [(&str, (u16, u16), &[KeyCode]); 14] = [
+    ("overview", NARROW, &[]),
+    ("overview-wide", WIDE, &[]),
+    ("runs", NARROW, &[c('2')]),
+    ("run", NARROW, &[ENTER, DOWN, DOWN]),
+    ("run-wide", WIDE, &[ENTER, DOWN, DOWN]),
+    ("graph", NARROW, &[ENTER, DOWN, DOWN, TAB]),
+    ("time", NARROW, &[ENTER, DOWN, DOWN, TAB, TAB]),
+    ("step", NARROW, &[ENTER, DOWN, DOWN, DOWN, ENTER]),
+    ("log", NARROW, &[ENTER, DOWN, c('l')]),
+    ("queues", NARROW, &[c('3')]),
+    ("schedules", NARROW, &[c('4')]),
+    ("schedule", NARROW, &[c('4'), ENTER]),
+    ("help", NARROW, &[ENTER, c('?')]),
+    ("dialog", NARROW, &[ENTER, c('x')]),
+];
+
+/// Those that the documentation shows.
+const SHOWN: [&str; 6] = ["overview-wide", "run-wide", "graph", "time", "log", "queues"];
+
+fn is_blessing() -> bool {
+    std::env::var_os("TIDEWHEEL_BLESS").is_some()
+}
+
+#[test]
+fn every_screen_looks_as_it_is_stored() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/view/golden");
+    for (name, size, keys) in PICTURES {
+        let buffer = drawn(&model(size, keys), COLOURFUL);
+        let path = folder.join(format!("{name}.txt"));
+        if is_blessing() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, text(&buffer)).unwrap();
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(text(&buffer), stored, "{name}: TIDEWHEEL_BLESS=1 stores it anew");
+    }
+}
+
+#[test]
+fn the_pictures_of_the_documentation_are_these_screens() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
+    for (name, size, keys) in PICTURES.iter().filter(|(name, ..)| SHOWN.contains(name)) {
+        let picture = svg(&drawn(&model(*size, keys), COLOURFUL));
+        let path = folder.join(format!("tui-{name}.svg"));
+        if is_blessing() {
+            fs::write(&path, &picture).unwrap();
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert!(picture == stored, "{name}: TIDEWHEEL_BLESS=1 stores it anew");
+    }
+}
+
+#[test]
+fn nothing_foreign_does_anything_but_show() {
+    for (name, size, keys) in PICTURES {
+        for look in [COLOURFUL, Look { is_unicode: false, ..COLOURFUL }] {
+            let text = text(&drawn(&model(size, keys), look));
+            let is_bad = |letter: &char| {
+                (letter.is_control() && *letter != '\n')
+                    || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')
+            };
+            assert_eq!(text.chars().find(is_bad), None, "{name}");
+            assert!(look.is_unicode || text.is_ascii(), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let look = Look { is_colourful: false, ..COLOURFUL };
+    for (name, size, keys) in PICTURES {
+        let buffer = drawn(&model(size, keys), look);
+        let plain = |colour| matches!(colour, Color::Reset);
+        assert!(buffer.content.iter().all(|cell| plain(cell.fg) && plain(cell.bg)), "{name}");
+        let coloured = drawn(&model(size, keys), COLOURFUL);
+        assert_eq!(text(&buffer), text(&coloured), "{name}: the words are the same");
+    }
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    for (name, _, keys) in PICTURES {
+        for size in [(1, 1), (20, 6), (21, 7), (40, 10), (80, 24), (300, 90)] {
+            let _ = text(&drawn(&model(size, keys), COLOURFUL));
+            assert!(!name.is_empty());
+        }
+    }
+}
+
+#[test]
+fn the_mouse_finds_rows_and_screens() {
+    let model = model(NARROW, &[c('2')]);
+    let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 80, 24));
+    let hits = view(&model, Theme::new(COLOURFUL), &mut buffer);
+    use crate::keys::Action;
+    use crate::message::Hit;
+    assert_eq!(hits.at(2, 1), Some(Hit::Action(Action::Overview)));
+    assert_eq!(hits.at(30, 4), Some(Hit::Row(1)));
+    assert_eq!(hits.at(79, 0), None);
+    assert_eq!(hits.at(1, 23), Some(Hit::Action(Action::Open)));
+}
+
+#[test]
+fn ten_thousand_steps_are_drawn_as_few_are() {
+    let mut many = standing();
+    let step = many.steps[0].clone();
+    many.state = RunState::Running;
+    many.steps = (0..10_000)
+        .map(|number| {
+            let mut step = step.clone();
+            step.name = format!("step-{number}");
+            step
+        })
+        .collect();
+    let mut model = model(NARROW, &[ENTER]);
+    let run = model.watched.as_ref().unwrap().run.clone();
+    model.watched = Some(Box::new(crate::model::Watched::new(&run)));
+    let answer = Answer::Run(Box::new(many));
+    update(&mut model, NOW, Message::Answered(Question::Run(run), Ok(answer), Duration::ZERO));
+    for key in [KeyCode::End, KeyCode::PageUp] {
+        update(&mut model, NOW, Message::Key(KeyEvent::from(key)));
+    }
+    let text = text(&drawn(&model, COLOURFUL));
+    assert!(text.contains("step-9980") && !text.contains("step-5 "), "{text}");
+    let began = Instant::now();
+    for _ in 0..100 {
+        drawn(&model, COLOURFUL);
+    }
+    // Only told, as machines differ: `cargo test -p tidewheel-tui ten_thousand -- --nocapture`.
+    println!("a frame of 10,000 steps: {:?}", began.elapsed() / 100);
+}
+
+/// A drawing of a screen.
+fn svg(buffer: &Buffer) -> String {
+    const CELL: (f64, f64) = (8.4, 18.0);
+    let area = buffer.area;
+    let (width, height) =
+        (f64::from(area.width) * CELL.0 + 24.0, f64::from(area.height) * CELL.1 + 24.0);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace, \
+         'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" \
+         fill=\"#16181d\"/>\n"
+    );
+    for y in 0..area.height {
+        let mut x = 0;
+        while x < area.width {
+            let cell = &buffer[(x, y)];
+            let style = (cell.fg, cell.bg, cell.modifier);
+            let same = |x: &u16| {
+                let other = &buffer[(*x, y)];
+                (other.fg, other.bg, other.modifier) == style
+            };
+            let end = (x..area.width).take_while(same).last().unwrap_or(x) + 1;
+            let run: String = (x..end).map(|x| buffer[(x, y)].symbol()).collect();
+            push_run(
+                &mut svg,
+                (f64::from(x) * CELL.0 + 12.0, f64::from(y) * CELL.1 + 12.0),
+                f64::from(end - x) * CELL.0,
+                style,
+                &run,
+            );
+            x = end;
+        }
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn push_run(
+    svg: &mut String,
+    (x, y): (f64, f64),
+    width: f64,
+    (fg, bg, modifier): (Color, Color, Modifier),
+    run: &str,
+) {
+    let (mut letters, mut ground) = (colour(fg).unwrap_or("#d7dae0"), colour(bg));
+    if modifier.contains(Modifier::REVERSED) {
+        ground = Some("#2f4a6d");
+        letters = if fg == Color::Reset { "#ffffff" } else { letters };
+    }
+    if let Some(ground) = ground {
+        svg.push_str(&format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"18\" fill=\"{ground}\"/>\n"));
+    }
+    if run.trim().is_empty() {
+        return;
+    }
+    let bold = if modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+    let faint = if modifier.contains(Modifier::DIM) { " opacity=\"0.6\"" } else { "" };
+    let run = run.replace('&', "&amp;").replace('<', "&lt;");
+    svg.push_str(&format!(
+        "<text x=\"{x:.1}\" y=\"{:.1}\" textLength=\"{width:.1}\" xml:space=\"preserve\" fill=\"{letters}\"{bold}{faint}>{run}</text>\n",
+        y + 13.5
+    ));
+}
+
+fn colour(colour: Color) -> Option<&'static str> {
+    Some(match colour {
+        Color::Green | Color::Indexed(2) => "#8cc570",
+        Color::Red => "#ef6b73",
+        Color::Yellow => "#e3b567",
+        Color::Cyan => "#59b8c9",
+        Color::Black => "#16181d",
+        _ => return None,
+    })
+}

@@ -1,0 +1,75 @@
+//! The steps of a run as bars over time.
+//!
+//! Which steps are shown is known to the model.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+use tidewheel_client::text;
+
+use super::paper::Paper;
+use super::words::column;
+use crate::model::{Model, Watched};
+use crate::run::{Line, Status, Step, Tone, end_mark};
+
+pub(super) fn draw(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area: Rect) {
+    let (width, signs) = (usize::from(area.width), paper.theme.signs);
+    let now = watched.model.elapsed(watched.elapsed(model.now));
+    let names = watched.model.name_width.clamp(4, (width / 3).max(4));
+    let room = width.saturating_sub(names + 14).max(8);
+    let whole = now.max(Duration::from_millis(1));
+    paper.line((area.x, area.y), width, &scale(whole, names + 4, room));
+    let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let shown = watched.shown();
+    let selected = watched.list.cursor.min(shown.len().saturating_sub(1));
+    let window = watched.list.window(shown.len(), usize::from(body.height));
+    let rows = window.map(|row| {
+        let step = &watched.model.steps[shown[row]];
+        let (mark, tone) = mark(step, signs);
+        let mut line = Line::new().with(Tone::Plain, " ").with(tone, mark).with(Tone::Plain, " ");
+        column(&mut line, Tone::Plain, &step.name, names, signs);
+        let first = line.width();
+        if let Some(began) = step.began {
+            let end = step.ended.unwrap_or(now).max(began);
+            let (from, to) = (cell(began, whole, room), cell(end, whole, room));
+            line.pad_to(first + from.min(room - 1));
+            line.push(tone, signs.done.repeat((to - from).max(1).min(room - from.min(room - 1))));
+            line.pad_to(first + room + 1);
+            line.push_cut(Tone::Faint, &text::took(end - began), width, signs);
+        }
+        (Some(row), line)
+    });
+    let rows: Vec<(Option<usize>, Line)> = rows.collect();
+    paper.rows(body, rows, Some(selected));
+}
+
+fn cell(at: Duration, whole: Duration, room: usize) -> usize {
+    let share = at.as_secs_f64() / whole.as_secs_f64();
+    ((share * room as f64).round() as usize).min(room)
+}
+
+fn mark(step: &Step, signs: &'static crate::run::Signs) -> (&'static str, Tone) {
+    match step.status {
+        Status::Ended(state) => end_mark(state, signs),
+        Status::Running { .. } => (signs.spinner[0], Tone::Active),
+        Status::Delayed { .. } => (signs.delayed, Tone::Doubtful),
+        Status::Ready => (signs.ready, Tone::Faint),
+        Status::Blocked => (signs.blocked, Tone::Faint),
+    }
+}
+
+/// The beginning, the middle and the end of the time.
+fn scale(whole: Duration, first: usize, room: usize) -> Line {
+    let end = text::about(whole);
+    let middle = text::about(whole / 2);
+    let mut line = Line::new();
+    line.pad_to(first);
+    line.push(Tone::Faint, "0");
+    line.pad_to(first + room / 2);
+    if room > 24 {
+        line.push(Tone::Faint, middle);
+    }
+    line.pad_to((first + room).saturating_sub(end.len()));
+    line.push(Tone::Faint, end);
+    line
+}

@@ -1,0 +1,89 @@
+//! Times, states and bars in the words and signs of the screens.
+//!
+//! What they are of is decided by each screen.
+
+use std::time::Duration;
+
+use tidewheel::Timestamp;
+use tidewheel_client::api::{PastRun, RunState};
+use tidewheel_client::text;
+
+use crate::model::Model;
+use crate::run::{Line, Signs, Tone};
+
+/// The mark of a run's state, and its tone.
+pub(super) fn run_mark(state: RunState, signs: &Signs) -> (&'static str, Tone) {
+    match state {
+        RunState::Running => (signs.spinner[0], Tone::Active),
+        RunState::Waiting => (signs.ready, Tone::Doubtful),
+        RunState::Paused => (signs.delayed, Tone::Doubtful),
+        RunState::Interrupted => (signs.unknown, Tone::Bad),
+        RunState::Succeeded => (signs.succeeded, Tone::Good),
+        RunState::Failed => (signs.failed, Tone::Bad),
+        RunState::Skipped => (signs.skipped, Tone::Doubtful),
+        RunState::Cancelled => (signs.cancelled, Tone::Doubtful),
+        RunState::Unknown => (signs.unknown, Tone::Bad),
+    }
+}
+
+/// How long ago something was, or how soon it is: "3m ago", "in 2h".
+pub(super) fn away(at: Timestamp, now: Timestamp) -> String {
+    match at <= now {
+        true => format!("{} ago", text::about(now.since(at))),
+        false => format!("in {}", text::about(at.since(now))),
+    }
+}
+
+/// A time of day, with the day where that is another one.
+pub(super) fn clock(model: &Model, at: Timestamp) -> String {
+    let local = |at: Timestamp| {
+        let at = jiff::Timestamp::from_microsecond(at.as_micros()).unwrap_or_default();
+        at.to_zoned(model.zone.clone())
+    };
+    let (at, now) = (local(at), local(model.now));
+    match at.date() == now.date() {
+        true => at.strftime("%H:%M:%S").to_string(),
+        false => at.strftime("%d %b %H:%M").to_string(),
+    }
+}
+
+/// Seconds as a time.
+pub(super) fn seconds(seconds: f64) -> String {
+    text::took(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
+}
+
+/// Past runs as bars, the newest last: as high as they took long, and coloured by how they ended.
+pub(super) fn bars(runs: &[PastRun], most: usize) -> Line {
+    const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    let shown = &runs[runs.len().saturating_sub(most)..];
+    let longest = shown.iter().filter_map(|run| run.took).max().unwrap_or_default();
+    let mut line = Line::new();
+    line.pad_to(most - shown.len());
+    for run in shown {
+        let took = run.took.unwrap_or_default().as_secs_f64();
+        let share = if longest.is_zero() { 0.0 } else { took / longest.as_secs_f64() };
+        let tone = match run.state {
+            RunState::Succeeded => Tone::Good,
+            RunState::Failed | RunState::Unknown => Tone::Bad,
+            RunState::Running => Tone::Active,
+            _ => Tone::Doubtful,
+        };
+        line.push(tone, HEIGHTS[((share * 7.0).round() as usize).min(7)]);
+    }
+    line
+}
+
+/// A bar that is filled in part.
+pub(super) fn bar(done: u32, all: u32, width: usize, signs: &Signs) -> Line {
+    let filled = (done as usize * width).checked_div(all as usize).unwrap_or(0).min(width);
+    Line::new()
+        .with(Tone::Good, signs.done.repeat(filled))
+        .with(Tone::Faint, signs.todo.repeat(width - filled))
+}
+
+/// Adds a text in a column of so many letters, and two spaces.
+pub(super) fn column(line: &mut Line, tone: Tone, text: &str, width: usize, signs: &Signs) {
+    let end = line.width() + width;
+    line.push_cut(tone, text, end, signs);
+    line.pad_to(end + 2);
+}
