@@ -115,7 +115,7 @@ fn a_run_of_others_is_watched_searched_and_ended() {
     tmux.keys(&["Escape"]);
     tmux.wait_for("waits for hold");
     tmux.keys(&["Tab"]);
-    tmux.wait_for("╰");
+    tmux.wait_for("▶");
     tmux.keys(&["Tab", "Tab"]);
     tmux.resize(60, 15);
     tmux.wait_for("broken");
@@ -194,4 +194,47 @@ fn the_status_page_of_a_run_is_shown() {
     tmux.wait_for("✓ next");
     tmux.keys(&["q"]);
     running.ended();
+}
+
+/// A flow as flowtoy runs it: a step that waits for the test, and one after it.
+const FLOWTOY: &str = "
+sources:
+  sh: { type: process, configuration: { command: [sh, -c] } }
+flow:
+  - { name: hold, source: sh, input: sh hold.sh }
+  - { name: after, source: sh, input: echo done, depends_on: [hold] }
+";
+
+#[test]
+#[ignore = "it needs flowtoy; ./test installs it"]
+fn flowtoys_own_page_is_shown() {
+    let scratch = Scratch::new("tui-flowtoy");
+    let folder = std::env::var_os("TIDEWHEEL_FLOWTOY").expect("the folder that flowtoy is in");
+    let program = std::path::Path::new(&folder).join("bin/flowtoy");
+    if !program.exists() {
+        return skipped("flowtoy's own page", "flowtoy is not installed");
+    }
+    let Some(tmux) = Tmux::start(&scratch, (80, 24)) else { return };
+    let file = scratch.file("toy.yaml", FLOWTOY);
+    scratch.file("hold.sh", "touch started; while [ ! -e go ]; do sleep 0.05; done");
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut toy = Command::new(program)
+        .args(["run", &file, "--quiet", "--status-port", &port.to_string()])
+        .current_dir(scratch.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    scratch.wait_for("started");
+    let url = format!("http://127.0.0.1:{port}");
+    wait_until("flowtoy serves", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    tmux.line(&format!("{} tui --status-url {url}", tidewheel()));
+    tmux.wait_for("running");
+    tmux.wait_for("hold");
+    tmux.wait_for("after");
+    scratch.file("go", "");
+    let _ = toy.wait();
+    tmux.keys(&["q"]);
+    println!("flowtoy 0.4.0 is shown");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::{Client, Url};
 use serde::Deserialize;
+use serde_json::Value as Json;
 use tidewheel::Timestamp;
 
 use super::wire::{RemoteError, tls};
@@ -108,8 +109,9 @@ impl StatusPage {
 /// What is read of such a page: its servers each lack some fields, and say nothing where there is nothing.
 #[derive(Debug, Deserialize)]
 struct Told {
+    /// A number of flowtoy's own, or a text.
     #[serde(default)]
-    run_id: Option<String>,
+    run_id: Json,
     #[serde(default)]
     started_at: Option<f64>,
     #[serde(default)]
@@ -141,7 +143,7 @@ impl From<&Told> for Standing {
         };
         Self {
             version: None,
-            run_id: status.run_id.clone().unwrap_or_default(),
+            run_id: id_of(&status.run_id),
             flow: None,
             state,
             why: None,
@@ -149,6 +151,14 @@ impl From<&Told> for Standing {
             ended_at: status.ended_at.map(instant),
             steps,
         }
+    }
+}
+
+fn id_of(id: &Json) -> String {
+    match id {
+        Json::String(text) => text.clone(),
+        Json::Number(number) => number.to_string(),
+        _ => String::new(),
     }
 }
 
@@ -195,7 +205,7 @@ mod tests {
     #[test]
     fn what_flowtoy_says_of_a_run_is_a_standing() {
         let status: Told = serde_json::from_str(
-            r#"{"run_id": null, "started_at": 1000.5, "ended_at": 1004.0, "total_steps": 2,
+            r#"{"run_id": 1794962224830, "started_at": 1000.5, "ended_at": 1004.0, "total_steps": 2,
                 "completed_steps": 2, "current_step": null,
                 "steps": {"b": {"state": "succeeded", "started_at": 1000.5, "ended_at": 1002.0,
                                 "notes": [], "outputs": ["x"]},
@@ -204,7 +214,7 @@ mod tests {
         )
         .unwrap();
         let standing = Standing::from(&status);
-        assert_eq!(standing.state, RunState::Failed);
+        assert_eq!((standing.run_id.as_str(), standing.state), ("1794962224830", RunState::Failed));
         let steps: Vec<(&str, StepState)> =
             standing.steps.iter().map(|step| (step.name.as_str(), step.state)).collect();
         assert_eq!(steps, [("b", StepState::Succeeded), ("a", StepState::Failed)], "in its order");
