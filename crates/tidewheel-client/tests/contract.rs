@@ -155,6 +155,7 @@ fn explained() -> Explained {
             state: StepState::Pending,
             tolerated: false,
             why: "it waits for build".to_owned(),
+            asks: false,
             waits_for: vec!["build".to_owned()],
             expected_start_seconds: Some(42.5),
         }],

@@ -15,12 +15,12 @@ use serde_json::json;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
     ApprovalLine, ApprovalList, AttemptSpan, BackfillWish, BrokenFile, Delivered, DeliveryFate,
-    Document, FlowDetail, FlowFile, FlowGlance, FlowLine, FlowList, FlowSource, Glance, Happened,
-    Ledger, LedgerFate, LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine, PastRun,
-    QueueLine, QueueList, Reloaded, RunLine, RunNow, RunState, ScheduleAsked, ScheduleLine,
-    ScheduleList, ScheduleWord, SlotHolder, StartWish, StartedRun, StepLine, StepList, StepRow,
-    StepState, StepsOrder, StepsWish, StoreFigures, Upcoming, UpcomingFiring, WaitingLine,
-    WaitingStep, What,
+    Document, FlowDetail, FlowFile, FlowGlance, FlowGrid, FlowLine, FlowList, FlowSource, Glance,
+    GridRun, Happened, Ledger, LedgerFate, LedgerLine, LedgerWish, LimitLine, LimitList, ParamLine,
+    PastRun, QueueLine, QueueList, Reloaded, RunLine, RunNow, RunState, ScheduleAsked,
+    ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, StartWish, StartedRun, StepLine,
+    StepList, StepRow, StepState, StepsOrder, StepsWish, StoreFigures, Upcoming, UpcomingFiring,
+    WaitingLine, WaitingStep, What,
 };
 use written::Written;
 
@@ -227,7 +227,7 @@ fn wishes() -> [String; 3] {
     ]
 }
 
-fn looks() -> [String; 7] {
+fn looks() -> [String; 8] {
     let run = RunLine {
         run_id: text(RUN),
         flow: Some(text("nightly")),
@@ -337,6 +337,18 @@ fn looks() -> [String; 7] {
         outdated: Some(FlowFile { path: text("/flows/nightly.yaml"), text: text("flow: {}\n") }),
         problems: json!([{ "code": "wrong-type", "line": 1 }]),
     };
+    let past = PastRun {
+        run_id: text(RUN),
+        state: RunState::Failed,
+        accepted_at: AT,
+        took: Some(Duration::from_millis(1500)),
+    };
+    let grid = FlowGrid {
+        version: None,
+        flow: text("nightly"),
+        steps: vec![text("fetch"), text("test"), text("new")],
+        runs: vec![GridRun { run: past, letters: text("SF-") }],
+    };
     let store = StoreFigures {
         version: None,
         folder: text("/var/lib/tidewheel"),
@@ -359,6 +371,7 @@ fn looks() -> [String; 7] {
         check(steps),
         check(line),
         check(source),
+        check(grid),
         check(store),
         check(wish),
     ]

@@ -41,6 +41,9 @@ pub struct StepExplained {
     pub tolerated: bool,
     /// Why, in words.
     pub why: String,
+    /// Whether it waits for somebody to say yes or no.
+    #[serde(default)]
+    pub asks: bool,
     /// The steps it waits for that have not ended.
     pub waits_for: Vec<String>,
     /// In how many seconds it is expected to start, where whoever runs the run can tell.

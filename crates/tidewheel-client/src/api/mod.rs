@@ -14,6 +14,7 @@ mod figures;
 mod flows;
 mod flowtoy;
 mod glance;
+mod grid;
 mod happened;
 mod line;
 mod listed;
@@ -51,6 +52,7 @@ pub use flows::{
 };
 pub use flowtoy::{FlowtoyOutputs, FlowtoyStatus, FlowtoyStep};
 pub use glance::{ApprovalLine, ApprovalList, FlowGlance, Glance, PastRun, RunNow};
+pub use grid::{FlowGrid, GridRun};
 pub use happened::{Happened, What};
 pub use line::{SlotHolder, WaitingLine, WaitingStep};
 pub use listed::{RunLine, RunList};

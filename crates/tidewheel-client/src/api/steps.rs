@@ -154,6 +154,21 @@ impl StepState {
             Self::Unknown => 'U',
         }
     }
+
+    /// The state that a letter is for.
+    #[must_use]
+    pub fn of_letter(letter: char) -> Option<Self> {
+        let all = [
+            Self::Pending,
+            Self::Running,
+            Self::Succeeded,
+            Self::Failed,
+            Self::Skipped,
+            Self::Cancelled,
+            Self::Unknown,
+        ];
+        all.into_iter().find(|state| state.letter() == letter)
+    }
 }
 
 documents! {

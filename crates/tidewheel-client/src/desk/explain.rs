@@ -95,6 +95,7 @@ impl RunView {
                 state: step_state(task.state),
                 tolerated: about.is_some_and(|step| step.is_tolerated),
                 why: self.why(task, heard, timeout),
+                asks: self.is_asking(task),
                 waits_for: self.needs(task),
                 expected_start_seconds: expected.map(|it| it.as_secs_f64()),
             }
@@ -160,11 +161,18 @@ impl RunView {
         }
     }
 
+    /// Whether a task waits for somebody to say yes or no.
+    fn is_asking(&self, task: &TaskSummary) -> bool {
+        task.state == TaskState::Delayed
+            && task.reason == Reason::Postponed
+            && self.definition.asks(&task.name)
+    }
+
     /// What a task waits for outside, and when it looks for it again.
     fn looks(&self, task: &TaskSummary) -> String {
         let what = self.definition.waits_for(&task.name);
         let what = harmless(what.as_deref().unwrap_or("waits"));
-        if self.definition.asks(&task.name) {
+        if self.is_asking(task) {
             let (run, name) = (short_id(self.detail.summary.id), harmless(&task.name));
             return format!("it {what}; say `tidewheel approve {run} '{name}'`");
         }

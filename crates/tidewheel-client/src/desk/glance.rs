@@ -50,7 +50,7 @@ impl LocalDesk {
         Ok(FlowGlance { name: flow.to_owned(), ..summed_up(runs) })
     }
 
-    fn past_run(&self, run: &RunSummary) -> PastRun {
+    pub(super) fn past_run(&self, run: &RunSummary) -> PastRun {
         let is_abandoned = self.is_abandoned(run).unwrap_or_default();
         let began = run.started_at.unwrap_or(run.accepted_at);
         let until = run.ended_at.unwrap_or_else(wall_clock);

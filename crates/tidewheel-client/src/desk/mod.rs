@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod find;
 mod glance;
+mod grid;
 mod hints;
 mod local;
 mod logs;

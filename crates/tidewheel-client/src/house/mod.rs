@@ -23,6 +23,7 @@ mod runs;
 mod schedules;
 mod setting;
 mod signature;
+mod sketch;
 
 pub use figures::Lately;
 pub(crate) use firings::{Maker, Permit, maker};
