@@ -39,7 +39,7 @@ export function toast(text, { undo, bad } = {}) {
 
 const complain = (error) => toast(error.hint ? `${error.message}. ${error.hint}` : error.message, { bad: true });
 
-async function attempt(button, work) {
+export async function attempt(button, work) {
   button.disabled = true;
   try {
     await work();
@@ -72,7 +72,7 @@ export function dialog(title, content, { yes = 'Yes', command, danger } = {}) {
   });
 }
 
-const short = (run) => run.slice(0, 13);
+export const short = (run) => run.slice(0, 13);
 const quoted = (text) => (/^[\w.\/:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const list = (names) => element('ul', {}, ...names.slice(0, 50).map((name) => element('li', {}, element('bdi', {}, name))),
   names.length > 50 && element('li', { class: 'dim' }, `${names.length - 50} more`));

@@ -48,6 +48,7 @@ document.addEventListener('keydown', (event) => {
   if (key === 'g') isGoing = performance.now() + 1500;
   else if (key === 'j') move(1);
   else if (key === 'k') move(-1);
+  else if (key === 'x') click('[data-here] [data-pick]');
   else if (key === '?') location.assign(`${base}/keys`);
   else if (key === '.') click('main .acts button, main .acts .button');
   else if (key === '/') {

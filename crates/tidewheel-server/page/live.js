@@ -6,26 +6,38 @@ const main = document.getElementById('main');
 const lamp = document.getElementById('lamp');
 const hears = new Set((main.dataset.hears || '').split(' ').filter(Boolean));
 const listeners = new Set();
+// The server says something every fifteen seconds.
+const SILENCE = 35000;
 let at = document.documentElement.dataset.at;
 let stream, silence, retry, wait = 1000, isLost = false, lostAt;
 
 /** Calls back with everything that happens on this page, or with nothing after a gap. */
 export const onEvent = (listener) => listeners.add(listener);
 
-let pending, last = 0;
-/** Asks for the page again, soon, and at most so often. */
+let pending, isAsking = false, again, last = 0, due;
+/** Asks for the page again, soon, and at most so often. What happens while it is asked for may not be in the answer. */
 export function refresh(least = 1000, only) {
+  if (isAsking) return void (again ??= [least, only]);
   if (pending) return;
-  const due = Math.max(30, last + least - performance.now());
   pending = setTimeout(async () => {
+    [pending, isAsking] = [undefined, true];
     try {
       const fresh = await fetchPage(location.href);
       replaceParts(fresh, only);
+      aim();
       for (const listener of listeners) listener({ what: 'refreshed', fresh });
     } catch { /* the lamp says it */ }
-    last = performance.now();
-    pending = undefined;
-  }, due);
+    [last, isAsking] = [performance.now(), false];
+    if (again) refresh(...again);
+    again = undefined;
+  }, Math.max(30, last + least - performance.now()));
+}
+
+// Some of what is shown is ended by time alone, of which nobody tells: the page says when that is next.
+function aim() {
+  clearTimeout(due);
+  const next = [...document.querySelectorAll('[data-due]')].map((it) => Date.parse(it.dataset.due)).filter((at) => at > Date.now());
+  if (next.length) due = setTimeout(() => !document.hidden && !isLost && refresh(), Math.min(2 ** 31 - 1, Math.min(...next) - Date.now() + 250));
 }
 
 function show(state, text) {
@@ -37,7 +49,7 @@ function show(state, text) {
 
 function alive() {
   clearTimeout(silence);
-  silence = setTimeout(lose, 35000);
+  silence = setTimeout(lose, SILENCE);
   wait = 1000;
   if (isLost) {
     isLost = false;
@@ -82,6 +94,7 @@ function open() {
   stream = new EventSource(`${base}/api/v1/events?${of}after=${encodeURIComponent(at)}`);
   stream.addEventListener('open', alive);
   stream.addEventListener('happened', hear);
+  stream.addEventListener('quiet', alive);
   stream.addEventListener('log', (event) => {
     alive();
     for (const listener of listeners) listener({ ...JSON.parse(event.data), what: 'log' });
@@ -92,8 +105,7 @@ function open() {
     refresh(0);
   });
   stream.addEventListener('error', lose);
-  // The server says something every fifteen seconds, but a browser does not tell of comments: an open stream is enough.
-  silence = setTimeout(() => (stream?.readyState === 1 ? alive() : lose()), 35000);
+  silence = setTimeout(lose, SILENCE);
 }
 
 /** Opens the stream, and closes it while nobody looks. */
@@ -119,7 +131,5 @@ export function begin() {
   addEventListener('online', () => !stream && open());
   addEventListener('pageshow', (event) => event.persisted && (open(), refresh(0)));
   addEventListener('pagehide', () => (stream?.close(), (stream = undefined)));
-  const every = Number(main.dataset.every);
-  // Waits that only time ends are said by nobody.
-  if (every) setInterval(() => !document.hidden && !isLost && refresh(), every * 1000);
+  aim();
 }

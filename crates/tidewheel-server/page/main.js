@@ -10,10 +10,12 @@ const root = document.documentElement;
 root.classList.add('script');
 localise(document);
 loadChunks(document);
-if (document.getElementById('lamp')) begin();
 
 const main = document.getElementById('main');
-if (main.dataset.run) import('./run.js').then((it) => it.run(main));
+// Whoever is to hear of something is there before it is told.
+const hearing = main.dataset.run ? import('./run.js').then((it) => it.run(main)) : Promise.resolve();
+if (document.getElementById('lamp')) hearing.finally(begin);
+if (document.getElementById('p-runs')) import('./runs.js');
 if (document.getElementById('form')) import('./form.js');
 const log = document.getElementById('log');
 if (log) {

@@ -19,6 +19,7 @@ async function everything() {
   }
   for (const { name } of schedules.schedules ?? []) entries.push([name, 'schedule', go(`/schedules/${path(name)}`)]);
   for (const run of runs.runs ?? []) entries.push([`${run.flow ?? 'run'} ${run.run_id.slice(0, 13)}`, run.state, go(`/runs/${run.run_id}`)]);
+  for (const { name, query } of JSON.parse(localStorage.getItem('tidewheel-views') ?? '[]')) entries.push([name, 'view of runs', go(`/runs${query}`)]);
   known = entries;
   knownAt = performance.now();
   return entries;

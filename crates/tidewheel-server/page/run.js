@@ -75,15 +75,18 @@ export function run(main) {
   dirty = new Map();
 
   collect();
-  if (isLarge) {
-    // Which letter is whose.
-    (async () => {
+  // Which letter is whose, asked for when something changes.
+  let asked = false;
+  async function askPlaces() {
+    if (asked) return;
+    asked = true;
+    try {
       for (let from = 0; from < letters.length; from += 500) {
         const answer = await fetch(`${base}/api/v1/runs/${id}/steps?from=${from}&limit=500`);
         if (!answer.ok) return;
         for (const row of (await answer.json()).steps) places.set(row.step, row.place);
       }
-    })();
+    } catch { /* the next refresh has the letters */ }
   }
 
   onEvent((happened) => {
@@ -104,6 +107,7 @@ export function run(main) {
     }
     const word = happened.what === 'step-started' ? 'running' : happened.what === 'step-ended' ? happened.state : happened.what === 'step-retries' ? 'pending' : undefined;
     if (word && happened.step) {
+      if (isLarge) askPlaces();
       dirty.set(happened.step, word);
       frame ??= requestAnimationFrame(paint);
     }
@@ -172,6 +176,30 @@ export function run(main) {
     url.searchParams.set('end', to.toFixed(3));
     location.replace(url);
   }
+  // A part of the time, chosen by dragging over it.
+  const gantt = document.getElementById('p-gantt');
+  gantt?.addEventListener('pointerdown', (event) => {
+    const track = event.target.closest('.track, .ticks');
+    if (!track || event.button !== 0 || event.target.closest('a')) return;
+    event.preventDefault();
+    const { left, width } = track.getBoundingClientRect(), box = gantt.getBoundingClientRect();
+    const share = (x) => Math.min(1, Math.max(0, (x - left) / width));
+    const from = share(event.clientX);
+    const shade = gantt.appendChild(Object.assign(document.createElement('div'), { className: 'shade' }));
+    const move = ({ clientX }) => {
+      const [a, b] = [from, share(clientX)].sort((one, other) => one - other);
+      shade.style.left = `${left - box.left + a * width}px`;
+      shade.style.width = `${(b - a) * width}px`;
+    };
+    const end = ({ clientX }) => {
+      removeEventListener('pointermove', move);
+      shade.remove();
+      const [a, b] = [from, share(clientX)].sort((one, other) => one - other);
+      if ((b - a) * width > 8) window((begin, end) => [begin + a * (end - begin), begin + b * (end - begin)]);
+    };
+    addEventListener('pointermove', move);
+    addEventListener('pointerup', end, { once: true });
+  });
   document.addEventListener('keydown', (event) => {
     if (inField(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     const vertex = event.target.closest?.('.picture [data-step]');

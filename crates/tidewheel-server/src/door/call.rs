@@ -37,6 +37,8 @@ pub(crate) struct Call {
     pub object: Object,
     /// What was delivered, where a signature lets it in.
     pub signed: Option<Signed>,
+    /// The id of the newest event before anything was read for a page: what comes later may not be on it.
+    pub at: String,
 }
 
 /// What a wish is about, beside the names in its path: said by whoever answers, as soon as it is known.

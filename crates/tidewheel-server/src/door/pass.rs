@@ -194,6 +194,7 @@ impl Passing<'_> {
             body,
             object: self.object.clone(),
             signed,
+            at: String::new(),
         };
         Ok((route.answer)(call).await?)
     }

@@ -3,11 +3,14 @@
 //! They are asked for under a folder that is named after what is in them, so that browsers may keep them for ever and
 //! modules of one version only ever find each other.
 
+use std::io::Write as _;
 use std::sync::OnceLock;
 
-use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use tidewheel_client::files::style_sheet;
 
@@ -25,7 +28,7 @@ const PICTURE: &str = "picture.css";
 /// A file of the page: its name, its type, and what is in it.
 type Asset = (&'static str, &'static str, &'static str);
 
-const ASSETS: [Asset; 13] = [
+const ASSETS: [Asset; 14] = [
     ("style.css", CSS, include_str!("../../page/style.css")),
     ("icon.svg", SVG, include_str!("../../page/icon.svg")),
     ("main.js", SCRIPT, include_str!("../../page/main.js")),
@@ -34,6 +37,7 @@ const ASSETS: [Asset; 13] = [
     ("acts.js", SCRIPT, include_str!("../../page/acts.js")),
     ("keys.js", SCRIPT, include_str!("../../page/keys.js")),
     ("palette.js", SCRIPT, include_str!("../../page/palette.js")),
+    ("runs.js", SCRIPT, include_str!("../../page/runs.js")),
     ("run.js", SCRIPT, include_str!("../../page/run.js")),
     ("form.js", SCRIPT, include_str!("../../page/form.js")),
     ("log.css", CSS, include_str!("../../page/log.css")),
@@ -77,19 +81,57 @@ async fn asset(call: Call) -> Result<Response, Problem> {
     if call.param("version") != version() {
         return Err(Problem::nothing());
     }
-    let (kind, text) = match call.param("file") {
-        PICTURE => (CSS, picture()),
-        name => {
-            let found = ASSETS.iter().find(|(known, ..)| *known == name);
-            found.map(|(_, kind, text)| (*kind, *text)).ok_or_else(Problem::nothing)?
-        }
+    let name = call.param("file");
+    let found = packed().iter().find(|it| it.name == name).ok_or_else(Problem::nothing)?;
+    let is_small = takes_gzip(&call.headers);
+    let mut response = match is_small {
+        true => found.small.as_slice().into_response(),
+        false => found.text.into_response(),
     };
-    let mut response = text.into_response();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(found.kind));
+    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if is_small {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
     let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
     headers.insert(CACHE_CONTROL, for_ever);
     Ok(response)
+}
+
+/// A file of the page as it is sent.
+struct Packed {
+    name: &'static str,
+    kind: &'static str,
+    text: &'static str,
+    /// The same, compressed.
+    small: Vec<u8>,
+}
+
+/// All of them, compressed once.
+fn packed() -> &'static [Packed] {
+    static PACKED: OnceLock<Vec<Packed>> = OnceLock::new();
+    PACKED.get_or_init(|| {
+        let all = ASSETS.into_iter().chain([(PICTURE, CSS, picture())]);
+        all.map(|(name, kind, text)| Packed { name, kind, text, small: compressed(text) }).collect()
+    })
+}
+
+fn compressed(text: &str) -> Vec<u8> {
+    let mut small = GzEncoder::new(Vec::new(), Compression::best());
+    // Memory can always be written to.
+    _ = small.write_all(text.as_bytes());
+    small.finish().unwrap_or_default()
+}
+
+/// Whether whoever asks can unpack what is compressed.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let said = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let mut ways = said.flat_map(|line| line.split(','));
+    ways.any(|way| {
+        let mut parts = way.split(';').map(str::trim);
+        parts.next() == Some("gzip") && parts.all(|part| part != "q=0")
+    })
 }
 
 #[cfg(test)]
@@ -104,6 +146,20 @@ mod tests {
         let (styles, scripts) = (sum(CSS) + picture().len(), sum(SCRIPT));
         assert!(styles <= 32_000, "style sheets have {styles} bytes");
         assert!(scripts <= 64_000, "modules have {scripts} bytes");
+    }
+
+    #[test]
+    fn what_is_compressed_is_sent_to_those_who_take_it() {
+        let takes = |said: &'static str| {
+            takes_gzip(&[(ACCEPT_ENCODING, HeaderValue::from_static(said))].into_iter().collect())
+        };
+        assert!(takes("gzip") && takes("br;q=1.0, gzip;q=0.8, *;q=0.1"));
+        assert!(!takes("br") && !takes("gzip;q=0") && !takes_gzip(&HeaderMap::new()));
+        let sum: usize = packed().iter().map(|it| it.small.len()).sum();
+        assert!(sum <= 36_000, "compressed they have {sum} bytes");
+        for it in packed() {
+            assert!(it.small.starts_with(&[0x1f, 0x8b]) && it.small.len() < it.text.len());
+        }
     }
 
     #[test]

@@ -2,23 +2,21 @@
 //!
 //! How one is started is in [`super::form`].
 
-use std::collections::BTreeMap;
-
 use askama::Template;
 use axum::response::Response;
 use serde::Deserialize;
 use tidewheel::clock::wall_clock;
-use tidewheel_client::api::{
-    FlowDetail, FlowFile, FlowSource, ListWish, ScheduleLine, StartWish, StepLine,
-};
+use tidewheel_client::api::{FlowDetail, FlowFile, FlowSource, ListWish, ScheduleLine, StepLine};
 use tidewheel_client::text::{name as visible, sentence};
 use utoipa::ToSchema;
 
 use super::frame::{Frame, page, page_route};
+use super::grid::Grid;
 use super::link::Link;
 use super::run::drawn;
 use super::runs::RunRow;
 use super::schedules::ScheduleRow;
+use super::tabs::Tabs;
 use super::words::{Markup, argument, away, command, in_address, named};
 use crate::door::Call;
 use crate::problem::Problem;
@@ -64,13 +62,10 @@ enum Tab {
 }
 
 impl Tab {
+    const WORDS: &[&str] = &["graph", "history", "schedule", "file"];
+
     fn word(self) -> &'static str {
-        match self {
-            Self::Graph => "graph",
-            Self::History => "history",
-            Self::Schedule => "schedule",
-            Self::File => "file",
-        }
+        Self::WORDS[self as usize]
     }
 }
 
@@ -121,7 +116,9 @@ struct FlowPage {
     since: Markup,
     file: String,
     is_outdated: bool,
+    tabs: Tabs,
     tab: &'static str,
+    grid: Option<Grid>,
     picture: Option<Markup>,
     problem: Option<String>,
     steps: Vec<StepLine>,
@@ -171,24 +168,21 @@ async fn flows(call: Call) -> Result<Response, Problem> {
 async fn flow(call: Call) -> Result<Response, Problem> {
     let wish: Wish = call.query()?;
     let house = call.server.house()?;
-    let FlowDetail { flow, params, steps, .. } = house.flow(call.param("flow")).await?;
+    let FlowDetail { flow, steps, .. } = house.flow(call.param("flow")).await?;
     let name = flow.name.clone();
     let now = wall_clock();
-    let (mut picture, mut problem) = (None, None);
+    let (mut picture, mut problem, mut grid) = (None, None, None);
     let (mut runs, mut schedules, mut files) = (Vec::new(), Vec::new(), Vec::new());
     match wish.tab {
-        Tab::Graph => {
-            let wanted =
-                StartWish { flow: name.clone(), params: examples(&params), ..StartWish::default() };
-            match house.picture(&wanted).await {
-                Ok(drawing) => picture = Some(drawn(&drawing)),
-                Err(error) => problem = Some(error.to_string()),
-            }
-        }
+        Tab::Graph => match house.sketch(&name).await {
+            Ok(drawing) => picture = Some(drawn(&drawing)),
+            Err(error) => problem = Some(error.to_string()),
+        },
         Tab::History => {
             let wanted = ListWish { name: Some(name.clone()), limit: RUNS, ..ListWish::default() };
             let list = call.server.desk().list(wanted).await?;
             runs = list.runs.iter().map(|run| RunRow::of(run, now)).collect();
+            grid = Some(Grid::of(&house.grid(&name, RUNS).await?));
         }
         Tab::Schedule => {
             let own = |it: &&ScheduleLine| it.flow.as_deref() == Some(&name);
@@ -197,10 +191,13 @@ async fn flow(call: Call) -> Result<Response, Problem> {
         }
         Tab::File => files = source_files(house.source(&name).await?),
     }
+    let to = format!("/flows/{}", in_address(&name));
     page(&FlowPage {
         frame: Frame::of(&call, "flows"),
         shown: named(&name),
-        to: format!("/flows/{}", in_address(&name)),
+        tabs: Tabs::new(&to, "tab", Tab::WORDS, wish.tab.word()),
+        to,
+        grid,
         description: flow.description.as_deref().map(sentence),
         tags: flow.tags,
         fingerprint: flow.fingerprint.chars().take(12).collect(),
@@ -217,26 +214,6 @@ async fn flow(call: Call) -> Result<Response, Problem> {
         command: command(&format!("tidewheel run {}", argument(&flow.file))),
         name,
     })
-}
-
-/// Something for each param that has no default, so that the flow can be drawn.
-fn examples(params: &[tidewheel_client::api::ParamLine]) -> BTreeMap<String, serde_json::Value> {
-    let example = |param: &tidewheel_client::api::ParamLine| {
-        use serde_json::json;
-        if let Some(first) = param.choices.first() {
-            return first.clone();
-        }
-        match param.kind.as_str() {
-            "int" => json!(param.min.unwrap_or(1.0) as i64),
-            "number" => json!(param.min.unwrap_or(1.0)),
-            "bool" => json!(false),
-            "list" => json!([]),
-            "map" => json!({}),
-            _ => json!("…"),
-        }
-    };
-    let needed = params.iter().filter(|param| param.required);
-    needed.map(|param| (param.name.clone(), example(param))).collect()
 }
 
 fn source_files(source: FlowSource) -> Vec<SourceFile> {

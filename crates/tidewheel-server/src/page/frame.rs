@@ -42,7 +42,7 @@ impl Frame {
     /// The frame of a page for whoever asks.
     pub fn of(call: &Call, here: &'static str) -> Self {
         let who = call.who.as_ref().map(|who| (who.name.clone(), who.role));
-        Self { who, here, ..Self::plain(&call.server, &call.headers) }
+        Self { who, here, at: call.at.clone(), ..Self::plain(&call.server, &call.headers) }
     }
 
     /// The frame of a page for nobody in particular.
@@ -51,7 +51,7 @@ impl Frame {
             base: server.settings.base_path.as_str().to_owned(),
             assets: format!("/assets/{}", assets::version()),
             theme: theme(headers),
-            at: server.house().map(|house| house.newest_event()).unwrap_or_default(),
+            at: newest(server),
             who: None,
             is_draining: *server.closing().borrow() != Closing::No,
             here: "",
@@ -85,6 +85,11 @@ impl Frame {
             ("system", "/system", "System", "y"),
         ]
     }
+}
+
+/// The id of the newest event.
+pub(super) fn newest(server: &Server) -> String {
+    server.house().map(|house| house.newest_event()).unwrap_or_default()
 }
 
 /// The theme that somebody chose.
@@ -138,7 +143,10 @@ macro_rules! page_route {
             takes: $crate::table::Takes::Nothing,
             gives: $crate::table::Gives::Page,
             changes: false,
-            answer: |call| Box::pin($answer(call)),
+            answer: |mut call| {
+                call.at = $crate::page::frame::newest(&call.server);
+                Box::pin($answer(call))
+            },
         }
     };
 }

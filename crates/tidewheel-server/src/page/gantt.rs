@@ -34,6 +34,8 @@ pub(crate) struct Gantt {
     pub is_by_slot: bool,
     pub begin: f64,
     pub end: f64,
+    /// Which part of the whole time is shown, as shares of it: where it begins and how long it is. None if it is all.
+    pub part: Option<(f64, f64)>,
 }
 
 /// A place on the axis.
@@ -94,7 +96,15 @@ impl Gantt {
             }
             GanttWish::Slots => slot_rows(&steps.steps, window, now),
         };
-        Self { ticks: ticks(window), rows, is_by_slot: how == GanttWish::Slots, begin, end }
+        let is_part = begin > 0.0 || end < whole;
+        Self {
+            ticks: ticks(window),
+            rows,
+            is_by_slot: how == GanttWish::Slots,
+            begin,
+            end,
+            part: is_part.then(|| (begin / whole * AXIS, (end - begin) / whole * AXIS)),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod flow;
 mod form;
 mod frame;
 mod gantt;
+mod grid;
 mod keys;
 mod link;
 mod overview;
@@ -22,8 +23,10 @@ mod run;
 mod runs;
 mod schedules;
 mod step;
+mod story;
 mod strip;
 mod system;
+mod tabs;
 mod words;
 
 pub(crate) use refused::refused;

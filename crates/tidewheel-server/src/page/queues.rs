@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
+use tidewheel::Timestamp;
+use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{LimitLine, QueueLine, SlotHolder, WaitingStep};
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
-use super::words::{step_address, took};
+use super::words::{Markup, away, going_on, step_address};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::Route;
@@ -37,6 +39,8 @@ struct Queues {
     holders: Vec<Holder>,
     waiting: Vec<Waiting>,
     more: u64,
+    /// When the next of those that wait is expected to start, of which no event tells.
+    due: Option<Timestamp>,
     queues: Vec<QueueLine>,
     limits: Vec<Limit>,
 }
@@ -45,7 +49,7 @@ struct Holder {
     step: Link,
     flow: String,
     attempt: u32,
-    time: String,
+    time: Markup,
 }
 
 struct Waiting {
@@ -56,9 +60,9 @@ struct Waiting {
     priority: u8,
     effective: u8,
     gained: u8,
-    waited: String,
+    waited: Markup,
     why: Vec<String>,
-    expected: Option<String>,
+    expected: Option<Markup>,
 }
 
 struct Limit {
@@ -76,33 +80,35 @@ impl Queues {
 
 async fn queues(call: Call) -> Result<Response, Problem> {
     let house = call.server.house()?;
-    let line = house.line(MOST).await?;
+    let (line, now) = (house.line(MOST).await?, wall_clock());
     let waiting = line.waiting.iter().enumerate();
+    let expected = line.waiting.iter().filter_map(|it| it.expected_start_seconds);
     page(&Queues {
         frame: Frame::of(&call, "queues"),
         slots: line.slots,
-        holders: line.holders.iter().map(holder).collect(),
-        waiting: waiting.map(|(place, it)| self::waiting(place + 1, it)).collect(),
+        holders: line.holders.iter().map(|it| holder(it, now)).collect(),
+        waiting: waiting.map(|(place, it)| self::waiting(place + 1, it, now)).collect(),
         more: line.more,
+        due: expected.map(|seconds| now.after(span(seconds))).min(),
         queues: house.queues().await?.queues,
         limits: house.limits().await?.limits.iter().map(limit).collect(),
     })
 }
 
-fn seconds(seconds: f64) -> String {
-    took(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
+fn span(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.clamp(0.0, 1e9))
 }
 
-fn holder(it: &SlotHolder) -> Holder {
+fn holder(it: &SlotHolder, now: Timestamp) -> Holder {
     Holder {
         step: Link::of(step_address(&it.run_id, &it.step), &it.step),
         flow: it.flow.clone().unwrap_or_default(),
         attempt: it.attempt,
-        time: seconds(it.seconds),
+        time: going_on(now.before(span(it.seconds)), now),
     }
 }
 
-fn waiting(place: usize, it: &WaitingStep) -> Waiting {
+fn waiting(place: usize, it: &WaitingStep, now: Timestamp) -> Waiting {
     Waiting {
         place,
         step: Link::of(step_address(&it.run_id, &it.step), &it.step),
@@ -111,9 +117,9 @@ fn waiting(place: usize, it: &WaitingStep) -> Waiting {
         priority: it.priority,
         effective: it.effective,
         gained: it.effective.saturating_sub(it.priority),
-        waited: seconds(it.waited_seconds),
+        waited: going_on(now.before(span(it.waited_seconds)), now),
         why: it.why.clone(),
-        expected: it.expected_start_seconds.map(seconds),
+        expected: it.expected_start_seconds.map(|seconds| away(now.after(span(seconds)), now)),
     }
 }
 

@@ -4,12 +4,12 @@
 
 use super::{
     access, approvals, assets, flow, form, keys, overview, queues, run, runs, schedules, step,
-    system,
+    story, system,
 };
 use crate::table::Route;
 
 /// The routes of all pages.
-pub(crate) const PAGES: [&[Route]; 13] = [
+pub(crate) const PAGES: [&[Route]; 14] = [
     assets::ROUTES,
     overview::ROUTES,
     flow::ROUTES,
@@ -17,6 +17,7 @@ pub(crate) const PAGES: [&[Route]; 13] = [
     runs::ROUTES,
     run::ROUTES,
     step::ROUTES,
+    story::ROUTES,
     queues::ROUTES,
     schedules::ROUTES,
     approvals::ROUTES,

@@ -18,6 +18,7 @@ use super::gantt::{Gantt, GanttWish};
 use super::link::Link;
 use super::step::Panel;
 use super::strip::{counts, strip};
+use super::tabs::Tabs;
 use super::words::{Markup, command, going_on, moment, run_address, run_mark, step_mark, took};
 use crate::door::Call;
 use crate::problem::Problem;
@@ -27,7 +28,7 @@ use crate::table::{Form, Route};
 const VERTICES_MAX: usize = 100;
 
 /// Steps that are shown at once.
-pub(super) const ROWS: u32 = 100;
+pub(super) const ROWS: u32 = 50;
 
 pub(super) const ROUTES: &[Route] = &[page_route!(
     "page-run",
@@ -74,6 +75,14 @@ enum View {
     List,
 }
 
+impl View {
+    const WORDS: &[&str] = &["graph", "time", "slots", "list"];
+
+    fn word(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
 #[derive(Template)]
 #[template(path = "run.html")]
 struct RunPage {
@@ -91,6 +100,7 @@ struct RunPage {
     letters: String,
     total: usize,
     strip: Markup,
+    tabs: Tabs,
     view: &'static str,
     picture: Option<Markup>,
     gantt: Option<Gantt>,
@@ -182,12 +192,8 @@ fn shown(call: &Call, wish: &Wish, whole: WholeRun, panel: Option<Panel>) -> Run
         counts: counts(&steps.letters),
         total: steps.letters.len(),
         strip: strip(&steps.letters),
-        view: match wish.view {
-            View::Graph => "graph",
-            View::Time => "time",
-            View::Slots => "slots",
-            View::List => "list",
-        },
+        tabs: Tabs::new(&run_address(&result.run_id), "view", View::WORDS, wish.view.word()),
+        view: wish.view.word(),
         picture: picture.map(|picture| drawn(&picture)),
         gantt,
         rows: steps.steps.iter().map(|step| row(&result.run_id, step, now)).collect(),
@@ -303,6 +309,9 @@ impl RunPage {
     fn chunk(&self, from: &u32) -> String {
         let state = self.wanted.map(|state| format!("&state={state}")).unwrap_or_default();
         let text = super::words::in_address(&self.query);
-        format!("{}?view={}{state}&q={text}&from={from}", self.to, self.view)
+        let part = self.gantt.as_ref().filter(|gantt| gantt.part.is_some());
+        let part = part.map(|it| format!("&begin={}&end={}", it.begin, it.end));
+        let part = part.unwrap_or_default();
+        format!("{}?view={}{state}&q={text}&from={from}{part}", self.to, self.view)
     }
 }

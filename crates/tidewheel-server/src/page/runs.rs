@@ -70,6 +70,7 @@ pub(super) struct RunRow {
     pub steps: u32,
     pub says: String,
     pub tags: Vec<String>,
+    pub goes_on: bool,
 }
 
 impl RunRow {
@@ -88,6 +89,7 @@ impl RunRow {
             steps: run.steps,
             says: run.error.as_deref().map(sentence).unwrap_or_default(),
             tags: run.tags.clone(),
+            goes_on: run.ended_at.is_none(),
         }
     }
 }
@@ -95,6 +97,11 @@ impl RunRow {
 impl Runs {
     fn is_state(&self, word: &str) -> bool {
         self.state == word
+    }
+
+    /// Whether nothing else is asked for.
+    fn is_only(&self, word: &str) -> bool {
+        self.state == word && self.flow.is_empty() && self.tag.is_empty()
     }
 }
 

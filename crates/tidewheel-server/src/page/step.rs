@@ -173,7 +173,7 @@ async fn log(call: Call) -> Result<Response, Problem> {
 }
 
 /// The last lines that an attempt wrote, harmless, and where all of it is.
-async fn tail(
+pub(super) async fn tail(
     call: &Call,
     run: &str,
     step: &str,
@@ -240,7 +240,7 @@ impl Panel {
         };
         let files = result.artifacts.iter().filter(|it| it.step == name);
         let outputs = step.into_iter().flat_map(|step| step.outputs.iter());
-        let asks = explained.as_ref().is_some_and(|it| it.why.contains("tidewheel approve"));
+        let asks = explained.as_ref().is_some_and(|it| it.asks);
         let seconds = explained.as_ref().and_then(|it| it.expected_start_seconds);
         Ok(Self {
             name: name.to_owned(),

@@ -15,6 +15,7 @@ use tidewheel_client::text::name as visible;
 use utoipa::ToSchema;
 
 use super::frame::{Frame, page, page_route};
+use super::tabs::Tabs;
 use super::words::{Markup, away, bytes, lone_mark, moment, took};
 use crate::door::Call;
 use crate::problem::Problem;
@@ -50,10 +51,19 @@ enum Tab {
     Audit,
 }
 
+impl Tab {
+    const WORDS: &[&str] = &["health", "store", "tokens", "audit"];
+
+    fn word(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
 #[derive(Template)]
 #[template(path = "system.html")]
 struct System {
     frame: Frame,
+    tabs: Tabs,
     tab: &'static str,
     health: Option<(Health, Markup)>,
     figures: Option<Figures>,
@@ -88,12 +98,8 @@ async fn system(call: Call) -> Result<Response, Problem> {
     let frame = Frame::of(&call, "system");
     let may = frame.may_administer();
     let mut shown = System {
-        tab: match wish.tab {
-            Tab::Health => "health",
-            Tab::Store => "store",
-            Tab::Tokens => "tokens",
-            Tab::Audit => "audit",
-        },
+        tabs: Tabs::new("/system", "tab", Tab::WORDS, wish.tab.word()),
+        tab: wish.tab.word(),
         frame,
         health: None,
         figures: None,
@@ -160,10 +166,6 @@ fn row(it: &AuditRow) -> Row {
 }
 
 impl System {
-    fn is_tab(&self, word: &str) -> bool {
-        self.tab == word
-    }
-
     fn word(&self, state: &HealthState) -> &'static str {
         match state {
             HealthState::Healthy => "Healthy",

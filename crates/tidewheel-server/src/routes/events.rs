@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tidewheel_client::api::{Document as _, Happened};
 use tidewheel_client::house::{Happenings, Seen};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 use utoipa::ToSchema;
 
 use super::growth::Growth;
@@ -26,8 +26,11 @@ use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
 /// Where a stream goes on, as browsers say it.
 const LAST: &str = "last-event-id";
 
-/// A stream in which nothing happens says so, or those between would think it dead.
+/// A stream in which nothing happens says so, or whoever listens, and those between, would think it dead.
 const QUIET: Duration = Duration::from_secs(15);
+
+/// How it says so. It is no comment: browsers keep those to themselves.
+const NOTHING: &str = "event: quiet\ndata: {}\n\n";
 
 /// How often it is looked whether whoever listens still may.
 const LOOK: Duration = Duration::from_secs(2);
@@ -38,7 +41,7 @@ const EVENTS_MAX: usize = 64;
 pub(super) const ROUTES: &[Route] = &[Route {
     name: "events",
     about: "Tells what happens, as it happens. With `Last-Event-ID` it goes on behind that event; an event `gap` says \
-            that some before it are not known any more.",
+            that some before it are not known any more, and `quiet`, every 15 seconds, that nothing has happened.",
     verb: Verb::Get,
     path: "/api/v1/events",
     permission: Permission::Viewer,
@@ -116,9 +119,13 @@ async fn tell(
     to: &mpsc::Sender<io::Result<Bytes>>,
 ) {
     let mut text = growth.as_ref().map(Growth::event).unwrap_or_default();
+    let mut told = Instant::now();
     loop {
-        if !text.is_empty() && to.send(Ok(text.into())).await.is_err() {
-            return;
+        if !text.is_empty() {
+            told = Instant::now();
+            if to.send(Ok(text.into())).await.is_err() {
+                return;
+            }
         }
         let more = async {
             match &mut growth {
@@ -127,14 +134,15 @@ async fn tell(
             }
         };
         let seen = tokio::select! {
-            seen = timeout(QUIET, happenings.next()) => seen,
+            // What others are told of does not count.
+            seen = timeout_at(told + QUIET, happenings.next()) => seen,
             more = more => {
                 text = more;
                 continue;
             }
         };
         text = match seen {
-            Err(_) => ": nothing\n\n".to_owned(),
+            Err(_) => NOTHING.to_owned(),
             Ok(None) => return,
             Ok(Some(Seen::Gap)) => "event: gap\ndata: {}\n\n".to_owned(),
             Ok(Some(Seen::Happened(happened))) if which.has(&happened) => {

@@ -4,13 +4,18 @@
 
 use axum::response::Response;
 use serde::Deserialize;
-use tidewheel_client::api::{ApprovalList, FlowSource, Glance, StoreFigures, WaitingLine};
+use tidewheel_client::api::{
+    ApprovalList, FlowGrid, FlowSource, Glance, StoreFigures, WaitingLine,
+};
 use utoipa::ToSchema;
 
 use crate::door::{Call, document};
 use crate::problem::Problem;
 use crate::settings::PAGE_MAX;
 use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
+
+/// Runs that a grid has at the most.
+const RUNS_MAX: u32 = 100;
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -62,6 +67,18 @@ pub(super) const ROUTES: &[Route] = &[
         answer: |call| Box::pin(source(call)),
     },
     Route {
+        name: "grid",
+        about: "Says how each step of a flow did in its newest runs.",
+        verb: Verb::Get,
+        path: "/api/v1/flows/{flow}/grid",
+        permission: Permission::Viewer,
+        query: Some(Form::of::<HowManyRuns>()),
+        takes: Takes::Nothing,
+        gives: Gives::Document(Form::of::<FlowGrid>()),
+        changes: false,
+        answer: |call| Box::pin(grid(call)),
+    },
+    Route {
         name: "store",
         about: "Says how much is stored. This looks at all of history.",
         verb: Verb::Get,
@@ -89,6 +106,20 @@ fn usual() -> u32 {
     100
 }
 
+/// How many runs.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct HowManyRuns {
+    /// At most so many, the newest.
+    #[serde(default = "usual_runs")]
+    #[schema(minimum = 1, maximum = 100, default = 40)]
+    runs: u32,
+}
+
+fn usual_runs() -> u32 {
+    40
+}
+
 async fn glance(call: Call) -> Result<Response, Problem> {
     document(call.server.house()?.glance().await?)
 }
@@ -108,6 +139,14 @@ async fn approvals(call: Call) -> Result<Response, Problem> {
 
 async fn source(call: Call) -> Result<Response, Problem> {
     document(call.server.house()?.source(call.param("flow")).await?)
+}
+
+async fn grid(call: Call) -> Result<Response, Problem> {
+    let HowManyRuns { runs } = call.query()?;
+    if !(1..=RUNS_MAX).contains(&runs) {
+        return Err(Problem::unfit(format!("a grid has 1 to {RUNS_MAX} runs")));
+    }
+    document(call.server.house()?.grid(call.param("flow"), runs).await?)
 }
 
 async fn store(call: Call) -> Result<Response, Problem> {
