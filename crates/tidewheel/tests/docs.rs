@@ -296,10 +296,13 @@ fn every_promised_test_exists() {
     assert!(missing.is_empty(), "not found: {missing:#?}");
 }
 
-/// `path/of/file.rs::test`, or a file by itself.
+/// `path/of/file.rs::test`, `path/of/file.mjs::what holds in a browser`, or a file by itself.
 fn is_shown(name: &str) -> bool {
     let (file, test) = name.split_once("::").unwrap_or((name, ""));
     let Ok(text) = fs::read_to_string(root().join("crates").join(file)) else { return false };
+    if file.ends_with(".mjs") {
+        return text.contains(&format!("  async '{test}'("));
+    }
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     let is_test = |at: usize| {
         let before = lines[..at].iter().rev();

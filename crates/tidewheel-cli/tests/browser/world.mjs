@@ -59,6 +59,8 @@ export class World {
   async window({ width = 1280, height = 800, colorScheme = 'light', javaScriptEnabled = true, reducedMotion = 'reduce' } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled, reducedMotion, timezoneId: 'Europe/Berlin', locale: 'en-GB', storageState: this.state });
     const page = await context.newPage();
+    // A busy machine is slow: what does not come in this time does not come.
+    page.setDefaultTimeout(60000);
     page.wrong = [];
     page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
     page.on('console', (said) => said.type() === 'error' && !/net::ERR|Failed to load resource/.test(said.text()) && page.wrong.push(said.text()));
@@ -100,14 +102,19 @@ export class World {
       const look = async () => states.includes((await (await fetch(`/api/v1/runs/${run}`)).json()).state) && (stream.close(), resolve());
       const stream = new EventSource(`/api/v1/events?run=${run}`);
       stream.addEventListener('open', look);
-      stream.addEventListener('happened', look);
+      stream.addEventListener('happened', ({ data }) => JSON.parse(data).what.startsWith('run-') && look());
     }), [run, states]);
   }
 
+  /** Waits until a step of a run asks somebody. */
+  async asking(page, run) {
+    await page.waitForFunction(async (run) => (await (await fetch('/api/v1/approvals')).json()).approvals.some((it) => it.run_id === run), run);
+  }
+
   /** What axe-core finds wrong with a page. */
-  async axe(page) {
+  async axe(page, only) {
     await page.evaluate(AXE);
-    const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+    const found = await page.evaluate((only) => axe.run(document, { resultTypes: ['violations'], ...(only && { runOnly: only }) }), only);
     return found.violations.flatMap((it) => it.nodes.map((node) => `${it.id}: ${node.target} ${node.failureSummary.split('\n')[1] ?? ''}`));
   }
 

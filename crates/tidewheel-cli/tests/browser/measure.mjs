@@ -1,0 +1,170 @@
+// How quick and how large the page is, in a real browser, beside what was promised. It asserts nothing: it prints a table.
+//
+//   cargo build --release -p tidewheel-cli
+//   TIDEWHEEL=target/release/tidewheel TIDEWHEEL_CHROMIUM=/usr/bin/chromium TIDEWHEEL_BROWSER_TOOLS=FOLDER node measure.mjs
+//
+// `RUNS` (1000000), `STEPS` (10000) and `LOG_MB` (1000) make it smaller. It needs python3, which multiplies a stored run.
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { World } from './world.mjs';
+
+const RUNS = Number(process.env.RUNS ?? 1e6), STEPS = Number(process.env.STEPS ?? 1e4), LOG_MB = Number(process.env.LOG_MB ?? 1000);
+const many = JSON.stringify(Array.from({ length: STEPS }, (_, it) => it));
+const FLOWS = {
+  'nightly.yaml': "name: nightly\nschedule: [{ name: nightly, cron: '0 2 * * *', zone: UTC }]\nflow:\n  - { name: fetch, run: 'echo fetched' }\n  - { name: test, run: 'echo wrong >&2; exit 1', depends_on: [fetch] }\n",
+  'large.yaml': `name: large\nflow:\n  - { name: each, foreach: ${many}, wait: 1ms }\n`,
+  'live.yaml': `name: live\nlimits: { one: { units: 1 } }\nflow:\n  - { name: ask, wait: { approval: 'Go on?', every: 50ms } }\n  - { name: each, foreach: ${many}, run: 'sleep 600', limits: { one: 1 } }\n`,
+};
+
+// Rows as a server writes them, of a run that is there; the newest have all that belongs to them.
+const MULTIPLY = `
+import os, sqlite3, sys
+db, count = sqlite3.connect(sys.argv[1]), int(sys.argv[2])
+db.execute('pragma synchronous = off')
+columns = [it[1] for it in db.execute('pragma table_info(runs)')]
+run = db.execute("select * from runs where name = 'nightly' order by seq desc limit 1").fetchone()
+spec = db.execute('select spec, payload from specs where seq = ?', (run[0],)).fetchone()
+tasks = db.execute('select * from tasks where seq = ?', (run[0],)).fetchall()
+first = max(it or 0 for it in db.execute('select max(seq), (select max(next) from counter) from runs').fetchone()) + 1
+state, at = columns.index('state'), [columns.index(it) for it in ('accepted_at', 'started_at', 'ended_at')]
+def rows():
+    for place in range(count):
+        row = list(run)
+        row[0], row[1] = first + place, run[1][:4] + place.to_bytes(4, 'big') + os.urandom(8)
+        row[state] = 'failed' if place % 10 == 0 else 'succeeded'
+        for it in at: row[it] = run[it] - (count - place) * 1000000
+        yield row
+db.executemany('insert into runs values (%s)' % ','.join('?' * len(columns)), rows())
+for place in range(max(0, count - 2000), count):
+    db.execute('insert into specs (seq, spec, payload) values (?, ?, ?)', (first + place, *spec))
+    db.executemany('insert into tasks values (%s)' % ','.join('?' * len(tasks[0])), [(first + place, *it[1:]) for it in tasks])
+db.execute('update counter set next = ?', (first + count,))
+db.commit()
+`;
+
+const table = [];
+const told = (what, is, most, unit) => {
+  const isGood = most === undefined || (unit === 'MB/s' ? is >= most : is <= most);
+  table.push([what, `${Math.round(is * 10) / 10} ${unit}`, most === undefined ? '' : `${unit === 'MB/s' ? '≥' : '≤'} ${most} ${unit}`, isGood ? '' : 'missed']);
+  console.error(table.at(-1).join('  '));
+};
+const median = (all) => [...all].sort((one, other) => one - other)[Math.floor(all.length / 2)];
+const memory = (world) => Number(readFileSync(`/proc/${world.server.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) / 1024;
+
+async function painted(world, page, path) {
+  await page.goto(world.base + path, { waitUntil: 'load' });
+  return page.evaluate(() => new Promise((resolve) => {
+    new PerformanceObserver((list) => list.getEntries().forEach((it) => it.name === 'first-contentful-paint' && resolve(it.startTime))).observe({ type: 'paint', buffered: true });
+  }));
+}
+
+async function paints(world, page, what, path, most) {
+  const all = [];
+  for (let time = 0; time < 5; time++) all.push(await painted(world, page, path));
+  told(`first paint of ${what}`, median(all), most, 'ms');
+}
+
+async function weight(world, page) {
+  const context = await world.browser.newContext({ storageState: world.state });
+  const cold = await context.newPage();
+  await cold.goto(`${world.base}/`, { waitUntil: 'networkidle' }).catch(() => {});
+  const weigh = () => cold.evaluate(() => {
+    const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter((it) => !it.name.includes('/api/'));
+    return [all.reduce((sum, it) => sum + it.transferSize, 0) / 1000, all.reduce((sum, it) => sum + it.decodedBodySize, 0) / 1000];
+  });
+  const [sent, whole] = await weigh();
+  told('weight of the first page, as sent', sent, 40, 'kB');
+  told('weight of the first page, unpacked', whole, 150, 'kB');
+  await context.close();
+}
+
+async function manySteps(world, page) {
+  const run = await world.run(page, 'large', {}, ['succeeded']);
+  for (const view of ['graph', 'list', 'time', 'slots']) await paints(world, page, `${STEPS} steps, ${view}`, `/runs/${run}?view=${view}`, 1000);
+  await world.goto(page, `/runs/${run}?view=list`);
+  const longest = await page.evaluate(async () => {
+    let longest = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((it) => (longest = Math.max(longest, it.duration)))).observe({ type: 'longtask' });
+    for (let place = 0; place < 300; place++) {
+      scrollBy(0, 400);
+      await new Promise(requestAnimationFrame);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    return longest;
+  });
+  told(`longest task while ${STEPS} steps are scrolled (0: none over 50 ms)`, longest, 50, 'ms');
+}
+
+async function event(world, page) {
+  const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'live' });
+  await page.waitForFunction(async (run) => (await (await fetch(`/api/v1/runs/${run}/steps?limit=0`)).json()).letters.length > 1000, run);
+  await world.goto(page, `/runs/${run}`);
+  await page.waitForSelector('.picture [data-step=ask]');
+  await page.waitForSelector('#lamp[data-state=live]');
+  const late = page.evaluate((run) => new Promise((resolve) => {
+    let at, seen;
+    const done = () => at && seen && resolve(seen - at);
+    const stream = new EventSource(`/api/v1/events?run=${run}`);
+    stream.addEventListener('happened', ({ data }) => {
+      const it = JSON.parse(data);
+      if (it.step === 'ask' && it.what === 'step-ended') (at = Date.parse(it.at)), done();
+    });
+    new MutationObserver(() => {
+      if (document.querySelector('.picture .state-succeeded[data-step=ask]')) requestAnimationFrame(() => (seen ??= Date.now(), done()));
+    }).observe(document.querySelector('.picture'), { subtree: true, attributes: true, childList: true });
+  }), run);
+  await world.api(page, 'POST', `/runs/${run}/steps/ask/answer`, { approved: true, by: '' });
+  told(`an event of ${STEPS} steps is on the screen`, await late, 200, 'ms');
+  await world.api(page, 'POST', `/runs/${run}/cancel`, {});
+}
+
+async function log(world, page) {
+  const run = await world.run(page, 'nightly');
+  const file = openSync(join(world.folder, 'data/logs', run, '0-1.out'), 'w');
+  const block = Buffer.from(Array.from({ length: 12000 }, (_, it) => `line ${it} of a long log with some words in it, and then some more of them\n`).join(''));
+  let size = 0;
+  for (; size < LOG_MB * 1e6; size += block.length) writeSync(file, block);
+  closeSync(file);
+  const before = memory(world);
+  const timed = async (path) => {
+    const began = performance.now();
+    const answer = await page.evaluate(async (path) => (await (await fetch(path)).text()).length, `/api/v1/runs/${run}/log/${path}`);
+    return [performance.now() - began, answer];
+  };
+  const [first] = await timed('lines?step=fetch&from=-400');
+  told(`end of a log of ${LOG_MB} MB, never opened`, first, 300, 'ms');
+  const again = [];
+  for (let time = 0; time < 5; time++) again.push((await timed('lines?step=fetch&from=-400'))[0]);
+  told('end of it, opened before', median(again), 300, 'ms');
+  const [search] = await timed('search?step=fetch&text=nowhere');
+  told('it is searched', size / 1e6 / (search / 1000), 200, 'MB/s');
+  told('memory of the server grows by', Math.max(0, memory(world) - before), 64, 'MB');
+  const began = performance.now();
+  await world.goto(page, `/runs/${run}/steps/fetch/log`);
+  await page.waitForSelector('.log-row');
+  told('its page shows lines', performance.now() - began, undefined, 'ms');
+}
+
+const world = await World.begin(FLOWS);
+try {
+  let page = await world.window();
+  await world.run(page, 'nightly');
+  await world.kill();
+  const made = spawnSync('python3', ['-c', MULTIPLY, join(world.folder, 'data/tidewheel.db'), String(RUNS)], { encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(made.stderr);
+  await world.serve();
+  world.state = undefined;
+  page = await world.window();
+  await weight(world, page);
+  const run = await world.run(page, 'nightly');
+  const pages = { overview: '/', flows: '/flows', 'a flow': '/flows/nightly', 'its history': '/flows/nightly?tab=history', 'its form': '/flows/nightly/run', runs: '/runs', 'runs that failed': '/runs?state=failed', 'runs of a flow': '/runs?flow=nightly', 'a run': `/runs/${run}`, 'its times': `/runs/${run}?view=time`, 'a step': `/runs/${run}/steps/test`, 'a log': `/runs/${run}/steps/test/log`, 'all its logs': `/runs/${run}/log`, queues: '/queues', schedules: '/schedules', approvals: '/approvals', system: '/system', store: '/system?tab=store', audit: '/system?tab=audit' };
+  for (const [what, path] of Object.entries(pages)) await paints(world, page, `${what}, ${RUNS} runs stored`, path, 300);
+  await manySteps(world, page);
+  await event(world, page);
+  await log(world, page);
+} finally {
+  await world.end();
+}
+console.log('| What | Measured | Promised | |\n|---|---:|---:|---|');
+for (const row of table) console.log(`| ${row.join(' | ')} |`);
