@@ -13,7 +13,7 @@ use super::connection::{self, Prepared};
 use super::error::{FolderError, Stage, store_error};
 use super::private;
 use super::shards::ShardLock;
-use crate::file::FileLock;
+use crate::file::{FileLock, network_file_system};
 use crate::store::StoreError;
 
 /// How long somebody else may take to open the folder, who may be frozen.
@@ -112,7 +112,8 @@ impl DataFolder {
         connection::check_length(&path)?;
         private::make_folder(&path)?;
         private::check_folder(&path)?;
-        let network = private::network_file_system(&path)?;
+        let network =
+            network_file_system(&path).map_err(|error| FolderError::io("look at", &path, error))?;
         check_network(&path, network, options.allow_network_fs)?;
         let database = path.join("tidewheel.db");
         let prepared = match prepare(&path, &database, options.durability) {
