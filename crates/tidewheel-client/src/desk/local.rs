@@ -84,6 +84,13 @@ impl LocalDesk {
         Ok(Self { folder, readers, kinds, shelf, flows })
     }
 
+    /// Understands these kinds of work, and no others.
+    #[must_use]
+    pub fn of_kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
     /// Makes one more kind of work known.
     #[must_use]
     pub fn knowing(mut self, kind: impl Kind + 'static) -> Self {

@@ -105,14 +105,14 @@ impl House {
     ///
     /// When somebody else has the shard, or the folders cannot be used.
     pub async fn open(folder: DataFolder, options: HouseOptions) -> Result<Self, DeskError> {
-        let HouseOptions { flows, files, look: period, beside, retention, session: mut options } =
-            options;
+        let HouseOptions { flows, files, look: period, beside, retention, kinds, .. } = options;
+        let mut options = options.session;
         let guest = options.clone();
         let at = tidewheel::clock::wall_clock();
         let opened = {
             let folder = folder.clone();
             blocking(move || {
-                let desk = LocalDesk::open(folder)?;
+                let desk = LocalDesk::open(folder)?.of_kinds(kinds);
                 let stored = desk.stored_schedules(SHARD, false)?;
                 let mut look = Look::new(flows.as_deref(), &files).map_err(DeskError::System)?;
                 look.look(When::Now, at).map_err(|error| not_read(flows.as_deref(), error))?;

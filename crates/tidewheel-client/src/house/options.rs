@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tidewheel::store::sqlite::Retention;
 
+use crate::kind::Kinds;
 use crate::session::SessionOptions;
 
 /// Tasks at once, unless something else is said.
@@ -34,6 +35,8 @@ pub struct HouseOptions {
     pub retention: Retention,
     /// The wheel.
     pub session: SessionOptions,
+    /// The kinds of work that are understood in its data folder: flows, unless more are named.
+    pub kinds: Kinds,
 }
 
 impl HouseOptions {
@@ -47,6 +50,7 @@ impl HouseOptions {
             beside: Some(BESIDE),
             retention: Retention::default(),
             session: SessionOptions::new(SLOTS),
+            kinds: Kinds::default(),
         }
     }
 }
