@@ -126,6 +126,19 @@ impl Ui {
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
     }
 
+    /// Asks somebody at a terminal for a line; `None` if there is nobody, or nothing is said.
+    pub fn ask_for(&self, what: &str) -> Result<Option<String>, CommandError> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        let mut stream = io::stderr().lock();
+        write!(stream, "{what} ")?;
+        stream.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
+    }
+
     /// Writes what people should know although the command goes on.
     pub fn warn(&self, text: &str) {
         warn(text);

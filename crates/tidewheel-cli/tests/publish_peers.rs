@@ -17,7 +17,7 @@ mod tools;
 use std::process::Command;
 
 use peers::Peer;
-use publishing::{Scene, told};
+use publishing::{PYTHON_BACKEND, Scene, told};
 use registry::Protocol;
 use serde_json::{Value as Json, json};
 use tools::{Scratch, succeed};
@@ -72,7 +72,7 @@ fn distributions_go_to_pypiserver_and_pip_installs_them() {
              [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
         );
         scene.file(&format!("{name}/pyproject.toml"), &manifest);
-        scene.file(&format!("{name}/ours.py"), BACKEND);
+        scene.file(&format!("{name}/ours.py"), PYTHON_BACKEND);
     }
     scene.commit();
     let index = format!("{}/simple/", peer.url());
@@ -106,33 +106,3 @@ fn crates_go_to_kellnr_and_are_found_there() {
     publish_twice(publish, &json!(["cargo:a", "cargo:b", "cargo:c"]));
     assert!(scene.registry.requests().is_empty(), "the registry for tests was not meant");
 }
-
-/// A backend that needs nothing.
-const BACKEND: &str = r#"
-import io, os, tarfile, tomllib, zipfile
-
-def about():
-    with open('pyproject.toml', 'rb') as file:
-        project = tomllib.load(file)['project']
-    lines = ['Metadata-Version: 2.1', f"Name: {project['name']}", f"Version: {project['version']}"]
-    lines += [f'Requires-Dist: {needed}' for needed in project['dependencies']]
-    return project['name'].replace('-', '_'), project['version'], '\n'.join(lines) + '\n'
-
-def build_sdist(folder, settings=None):
-    name, version, text = about()
-    with tarfile.open(os.path.join(folder, f'{name}-{version}.tar.gz'), 'w:gz') as tar:
-        entry = tarfile.TarInfo(f'{name}-{version}/PKG-INFO')
-        entry.size = len(text)
-        tar.addfile(entry, io.BytesIO(text.encode()))
-    return f'{name}-{version}.tar.gz'
-
-def build_wheel(folder, settings=None, metadata=None):
-    name, version, text = about()
-    info, file = f'{name}-{version}.dist-info', f'{name}-{version}-py3-none-any.whl'
-    with zipfile.ZipFile(os.path.join(folder, file), 'w') as wheel:
-        wheel.writestr(f'{name}.py', '')
-        wheel.writestr(f'{info}/METADATA', text)
-        wheel.writestr(f'{info}/WHEEL', 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n')
-        wheel.writestr(f'{info}/RECORD', '')
-    return file
-"#;

@@ -12,39 +12,10 @@ mod registry;
 
 use std::process::Command;
 
-use publishing::{Scene, told};
+use publishing::{PYTHON_BACKEND, Scene, told};
 use registry::{Fault, Faults, Protocol, What};
 use serde_json::{Value as Json, json};
 use skipped::skipped;
-
-/// A backend that needs nothing: it puts a name and a version into both kinds of files.
-const BACKEND: &str = r#"
-import io, os, tarfile, tomllib, zipfile
-
-def about():
-    with open('pyproject.toml', 'rb') as file:
-        project = tomllib.load(file)['project']
-    name = project['name'].replace('-', '_')
-    text = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\nSummary: ours\n"
-    return name, project['version'], text.encode()
-
-def build_sdist(folder, settings=None):
-    name, version, text = about()
-    base = f'{name}-{version}.tar.gz'
-    with tarfile.open(os.path.join(folder, base), 'w:gz') as tar:
-        info = tarfile.TarInfo(f'{name}-{version}/PKG-INFO')
-        info.size = len(text)
-        tar.addfile(info, io.BytesIO(text))
-    return base
-
-def build_wheel(folder, settings=None, metadata=None):
-    name, version, text = about()
-    base = f'{name}-{version}-py3-none-any.whl'
-    with zipfile.ZipFile(os.path.join(folder, base), 'w', zipfile.ZIP_DEFLATED) as wheel:
-        wheel.writestr(f'{name}-{version}.dist-info/METADATA', text)
-        wheel.writestr(f'{name}/__init__.py', '')
-    return base
-"#;
 
 /// `our-b` needs `our-a`. Nothing if there is no Python that can read its own manifests.
 fn scene(name: &str) -> Option<Scene> {
@@ -61,7 +32,7 @@ fn scene(name: &str) -> Option<Scene> {
              [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
         );
         scene.file(&format!("{name}/pyproject.toml"), &manifest);
-        scene.file(&format!("{name}/ours.py"), BACKEND);
+        scene.file(&format!("{name}/ours.py"), PYTHON_BACKEND);
     }
     scene.commit();
     Some(scene)

@@ -2,19 +2,19 @@
 //!
 //! Carrying a plan out is in [`crate::run`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::discover::discover;
 use crate::exchange::census;
-use crate::pack::{Checkout, PackOptions, PackedSet, checkout, pack};
+use crate::pack::{Checkout, PackOptions, PackedSet, TagState, checkout, is_tag, pack, tag_state};
 use crate::package::{Ecosystem, Package, PackageId, Version};
 use crate::plan::{Plan, Situation};
 use crate::problem::{Code, Problem};
 use crate::registry::Listing;
-use crate::run::{Publisher, pace_of};
+use crate::run::{PublishOptions, Publisher, pace_of, tags};
 use crate::settings::{Surroundings, Target, target_of};
 use crate::workspace::Workspace;
 
@@ -27,10 +27,18 @@ pub struct Wish {
     pub verify: bool,
     /// Registries are not asked.
     pub offline: bool,
+    /// The workspace is packed where it is, with its manifests pinned meanwhile.
+    pub pin_in_place: bool,
     /// Only these packages, by name; all if there are none.
     pub only: Vec<String>,
     /// Not these packages, by name.
     pub except: Vec<String>,
+    /// Only these packages and all that need them, by name.
+    pub from: Vec<String>,
+    /// The tag of git that follows, with `{name}` and `{version}` for those.
+    pub tag: Option<String>,
+    /// A change that was only proposed may be published.
+    pub allow_pull_request: bool,
 }
 
 /// A workspace that can be published.
@@ -76,6 +84,7 @@ pub async fn prepare(
     let workspace = select(&whole, wish, &mut problems);
     let checkout = checkout(around);
     problems.extend(dirty(around, checkout.as_ref()).filter(|_| !wish.allow_dirty));
+    problems.extend(proposed(around).filter(|_| !wish.allow_pull_request && !wish.offline));
     let mut targets = BTreeMap::new();
     for package in workspace.packages().filter(|package| package.is_public()) {
         problems.extend(odd(package));
@@ -92,7 +101,8 @@ pub async fn prepare(
     }
     let public = workspace.packages().filter_map(|it| Some((it, targets.get(&it.id)?)));
     let public: Vec<(&Package, &Target)> = public.collect();
-    let options = PackOptions { verify: wish.verify, offline: wish.offline };
+    let (verify, offline, in_place) = (wish.verify, wish.offline, wish.pin_in_place);
+    let options = PackOptions { verify, offline, in_place };
     let set = pack(around, checkout.as_ref(), &public, options, ours)?;
     let workspace = with_built_versions(&workspace, &set);
     let listings = match wish.offline {
@@ -100,11 +110,13 @@ pub async fn prepare(
         false => ask(publisher, &targets).await?,
     };
     let plan = plan(&workspace, &set, &targets, listings)?;
-    let problems: Vec<Problem> = missing_credentials(&workspace, &plan, &targets).collect();
+    let mut problems: Vec<Problem> = missing_credentials(&workspace, &plan, &targets).collect();
+    let prepared = Prepared { workspace, plan, set, targets, checkout };
+    problems.extend(wish.tag.iter().flat_map(|tag| wrong_tags(around, tag, &prepared)));
     if !problems.is_empty() && !wish.offline {
         return Err(problems);
     }
-    Ok(Prepared { workspace, plan, set, targets, checkout })
+    Ok(prepared)
 }
 
 fn plan(
@@ -131,12 +143,12 @@ fn plan(
 
 /// The packages that are wanted. What they need is out, or wanted too: that is seen when registries are asked.
 fn select(workspace: &Workspace, wish: &Wish, problems: &mut Vec<Problem>) -> Workspace {
-    if wish.only.is_empty() && wish.except.is_empty() {
+    if wish.only.is_empty() && wish.except.is_empty() && wish.from.is_empty() {
         return workspace.clone();
     }
     let is =
         |package: &Package, name: &str| package.id.name() == name || package.id.to_string() == name;
-    for name in wish.only.iter().chain(&wish.except) {
+    for name in wish.only.iter().chain(&wish.except).chain(&wish.from) {
         if !workspace.packages().any(|package| is(package, name)) {
             let known: Vec<&str> = workspace.packages().map(|it| it.id.name()).collect();
             problems.push(Problem {
@@ -150,10 +162,30 @@ fn select(workspace: &Workspace, wish: &Wish, problems: &mut Vec<Problem>) -> Wo
         }
     }
     let named = |names: &[String], package: &Package| names.iter().any(|name| is(package, name));
+    let begun = above(workspace, |package| named(&wish.from, package));
     let is_wanted = |package: &&Package| {
-        (wish.only.is_empty() || named(&wish.only, package)) && !named(&wish.except, package)
+        (wish.only.is_empty() || named(&wish.only, package))
+            && (wish.from.is_empty() || begun.contains(&package.id))
+            && !named(&wish.except, package)
     };
     Workspace::new(workspace.packages().filter(is_wanted).cloned().collect::<Vec<_>>())
+}
+
+/// Those packages, and all that need one of them, directly or not.
+fn above(workspace: &Workspace, is_one: impl Fn(&Package) -> bool) -> BTreeSet<PackageId> {
+    let ones = workspace.packages().filter(|package| is_one(package));
+    let mut found: BTreeSet<PackageId> = ones.map(|package| package.id.clone()).collect();
+    let mut count = 0;
+    while count != found.len() {
+        count = found.len();
+        let needs = |package: &&Package| {
+            workspace.before(&package.id).iter().any(|needed| found.contains(*needed))
+        };
+        let more: Vec<PackageId> =
+            workspace.packages().filter(needs).map(|package| package.id.clone()).collect();
+        found.extend(more);
+    }
+    found
 }
 
 /// What is needed of packages that were not asked for must be out.
@@ -240,6 +272,54 @@ fn dirty(around: &Surroundings, checkout: Option<&Checkout>) -> Option<Problem> 
         what: format!("there are changes that are not committed: {first}{others}"),
         hint: Some("commit them, or say --allow-dirty".to_owned()),
     })
+}
+
+/// Pipelines say so when what they have checked out was only proposed.
+fn proposed(around: &Surroundings) -> Option<Problem> {
+    let event = around.variable("GITHUB_EVENT_NAME").filter(|it| it.starts_with("pull_request"));
+    let others = ["CI_MERGE_REQUEST_IID", "BITBUCKET_PR_ID", "CHANGE_ID", "CIRCLE_PULL_REQUEST"];
+    let by = event.map(|_| "GITHUB_EVENT_NAME");
+    let by = by.or_else(|| others.into_iter().find(|name| around.variable(name).is_some()))?;
+    Some(Problem {
+        code: Code::PullRequest,
+        package: None,
+        file: around.root.clone(),
+        line: None,
+        what: format!("{by} says that this change was only proposed"),
+        hint: Some("publish from what was taken in, or say --allow-pull-request".to_owned()),
+    })
+}
+
+/// Tags that could not be set afterwards.
+fn wrong_tags(around: &Surroundings, template: &str, prepared: &Prepared) -> Vec<Problem> {
+    let problem = |what: String, hint: &str| Problem {
+        code: Code::Tag,
+        package: None,
+        file: around.root.clone(),
+        line: None,
+        what,
+        hint: Some(hint.to_owned()),
+    };
+    let Some(commit) = &prepared.set.commit else {
+        let what = format!("there is no commit for the tag `{template}`");
+        return vec![problem(what, "commit everything, or leave --tag out")];
+    };
+    let order = prepared.order(PublishOptions::default());
+    let tags = tags(template, &order).into_iter().map(|(tag, _)| tag);
+    let wrong = tags.filter_map(|tag| {
+        if !is_tag(around, &tag) {
+            let hint = "name it so that git takes it, as in --tag '{name}-v{version}'";
+            return Some(problem(format!("`{tag}` is no name of a tag"), hint));
+        }
+        match tag_state(around, &tag, commit) {
+            TagState::Elsewhere(other) => {
+                let what = format!("the tag `{tag}` is at {other}, and {commit} is checked out");
+                Some(problem(what, "check that one out, or raise the version"))
+            }
+            _ => None,
+        }
+    });
+    wrong.collect()
 }
 
 /// Names and versions become parts of addresses and arguments: nothing may be in them that means something there.

@@ -35,11 +35,15 @@ pub enum Code {
     Dirty,
     /// A package cannot be packed, or what was packed cannot be sent.
     Packing,
+    /// A tag of git cannot be set, or is at another commit.
+    Tag,
+    /// It would be published from a change that nobody has taken in yet.
+    PullRequest,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Manifest,
         Self::Tool,
         Self::Duplicate,
@@ -52,6 +56,8 @@ impl Code {
         Self::Credentials,
         Self::Dirty,
         Self::Packing,
+        Self::Tag,
+        Self::PullRequest,
     ];
 
     /// The stable word for it.
@@ -70,6 +76,8 @@ impl Code {
             Self::Credentials => "credentials",
             Self::Dirty => "dirty",
             Self::Packing => "packing",
+            Self::Tag => "tag",
+            Self::PullRequest => "pull-request",
         }
     }
 
@@ -126,6 +134,14 @@ impl Code {
             Self::Packing => {
                 "Everything is packed before the first upload, in a copy of the workspace, by the package's own tool. \
                  What that tool refuses, or packs in another way than planned, stops everything: nothing was sent."
+            }
+            Self::Tag => {
+                "A tag says which commit was published, so it is never moved. It is set once its packages can be had; one \
+                 that is at another commit already stops everything before anything is sent."
+            }
+            Self::PullRequest => {
+                "In a pipeline for a change that was only proposed, whoever proposed it decides what is run. Nothing is \
+                 uploaded from there unless somebody says --allow-pull-request."
             }
         }
     }

@@ -10,8 +10,10 @@ use anyhow::anyhow;
 use tidewheel::store::sqlite::{DataFolder, Durability, Retention};
 use tidewheel_client::api::{FlowList, Happened, Reloaded, StartWish, What};
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
+use tidewheel_client::kind::Kinds;
 use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_client::traces::Traces;
+use tidewheel_publish::run::PublishesElsewhere;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::Format;
@@ -100,6 +102,7 @@ fn house_options(ui: &Ui, args: &Args) -> Result<HouseOptions, CommandError> {
         return Err(CommandError::input(anyhow!("there is no file {}", file.display())));
     }
     options.session = session_options(ui, config.scheduler_max_concurrency().unwrap_or(SLOTS));
+    options.kinds = Kinds::default().with(PublishesElsewhere);
     options.session.waiting_max = config.scheduler_max_queue_size();
     options.retention = Retention {
         older_than: config.retention_age(),

@@ -9,14 +9,14 @@ use crate::error::CommandError;
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     Pause,
     Resume,
     /// End the run; the number of the signal says how the process ends.
     End(u8),
 }
 
-pub(super) struct Signals {
+pub(crate) struct Signals {
     /// None where it is ignored: whoever started us wants us to go on.
     interrupt: Option<Signal>,
     terminate: Signal,

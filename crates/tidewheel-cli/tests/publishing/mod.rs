@@ -168,3 +168,33 @@ pub fn everything(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     }
     found
 }
+
+/// A backend of Python that needs nothing: it puts what a manifest says into both kinds of files.
+pub const PYTHON_BACKEND: &str = r#"
+import io, os, tarfile, tomllib, zipfile
+
+def about():
+    with open('pyproject.toml', 'rb') as file:
+        project = tomllib.load(file)['project']
+    lines = ['Metadata-Version: 2.1', f"Name: {project['name']}", f"Version: {project['version']}"]
+    lines += [f'Requires-Dist: {needed}' for needed in project.get('dependencies', [])]
+    return project['name'].replace('-', '_'), project['version'], '\n'.join(lines) + '\n'
+
+def build_sdist(folder, settings=None):
+    name, version, text = about()
+    with tarfile.open(os.path.join(folder, f'{name}-{version}.tar.gz'), 'w:gz') as tar:
+        entry = tarfile.TarInfo(f'{name}-{version}/PKG-INFO')
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text.encode()))
+    return f'{name}-{version}.tar.gz'
+
+def build_wheel(folder, settings=None, metadata=None):
+    name, version, text = about()
+    info, file = f'{name}-{version}.dist-info', f'{name}-{version}-py3-none-any.whl'
+    with zipfile.ZipFile(os.path.join(folder, file), 'w') as wheel:
+        wheel.writestr(f'{name}.py', '')
+        wheel.writestr(f'{info}/METADATA', text)
+        wheel.writestr(f'{info}/WHEEL', 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n')
+        wheel.writestr(f'{info}/RECORD', '')
+    return file
+"#;

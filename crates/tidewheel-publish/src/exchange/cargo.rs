@@ -7,9 +7,9 @@ use std::sync::PoisonError;
 use serde_json::Value as Json;
 use tidewheel::executor::http::{Data, HttpRequest};
 
-use super::client::{Client, Parcel, with_leave};
+use super::client::{Client, Parcel, Said, with_leave};
 use super::trouble::{Trouble, detail};
-use crate::registry::{Listing, index_path, read_index};
+use crate::registry::{Listing, index_path, read_index, read_version};
 use crate::settings::Target;
 
 /// What an index says of its registry.
@@ -29,9 +29,30 @@ pub(super) async fn listing(
     let api = api(client, target).await?;
     let request = HttpRequest::get(format!("{}{}", target.address.index, index_path(name)));
     let request = if api.needs_leave { with_leave(request, target) } else { request };
-    match client.ask(request).await? {
-        Some(text) => Ok(read_index(name, &text)?),
-        None => Ok(Listing::default()),
+    client.listed(request, name, read_index).await
+}
+
+/// The API knows what was taken at once, whenever the index shows it.
+pub(super) async fn said(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    version: &str,
+) -> Result<Said, Trouble> {
+    let url = format!("{}/api/v1/crates/{name}/{version}", url(client, target).await?);
+    let request = HttpRequest::get(url).header("Cache-Control", "no-cache");
+    let request = match api(client, target).await?.needs_leave {
+        true => with_leave(request, target),
+        false => request,
+    };
+    let end = client.send(request.accept_status(200..=299).accept_status(404..=404)).await?;
+    match (end.status, end.data) {
+        // Only who knows the question says what is not there in the form for it.
+        (404, Data::Json(json)) if json.get("errors").is_some() => Ok(Said::HasNot),
+        (200, Data::Json(json)) => {
+            Ok(read_version(&json, version).map_or(Said::Nothing, Said::Has))
+        }
+        _ => Ok(Said::Nothing),
     }
 }
 

@@ -58,7 +58,9 @@ impl Unanswered {
             Trouble::Limited { wait: Some(wait), .. }
             | Trouble::Passing { wait: Some(wait), .. } => MayRetry::After(*wait),
             Trouble::Limited { .. } | Trouble::Passing { .. } => MayRetry::Yes,
-            Trouble::NotAllowed { .. } | Trouble::Refused { .. } => MayRetry::No,
+            Trouble::NotAllowed { .. } | Trouble::CodeWanted { .. } | Trouble::Refused { .. } => {
+                MayRetry::No
+            }
         };
         Self { trouble, retry }
     }

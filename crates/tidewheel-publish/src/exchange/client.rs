@@ -15,11 +15,11 @@ use tidewheel::executor::http::{
 };
 use tidewheel::id::TaskId;
 
-use super::trouble::Trouble;
+use super::trouble::{Trouble, told};
 use super::{cargo, npm, python};
 use crate::package::{Ecosystem, PackageId};
-use crate::registry::Listing;
-use crate::settings::{Credentials, Surroundings, Target};
+use crate::registry::{Listed, Listing, Unreadable};
+use crate::settings::{Credentials, Secret, Surroundings, Target};
 
 /// Requests under way at once, to all registries together.
 const CONNECTIONS_MAX: usize = 10;
@@ -34,6 +34,19 @@ pub struct Client {
     http: HttpClient,
     /// Where the API of a registry of crates is, by its index.
     pub(super) apis: Mutex<BTreeMap<String, cargo::Api>>,
+    /// A one-time code, for registries that want one with each upload.
+    code: Option<Secret>,
+}
+
+/// What a registry itself says that it has of a version, whatever those see who resolve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// It has it, with these contents.
+    Has(Listed),
+    /// It has it not.
+    HasNot,
+    /// It says nothing of the kind.
+    Nothing,
 }
 
 /// A file that is sent to a registry.
@@ -49,6 +62,8 @@ pub struct Parcel<'a> {
     pub bytes: Vec<u8>,
     /// What its registry is told of it, in its own form.
     pub metadata: &'a Json,
+    /// It gets the holding tag instead of its own (npm).
+    pub is_held: bool,
 }
 
 impl Client {
@@ -65,7 +80,7 @@ impl Client {
             .body_max(BODY_MAX)
             .proxies(proxies)
             .build()?;
-        Ok(Self { http, apis: Mutex::default() })
+        Ok(Self { http, apis: Mutex::default(), code: around.code() })
     }
 
     /// What a registry lists of a package, where those look who resolve it.
@@ -78,6 +93,30 @@ impl Client {
             Ecosystem::Cargo => cargo::listing(self, target, id.name()).await,
             Ecosystem::Npm => npm::listing(self, target, id.name()).await,
             Ecosystem::Python => python::listing(self, target, id.name()).await,
+        }
+    }
+
+    /// What a registry itself says of a version: an index may be late, and then only this tells what was taken from what
+    /// was lost.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be asked now, and might be later.
+    pub async fn said(
+        &self,
+        target: &Target,
+        id: &PackageId,
+        version: &str,
+    ) -> Result<Said, Trouble> {
+        let said = match id.ecosystem() {
+            Ecosystem::Cargo => cargo::said(self, target, id.name(), version).await,
+            Ecosystem::Npm => npm::said(self, target, id.name(), version).await,
+            Ecosystem::Python => Ok(Said::Nothing),
+        };
+        match said {
+            // Not every registry can be asked this.
+            Err(Trouble::Refused { .. } | Trouble::NotAllowed { .. }) => Ok(Said::Nothing),
+            said => said,
         }
     }
 
@@ -116,12 +155,48 @@ impl Client {
         }
     }
 
+    /// Gives a version of npm that has the holding tag its own one instead; one that has it not is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked for it, or refuses.
+    pub async fn move_tag(
+        &self,
+        target: &Target,
+        id: &PackageId,
+        version: &str,
+        tag: &str,
+    ) -> Result<(), Trouble> {
+        npm::move_tag(self, target, id.name(), version, tag).await
+    }
+
     /// Sends one request, once. Looking before whatever comes next makes all of them safe to repeat.
     pub(super) async fn send(&self, request: HttpRequest) -> Result<HttpEnd, Trouble> {
         // Nobody looks at it: no header is made of it.
         let nobody = AttemptId { task: TaskId { run: RunId::default(), index: 0 }, number: 1 };
         let request = request.idempotency(IdempotencyScope::None).repeatable(true);
         Ok(self.http.run(nobody, &request).await?)
+    }
+
+    /// The same with a one-time code, if there is one. A registry that wants another one says so in a header.
+    pub(super) async fn send_with_code(&self, request: HttpRequest) -> Result<HttpEnd, Trouble> {
+        let request = match &self.code {
+            Some(code) => request.secret_header("npm-otp", code.reveal()),
+            None => request,
+        };
+        let end = self.send(request.accept_status(200..=299).accept_status(401..=401)).await?;
+        if end.status != 401 {
+            return Ok(end);
+        }
+        let asks = |(name, value): &(String, String)| {
+            name == "www-authenticate" && value.to_ascii_lowercase().contains("otp")
+        };
+        let (wants_code, said) = (end.headers.iter().any(asks), told(&text(end.data)));
+        let what = format!("the registry answers 401: {said}");
+        Err(match wants_code {
+            true => Trouble::CodeWanted { what },
+            false => Trouble::NotAllowed { what },
+        })
     }
 
     /// Asks for a text; `None` if there is none.
@@ -132,6 +207,19 @@ impl Client {
             request.accept_status(200..=299).accept_status(404..=404).accept_status(410..=410);
         let end = self.send(request).await?;
         Ok((end.status < 400).then(|| text(end.data)))
+    }
+
+    /// Asks for what is listed of a package, and reads it; one that the registry has never seen has nothing.
+    pub(super) async fn listed(
+        &self,
+        request: HttpRequest,
+        name: &str,
+        read: fn(&str, &str) -> Result<Listing, Unreadable>,
+    ) -> Result<Listing, Trouble> {
+        match self.ask(request).await? {
+            Some(text) => Ok(read(name, &text)?),
+            None => Ok(Listing::default()),
+        }
     }
 
     pub(super) fn api(&self, index: &str) -> Option<cargo::Api> {

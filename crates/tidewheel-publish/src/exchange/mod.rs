@@ -12,6 +12,6 @@ mod python;
 mod trouble;
 
 pub use census::census;
-pub use client::{Client, Parcel};
+pub use client::{Client, Parcel, Said};
 pub use pace::Bucket;
 pub use trouble::Trouble;

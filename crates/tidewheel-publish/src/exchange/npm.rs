@@ -9,24 +9,37 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha512};
 use tidewheel::executor::http::{Data, HttpRequest};
 
-use super::client::{Client, Parcel, with_leave};
+use super::client::{Client, Parcel, Said, with_leave};
 use super::trouble::{Trouble, detail};
-use crate::registry::{Listing, document_path, read_document};
+use crate::registry::{Listing, document_path, read_document, read_manifest};
 use crate::settings::Target;
+
+/// The tag of versions that are out and not yet meant for anybody.
+const HOLDING: &str = "tidewheel-hold";
 
 pub(super) async fn listing(
     client: &Client,
     target: &Target,
     name: &str,
 ) -> Result<Listing, Trouble> {
-    match client.ask(get(target, name)).await? {
-        Some(text) => Ok(read_document(name, &text)?),
-        None => Ok(Listing::default()),
-    }
+    client.listed(get(target, &document_path(name)), name, read_document).await
 }
 
-fn get(target: &Target, name: &str) -> HttpRequest {
-    let request = HttpRequest::get(format!("{}{}", target.address.index, document_path(name)));
+/// The document of a version alone is kept elsewhere than that of the package, and may be newer. That it is not there says
+/// nothing.
+pub(super) async fn said(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    version: &str,
+) -> Result<Said, Trouble> {
+    let text = client.ask(get(target, &format!("{}/{version}", document_path(name)))).await?;
+    let listed = text.and_then(|text| read_manifest(&text, version));
+    Ok(listed.map_or(Said::Nothing, Said::Has))
+}
+
+fn get(target: &Target, path: &str) -> HttpRequest {
+    let request = HttpRequest::get(format!("{}{path}", target.address.index));
     // Packages may be for some eyes only.
     with_leave(request.header("Accept", "application/json"), target)
 }
@@ -40,7 +53,7 @@ pub(super) async fn upload(
     let document = document(parcel, &target.address.index);
     let url = format!("{}{}", target.address.index, document_path(name));
     let request = HttpRequest::put(url).json(document).redirects_max(0);
-    let end = client.send(with_leave(request, target)).await?;
+    let end = client.send_with_code(with_leave(request, target)).await?;
     match end.data {
         Data::Json(json) => detail(&json).map_or(Ok(()), |what| Err(Trouble::Refused { what })),
         _ => Ok(()),
@@ -59,7 +72,8 @@ fn document(parcel: &Parcel<'_>, index: &str) -> Json {
         "shasum": hex(&Sha1::digest(&parcel.bytes)),
         "tarball": format!("{index}{name}/-/{base}-{version}.tgz"),
     });
-    let tag = parcel.metadata.get("tag").and_then(Json::as_str).unwrap_or("latest");
+    let own = parcel.metadata.get("tag").and_then(Json::as_str).unwrap_or("latest");
+    let tag = if parcel.is_held { HOLDING } else { own };
     let access = parcel.metadata.get("access").cloned().unwrap_or(Json::Null);
     json!({
         "_id": name,
@@ -85,7 +99,7 @@ pub(super) async fn deprecate(
     reason: &str,
 ) -> Result<(), Trouble> {
     let nothing = || Trouble::Refused { what: format!("{name} {version} is not there") };
-    let text = client.ask(get(target, name)).await?.ok_or_else(nothing)?;
+    let text = client.ask(get(target, &document_path(name))).await?.ok_or_else(nothing)?;
     let mut document: Json = serde_json::from_str(&text).map_err(|_| nothing())?;
     let known = document.get_mut("versions").and_then(|it| it.get_mut(version));
     known.ok_or_else(nothing)?["deprecated"] = json!(reason);
@@ -93,4 +107,27 @@ pub(super) async fn deprecate(
     let path = format!("{}{}", document_path(name), revision.unwrap_or_default());
     let request = HttpRequest::put(format!("{}{path}", target.address.index)).json(document);
     client.send(with_leave(request.redirects_max(0), target)).await.map(drop)
+}
+
+/// The tag is moved first: whoever dies between leaves both, and the next one removes the other.
+pub(super) async fn move_tag(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    version: &str,
+    tag: &str,
+) -> Result<(), Trouble> {
+    let Some(text) = client.ask(get(target, &document_path(name))).await? else { return Ok(()) };
+    let document: Json = serde_json::from_str(&text).unwrap_or_default();
+    let is_held = document.get("dist-tags").and_then(|it| it.get(HOLDING)) == Some(&json!(version));
+    if !is_held {
+        return Ok(());
+    }
+    let path = |tag: &str| {
+        format!("{}-/package/{}/dist-tags/{tag}", target.address.index, document_path(name))
+    };
+    let put = HttpRequest::put(path(tag)).json(json!(version)).redirects_max(0);
+    client.send_with_code(with_leave(put, target)).await?;
+    let remove = HttpRequest::delete(path(HOLDING)).redirects_max(0);
+    client.send_with_code(with_leave(remove, target)).await.map(drop)
 }

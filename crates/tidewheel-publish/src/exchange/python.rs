@@ -20,10 +20,7 @@ pub(super) async fn listing(
     // Not every registry has the first; both say the same.
     let forms = "application/vnd.pypi.simple.v1+json, text/html;q=0.1";
     let request = request.header("Accept", forms);
-    match client.ask(request).await? {
-        Some(text) => Ok(read_project(name, &text)?),
-        None => Ok(Listing::default()),
-    }
+    client.listed(request, name, read_project).await
 }
 
 pub(super) async fn upload(

@@ -35,6 +35,12 @@ pub enum Trouble {
         /// What the registry said.
         what: String,
     },
+    /// The registry wants a one-time code, another one than it was given.
+    #[error("{what}")]
+    CodeWanted {
+        /// What the registry said.
+        what: String,
+    },
     /// The registry does not want it.
     #[error("{what}")]
     Refused {

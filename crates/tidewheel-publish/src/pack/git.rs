@@ -33,6 +33,12 @@ pub fn checkout(around: &Surroundings) -> Option<Checkout> {
     })
 }
 
+/// The folder in which git keeps what is its own; `None` if it is under no git, or there is none.
+pub(super) fn own_folder(around: &Surroundings) -> Option<PathBuf> {
+    let said = run_git(around, &around.root, &["rev-parse", "--absolute-git-dir"]).ok()?;
+    Some(PathBuf::from(said.trim_end()))
+}
+
 /// Makes an empty copy of a checkout, to be filled with its files; then [`settle`] it.
 pub(super) fn borrow(
     around: &Surroundings,
@@ -49,6 +55,41 @@ pub(super) fn borrow(
 /// Lets git find that the files of a copy are those of its commit.
 pub(super) fn settle(around: &Surroundings, copy: &Path) -> Result<(), String> {
     run_git(around, copy, &["reset", "--quiet"]).map(drop)
+}
+
+/// Where a tag is, held against the commit it is meant for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TagState {
+    Missing,
+    There,
+    /// At this commit.
+    Elsewhere(String),
+}
+
+pub(crate) fn tag_state(around: &Surroundings, tag: &str, commit: &str) -> TagState {
+    let reference = format!("refs/tags/{tag}^{{commit}}");
+    match run_git(around, &around.root, &["rev-parse", "--verify", "--quiet", &reference]) {
+        Ok(at) if at.trim() == commit => TagState::There,
+        Ok(at) => TagState::Elsewhere(at.trim().to_owned()),
+        Err(_) => TagState::Missing,
+    }
+}
+
+/// Whether git takes a text for the name of a tag.
+pub(crate) fn is_tag(around: &Surroundings, tag: &str) -> bool {
+    let reference = format!("refs/tags/{tag}");
+    run_git(around, &around.root, &["check-ref-format", &reference]).is_ok()
+        && !tag.starts_with('-')
+}
+
+pub(crate) fn set_tag(around: &Surroundings, tag: &str, commit: &str) -> Result<(), String> {
+    run_git(around, &around.root, &["-c", "tag.gpgSign=false", "tag", "--", tag, commit]).map(drop)
+}
+
+/// One that is there already is no error.
+pub(crate) fn push_tag(around: &Surroundings, remote: &str, tag: &str) -> Result<(), String> {
+    let reference = format!("refs/tags/{tag}");
+    run_git(around, &around.root, &["push", "--quiet", "--", remote, &reference]).map(drop)
 }
 
 fn run_git(around: &Surroundings, folder: &Path, arguments: &[&str]) -> Result<String, String> {

@@ -1,6 +1,7 @@
 //! Packing: a copy of the workspace, each package's own tool in it, and what came of it, kept until it is out.
 //!
-//! The workspace itself is only read. Nothing is sent here.
+//! The workspace itself is only read, unless somebody wants it packed where it is: then its manifests are
+//! [pinned](Pins) meanwhile. Nothing is sent here.
 
 mod archive;
 mod cargo;
@@ -8,14 +9,21 @@ mod git;
 mod npm;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]
 mod pack;
+mod pin;
 mod python;
+mod requirement;
 mod set;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod tree;
 
 pub use git::{Checkout, checkout};
-pub use pack::{PackOptions, pack};
+pub(crate) use git::{TagState, is_tag, push_tag, set_tag, tag_state};
+pub use pack::{PackOptions, pack, pins_folder};
+pub use pin::{PinError, Pins};
 pub(crate) use set::folder_of;
 pub use set::{Changed, PackedFile, PackedPackage, PackedSet};
+pub use stop::Stop;
+pub(crate) use tool::run as run_tool;

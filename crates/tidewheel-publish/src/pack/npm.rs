@@ -18,7 +18,9 @@ const SECTIONS: [&str; 4] =
 
 pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String> {
     let folder = bench.folder_of(package);
-    write_ranges(package, &folder)?;
+    if !bench.options.in_place {
+        write_ranges(package, &folder)?;
+    }
     let out = bench.scratch.join("npm").join(super::set::folder_of(&package.id));
     fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
     let arguments =
@@ -44,8 +46,16 @@ fn write_ranges(package: &Package, folder: &Path) -> Result<(), String> {
     let path = folder.join("package.json");
     let failed = |error: String| format!("{}: {error}", path.display());
     let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+    match with_ranges(package, &text).map_err(failed)? {
+        Some(text) => fs::write(&path, text).map_err(|error| failed(error.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// A manifest in which `workspace:` ranges are what they stand for; `None` if it has none.
+pub(super) fn with_ranges(package: &Package, text: &str) -> Result<Option<String>, String> {
     let mut manifest: Map<String, Json> =
-        serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut is_changed = false;
     for section in SECTIONS {
         let Some(Json::Object(section)) = manifest.get_mut(section) else { continue };
@@ -58,7 +68,7 @@ fn write_ranges(package: &Package, folder: &Path) -> Result<(), String> {
             let id = PackageId::new(Ecosystem::Npm, &name);
             let need = package.needs.iter().find(|need| need.package == id);
             let range = need.and_then(|need| need.range.clone());
-            let range = range.ok_or_else(|| failed(format!("`{name}` is not in the workspace")))?;
+            let range = range.ok_or_else(|| format!("`{name}` is not in the workspace"))?;
             *told = match alias {
                 Some(alias) => json!(format!("npm:{alias}@{range}")),
                 None => json!(range),
@@ -67,11 +77,10 @@ fn write_ranges(package: &Package, folder: &Path) -> Result<(), String> {
         }
     }
     if !is_changed {
-        return Ok(());
+        return Ok(None);
     }
-    let text =
-        serde_json::to_string_pretty(&manifest).map_err(|error| failed(error.to_string()))?;
-    fs::write(&path, text + "\n").map_err(|error| failed(error.to_string()))
+    let text = serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?;
+    Ok(Some(text + "\n"))
 }
 
 fn metadata(package: &Package, manifest: Json, version: &str) -> Result<Json, String> {

@@ -11,8 +11,9 @@ use tidewheel::file::{make_private_folder, write_atomically};
 
 use super::archive::Contents;
 use super::git::{self, Checkout};
+use super::pin::{PinError, Pins};
 use super::set::{PackedFile, PackedPackage, PackedSet, folder_of};
-use super::{cargo, npm, python, tree};
+use super::{cargo, npm, python, requirement, tree};
 use crate::package::{Ecosystem, Package, PackageId, Version};
 use crate::problem::{Code, Problem};
 use crate::settings::{Surroundings, Target};
@@ -27,6 +28,8 @@ pub struct PackOptions {
     pub verify: bool,
     /// No network is used.
     pub offline: bool,
+    /// The workspace is packed where it is, with its manifests pinned meanwhile.
+    pub in_place: bool,
 }
 
 /// Where packing is done.
@@ -82,13 +85,23 @@ pub fn pack(
     let staging = into.join("staging");
     // Of a process that died: whoever is here is alone.
     let _ = fs::remove_dir_all(&staging);
-    let copied = copy(around, checkout, &staging);
+    let copied = match options.in_place {
+        true => stay(around, checkout, &staging),
+        false => copy(around, checkout, &staging),
+    };
     let packed = match copied {
         Ok(copied) => pack_copy(around, packages, options, into, &copied),
         Err(error) => Err(vec![whole(around, format!("the workspace cannot be copied: {error}"))]),
     };
     let _ = fs::remove_dir_all(&staging);
     packed
+}
+
+/// Where originals of pinned manifests are kept: in git's own folder, where everybody finds them who comes later and nobody
+/// packs them, or in ours.
+#[must_use]
+pub fn pins_folder(around: &Surroundings, ours: &Path) -> PathBuf {
+    git::own_folder(around).map_or_else(|| ours.join("pinned"), |it| it.join("tidewheel-pinned"))
 }
 
 /// A copy of a workspace.
@@ -130,6 +143,52 @@ fn copy(
     })
 }
 
+/// The workspace itself instead of a copy.
+fn stay(
+    around: &Surroundings,
+    checkout: Option<&Checkout>,
+    staging: &Path,
+) -> Result<Copied, String> {
+    make_private_folder(staging).map_err(|error| error.to_string())?;
+    let clean = checkout.filter(|it| it.changes.is_empty() && it.commit.is_some());
+    let commit = clean.and_then(|clean| clean.commit.clone());
+    let digest = tree::digest(&around.root).map_err(|error| error.to_string())?;
+    Ok(Copied {
+        root: around.root.clone(),
+        scratch: staging.join("made"),
+        // Manifests are not what was committed while they are pinned.
+        is_committed: false,
+        tree: short(&format!("{digest}{} pinned", commit.as_deref().unwrap_or_default())),
+        commit,
+    })
+}
+
+/// Pins what packages need of each other, where they are.
+fn pin_all(
+    around: &Surroundings,
+    packages: &[(&Package, &Target)],
+    into: &Path,
+) -> Result<Pins, PinError> {
+    let pins = Pins::new(&pins_folder(around, into))?;
+    let version_of = |id: &PackageId| {
+        let package = packages.iter().find(|(package, _)| package.id == *id)?.0;
+        match &package.version {
+            Version::Written(version) => Some(version.clone()),
+            Version::Built => None,
+        }
+    };
+    for (package, _) in packages {
+        let edit = |text: &str| match package.id.ecosystem() {
+            // Cargo itself leaves paths out of what it packs.
+            Ecosystem::Cargo => Ok(None),
+            Ecosystem::Npm => npm::with_ranges(package, text),
+            Ecosystem::Python => requirement::pinned(text, version_of),
+        };
+        pins.pin(&package.manifest, edit)?;
+    }
+    Ok(pins)
+}
+
 fn pack_copy(
     around: &Surroundings,
     packages: &[(&Package, &Target)],
@@ -157,7 +216,15 @@ fn pack_copy(
         is_committed: copied.is_committed,
         targets: &targets,
     };
-    let made = make_all(&bench, packages)?;
+    let pins = match options.in_place {
+        true => Some(pin_all(around, packages, into)),
+        false => None,
+    };
+    let unpinned = |error: PinError| vec![whole(around, error.to_string())];
+    let pins = pins.transpose().map_err(unpinned)?;
+    let made = make_all(&bench, packages);
+    pins.map_or(Ok(()), Pins::put_back).map_err(unpinned)?;
+    let made = made?;
     let (tree, commit) = (copied.tree.clone(), copied.commit.clone());
     let set = PackedSet { tree, commit, packages: BTreeMap::new(), folder };
     let failed = |error| vec![whole(around, format!("what was packed cannot be kept: {error}"))];

@@ -13,7 +13,7 @@ const LINES_MAX: usize = 20;
 /// Runs a tool in a folder, and gives what it wrote to standard output.
 ///
 /// The code of packages may be run by it, which must not get hold of what uploads are made with.
-pub(super) fn run(
+pub(crate) fn run(
     around: &Surroundings,
     folder: &Path,
     program: &str,
@@ -22,8 +22,10 @@ pub(super) fn run(
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     command.env_clear().envs(around.without_secrets());
-    let output =
-        command.output().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    let output = around.stop.run(&mut command).map_err(|error| match around.stop.is_said() {
+        true => format!("`{program}` was stopped"),
+        false => format!("`{program}` cannot be started: {error}"),
+    })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -16,23 +16,34 @@ const CACHE: &str = "CACHEDIR.TAG";
 
 /// Copies a folder, and gives a digest of what was copied: names, contents, and what may be executed.
 pub(super) fn copy(from: &Path, to: &Path) -> io::Result<String> {
+    go_through(from, Some(to))
+}
+
+/// The digest that a copy would have.
+pub(super) fn digest(of: &Path) -> io::Result<String> {
+    go_through(of, None)
+}
+
+fn go_through(from: &Path, to: Option<&Path>) -> io::Result<String> {
     let mut digest = Sha256::new();
-    fs::create_dir_all(to)?;
+    to.map_or(Ok(()), fs::create_dir_all)?;
     for path in walk(from)? {
-        let (source, target) = (from.join(&path), to.join(&path));
+        let (source, target) = (from.join(&path), to.map(|to| to.join(&path)));
         let kind = fs::symlink_metadata(&source)?;
         let name = path.to_string_lossy();
         let (word, content) = if kind.is_dir() {
-            fs::create_dir_all(&target)?;
+            target.map_or(Ok(()), fs::create_dir_all)?;
             continue;
         } else if kind.is_symlink() {
             let aim = fs::read_link(&source)?;
-            link(&aim, &target)?;
+            target.map_or(Ok(()), |target| link(&aim, &target))?;
             ("link", aim.to_string_lossy().into_owned().into_bytes())
         } else if kind.is_file() {
             let content = fs::read(&source)?;
-            fs::write(&target, &content)?;
-            fs::set_permissions(&target, kind.permissions())?;
+            if let Some(target) = &target {
+                fs::write(target, &content)?;
+                fs::set_permissions(target, kind.permissions())?;
+            }
             (if is_executable(&kind) { "program" } else { "file" }, content)
         } else {
             // Sockets and pipes are nobody's package.

@@ -89,7 +89,8 @@ impl Class {
 
     /// The class of a version that a registry lists, held against the files that we have. A file without a name is the
     /// only one there is.
-    fn of_listed(listed: &Listed, ours: &[(String, Vec<Digest>)]) -> Self {
+    #[must_use]
+    pub fn of_listed(listed: &Listed, ours: &[(String, Vec<Digest>)]) -> Self {
         if listed.is_yanked {
             return Self::Yanked;
         }

@@ -3,6 +3,7 @@
 //! It is the view that cargo resolves by, so what is not in it is not out, whatever an API says.
 
 use serde::Deserialize;
+use serde_json::Value as Json;
 
 use super::hash::{Algorithm, Digest};
 use super::listing::{Listed, ListedFile, Listing, Unreadable};
@@ -52,4 +53,17 @@ pub fn read_index(name: &str, text: &str) -> Result<Listing, Unreadable> {
         listing.versions.insert(version, Listed { files: vec![file], is_yanked: line.yanked });
     }
     Ok(listing)
+}
+
+/// Reads what the API of a registry says of one version; nothing if it says no content.
+#[must_use]
+pub fn read_version(answer: &Json, version: &str) -> Option<Listed> {
+    let told = answer.get("version")?;
+    let bare = |text: &str| text.split('+').next().unwrap_or_default().to_owned();
+    if bare(told.get("num")?.as_str()?) != bare(version) {
+        return None;
+    }
+    let digest = Digest::from_hex(Algorithm::Sha256, told.get("checksum")?.as_str()?)?;
+    let is_yanked = told.get("yanked").and_then(Json::as_bool).unwrap_or(false);
+    Some(Listed { files: vec![ListedFile { name: None, digests: vec![digest] }], is_yanked })
 }

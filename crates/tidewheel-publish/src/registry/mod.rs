@@ -11,8 +11,8 @@ mod python;
 #[cfg(test)]
 mod tests;
 
-pub use cargo::{index_path, read_index};
+pub use cargo::{index_path, read_index, read_version};
 pub use hash::{Algorithm, Digest};
 pub use listing::{Listed, ListedFile, Listing, Unreadable};
-pub use npm::{document_path, read_document};
+pub use npm::{document_path, read_document, read_manifest};
 pub use python::{project_path, read_project};

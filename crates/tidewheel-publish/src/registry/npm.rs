@@ -34,11 +34,22 @@ pub fn read_document(name: &str, text: &str) -> Result<Listing, Unreadable> {
         return Ok(listing);
     };
     for (version, told) in versions {
-        let digests = told.get("dist").map(digests).unwrap_or_default();
-        let files = vec![ListedFile { name: None, digests }];
-        listing.versions.insert(version.clone(), Listed { files, is_yanked: false });
+        listing.versions.insert(version.clone(), listed(told));
     }
     Ok(listing)
+}
+
+/// Reads the document of one version; nothing if it is none, or says no content.
+#[must_use]
+pub fn read_manifest(text: &str, version: &str) -> Option<Listed> {
+    let told: Json = serde_json::from_str(text).ok()?;
+    let is_it = told.get("version").and_then(Json::as_str) == Some(version);
+    Some(listed(&told)).filter(|it| is_it && it.files.iter().all(|file| !file.digests.is_empty()))
+}
+
+fn listed(told: &Json) -> Listed {
+    let digests = told.get("dist").map(digests).unwrap_or_default();
+    Listed { files: vec![ListedFile { name: None, digests }], is_yanked: false }
 }
 
 /// What a document says of a content: several digests in one text, and an old one beside it.

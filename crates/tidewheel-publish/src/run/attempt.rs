@@ -11,10 +11,10 @@ use tidewheel::store::{AttemptRecord, OutputRecord, OutputValue};
 use tidewheel::task::Failure;
 use tidewheel::{Attempt, Outcome, Timestamp};
 
-use super::journal::{End, Journal, Phase};
+use super::journal::{End, Hook, Journal, Phase};
 use super::order::OrderedPackage;
 use super::publisher::{Publisher, Work};
-use crate::exchange::{Parcel, Trouble};
+use crate::exchange::{Parcel, Said, Trouble};
 use crate::pack::PackedFile;
 use crate::package::PackageId;
 use crate::plan::Class;
@@ -25,9 +25,6 @@ use crate::settings::Target;
 const BACK_OFF_MAX: Duration = Duration::from_secs(600);
 /// What was uploaded so long ago and is still not seen is uploaded once more.
 const LOST_AFTER: Duration = Duration::from_secs(1800);
-
-/// How often is looked for what somebody was sending who died, before it is sent again.
-const LOOKS_AFTER_DEATH: u32 = 10;
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -124,23 +121,22 @@ impl One<'_> {
             return self.not_seen(journal, "its registry has it");
         }
         let was_unknown = journal.phase == Phase::Uploading;
-        if was_unknown && journal.end.is_none() && journal.looks < LOOKS_AFTER_DEATH {
-            journal.looks += 1;
-            let what = "nobody saw the end of an upload; it may be there, and not be seen yet";
-            return Ended::Later(self.work.order.options.look_every, what.to_owned());
+        if let Some(ended) = self.ask_before_sending(target, journal).await {
+            return ended;
         }
         if let Err(wait) = self.publisher.may_upload(self.package) {
             return Ended::Later(wait, "its registry takes only so many".to_owned());
         }
         journal.come_to(Phase::Uploading, now);
         journal.uploads += 1;
+        journal.hook = Hook::Due;
         if let Err(error) = journal.store(&self.journal()) {
             return Ended::Again(
                 format!("it cannot be written down that it is uploaded: {error}"),
                 None,
             );
         }
-        match self.upload(target, listing).await {
+        match self.upload_by_leave(target, listing).await {
             Ok(()) => {}
             // Of an upload whose end nobody saw: it may be there, and not be seen yet.
             Err(Trouble::Refused { .. }) if was_unknown => {}
@@ -152,6 +148,54 @@ impl One<'_> {
             Ok((Class::Done, _)) => Ended::Visible,
             Ok((class, _)) if !class.is_upload() => self.not_ours(&class),
             _ => self.not_seen(journal, "its registry has it"),
+        }
+    }
+
+    /// An index may be late, and what is not in it may be there all the same: nothing is sent before its registry was asked
+    /// for the content it has. One that says nothing of it gets time to show what somebody was sending who died.
+    async fn ask_before_sending(&self, target: &Target, journal: &mut Journal) -> Option<Ended> {
+        let is_left = journal.phase == Phase::Uploading && journal.end.is_none();
+        let options = &self.work.order.options;
+        let said = self.publisher.client.said(target, &self.id, &self.package.version).await;
+        match said {
+            Ok(Said::Has(listed)) => {
+                let ours = self.work.set.digests(&self.id).unwrap_or_default();
+                match Class::of_listed(&listed, &ours) {
+                    Class::Done => {
+                        journal.come_to(Phase::Uploaded, wall_clock());
+                        Some(self.not_seen(journal, "its registry has it"))
+                    }
+                    class if !class.is_upload() => Some(self.not_ours(&class)),
+                    _ => None,
+                }
+            }
+            Ok(Said::HasNot) => None,
+            Ok(Said::Nothing) | Err(_) if !is_left => None,
+            Ok(Said::Nothing) if journal.age(wall_clock()) >= options.visible_within => None,
+            Ok(Said::Nothing) => {
+                let what = "nobody saw the end of an upload; it may be there, and not be seen yet";
+                Some(Ended::Later(options.look_every, what.to_owned()))
+            }
+            Err(trouble) => {
+                let what = format!("nobody saw the end of an upload, and {trouble}");
+                Some(Ended::Later(options.look_every, what))
+            }
+        }
+    }
+
+    /// Sends what is missing. A token may have ended while others were sent: what the settings say now is tried once.
+    async fn upload_by_leave(&self, target: &Target, listing: &Listing) -> Result<(), Trouble> {
+        let sent = self.upload(target, listing).await;
+        if !matches!(sent, Err(Trouble::NotAllowed { .. })) {
+            return sent;
+        }
+        self.publisher.around().forget_leave();
+        let fresh = self.publisher.targets(&self.work.order).remove(&self.id);
+        match fresh.filter(|fresh| {
+            fresh.address == target.address && fresh.credentials != target.credentials
+        }) {
+            Some(fresh) => self.upload(&fresh, listing).await,
+            None => sent,
         }
     }
 
@@ -172,6 +216,7 @@ impl One<'_> {
                 file: &file.name,
                 bytes,
                 metadata: &packed.metadata,
+                is_held: self.work.order.holds(),
             };
             self.publisher.client.upload(target, parcel).await?;
         }
@@ -209,6 +254,11 @@ impl One<'_> {
             }
             Trouble::Passing { what, wait } => Ended::Again(what, wait),
             Trouble::NotAllowed { what } => Ended::Stopped(End::NotAllowed, what, None),
+            Trouble::CodeWanted { what } => {
+                // Nothing was taken in.
+                journal.come_to(Phase::Packed, wall_clock());
+                Ended::Stopped(End::CodeWanted, what, None)
+            }
             Trouble::Refused { what } => Ended::Stopped(End::Refused, what, None),
         }
     }

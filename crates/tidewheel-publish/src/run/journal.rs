@@ -23,8 +23,6 @@ pub struct Journal {
     pub since: i64,
     /// Uploads that were begun.
     pub uploads: u32,
-    /// How often was looked for what somebody was sending who died.
-    pub looks: u32,
     /// How often its registry said that there were too many, one after the other.
     pub limited: u32,
     /// How long was waited for its registry, in milliseconds.
@@ -35,6 +33,21 @@ pub struct Journal {
     pub said: Option<String>,
     /// From when on it makes sense to go on, in microseconds since 1970.
     pub until: Option<i64>,
+    /// Whether its hook is to be run.
+    pub hook: Hook,
+}
+
+/// Whether the hook of a package is to be run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hook {
+    /// Nothing was uploaded from here.
+    #[default]
+    None,
+    /// It is, once the package can be had.
+    Due,
+    /// It was.
+    Done,
 }
 
 /// What was done last.
@@ -64,6 +77,8 @@ pub enum End {
     Conflict,
     /// There was no leave.
     NotAllowed,
+    /// Its registry wants a one-time code.
+    CodeWanted,
     /// Its registry does not want it.
     Refused,
 }
@@ -97,7 +112,8 @@ impl Journal {
     pub(super) fn begin(path: &Path) {
         let known = Self::load(path);
         if known != Self::default() {
-            let fresh = Self { phase: known.phase, since: known.since, ..Self::default() };
+            let (phase, since, hook) = (known.phase, known.since, known.hook);
+            let fresh = Self { phase, since, hook, ..Self::default() };
             // What is told of it would be poorer.
             let _ = fresh.store(path);
         }
@@ -106,7 +122,7 @@ impl Journal {
     /// It has come to this.
     pub fn come_to(&mut self, phase: Phase, now: Timestamp) {
         (self.phase, self.since) = (phase, now.as_micros());
-        (self.end, self.said, self.until, self.looks) = (None, None, None, 0);
+        (self.end, self.said, self.until) = (None, None, None);
     }
 
     /// How long ago it came to what it is in.

@@ -74,6 +74,42 @@ impl Kind for Publishes {
     }
 }
 
+/// Publishes as a server knows them: it shows them like all runs, and has nobody's leave to upload anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PublishesElsewhere;
+
+impl PublishesElsewhere {
+    fn refuse<T>(run: &RunDetail) -> Result<T, DeskError> {
+        let root = order_of(run)?.root;
+        let message = "a publish goes on where its workspace and its tokens are, not on a server";
+        let hint =
+            format!("run `tidewheel publish` in {}: it finishes what is left", root.display());
+        Err(refusal(RefusalKind::Refused, message.to_owned(), &hint))
+    }
+}
+
+impl Kind for PublishesElsewhere {
+    fn word(&self) -> &'static str {
+        PUBLISH_KIND
+    }
+
+    fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError> {
+        Publishes.read(run)
+    }
+
+    fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
+        Self::refuse(&past.detail)
+    }
+
+    fn check_resume(&self, past: &RunView, _: bool) -> Result<(), DeskError> {
+        Self::refuse(&past.detail)
+    }
+
+    fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
+        Self::refuse(&past.detail)
+    }
+}
+
 /// What was asked for when a run was started.
 pub(crate) fn order_of(run: &RunDetail) -> Result<PublishOrder, DeskError> {
     let is_ours = run.payload_kind.as_deref() == Some(PUBLISH_KIND);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
-use tidewheel::file::write_atomically;
+use tidewheel::file::{network_file_system, write_atomically};
 
 /// The right to publish a workspace, until it is dropped.
 #[derive(Debug)]
@@ -51,6 +51,14 @@ pub enum LockError {
         /// Who, as far as it is known.
         holder: Option<Holder>,
     },
+    /// It is on a file system of other machines, where a lock of this one keeps nobody out.
+    #[error("{} is on a network file system ({kind}), where no lock can be relied on; publish from a checkout on a local disk", root.display())]
+    Network {
+        /// The workspace.
+        root: PathBuf,
+        /// Which kind.
+        kind: &'static str,
+    },
     /// It cannot be locked: where several machines share it, nobody could rely on it.
     #[error("{} cannot be locked: {error}", root.display())]
     Impossible {
@@ -70,6 +78,7 @@ impl WorkspaceLock {
     pub fn take(root: &Path, ours: &Path, command: &str) -> Result<Self, LockError> {
         let impossible = |error| LockError::Impossible { root: root.to_owned(), error };
         let folder = File::open(root).map_err(impossible)?;
+        local(root, network_file_system(root).map_err(impossible)?)?;
         let record = ours.join("holder.json");
         match folder.try_lock() {
             Ok(()) => {}
@@ -101,10 +110,32 @@ impl Drop for WorkspaceLock {
     }
 }
 
+/// Whether a lock on a folder counts for everybody who sees it.
+fn local(root: &Path, network: Option<&'static str>) -> Result<(), LockError> {
+    match network {
+        Some(kind) => Err(LockError::Network { root: root.to_owned(), kind }),
+        None => Ok(()),
+    }
+}
+
 /// The name of this machine.
-fn host() -> String {
+pub(super) fn host() -> String {
     let said = fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| fs::read_to_string("/etc/hostname"));
     let said = said.ok().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
     said.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "this machine".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_on_a_network_file_system_is_refused_with_advice() {
+        let root = Path::new("/mnt/share/ws");
+        let error = local(root, Some("NFS")).unwrap_err().to_string();
+        assert!(error.contains("/mnt/share/ws") && error.contains("(NFS)"), "{error}");
+        assert!(error.contains("local disk"), "{error}");
+        assert!(local(root, None).is_ok());
+    }
 }

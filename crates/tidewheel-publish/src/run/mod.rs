@@ -4,6 +4,7 @@
 //! and how a run is understood, taken over and reported.
 
 mod attempt;
+mod follow;
 mod journal;
 mod kind;
 mod lock;
@@ -14,8 +15,10 @@ mod report;
 mod tests;
 mod undo;
 
-pub use journal::{End, Journal, Phase};
-pub use kind::{PUBLISH_KIND, PublishRun, Publishes};
+pub use follow::Tagged;
+pub(crate) use follow::tags;
+pub use journal::{End, Hook, Journal, Phase};
+pub use kind::{PUBLISH_KIND, PublishRun, Publishes, PublishesElsewhere};
 pub use lock::{Holder, LockError, WorkspaceLock};
 pub use order::{OrderedPackage, PublishOptions, PublishOrder};
 pub use publisher::Publisher;

@@ -25,6 +25,9 @@ pub struct PublishOrder {
     pub commit: Option<String>,
     /// The digest of the plan.
     pub plan: String,
+    /// Who asked for it.
+    #[serde(default)]
+    pub actor: String,
     /// The registry that was asked for by name.
     pub registry: Option<String>,
     /// How it is done.
@@ -35,6 +38,7 @@ pub struct PublishOrder {
 
 /// How packages are published.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct PublishOptions {
     /// Packages at once.
     pub concurrency: u32,
@@ -50,6 +54,14 @@ pub struct PublishOptions {
     pub visible_within: Duration,
     /// How often somebody looks whether it can.
     pub look_every: Duration,
+    /// The tag of git for what can be had, with `{name}` and `{version}` for those; one without a name is for all of them.
+    pub tag: Option<String>,
+    /// Where tags are pushed to.
+    pub push_tags: Option<String>,
+    /// A line for the shell, run once for each package that was uploaded and can be had.
+    pub hook: Option<String>,
+    /// Several packages of npm get their tags when all of them are out, not before.
+    pub holds_tags: bool,
 }
 
 impl Default for PublishOptions {
@@ -62,6 +74,10 @@ impl Default for PublishOptions {
             max_wait: None,
             visible_within: Duration::from_secs(600),
             look_every: Duration::from_secs(2),
+            tag: None,
+            push_tags: None,
+            hook: None,
+            holds_tags: true,
         }
     }
 }
@@ -125,6 +141,7 @@ impl PublishOrder {
             packed: set.folder.clone(),
             commit: set.commit.clone(),
             plan: plan.digest.clone(),
+            actor: actor(),
             registry: None,
             options,
             packages: packages.collect(),
@@ -150,9 +167,21 @@ impl PublishOrder {
         serde_json::from_slice(bytes).ok().filter(|order: &Self| order.form == FORM)
     }
 
+    /// Whether packages of npm are uploaded under a holding tag first: one alone need not be.
+    pub(super) fn holds(&self) -> bool {
+        let is_npm = |it: &&OrderedPackage| it.ecosystem == Ecosystem::Npm.word();
+        self.options.holds_tags && self.packages.iter().filter(is_npm).count() > 1
+    }
+
     /// The package of a task.
     #[must_use]
     pub fn package(&self, task: &str) -> Option<&OrderedPackage> {
         self.packages.iter().find(|package| package.id().to_string() == task)
     }
+}
+
+/// Who uses this process, and where.
+fn actor() -> String {
+    let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    format!("{}@{}", user.unwrap_or_else(|| "somebody".to_owned()), super::lock::host())
 }

@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use tidewheel::clock::wall_clock;
 use tidewheel::store::RunDetail;
 use tidewheel::{TaskState, Timestamp};
 
+use super::follow::Tagged;
 use super::journal::{End, Journal, Phase};
 use super::order::PublishOrder;
 use super::publisher::Publisher;
@@ -40,6 +42,14 @@ pub struct Report {
     pub skipped: Vec<String>,
     /// From when on it makes sense to go on, if that is known.
     pub go_on_at: Option<String>,
+    /// Whether a registry wants a one-time code.
+    pub wants_code: bool,
+    /// Who asked for it.
+    pub actor: String,
+    /// When this was found out.
+    pub at: String,
+    /// Tags of git.
+    pub tags: Vec<Tagged>,
     /// All of them.
     pub packages: Vec<Reported>,
 }
@@ -132,6 +142,7 @@ impl Report {
         let mut packages = Vec::new();
         let mut verdict = Verdict::Done;
         let mut until: Option<i64> = None;
+        let mut wants_code = false;
         for package in &order.packages {
             let id = package.id();
             let journal = Journal::load(&Journal::path(&order.packed, &id));
@@ -142,6 +153,7 @@ impl Report {
             let state = task.map(|task| task.state);
             let (result, worth, error) = judge(&class, package.is_out, state, &journal);
             verdict = verdict.max(worth);
+            wants_code |= worth == Verdict::Blocked && journal.end == Some(End::CodeWanted);
             until = until.max(journal.until.filter(|_| result == "waiting"));
             let files = set.as_ref().and_then(|set| set.package(&id)).map(|it| it.files.as_slice());
             packages.push(Reported {
@@ -173,6 +185,10 @@ impl Report {
             failed: those(&["failed", "waiting"]),
             skipped: those(&["skipped", "blocked"]),
             go_on_at: until.map(|at| Timestamp::from_micros(at).to_string()),
+            wants_code,
+            actor: order.actor.clone(),
+            at: wall_clock().to_string(),
+            tags: Vec::new(),
             packages,
         }
     }
@@ -187,7 +203,11 @@ impl Report {
         if let Some(commit) = &self.commit {
             let _ = writeln!(text, "- commit `{commit}`");
         }
-        let _ = writeln!(text, "- plan `{}`", self.plan);
+        let _ = writeln!(text, "- plan `{}`, by {}, at {}", self.plan, self.actor, self.at);
+        for it in &self.tags {
+            let error = it.error.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+            let _ = writeln!(text, "- tag `{}` {}{error}", it.tag, it.state);
+        }
         if let Some(at) = &self.go_on_at {
             let _ = writeln!(text, "- go on after {at}");
         }
@@ -275,7 +295,9 @@ fn judge(
     }
     match journal.end {
         Some(End::Waiting) => ("waiting", Verdict::Incomplete, said()),
-        Some(End::Conflict | End::NotAllowed) => ("failed", Verdict::Blocked, said()),
+        Some(End::Conflict | End::NotAllowed | End::CodeWanted) => {
+            ("failed", Verdict::Blocked, said())
+        }
         Some(End::Refused) => ("failed", Verdict::Failed, said()),
         Some(End::Trouble) => ("failed", Verdict::Incomplete, said()),
         None => {

@@ -35,12 +35,17 @@ pub(super) fn toml(path: &Path) -> Result<Option<toml::Table>, Wrong> {
 
 /// A text below keys of tables.
 pub(super) fn at<'a>(table: &'a toml::Table, keys: &[&str]) -> Option<&'a str> {
+    value_at(table, keys)?.as_str()
+}
+
+/// A value below keys of tables.
+pub(super) fn value_at<'a>(table: &'a toml::Table, keys: &[&str]) -> Option<&'a toml::Value> {
     let (last, above) = keys.split_last()?;
     let mut table = table;
     for key in above {
         table = table.get(*key)?.as_table()?;
     }
-    table.get(*last)?.as_str()
+    table.get(*last)
 }
 
 /// Lines of `key = value`, each with its section, which is empty before the first, and with one of these signs between.

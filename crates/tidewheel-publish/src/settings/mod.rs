@@ -1,9 +1,10 @@
 //! Where packages go, and by whose leave: read from the files and variables that their own tools read.
 //!
-//! No address is built in: nothing is ever sent to a registry that nobody has named.
+//! No address is built in. Where nobody names a registry, it is the one that the tool itself says it uses.
 
 mod cargo;
 mod files;
+mod helper;
 mod npm;
 mod python;
 mod secret;
@@ -11,6 +12,7 @@ mod surroundings;
 mod target;
 #[cfg(test)]
 mod tests;
+mod usual;
 
 pub use secret::Secret;
 pub use surroundings::Surroundings;

@@ -1,6 +1,6 @@
 //! Registries and tokens of npm: `.npmrc` of the workspace and of its user, and npm's variables.
 //!
-//! Npm's own file, which says where the public registry is, belongs to its installation and is not read.
+//! Npm's own file belongs to its installation: what it says is asked of npm itself.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::files::{lines, text};
+use super::helper::of_output;
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::target::{Address, Credentials, Target, Wrong, with_slash};
+use super::usual::npm_registry;
 use crate::package::{Package, Publicity};
+
+/// The program that gives a token, as pnpm has it.
+const HELPER: &str = "tokenHelper";
 
 pub(super) fn target(package: &Package, around: &Surroundings) -> Result<Target, Wrong> {
     let settings = Npmrc::read(around)?;
@@ -23,12 +28,13 @@ pub(super) fn target(package: &Package, around: &Surroundings) -> Result<Target,
     let registry = own
         .or_else(|| scope.and_then(|key| settings.text(&key)))
         .or_else(|| settings.text("registry"))
+        .or_else(|| npm_registry(around))
         .ok_or_else(|| {
             let what = "nobody says where its registry is".to_owned();
             (what, "name it: registry=https://… in .npmrc, or npm_config_registry".to_owned())
         })?;
     let index = with_slash(&registry);
-    let credentials = settings.credentials(&index);
+    let credentials = settings.credentials(&index, around);
     let place = index.split_once(':').map_or(index.as_str(), |(_, rest)| rest);
     let hint = format!("`npm login --registry {registry}`, or {place}:_authToken=… in .npmrc");
     let address = Address { name: registry, upload: Some(index.clone()), index };
@@ -49,9 +55,11 @@ impl Npmrc {
             let said = around.variable(name).map(|value| ("registry".to_owned(), value.to_owned()));
             found.extend(said);
         }
-        for path in paths {
+        for (number, path) in paths.into_iter().enumerate() {
             let said = text(&path)?.map(|text| lines(&text, &['='])).unwrap_or_default();
-            let said = said.into_iter().filter(|(section, ..)| section.is_empty());
+            // Which program is started is for whoever runs it to say, not for a workspace.
+            let may = |key: &str| number > 0 || !key.ends_with(HELPER);
+            let said = said.into_iter().filter(|(section, key, _)| section.is_empty() && may(key));
             found.extend(said.map(|(_, key, value)| (key, expanded(&value, around))));
         }
         Ok(Self(found))
@@ -63,10 +71,10 @@ impl Npmrc {
     }
 
     /// By whose leave, for a registry: what is said of its address, or of the nearest one above it.
-    fn credentials(&self, index: &str) -> Option<Credentials> {
+    fn credentials(&self, index: &str, around: &Surroundings) -> Option<Credentials> {
         let mut place = index.split_once(':')?.1.to_owned();
         loop {
-            if let Some(found) = self.credentials_at(&place) {
+            if let Some(found) = self.credentials_at(&place, around) {
                 return Some(found);
             }
             // `//host/a/b/` becomes `//host/a/`, down to `//host/`.
@@ -75,7 +83,7 @@ impl Npmrc {
         }
     }
 
-    fn credentials_at(&self, place: &str) -> Option<Credentials> {
+    fn credentials_at(&self, place: &str, around: &Surroundings) -> Option<Credentials> {
         let said = |key: &str| {
             let bare = place.trim_end_matches('/');
             self.text(&format!("{place}:{key}")).or_else(|| self.text(&format!("{bare}:{key}")))
@@ -83,6 +91,11 @@ impl Npmrc {
         let decoded = |text: &str| String::from_utf8(STANDARD.decode(text).ok()?).ok();
         if let Some(token) = said("_authToken").as_deref().and_then(Secret::new) {
             return Some(Credentials::Bearer(token));
+        }
+        if let Some(program) = said(HELPER) {
+            let token = of_output(around, &[program], &[])?;
+            let bare = token.reveal().strip_prefix("Bearer ").and_then(Secret::new);
+            return Some(Credentials::Bearer(bare.unwrap_or(token)));
         }
         let (user, password) = match said("_auth").and_then(|text| decoded(&text)) {
             Some(both) => {

@@ -1,13 +1,15 @@
 //! Registries and tokens of Python: variables of uv and twine, an index of uv, `.pypirc`.
 //!
-//! Keyrings are not opened.
+//! A keyring is asked by its own command, where there is one.
 
 use std::path::PathBuf;
 
 use super::files::{lines, text, toml};
+use super::helper::of_output;
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::target::{Address, Credentials, Target, Wrong, with_slash};
+use super::usual::{python_index, python_upload};
 use crate::package::Package;
 
 /// Who uses a token instead of a password.
@@ -31,12 +33,17 @@ pub(super) fn target(_: &Package, around: &Surroundings) -> Result<Target, Wrong
         .map(str::to_owned)
         .or_else(|| index.map(|it| it.upload.clone()))
         .or_else(|| section.and_then(|it| it.repository.clone()));
+    // Without a word of anybody it is where the tools send files, and look for them.
+    let is_usual =
+        upload.is_none() && wanted.is_none_or(|name| section.is_some_and(|it| it.name == name));
+    let upload = upload.or_else(|| python_upload(around).filter(|_| is_usual));
     let upload = upload.ok_or_else(|| {
         let what = "nobody says where its registry is".to_owned();
         (what, "name it: UV_PUBLISH_URL, publish-url of an index in [tool.uv], or repository in ~/.pypirc".to_owned())
     })?;
     let look = around.variable("UV_PUBLISH_CHECK_URL").map(str::to_owned);
-    let look = look.or_else(|| index.map(|it| it.url.clone())).ok_or_else(|| {
+    let look = look.or_else(|| index.map(|it| it.url.clone()));
+    let look = look.or_else(|| python_index(around).filter(|_| is_usual)).ok_or_else(|| {
         let what = format!("nobody says where those look who install what is uploaded to {upload}");
         (
             what,
@@ -45,6 +52,7 @@ pub(super) fn target(_: &Package, around: &Surroundings) -> Result<Target, Wrong
         )
     })?;
     let name = index.map(|it| it.name.clone()).or_else(|| Some(section?.name.clone()));
+    let credentials = credentials(around, section, &upload);
     let address = Address {
         name: name.unwrap_or_else(|| upload.clone()),
         index: with_slash(&look),
@@ -52,12 +60,16 @@ pub(super) fn target(_: &Package, around: &Surroundings) -> Result<Target, Wrong
     };
     Ok(Target {
         address,
-        credentials: credentials(around, section),
+        credentials,
         credentials_hint: "UV_PUBLISH_TOKEN, or username and password in ~/.pypirc".to_owned(),
     })
 }
 
-fn credentials(around: &Surroundings, section: Option<&Section>) -> Option<Credentials> {
+fn credentials(
+    around: &Surroundings,
+    section: Option<&Section>,
+    upload: &str,
+) -> Option<Credentials> {
     let said = |name: &str| around.variable(name).map(str::to_owned);
     let basic = |user: String, password: &str| {
         Some(Credentials::Basic { user, password: Secret::new(password)? })
@@ -67,14 +79,16 @@ fn credentials(around: &Surroundings, section: Option<&Section>) -> Option<Crede
     }
     let password = said("UV_PUBLISH_PASSWORD").or_else(|| said("TWINE_PASSWORD"));
     let user = said("UV_PUBLISH_USERNAME").or_else(|| said("TWINE_USERNAME"));
-    match (password, section) {
-        (Some(password), _) => basic(user.unwrap_or_else(|| TOKEN_USER.to_owned()), &password),
-        (None, Some(section)) => {
-            let user = section.username.clone().unwrap_or_else(|| TOKEN_USER.to_owned());
-            basic(user, section.password.as_deref()?)
-        }
-        (None, None) => None,
+    let user = user.or_else(|| section?.username.clone());
+    let user = user.unwrap_or_else(|| TOKEN_USER.to_owned());
+    let password = password.or_else(|| section?.password.clone());
+    if let Some(password) = password {
+        return basic(user, &password);
     }
+    // Its answer is the password alone.
+    let words = ["keyring", "get", upload, &user].map(str::to_owned);
+    let password = of_output(around, &words, &[])?;
+    Some(Credentials::Basic { user, password })
 }
 
 /// An index of uv that can be published to.

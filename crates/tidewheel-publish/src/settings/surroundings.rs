@@ -5,6 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::secret::Secret;
+use crate::pack::Stop;
 
 /// Variables, a home, and the folder of a workspace.
 #[derive(Clone, Default)]
@@ -14,7 +18,16 @@ pub struct Surroundings {
     pub root: PathBuf,
     /// The registry that is wanted of those that manifests allow, by its name.
     pub registry: Option<String>,
+    /// A one-time code that was said.
+    pub code: Option<Secret>,
+    /// The word that ends tools.
+    pub stop: Stop,
+    /// What tools and helpers have said, so that each is asked once.
+    asked: Arc<Mutex<BTreeMap<String, Option<String>>>>,
 }
+
+/// What begins the names of answers that give leave.
+const LEAVE: &str = "leave ";
 
 impl Surroundings {
     /// Those of this process.
@@ -29,7 +42,8 @@ impl Surroundings {
     /// Those with these variables and no others.
     #[must_use]
     pub fn of(root: &Path, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { variables: variables.into_iter().collect(), root: root.to_owned(), registry: None }
+        let (variables, root) = (variables.into_iter().collect(), root.to_owned());
+        Self { variables, root, ..Self::default() }
     }
 
     /// A variable that says something.
@@ -38,10 +52,53 @@ impl Surroundings {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// The same with one more variable.
+    #[must_use]
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let mut around = self.clone();
+        around.variables.insert(name.to_owned(), value.to_owned());
+        around
+    }
+
+    /// All variables.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// What somebody says who is asked once.
+    pub(super) fn once(
+        &self,
+        question: &str,
+        ask: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
+        let mut asked = self.asked();
+        if let Some(said) = asked.get(question) {
+            return said.clone();
+        }
+        let said = ask();
+        asked.insert(question.to_owned(), said.clone());
+        said
+    }
+
+    /// Whoever gives tokens is asked again.
+    pub(crate) fn forget_leave(&self) {
+        self.asked().retain(|question, _| !question.starts_with(LEAVE));
+    }
+
+    fn asked(&self) -> MutexGuard<'_, BTreeMap<String, Option<String>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// All variables but those that give leave to upload, or look as if they gave any.
     pub(crate) fn without_secrets(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(|(name, _)| !is_secret(name))
+    }
+
+    /// A one-time code for npm's registries: the one that was said, or that of npm's variable.
+    pub(crate) fn code(&self) -> Option<Secret> {
+        let said = self.variable("npm_config_otp").or_else(|| self.variable("NPM_CONFIG_OTP"));
+        self.code.clone().or_else(|| Secret::new(said?))
     }
 
     /// The folder of whoever runs it.
@@ -58,7 +115,7 @@ impl Surroundings {
 /// Whether a variable of this name gives leave to do something.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    let words = ["TOKEN", "PASSWORD", "PASSWD", "SECRET", "CREDENTIAL", "_AUTH", "API_KEY"];
+    let words = ["TOKEN", "PASSWORD", "PASSWD", "SECRET", "CREDENTIAL", "_AUTH", "API_KEY", "_OTP"];
     // Where agents and helpers are is no secret, and git may need it.
     words.iter().any(|word| name.contains(word)) && name != "SSH_AUTH_SOCK"
 }

@@ -23,7 +23,9 @@ pub fn asked(head: &Head) -> Asked {
         ["api", "v1", "crates", name, _, "yank" | "unyank"] => {
             Asked::new(What::TakeBack, Some(shelf_name(name)))
         }
-        ["api", "v1", "crates", name] => Asked::new(What::Other, Some(shelf_name(name))),
+        ["api", "v1", "crates", name] | ["api", "v1", "crates", name, _] => {
+            Asked::new(What::Other, Some(shelf_name(name)))
+        }
         _ => Asked::new(What::Other, None),
     }
 }
@@ -116,6 +118,13 @@ pub fn answer(shelf: &mut Shelf, base: &str, is_private: bool, head: &Head) -> A
             Answer::json(
                 200,
                 &json!({ "crate": { "id": name, "name": name }, "versions": versions }),
+            )
+        }
+        ("GET", ["api", "v1", "crates", name, version]) => {
+            let stored = shelf.version(&shelf_name(name), version);
+            stored.map_or_else(
+                || error(404, &format!("crate `{name}` does not have a version `{version}`")),
+                |stored| Answer::json(200, &json!({ "version": api_version(stored) })),
             )
         }
         _ => error(404, "Not Found"),

@@ -48,6 +48,10 @@ pub(crate) struct PublishArgs {
     #[arg(long, value_name = "PACKAGE")]
     pub except: Vec<String>,
 
+    /// Only this package and all that need it; may be given again
+    #[arg(long, value_name = "PACKAGE")]
+    pub from: Vec<String>,
+
     /// The registry, of those that manifests and settings name
     #[arg(long, value_name = "NAME")]
     pub registry: Option<String>,
@@ -60,9 +64,29 @@ pub(crate) struct PublishArgs {
     #[arg(long)]
     pub no_verify: bool,
 
+    /// Pack the workspace where it is instead of a copy of it, with what packages need of each other pinned
+    /// meanwhile; manifests are put back, whatever happens
+    #[arg(long)]
+    pub pin_in_place: bool,
+
     /// Ask no registry; what it would say is unknown
     #[arg(long)]
     pub offline: bool,
+
+    /// Publish from a pipeline of a change that was only proposed
+    #[arg(long)]
+    pub allow_pull_request: bool,
+
+    /// A one-time code for registries of npm; without one it is asked for when one is wanted
+    #[arg(long, value_name = "CODE")]
+    pub otp: Option<String>,
+
+    /// It is an error if there is nothing to publish
+    #[arg(long)]
+    pub expect_changes: bool,
+
+    #[command(flatten)]
+    pub follow: FollowArgs,
 
     #[command(flatten)]
     pub pace: PaceArgs,
@@ -72,6 +96,26 @@ pub(crate) struct PublishArgs {
 
     #[command(flatten)]
     pub data: DataArgs,
+}
+
+/// What follows once packages can be had.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct FollowArgs {
+    /// Tag the commit when its packages are out: '{name}-v{version}', or 'v{version}' for all of them
+    #[arg(long, value_name = "TEMPLATE")]
+    pub tag: Option<String>,
+
+    /// Push those tags there
+    #[arg(long, value_name = "REMOTE", requires = "tag")]
+    pub push_tags: Option<String>,
+
+    /// A line for the shell, run once for each package that was uploaded and can be had
+    #[arg(long, value_name = "COMMAND")]
+    pub hook: Option<String>,
+
+    /// Let each package of npm have its tag at once, not when all of them are out
+    #[arg(long)]
+    pub no_hold: bool,
 }
 
 /// How fast, how often, how long.
@@ -124,9 +168,18 @@ impl PublishArgs {
             allow_dirty: self.allow_dirty,
             verify: !self.no_verify,
             offline: self.offline,
+            pin_in_place: self.pin_in_place,
             only: self.only.clone(),
             except: self.except.clone(),
+            from: self.from.clone(),
+            tag: self.follow.tag.clone(),
+            allow_pull_request: self.allow_pull_request,
         }
+    }
+
+    pub fn options(&self) -> PublishOptions {
+        let FollowArgs { tag, push_tags, hook, no_hold } = self.follow.clone();
+        PublishOptions { tag, push_tags, hook, holds_tags: !no_hold, ..self.pace.options() }
     }
 }
 
@@ -140,6 +193,7 @@ impl PaceArgs {
             max_wait: self.max_wait,
             visible_within: self.visible_within,
             look_every: self.look_every,
+            ..PublishOptions::default()
         }
     }
 }

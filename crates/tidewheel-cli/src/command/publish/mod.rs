@@ -5,6 +5,7 @@
 mod args;
 mod command;
 mod graph;
+mod place;
 mod shown;
 mod start;
 mod status;

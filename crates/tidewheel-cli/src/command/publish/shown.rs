@@ -52,6 +52,10 @@ pub(super) fn report_text(report: &Report) -> String {
             );
         }
     }
+    for it in &report.tags {
+        let why = it.error.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+        let _ = write!(text, "\ntag {} {}{}", harmless(&it.tag), it.state, harmless(&why));
+    }
     let counts = [
         (report.published.len(), "published"),
         (report.done.len(), "out before"),
@@ -72,6 +76,9 @@ pub(super) fn advice(report: &Report) -> Option<String> {
     use tidewheel_publish::run::Verdict;
     match (report.verdict, &report.go_on_at) {
         (Verdict::Done, _) => None,
+        (Verdict::Blocked, _) if report.wants_code => Some(
+            "a registry wants a one-time code: run `tidewheel publish --otp CODE`; it goes on where it is".to_owned(),
+        ),
         (Verdict::Incomplete, Some(at)) => {
             Some(format!("run `tidewheel publish` again after {at}: it goes on where it is"))
         }

@@ -2,36 +2,30 @@
 //!
 //! What is planned and done is known in `tidewheel-publish`; how a run is watched, in `command/run.rs`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use tidewheel::clock::wall_clock;
-use tidewheel::store::sqlite::{DataFolder, Durability};
 use tidewheel_client::desk::{LocalDesk, RunView};
 use tidewheel_client::kind::{Kind as _, Startable as _};
 use tidewheel_client::session::{Session, Started, Takeover};
 use tidewheel_client::text::{harmless, short_id};
 use tidewheel_publish::PlanDocument;
-use tidewheel_publish::prepare::{Prepared, folder_of, prepare};
-use tidewheel_publish::run::{LockError, PublishRun, Publisher, Publishes, Report, WorkspaceLock};
-use tidewheel_publish::settings::Surroundings;
+use tidewheel_publish::prepare::{Prepared, prepare};
+use tidewheel_publish::run::{PublishRun, Publishes, Report};
 
 use super::args::{PublishArgs, ShownArgs};
-use super::graph::{refuse, workspace_folder};
+use super::graph::refuse;
+use super::place::{LAST, Place};
 use super::shown::{advice, plan_text, report_text};
 use crate::cli::Format;
 use crate::command::run::{RunArgs, Watched, level, session_options, watch};
-use crate::data::{DataArgs, local_desk};
+use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};
 use crate::output::{check_writable, write_atomically};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
 use crate::watch::{Ending, Seen};
-
-/// The file with the newest run of a workspace.
-pub(super) const LAST: &str = "last-run";
 
 /// Go on with a publish that was left
 ///
@@ -60,66 +54,28 @@ pub(crate) struct ResumeArgs {
     data: DataArgs,
 }
 
-/// A workspace that nobody else publishes now.
-pub(super) struct Place {
-    pub root: PathBuf,
-    pub folder: DataFolder,
-    /// What is kept of the workspace in the data folder.
-    pub ours: PathBuf,
-    pub publisher: Arc<Publisher>,
-    lock: WorkspaceLock,
-}
-
-impl Place {
-    pub fn take(
-        ui: &Ui,
-        named: Option<&Path>,
-        registry: Option<&String>,
-        data: &DataArgs,
-    ) -> Result<Self, CommandError> {
-        let root = fs::canonicalize(workspace_folder(named)?)?;
-        let folder = data.open(ui, Durability::Process)?;
-        let data = std::path::absolute(folder.path())?;
-        let ours = folder_of(&data, &root);
-        let command: Vec<String> = std::env::args().collect();
-        let lock = WorkspaceLock::take(&root, &ours, &command.join(" ")).map_err(|error| {
-            let kind = match error {
-                LockError::Held { .. } => ErrorKind::Conflict,
-                _ => ErrorKind::Refused,
-            };
-            CommandError::new(kind, error)
-                .hint("wait until it has ended, or cancel it: see `tidewheel runs`")
-        })?;
-        let mut around = Surroundings::here(&root);
-        around.registry = registry.cloned();
-        let publisher = Publisher::new(around).map_err(CommandError::usage)?;
-        Ok(Self { root, folder, ours, publisher, lock })
-    }
-
-    pub fn desk(&self) -> Result<LocalDesk, CommandError> {
-        Ok(local_desk(self.folder.clone())?)
-    }
-
-    /// The newest run of the workspace, if there is one.
-    pub fn last(&self, desk: &LocalDesk) -> Option<RunView> {
-        let id = fs::read_to_string(self.ours.join(LAST)).ok()?;
-        desk.show(id.trim()).ok()
-    }
-}
-
 pub(super) fn plan(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
     let place = Place::take(ui, args.folder.as_deref(), args.registry.as_ref(), &args.data)?;
-    let prepared = on_runtime(prepared(&place, args))?;
+    let prepared = match on_runtime(prepared(&place, args))? {
+        Ok(prepared) => prepared,
+        Err(code) => return Ok(code),
+    };
     show_plan(ui, &prepared.document())?;
     Ok(if prepared.stuck().is_empty() { 0 } else { 8 })
 }
 
-async fn prepared(place: &Place, args: &PublishArgs) -> Result<Prepared, CommandError> {
+/// The plan, or the exit code if a signal came before there was one.
+async fn prepared(place: &Place, args: &PublishArgs) -> Result<Result<Prepared, u8>, CommandError> {
+    place.listen()?;
     let prepared = prepare(&place.publisher, &args.wish(), &place.ours).await;
-    prepared.map_err(|problems| {
+    if let Some(code) = place.is_packed() {
+        return Ok(Err(code));
+    }
+    let refused = |problems: Vec<_>| {
         refuse(&problems)
             .unwrap_or_else(|| CommandError::internal(anyhow!("nothing is in the way")))
-    })
+    };
+    prepared.map(Ok).map_err(refused)
 }
 
 fn show_plan(ui: &Ui, plan: &PlanDocument) -> Result<(), CommandError> {
@@ -138,7 +94,35 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
         return Err(CommandError::usage(error).hint("leave --offline out, or use `publish plan`"));
     }
     args.shown.output.as_deref().map_or(Ok(()), check_writable)?;
-    let place = Place::take(ui, args.folder.as_deref(), args.registry.as_ref(), &args.data)?;
+    let mut code = args.otp.clone();
+    loop {
+        let ended = carry_out(ui, args, code.as_deref())?;
+        if !ended.wants_code {
+            return Ok(ended.exit_code);
+        }
+        code = ui.ask_for("A registry wants a one-time code; nothing if you have none:")?;
+        if code.is_none() {
+            return Ok(ended.exit_code);
+        }
+    }
+}
+
+/// How a publish ended.
+struct Ended {
+    exit_code: u8,
+    /// A registry wants a one-time code, and could have one.
+    wants_code: bool,
+}
+
+impl From<u8> for Ended {
+    fn from(exit_code: u8) -> Self {
+        Self { exit_code, wants_code: false }
+    }
+}
+
+fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, CommandError> {
+    let mut place = Place::take(ui, args.folder.as_deref(), args.registry.as_ref(), &args.data)?;
+    place.say_code(code)?;
     on_runtime(async {
         let desk = place.desk()?;
         if let Some(left) = place.last(&desk).filter(is_left) {
@@ -148,16 +132,24 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
             ));
             return go_on(ui, place, &desk, &left, false, &args.shown).await;
         }
-        let prepared = prepared(&place, args).await?;
+        let prepared = match prepared(&place, args).await? {
+            Ok(prepared) => prepared,
+            Err(code) => return Ok(code.into()),
+        };
         let plan = prepared.document();
         check_hash(args, &plan)?;
-        if plan.uploads > 0 && !may_send(ui, args, &plan)? {
-            return Ok(0);
+        if args.expect_changes && plan.uploads == 0 {
+            let error = anyhow!("there is nothing to publish, and --expect-changes was said");
+            return Err(CommandError::input(error).hint("raise the versions of what has changed"));
         }
-        let order = prepared.order(args.pace.options());
+        if plan.uploads > 0 && code.is_none() && !may_send(ui, args, &plan)? {
+            return Ok(0.into());
+        }
+        let order = prepared.order(args.options());
         let order = order.of(place.root.clone(), args.registry.clone());
         if plan.uploads == 0 {
-            let report = Report::new(&place.publisher, &order, None, &prepared.stuck()).await;
+            let mut report = Report::new(&place.publisher, &order, None, &prepared.stuck()).await;
+            report.follow_up(&place.publisher, &order).await;
             return finish(ui, &report, &args.shown, None);
         }
         begin(ui, place, &desk, PublishOrdered { order, stuck: prepared.stuck() }, &args.shown)
@@ -203,7 +195,8 @@ async fn begin(
     desk: &LocalDesk,
     PublishOrdered { order, stuck }: PublishOrdered,
     shown: &ShownArgs,
-) -> Result<u8, CommandError> {
+) -> Result<Ended, CommandError> {
+    place.is_begun();
     let Place { folder, ours, publisher, lock, .. } = place;
     let run = PublishRun::new(order, publisher, lock);
     let expected = desk.expectations(run.name())?;
@@ -230,7 +223,8 @@ pub(super) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
             let hint = "`tidewheel publish` publishes what is not out yet";
             return Err(CommandError::new(ErrorKind::NotFound, error).hint(hint));
         };
-        go_on(ui, place, &desk, &left, args.as_started, &args.shown).await
+        let ended = go_on(ui, place, &desk, &left, args.as_started, &args.shown).await?;
+        Ok(ended.exit_code)
     })
 }
 
@@ -242,7 +236,7 @@ async fn go_on(
     left: &RunView,
     as_started: bool,
     shown: &ShownArgs,
-) -> Result<u8, CommandError> {
+) -> Result<Ended, CommandError> {
     Publishes.check_resume(left, as_started)?;
     let Place { folder, publisher, lock, .. } = place;
     let run = PublishRun::left(&left.detail, publisher, lock);
@@ -274,7 +268,7 @@ async fn conclude(
     started: Started,
     stuck: &[(String, String, String)],
     shown: &ShownArgs,
-) -> Result<u8, CommandError> {
+) -> Result<Ended, CommandError> {
     let id = started.run.id().to_string();
     let how = watched(shown).settled(ui);
     let watched = Watched { level: level(&how, ui), workers: run.workers(), port: None };
@@ -290,9 +284,10 @@ async fn report(
     stuck: &[(String, String, String)],
     seen: Option<Seen>,
     shown: &ShownArgs,
-) -> Result<u8, CommandError> {
+) -> Result<Ended, CommandError> {
     let view = desk.show(id)?;
-    let report = Report::new(run.publisher(), run.order(), Some(&view.detail), stuck).await;
+    let mut report = Report::new(run.publisher(), run.order(), Some(&view.detail), stuck).await;
+    report.follow_up(run.publisher(), run.order()).await;
     finish(ui, &report, shown, seen)
 }
 
@@ -302,7 +297,7 @@ fn finish(
     report: &Report,
     shown: &ShownArgs,
     seen: Option<Seen>,
-) -> Result<u8, CommandError> {
+) -> Result<Ended, CommandError> {
     if let Some(path) = &shown.output {
         let text = match path.extension().is_some_and(|it| it == "md") {
             true => report.to_markdown(),
@@ -321,7 +316,9 @@ fn finish(
         }
     }
     let ending = seen.map_or(Ending::Own, |seen| seen.ending);
-    Ok(ending.exit_code(report.verdict.exit_code()))
+    let is_own = ending == Ending::Own;
+    let exit_code = ending.exit_code(report.verdict.exit_code());
+    Ok(Ended { exit_code, wants_code: is_own && report.wants_code })
 }
 
 /// How a publish is watched: as every other run.

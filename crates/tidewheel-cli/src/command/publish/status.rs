@@ -10,8 +10,8 @@ use tidewheel_publish::prepare::folder_of;
 use tidewheel_publish::run::{PublishRun, Report};
 
 use super::graph::workspace_folder;
+use super::place::LAST;
 use super::shown::{advice, report_text};
-use super::start::LAST;
 use crate::cli::Format;
 use crate::data::{DataArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use tidewheel_client::text::harmless;
 use tidewheel_publish::run::{PublishRun, TakenBack, take_back};
 
-use super::start::Place;
+use super::place::Place;
 use crate::cli::Format;
 use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};

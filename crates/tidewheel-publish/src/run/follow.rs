@@ -1,0 +1,150 @@
+//! What follows once packages can be had: tags of npm are moved, the commit is tagged, hooks are run. Each is done once, and
+//! what is left of it is done by the next run.
+//!
+//! Nothing here counts before the [report](super::report) has found a package in its registry.
+
+use super::journal::{Hook, Journal};
+use super::order::{OrderedPackage, PublishOrder};
+use super::publisher::Publisher;
+use super::report::{Report, Reported, Verdict};
+use crate::pack::{PackedSet, TagState, push_tag, run_tool, set_tag, tag_state};
+use crate::package::{Ecosystem, PackageId};
+
+/// What became of a tag of git.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Tagged {
+    /// Its name.
+    pub tag: String,
+    /// `set`, `there`, `elsewhere`, `failed`.
+    pub state: &'static str,
+    /// What is wrong with it.
+    pub error: Option<String>,
+}
+
+impl Report {
+    /// Does what follows for packages that can be had.
+    pub async fn follow_up(&mut self, publisher: &Publisher, order: &PublishOrder) {
+        self.move_tags(publisher, order).await;
+        self.tag_commit(publisher, order);
+        self.run_hooks(publisher, order);
+    }
+
+    /// Versions of npm that were uploaded under the holding tag become what their own tag says, once all of them are out.
+    async fn move_tags(&mut self, publisher: &Publisher, order: &PublishOrder) {
+        let Some(set) = PackedSet::load(&order.packed) else { return };
+        let is_npm = |it: &&OrderedPackage| it.id().ecosystem() == Ecosystem::Npm;
+        let all: Vec<&OrderedPackage> = order.packages.iter().filter(is_npm).collect();
+        if all.is_empty() || !all.iter().all(|it| self.is_out(&it.id())) {
+            return;
+        }
+        let targets = publisher.targets(order);
+        for package in all {
+            let id = package.id();
+            let tag = set.package(&id).and_then(|it| it.metadata.get("tag")?.as_str());
+            let (Some(target), Some(tag)) = (targets.get(&id), tag) else { continue };
+            let moved = publisher.client.move_tag(target, &id, &package.version, tag).await;
+            if let Err(trouble) = moved {
+                let what = format!("it is out, and not yet `{tag}`: {trouble}");
+                self.object(&id, Verdict::Incomplete, what);
+            }
+        }
+    }
+
+    fn tag_commit(&mut self, publisher: &Publisher, order: &PublishOrder) {
+        let (Some(template), Some(commit)) = (&order.options.tag, &order.commit) else { return };
+        let around = publisher.around();
+        for (tag, of) in tags(template, order) {
+            if !of.iter().all(|id| self.is_out(id)) {
+                continue;
+            }
+            let tagged = match tag_state(around, &tag, commit) {
+                TagState::There => Ok("there"),
+                TagState::Elsewhere(other) => Err(("elsewhere", format!("it is at {other}"))),
+                TagState::Missing => {
+                    set_tag(around, &tag, commit).map(|()| "set").map_err(|error| ("failed", error))
+                }
+            };
+            let tagged = tagged.and_then(|state| match &order.options.push_tags {
+                Some(remote) => push_tag(around, remote, &tag)
+                    .map(|()| state)
+                    .map_err(|error| ("failed", error)),
+                None => Ok(state),
+            });
+            let (state, error) = match tagged {
+                Ok(state) => (state, None),
+                Err((state, error)) => (state, Some(error)),
+            };
+            let worth = match state {
+                "elsewhere" => Verdict::Blocked,
+                "failed" => Verdict::Incomplete,
+                _ => Verdict::Done,
+            };
+            self.verdict = self.verdict.max(worth);
+            self.tags.push(Tagged { tag, state, error });
+        }
+    }
+
+    /// Runs the hook of each package that was uploaded and can be had, once.
+    fn run_hooks(&mut self, publisher: &Publisher, order: &PublishOrder) {
+        let Some(hook) = &order.options.hook else { return };
+        for package in &order.packages {
+            let id = package.id();
+            let path = Journal::path(&order.packed, &id);
+            let mut journal = Journal::load(&path);
+            if journal.hook != Hook::Due || !self.is_out(&id) {
+                continue;
+            }
+            let around = publisher
+                .around()
+                .with("TIDEWHEEL_PACKAGE", id.name())
+                .with("TIDEWHEEL_ECOSYSTEM", id.ecosystem().word())
+                .with("TIDEWHEEL_VERSION", &package.version)
+                .with("TIDEWHEEL_REGISTRY", &package.address.name)
+                .with("TIDEWHEEL_COMMIT", order.commit.as_deref().unwrap_or_default());
+            let arguments = ["-c", hook].map(str::to_owned);
+            match run_tool(&around, &order.root, "sh", &arguments) {
+                Ok(_) => {
+                    journal.hook = Hook::Done;
+                    // What cannot be written down is done again.
+                    let _ = journal.store(&path);
+                }
+                Err(error) => {
+                    self.object(
+                        &id,
+                        Verdict::Incomplete,
+                        format!("it is out, and its hook failed: {error}"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn is_out(&self, id: &PackageId) -> bool {
+        let name = id.to_string();
+        let found = self.packages.iter().find(|it| it.package == name);
+        found.is_some_and(|it| matches!(it.result, "published" | "done"))
+    }
+
+    fn object(&mut self, id: &PackageId, worth: Verdict, what: String) {
+        let name = id.to_string();
+        let is_it = |it: &&mut Reported| it.package == name;
+        if let Some(reported) = self.packages.iter_mut().find(is_it) {
+            reported.error = Some(what);
+        }
+        self.verdict = self.verdict.max(worth);
+    }
+}
+
+/// The tags of an order, each with the packages that must be out for it: one a package, or one for all of them.
+pub(crate) fn tags(template: &str, order: &PublishOrder) -> Vec<(String, Vec<PackageId>)> {
+    let mut tags: Vec<(String, Vec<PackageId>)> = Vec::new();
+    for package in &order.packages {
+        let id = package.id();
+        let tag = template.replace("{name}", id.name()).replace("{version}", &package.version);
+        match tags.iter_mut().find(|(known, _)| *known == tag) {
+            Some((_, of)) => of.push(id),
+            None => tags.push((tag, vec![id])),
+        }
+    }
+    tags
+}
