@@ -67,16 +67,7 @@ pub async fn show(
     let listening = listen(&source, &to);
     let mut held = Held::take()?;
     model.size = held.size()?;
-    let mut ears = Ears {
-        input: read_input(),
-        messages,
-        beside,
-        stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
-        resumption: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
-        terminate: signal(SignalKind::terminate())?,
-        hang_up: signal(SignalKind::hangup())?,
-        interrupt: signal(SignalKind::interrupt())?,
-    };
+    let mut ears = Ears::listen(messages, beside)?;
     let mut hits = Hits::default();
     let mut effects = update(&mut model, wall_clock(), Message::Tick);
     let mut drawn: Option<Instant> = None;
@@ -196,6 +187,19 @@ fn translated(event: Event, hits: &Hits) -> Option<Message> {
 }
 
 impl Ears {
+    fn listen(messages: UnboundedReceiver<Message>, beside: Option<Beside>) -> io::Result<Self> {
+        Ok(Self {
+            input: read_input(),
+            messages,
+            beside,
+            stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
+            resumption: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
     /// What has been heard already.
     fn take(&mut self) -> Option<Heard> {
         if let Ok(event) = self.input.try_recv() {

@@ -90,7 +90,7 @@ use Screen as S;
 /// The keys of `tidewheel run` (p r q a w f l) mean the same here.
 pub const BINDINGS: &[Binding] = bindings! {
     Open "Enter" [(N, KeyCode::Enter), (N, KeyCode::Right)] "open" "open what is selected" &[S::Overview, S::Runs, S::Run, S::Queues, S::Schedules], true;
-    Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back" &[S::Run, S::Step, S::Schedule], true;
+    Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back, or show all again" &[], true;
     Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time; details, log" &[S::Run, S::Step], true;
     Pause "p" [letter('p')] "pause" "start nothing more for now" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;
     Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;

@@ -63,7 +63,8 @@ pub(crate) fn standing() -> Standing {
     let asks = StepStanding {
         waits: Some("waits for approval".to_owned()),
         asks: true,
-        ..step("approve", Pending, &[2])
+        attempt: 1,
+        ..step("approve", Pending, &[1])
     };
     Standing {
         version: None,

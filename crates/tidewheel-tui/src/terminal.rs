@@ -47,8 +47,11 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// When the terminal is gone.
+    /// When the terminal is gone, or was given back because something has crashed.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        if !IS_HELD.load(Ordering::SeqCst) {
+            return Err(io::Error::other("a part of it has crashed"));
+        }
         self.terminal.draw(|frame| draw(frame.buffer_mut())).map(drop)
     }
 

@@ -123,7 +123,7 @@ fn down(bytes: &mut String, rows: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::line::Tone;
+    use tidewheel_tui::run::Tone;
 
     /// A terminal that knows just what we use, with ASCII text.
     struct Terminal {

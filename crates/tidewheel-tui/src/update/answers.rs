@@ -41,7 +41,6 @@ pub(super) fn answered(
     let is_asked = model.question().as_ref() == Some(question);
     // What is looked at has become something else meanwhile.
     model.is_stale |= !is_asked;
-    let room = model.log_room();
     match answer {
         Answer::Glance(glance) => model.glance = Some(*glance),
         Answer::Runs(runs) => model.runs = Some(runs),
@@ -54,21 +53,32 @@ pub(super) fn answered(
                 redraw(model);
             }
         }
-        Answer::Step(known) if is_asked => {
-            if let Some(reading) = &mut model.reading {
-                reading.known = Some(*known);
-            }
+        Answer::Line(line, capacity) => {
+            model.line = Some(line);
+            model.capacity = capacity;
         }
-        Answer::Log(lines) if is_asked => {
-            if let Some(reading) = &mut model.reading {
-                if reading.log.is_following {
-                    reading.log.top = lines.from.max(1);
-                }
-                reading.log.lines = Some(lines);
-            }
+        Answer::Schedules(schedules) => model.schedules = Some(schedules),
+        Answer::Schedule(upcoming, ledger) if is_asked => {
+            model.schedule = Some((upcoming, ledger));
         }
-        Answer::Found(hits) if is_asked => {
-            let Some(reading) = &mut model.reading else { return };
+        answer if is_asked => of_step(model, answer),
+        _ => {}
+    }
+}
+
+/// What is answered about the step that is looked at.
+fn of_step(model: &mut Model, answer: Answer) {
+    let room = model.log_room();
+    let Some(reading) = &mut model.reading else { return };
+    match answer {
+        Answer::Step(known) => reading.known = Some(*known),
+        Answer::Log(lines) => {
+            if reading.log.is_following {
+                reading.log.top = lines.from.max(1);
+            }
+            reading.log.lines = Some(lines);
+        }
+        Answer::Found(hits) => {
             // The first one at or below what is shown.
             let top = reading.log.top;
             reading.log.hit = hits.iter().position(|hit| *hit >= top).unwrap_or_default();
@@ -79,14 +89,6 @@ pub(super) fn answered(
             }
             model.is_stale = true;
         }
-        Answer::Line(line, capacity) => {
-            model.line = Some(line);
-            model.capacity = capacity;
-        }
-        Answer::Schedules(schedules) => model.schedules = Some(schedules),
-        Answer::Schedule(upcoming, ledger) if is_asked => {
-            model.schedule = Some((upcoming, ledger));
-        }
-        Answer::Step(_) | Answer::Log(_) | Answer::Found(_) | Answer::Schedule(..) => {}
+        _ => {}
     }
 }

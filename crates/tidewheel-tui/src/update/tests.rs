@@ -191,9 +191,9 @@ fn a_command_does_what_its_key_does_and_a_wrong_one_is_explained() {
     for letter in "queues".chars() {
         press(&mut model, letter);
     }
-    key(&mut model, KeyCode::Enter);
+    assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Ask(Question::Line)]);
     assert_eq!(model.screen(), Screen::Queues);
-    assert_eq!(update(&mut model, after(60), Message::Tick).len(), 1);
+    update(&mut model, after(60), Message::Tick);
     assert_eq!(model.note, None, "what is said passes");
 }
 
@@ -261,7 +261,7 @@ fn the_mouse_selects_opens_and_scrolls() {
 #[test]
 fn leaving_ends_what_runs_here_only_when_that_is_meant() {
     let mut model = model();
-    assert_eq!(press(&mut model, 'q'), [Effect::Quit], "nothing runs here");
+    assert!(press(&mut model, 'q').contains(&Effect::Quit), "nothing runs here");
     model.attached = Attached::Own;
     update(&mut model, NOW, Message::Began("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned()));
     assert_eq!(model.screen(), Screen::Run);

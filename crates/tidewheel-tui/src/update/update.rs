@@ -116,7 +116,8 @@ pub(super) fn redraw(model: &mut Model) {
 }
 
 fn mouse(model: &mut Model, mouse: Mouse, hit: Option<Hit>) -> Vec<Effect> {
-    if model.dialog.is_some() && !matches!(hit, Some(Hit::Action(_))) {
+    // A question is answered with a key.
+    if model.dialog.is_some() {
         return Vec::new();
     }
     match (mouse, hit) {

@@ -116,7 +116,9 @@ pub(super) fn bottom(model: &Model, paper: &mut Paper<'_>, area: Rect) {
 
 /// The keys that are reminded of: what leads on is never left out.
 fn reminders(model: &Model) -> Vec<&'static Binding> {
+    let is_first = model.screens.len() == 1;
     let here = BINDINGS.iter().filter(|it| it.is_reminded && it.is_on(model.screen()));
+    let here = here.filter(|it| it.action != Action::Back || !is_first);
     let mut shown: Vec<&Binding> = here.collect();
     shown.sort_by_key(|it| match it.action {
         Action::Open | Action::Back => 0,

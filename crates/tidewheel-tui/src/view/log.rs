@@ -5,7 +5,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use tidewheel_client::api::{LogLine, LogStream};
-use tidewheel_client::text::{bytes, harmless};
+use tidewheel_client::text::{bytes, harmless, is_hidden};
 
 use super::overview::waiting;
 use super::paper::Paper;
@@ -70,9 +70,7 @@ fn pieces(line: &LogLine, text: &str, paper: &Paper<'_>) -> Vec<(String, Style)>
     let mut pieces = Vec::new();
     for span in &line.2 {
         let style = paper.theme.written(&span.0);
-        // Lines come harmless; one that does not comes from no server of ours.
-        let shown = harmless(&span.1.replace('\t', "    "));
-        let mut rest = paper.shown(&shown);
+        let mut rest = paper.shown(&visible(&span.1));
         while let Some(at) = find(&rest, text) {
             let after = rest.split_off(at);
             let end = after.char_indices().nth(text.chars().count()).map_or(after.len(), |it| it.0);
@@ -83,6 +81,21 @@ fn pieces(line: &LogLine, text: &str, paper: &Paper<'_>) -> Vec<(String, Style)>
         pieces.push((rest, style));
     }
     pieces
+}
+
+/// Lines come harmless; what does not comes from no server of ours, and is shown escaped all the same.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\t' => shown.push_str("    "),
+            letter if letter.is_control() || is_hidden(letter) => {
+                shown.extend(letter.escape_unicode());
+            }
+            letter => shown.push(letter),
+        }
+    }
+    shown
 }
 
 /// Where a text is in another, whatever the case of its ASCII letters.

@@ -4,7 +4,7 @@
 
 use ratatui::layout::Rect;
 use tidewheel_client::api::Glance;
-use tidewheel_client::text::{self, name, sentence, short_id};
+use tidewheel_client::text::{self, name, sentence};
 
 use super::paper::Paper;
 use super::words::{away, bar, bars, column, run_mark};
@@ -92,7 +92,7 @@ fn kind(row: Row) -> &'static str {
 
 fn line(model: &Model, glance: &Glance, row: Row, width: usize, signs: &'static Signs) -> Line {
     let flow = |flow: &Option<String>| name(flow.as_deref().unwrap_or("-"));
-    let names = (width / 4).clamp(10, 30);
+    let names = (width / 4).clamp(10, 28);
     let mut line = Line::new().with(Tone::Plain, "  ");
     match row {
         Row::Asks(place) => {
@@ -100,7 +100,7 @@ fn line(model: &Model, glance: &Glance, row: Row, width: usize, signs: &'static 
             line.push(Tone::Doubtful, format!("{} ", signs.unknown));
             column(&mut line, Tone::Strong, &flow(&it.flow), names, signs);
             let since = it.since.map_or_else(String::new, |at| away(at, model.now));
-            column(&mut line, Tone::Faint, &since, 8, signs);
+            column(&mut line, Tone::Faint, &since, 10, signs);
             let asks = format!("{}: {}", name(&it.step), sentence(&it.asks));
             line.push_cut(Tone::Plain, &asks, width, signs);
         }
@@ -110,7 +110,7 @@ fn line(model: &Model, glance: &Glance, row: Row, width: usize, signs: &'static 
             line.push(tone, format!("{mark} "));
             column(&mut line, Tone::Strong, &flow(&it.flow), names, signs);
             let at = it.ended_at.unwrap_or(it.accepted_at);
-            column(&mut line, Tone::Faint, &away(at, model.now), 8, signs);
+            column(&mut line, Tone::Faint, &away(at, model.now), 10, signs);
             let error = it.error.as_deref().map_or_else(|| it.state.to_string(), sentence);
             line.push_cut(Tone::Plain, &error, width, signs);
         }
@@ -141,7 +141,6 @@ fn run(
     let (mark, tone) = run_mark(it.run.state, signs);
     line.push(tone, format!("{mark} "));
     column(line, Tone::Strong, &name(it.run.flow.as_deref().unwrap_or("-")), names, signs);
-    column(line, Tone::Faint, &short_id(&it.run.run_id), 8, signs);
     let steps = it.run.steps.max(it.ended);
     line.append(bar(it.ended, steps, 10, signs));
     let done = format!(" {}/{steps}", it.ended);
@@ -168,7 +167,7 @@ fn flow(
     let (mark, tone) = last.unwrap_or((signs.blocked, Tone::Faint));
     line.push(tone, format!("{mark} "));
     column(line, Tone::Plain, &name(&it.name), names, signs);
-    let most = if width < 70 { 10 } else { 20 };
+    let most = if width < 100 { 12 } else { 24 };
     line.append(bars(&it.runs, most));
     line.push(Tone::Plain, "  ");
     let ok = it.ok.map_or_else(String::new, |ok| format!("{:>3.0}%", ok * 100.0));

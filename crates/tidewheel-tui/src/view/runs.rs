@@ -14,10 +14,10 @@ use crate::run::{Line, Tone};
 pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let Some(runs) = &model.runs else { return waiting(paper, area) };
     let (width, signs) = (usize::from(area.width), paper.theme.signs);
-    let names = (width / 4).clamp(10, 40);
+    let names = (width / 5).clamp(10, 40);
     let mut head = Line::new().with(Tone::Plain, "    ");
     for (words, wide) in
-        [("flow", names), ("run", 8), ("state", 11), ("began", 9), ("took", 7), ("steps", 7)]
+        [("flow", names), ("run", 13), ("state", 9), ("began", 10), ("took", 6), ("steps", 5)]
     {
         column(&mut head, Tone::Faint, words, wide, signs);
     }
@@ -31,13 +31,13 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         let (mark, tone) = run_mark(it.state, signs);
         let mut line = Line::new().with(Tone::Plain, "  ").with(tone, format!("{mark} "));
         column(&mut line, Tone::Plain, &name(it.flow.as_deref().unwrap_or("-")), names, signs);
-        column(&mut line, Tone::Faint, &short_id(&it.run_id), 8, signs);
-        column(&mut line, tone, it.state.word(), 11, signs);
+        column(&mut line, Tone::Faint, &short_id(&it.run_id), 13, signs);
+        column(&mut line, tone, it.state.word(), 9, signs);
         let began = it.started_at.unwrap_or(it.accepted_at);
-        column(&mut line, Tone::Plain, &away(began, model.now), 9, signs);
+        column(&mut line, Tone::Plain, &away(began, model.now), 10, signs);
         let took = it.ended_at.unwrap_or(model.now).since(began);
-        column(&mut line, Tone::Plain, &text::took(took), 7, signs);
-        column(&mut line, Tone::Plain, &it.steps.to_string(), 7, signs);
+        column(&mut line, Tone::Plain, &text::took(took), 6, signs);
+        column(&mut line, Tone::Plain, &it.steps.to_string(), 5, signs);
         let error = it.error.as_deref().map(sentence).unwrap_or_default();
         line.push_cut(Tone::Plain, &error, width, signs);
         (Some(row), line)

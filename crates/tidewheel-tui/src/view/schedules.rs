@@ -84,7 +84,7 @@ pub(super) fn draw_one(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         };
         column(&mut line, tone, word, 11, signs);
         let run = it.run_id.as_deref().map(short_id).unwrap_or_default();
-        column(&mut line, Tone::Faint, &run, 8, signs);
+        column(&mut line, Tone::Faint, &run, 13, signs);
         let many = if it.count > 1 { format!("{} instants  ", it.count) } else { String::new() };
         let why = it.why.as_deref().map(sentence).unwrap_or_default();
         line.push_cut(Tone::Plain, &format!("{many}{}  {why}", sentence(&it.origin)), width, signs);
