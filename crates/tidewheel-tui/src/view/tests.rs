@@ -28,22 +28,44 @@ use crate::update::update;
 const COLOURFUL: Look = Look { is_live: true, is_colourful: true, is_unicode: true };
 
 /// A model with everything known, of so large a terminal, after these keys.
-fn model((width, height): (u16, u16), keys: &[KeyCode]) -> Model {
+fn model(size: (u16, u16), keys: &[KeyCode]) -> Model {
+    model_of(size, keys, |text| text.to_owned())
+}
+
+/// What is in front of anything hostile: the documentation shows how things usually are.
+fn friendly(text: &str) -> String {
+    let is_hostile = |letter: char| letter.is_control() || letter == '\u{202e}';
+    text.split(is_hostile).next().unwrap_or_default().trim_end_matches([' ', ':']).to_owned()
+}
+
+/// The same with other texts.
+fn model_of((width, height): (u16, u16), keys: &[KeyCode], text: impl Fn(&str) -> String) -> Model {
+    let (mut glance, mut standing, mut lines) = (glance(), standing(), lines(500));
+    for flow in &mut glance.flows {
+        flow.name = text(&flow.name);
+    }
+    for step in &mut standing.steps {
+        step.name = text(&step.name);
+        step.error = step.error.as_deref().map(&text);
+    }
+    for span in lines.lines.iter_mut().flat_map(|line| &mut line.2) {
+        span.1 = if span.1.contains('\u{1b}') { text(&span.1) } else { span.1.clone() };
+    }
     let mut model = Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC);
     update(&mut model, NOW, Message::Resized(width, height));
     let tell = |model: &mut Model, question: Question, answer: Answer| {
         update(model, NOW, Message::Answered(question, Ok(answer), Duration::ZERO));
     };
-    tell(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    tell(&mut model, Question::Glance, Answer::Glance(Box::new(glance)));
     tell(&mut model, Question::Runs, Answer::Runs(runs()));
     tell(&mut model, Question::Schedules, Answer::Schedules(schedules()));
     tell(&mut model, Question::Line, Answer::Line(queue(), None));
     for key in keys {
         update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
         let answer = match model.question() {
-            Some(Question::Run(_)) => Answer::Run(Box::new(standing())),
+            Some(Question::Run(_)) => Answer::Run(Box::new(standing.clone())),
             Some(Question::Step { .. }) => Answer::Step(Box::new(known())),
-            Some(Question::Log { .. }) => Answer::Log(lines(500)),
+            Some(Question::Log { .. }) => Answer::Log(lines.clone()),
             Some(Question::Schedule(_)) => {
                 let (next, ledger) = upcoming();
                 Answer::Schedule(next, ledger)
@@ -127,7 +149,7 @@ const fn c(letter: char) -> KeyCode {
 }
 
 const NARROW: (u16, u16) = (80, 24);
-const WIDE: (u16, u16) = (140, 30);
+const WIDE: (u16, u16) = (130, 18);
 
 /// The pictures: their names, how large they are, and the keys that lead there.
 const PICTURES: [(&str, (u16, u16), &[KeyCode]); 14] = [
@@ -173,7 +195,7 @@ fn every_screen_looks_as_it_is_stored() {
 fn the_pictures_of_the_documentation_are_these_screens() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     for (name, size, keys) in PICTURES.iter().filter(|(name, ..)| SHOWN.contains(name)) {
-        let picture = svg(&drawn(&model(*size, keys), COLOURFUL));
+        let picture = svg(&drawn(&model_of(*size, keys, friendly), COLOURFUL));
         let path = folder.join(format!("tui-{name}.svg"));
         if is_blessing() {
             fs::write(&path, &picture).unwrap();
