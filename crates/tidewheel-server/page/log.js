@@ -16,6 +16,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   [follow, failed] = [follow, failed].map((it) => it === '' || it === true);
 
   root.classList.add('log');
+  const before = root.querySelector?.('pre');
   const bar = make('div', 'log-bar'), body = make('div', 'log-body'), marks = make('canvas', 'log-marks', { ariaHidden: 'true' });
   const view = make('div', 'log-view', { tabIndex: 0, role: 'log', ariaLive: 'off', ariaLabel: `Log of ${step}` });
   const space = make('div', 'log-space'), pane = make('div', 'log-pane'), rows = make('div', 'log-rows');
@@ -34,6 +35,12 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   view.append(space);
   body.append(view, marks);
   root.replaceChildren(bar, body, note);
+  // The end that the server wrote is seen until there are lines.
+  if (before) {
+    rows.append(before);
+    pane.style.height = `${view.clientHeight}px`;
+    rows.style.transform = `translateY(${Math.min(0, view.clientHeight - rows.offsetHeight)}px)`;
+  }
 
   function press(follows = follow) {
     follow = follows;

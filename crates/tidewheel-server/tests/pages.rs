@@ -76,6 +76,8 @@ fn pages(run: &str) -> Vec<String> {
         format!("/runs/{run}?view=time"),
         format!("/runs/{run}?view=slots"),
         format!("/runs/{run}?view=list&q=a"),
+        format!("/runs/{run}?view=list&from=0&part=true"),
+        format!("/runs/{run}/log"),
         format!("/runs/{run}/steps/{step}"),
         format!("/runs/{run}/steps/{step}/log"),
         "/queues".to_owned(),
@@ -113,7 +115,7 @@ async fn every_page_is_there_and_nothing_of_somebody_elses_becomes_markup() {
     }
     // Each page was tried.
     let known = routes().filter(|route| matches!(route.gives, Gives::Page));
-    assert_eq!(known.count(), 16, "a new page belongs into this list");
+    assert_eq!(known.count(), 17, "a new page belongs into this list");
 }
 
 #[tokio::test]
@@ -137,6 +139,9 @@ async fn a_step_that_waits_says_why() {
     assert!(page.contains("it waits for a &#60;img"), "{page}");
     let list = look(&scene, &token, &format!("/runs/{run}?view=list")).await;
     assert_eq!(list.matches("role=\"row\" data-row").count(), 2, "{list}");
+    let part = look(&scene, &token, &format!("/runs/{run}?view=list&from=0&part=true")).await;
+    assert_eq!(part.matches("role=\"row\" data-row").count(), 2, "{part}");
+    assert!(!part.contains("data-letters") && !part.contains("id=\"panel\""), "{part}");
 }
 
 #[tokio::test]
@@ -230,6 +235,13 @@ async fn the_documents_behind_the_pages_are_there_for_programs() {
     assert!(matches!(steps["letters"].as_str(), Some("PP" | "RP")), "{steps}");
     assert_eq!(steps["total"], 2);
     assert_eq!(steps["steps"][0]["place"], 1);
+    let grid = get("/api/v1/flows/odd/grid?runs=5").await.json();
+    assert_eq!(grid["steps"].as_array().map(Vec::len), Some(2), "{grid}");
+    assert_eq!(grid["runs"][0]["run_id"], run);
+    assert!(matches!(grid["runs"][0]["letters"].as_str(), Some("PP" | "RP")), "{grid}");
+    let explained = get(&format!("/api/v1/runs/{run}/explain")).await.json();
+    let asks = |step: &serde_json::Value| step["asks"] == true || step["state"] == "running";
+    assert!(asks(&explained["steps"][0]) && !asks(&explained["steps"][1]), "{explained}");
     let picture = get(&format!("/api/v1/runs/{run}/picture")).await;
     assert_eq!(picture.header("content-type"), "image/svg+xml");
     assert!(text(&picture).starts_with("<svg") && !text(&picture).contains("<img"));

@@ -57,6 +57,9 @@ struct Wish {
     /// From this step of them on.
     #[serde(default)]
     from: u32,
+    /// Only those steps, and nothing around them.
+    #[serde(default)]
+    part: bool,
     /// From this second of the run on.
     #[serde(default)]
     begin: Option<f64>,
@@ -107,6 +110,7 @@ struct RunPage {
     rows: Vec<Row>,
     matching: u32,
     from: u32,
+    is_part: bool,
     chunks: Vec<u32>,
     query: String,
     wanted: Option<StepState>,
@@ -154,7 +158,7 @@ async fn run(call: Call) -> Result<Response, Problem> {
     let has_picture = wish.view == View::Graph;
     let whole = call.server.desk().here(move |desk| desk.whole(&word, &steps, has_picture)).await?;
     let chosen = wish.step.clone().or_else(|| first_of_interest(&whole.result));
-    let panel = match chosen {
+    let panel = match chosen.filter(|_| !wish.part) {
         Some(step) => Some(Panel::of(&call, &whole.result, &step).await?),
         None => None,
     };
@@ -173,7 +177,10 @@ fn first_of_interest(result: &RunResult) -> Option<String> {
 fn shown(call: &Call, wish: &Wish, whole: WholeRun, panel: Option<Panel>) -> RunPage {
     let WholeRun { result, steps, picture } = whole;
     let (now, short) = (wall_clock(), short_id(&result.run_id));
-    let chunks = (0..steps.total.div_ceil(ROWS)).map(|chunk| chunk * ROWS).collect();
+    let chunks = match wish.part {
+        true => vec![steps.from],
+        false => (0..steps.total.div_ceil(ROWS)).map(|chunk| chunk * ROWS).collect(),
+    };
     let gantt = match wish.view {
         View::Time => Some(GanttWish::Steps),
         View::Slots => Some(GanttWish::Slots),
@@ -199,6 +206,7 @@ fn shown(call: &Call, wish: &Wish, whole: WholeRun, panel: Option<Panel>) -> Run
         rows: steps.steps.iter().map(|step| row(&result.run_id, step, now)).collect(),
         matching: steps.total,
         from: steps.from,
+        is_part: wish.part,
         chunks,
         query: wish.q.clone().unwrap_or_default(),
         wanted: wish.state,
