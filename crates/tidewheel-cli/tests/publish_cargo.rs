@@ -434,7 +434,7 @@ fn the_commands_of_the_guide_do_what_it_says() {
     let guide = std::fs::read_to_string(root.join("docs/guide/publishing.md")).unwrap();
     let commands: Vec<&str> =
         guide.lines().filter_map(|line| line.strip_prefix("$ tidewheel ")).collect();
-    assert_eq!(commands.len(), 6, "{commands:?}");
+    assert_eq!(commands.len(), 7, "{commands:?}");
     for command in commands {
         let arguments: Vec<&str> = command.split_whitespace().collect();
         let output = scene.tidewheel(&arguments).output().unwrap();

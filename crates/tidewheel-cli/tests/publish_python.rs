@@ -90,3 +90,27 @@ fn of_a_version_with_several_files_only_those_are_sent_that_are_missing() {
     assert_eq!(scene.registry.census().len(), 4);
     scene.registry.assert_nothing_twice();
 }
+
+#[test]
+fn where_a_registry_gives_no_digest_files_are_fetched_and_compared() {
+    let Some(scene) = scene("publish-python-bare") else { return };
+    scene.registry.be_without_digests();
+    let (code, report) = publish(&scene);
+    assert_eq!((code, &report["published"]), (0, &json!(["python:our-a", "python:our-b"])));
+    let (code, report) = publish(&scene);
+    assert_eq!(
+        (code, &report["done"]),
+        (0, &json!(["python:our-a", "python:our-b"])),
+        "{report:#}"
+    );
+    let fetched =
+        scene.registry.requests().iter().filter(|it| it.asked.what == What::Download).count();
+    assert!(fetched >= 4, "{fetched} files were fetched");
+    // Another content under the same name is found out.
+    let Some(scene) = self::scene("publish-python-other") else { return };
+    scene.registry.be_without_digests();
+    scene.registry.put("our-a", "1.0", "our_a-1.0.tar.gz", b"something else");
+    let (code, report) = publish(&scene);
+    assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
+    assert!(scene.brought().is_empty());
+}

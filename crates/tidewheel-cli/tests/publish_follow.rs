@@ -1,0 +1,276 @@
+//! What `tidewheel publish` does around uploads: tags, hooks, one-time codes, tokens, and what it refuses before anything is
+//! sent; and what a server shows of it.
+//!
+//! Uploads and faults themselves are tested in `publish_cargo.rs`.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+
+use publishing::{Scene, told};
+use registry::{Fault, Faults, Protocol, What};
+use serde_json::{Value as Json, json};
+
+fn git(scene: &Scene, arguments: &[&str]) -> String {
+    let own = ["-c", "user.name=n", "-c", "user.email=e@e.example"];
+    let output = scene.program("git").args(own).args(arguments).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A run that was killed while its upload of `b` was taken and not answered.
+fn killed_in_upload(scene: &Scene, faults: Faults) {
+    scene.registry.script(faults);
+    let mut child = scene.publish(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let is_sent = || scene.brought().iter().any(|it| it == "b");
+    while !is_sent() {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn killed_between_an_upload_and_its_answer_nothing_is_sent_twice_however_late_the_index_is() {
+    let scene = Scene::chain("follow-late");
+    // It is taken, its answer never comes, and the index does not show it for long.
+    killed_in_upload(&scene, Faults::none().on(What::Upload, "b", Fault::Lost));
+    let (code, report) = scene.published(&["--max-wait", "1s"]);
+    assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+    scene.registry.assert_nothing_twice();
+    // All that was noted here is lost: the registry is asked all the same.
+    fs::remove_dir_all(scene.path("data")).unwrap();
+    let (code, _) = scene.published(&["--max-wait", "1s"]);
+    assert_eq!(code, 7);
+    scene.registry.assert_nothing_twice();
+    assert_eq!(scene.brought(), ["a", "b"]);
+}
+
+#[test]
+fn a_commit_is_tagged_when_its_packages_are_out_and_a_tag_is_never_moved() {
+    let scene = Scene::chain("follow-tags");
+    let commit = git(&scene, &["rev-parse", "HEAD"]);
+    let remote = scene.path("remote");
+    git(&scene, &["init", "-q", "--bare", remote.to_str().unwrap()]);
+    let refused = Fault::Refused(422, "not this one");
+    scene.registry.script(Faults::none().on(What::Upload, "b", refused).always());
+    let each = ["--tag", "{name}-v{version}", "--push-tags", remote.to_str().unwrap()];
+    let (code, report) = scene.published(&each);
+    assert_eq!(code, 1, "{report:#}");
+    assert_eq!(git(&scene, &["tag"]), "a-v1.0.0", "what is out has its tag, the others have none");
+    scene.registry.script(Faults::none());
+    let (code, report) = scene.published(&each);
+    assert_eq!(code, 0, "{report:#}");
+    let states: Vec<&Json> =
+        report["tags"].as_array().unwrap().iter().map(|it| &it["state"]).collect();
+    assert_eq!(states, ["there", "set", "set"]);
+    assert_eq!(git(&scene, &["rev-parse", "c-v1.0.0"]), commit);
+    let pushed = scene.program("git").args(["--git-dir", remote.to_str().unwrap(), "tag"]).output();
+    assert_eq!(
+        String::from_utf8(pushed.unwrap().stdout).unwrap(),
+        "a-v1.0.0\nb-v1.0.0\nc-v1.0.0\n"
+    );
+    // One tag for all of them, that somebody has put elsewhere.
+    let scene = Scene::chain("follow-moved");
+    git(&scene, &["tag", "v1.0.0"]);
+    git(&scene, &["commit", "-q", "--allow-empty", "-m", "more"]);
+    let (code, error) = scene.published(&["--tag", "v{version}"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.to_string().contains("the tag `v1.0.0` is at"), "{error}");
+    let (code, error) = scene.published(&["--tag", "a..b"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(scene.brought().is_empty());
+}
+
+#[test]
+fn a_hook_runs_once_for_each_package_that_was_uploaded() {
+    let scene = Scene::chain("follow-hooks");
+    scene.registry.script(Faults::none());
+    assert_eq!(scene.published(&["--only", "a"]).0, 0);
+    let heard = scene.path("heard");
+    let token = "${CARGO_REGISTRIES_OURS_TOKEN-none}";
+    let line = format!("echo $TIDEWHEEL_PACKAGE $TIDEWHEEL_VERSION {token} >> {}", heard.display());
+    let fails = format!("test -e {} || exit 1; {line}", scene.path("open").display());
+    let (code, report) = scene.published(&["--hook", &fails]);
+    assert_eq!(code, 7, "{report:#}");
+    assert!(report.to_string().contains("its hook failed"), "{report:#}");
+    fs::write(scene.path("open"), "").unwrap();
+    assert_eq!(scene.published(&["--hook", &fails]).0, 0);
+    assert_eq!(scene.published(&["--hook", &fails]).0, 0);
+    assert_eq!(fs::read_to_string(&heard).unwrap(), "b 1.0.0 none\nc 1.0.0 none\n");
+}
+
+#[test]
+fn what_is_asked_for_is_kept_to_and_proposed_changes_are_not_published() {
+    let scene = Scene::chain("follow-refused");
+    let output = scene.publish(&[]).env("GITHUB_EVENT_NAME", "pull_request").output().unwrap();
+    let (code, error) = told(&output);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.to_string().contains("was only proposed"), "{error}");
+    assert!(scene.brought().is_empty());
+    let (code, error) = scene.published(&["--from", "b"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.to_string().contains("cargo:b needs cargo:a 1.0.0, which is not out"), "{error}");
+    assert_eq!(scene.published(&["--only", "a"]).0, 0);
+    // What is out is looked up by cargo, in the same registry.
+    let mut command = scene.publish(&["--from", "b", "--expect-changes"]);
+    let (code, report) = told(&command.env("CARGO_NET_OFFLINE", "false").output().unwrap());
+    assert_eq!((code, &report["published"]), (0, &json!(["cargo:b", "cargo:c"])), "{report:#}");
+    let (code, error) = scene.published(&["--expect-changes"]);
+    assert_eq!(code, 3, "{error}");
+}
+
+/// Two packages of npm.
+fn npm(name: &str) -> Scene {
+    let scene = Scene::new(name, Protocol::Npm);
+    let (url, port) = (scene.registry.index_url(), scene.registry.port());
+    scene.file(
+        ".npmrc",
+        &format!("registry={url}\n//127.0.0.1:{port}/:_authToken=${{NPM_TOKEN}}\n"),
+    );
+    scene.file("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
+    scene.file("a/package.json", r#"{ "name": "a", "version": "1.0.0" }"#);
+    let b = r#"{ "name": "b", "version": "1.0.0", "dependencies": { "a": "workspace:^" } }"#;
+    scene.file("b/package.json", b);
+    scene.commit();
+    scene
+}
+
+fn npm_publish(scene: &Scene, arguments: &[&str]) -> (i32, Json) {
+    let mut command = scene.publish(arguments);
+    told(&command.env("NPM_TOKEN", scene.registry.token()).output().unwrap())
+}
+
+#[test]
+fn a_one_time_code_that_is_wanted_is_a_matter_for_somebody_and_goes_with_each_upload() {
+    let scene = npm("follow-code");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::CodeWanted));
+    let (code, report) = npm_publish(&scene, &[]);
+    assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
+    assert_eq!((&report["wants_code"], &report["published"]), (&json!(true), &json!(["npm:a"])));
+    let (code, report) = npm_publish(&scene, &["--otp", "123456"]);
+    assert_eq!(code, 0, "{report:#}");
+    let requests = scene.registry.requests();
+    let last = requests.iter().rfind(|it| it.asked.what == What::Upload).unwrap();
+    let code = last.headers.iter().find(|(name, _)| name == "npm-otp").map(|(_, it)| it.as_str());
+    assert_eq!(code, Some("123456"));
+    assert!(!report.to_string().contains("123456"));
+}
+
+#[test]
+fn tags_of_npm_move_when_all_packages_are_out() {
+    let scene = npm("follow-hold");
+    scene.registry.put("a", "0.9.0", "a-0.9.0.tgz", b"old");
+    let refused = Fault::Refused(422, "not this one");
+    scene.registry.script(Faults::none().on(What::Upload, "b", refused).always());
+    assert_eq!(npm_publish(&scene, &[]).0, 1);
+    let tags = |name: &str| scene.registry.packages()[name].tags.clone();
+    assert_eq!(tags("a").get("latest").map(String::as_str), None, "{:?}", tags("a"));
+    scene.registry.script(Faults::none());
+    assert_eq!(npm_publish(&scene, &[]).0, 0);
+    for name in ["a", "b"] {
+        assert_eq!(tags(name), [("latest".to_owned(), "1.0.0".to_owned())].into(), "{name}");
+    }
+}
+
+#[test]
+fn a_token_that_has_ended_is_asked_for_again_and_programs_that_give_them_are_asked() {
+    let scene = Scene::chain("follow-token");
+    let giver = scene.path("giver");
+    let count = scene.path("count");
+    let script =
+        format!("#!/bin/sh\necho x >> {}\necho {}\n", count.display(), scene.registry.token());
+    fs::write(&giver, script).unwrap();
+    fs::set_permissions(&giver, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut config = fs::read_to_string(scene.path("ws/.cargo/config.toml")).unwrap();
+    config.push_str(&format!(
+        "credential-provider = [\"cargo:token-from-stdout\", \"{}\"]\n",
+        giver.display()
+    ));
+    scene.file(".cargo/config.toml", &config);
+    scene.commit();
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Unauthorised));
+    let mut command = scene.publish(&[]);
+    let output = command.env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap();
+    let (code, report) = told(&output);
+    // The same one again does not help: somebody has to see to it.
+    assert_eq!(code, 8, "{report:#}");
+    let asked = fs::read_to_string(&count).unwrap().lines().count();
+    assert!(asked >= 2, "asked {asked} times");
+    let mut command = scene.publish(&[]);
+    let output = command.env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap();
+    assert_eq!(told(&output).0, 0);
+}
+
+#[test]
+fn a_server_shows_a_publish_and_says_where_it_goes_on() {
+    let scene = Scene::chain("follow-server");
+    killed_in_upload(&scene, Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
+    let create = ["token", "create", "t", "--role", "admin", "--format", "json"];
+    let (_, created) = told(&scene.tidewheel(&create).output().unwrap());
+    let token = created["secret"].as_str().unwrap().to_owned();
+    let mut server = scene
+        .tidewheel(&["serve", "--listen", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let url = lines.find_map(|line| Some(line.strip_prefix("listening on ")?.to_owned())).unwrap();
+    let ask = |arguments: &[&str]| {
+        let arguments = [arguments, &["--server", &url]].concat();
+        let mut command = scene.tidewheel(&arguments);
+        let output = command.env_remove("TIDEWHEEL_DATA").env("TIDEWHEEL_TOKEN", &token).output();
+        let output = output.unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr)
+    };
+    let shown = ask(&["show", "last"]);
+    assert!(shown.contains("cargo:b"), "{shown}");
+    let refused = ask(&["resume", "last"]);
+    assert!(
+        refused.contains("a publish goes on where its workspace and its tokens are"),
+        "{refused}"
+    );
+    assert!(refused.contains("run `tidewheel publish` in"), "{refused}");
+    let stopped = Command::new("kill").arg(server.id().to_string()).status();
+    assert!(stopped.unwrap().success());
+    drop(lines);
+    server.wait().unwrap();
+    assert_eq!(scene.published(&[]).0, 0);
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn a_rehearsal_is_a_whole_publish_that_leaves_nothing() {
+    let scene = Scene::chain("follow-rehearsal");
+    // The registry that would be used cannot be reached, and there is no token for it.
+    scene.file(".cargo/config.toml", "[registries.ours]\nindex = \"sparse+http://127.0.0.1:9/\"\n");
+    scene.file("package.json", r#"{ "private": true, "workspaces": ["n"] }"#);
+    scene.file("n/package.json", r#"{ "name": "n", "version": "1.0.0" }"#);
+    scene.commit();
+    let before = scene.tree();
+    fs::create_dir(scene.path("tmp")).unwrap();
+    let output = scene
+        .publish(&["--rehearse"])
+        .env_remove("CARGO_REGISTRIES_OURS_TOKEN")
+        .env("TMPDIR", scene.path("tmp"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (code, report) = told(&output);
+    assert_eq!(code, 0, "{report:#} {said}");
+    let published = report["published"].as_array().unwrap().len();
+    assert_eq!(published, 4, "{report:#}");
+    assert!(said.contains("everything went out and can be resolved"), "{said}");
+    assert_eq!(scene.tree(), before);
+    assert_eq!(fs::read_dir(scene.path("tmp")).unwrap().count(), 0, "something is left");
+    assert!(!scene.path("data").exists(), "a run was kept");
+    assert!(scene.registry.requests().is_empty());
+}
