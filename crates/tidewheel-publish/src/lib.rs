@@ -18,6 +18,7 @@ pub mod plan;
 pub mod prepare;
 mod problem;
 pub mod registry;
+pub mod rehearse;
 pub mod run;
 pub mod settings;
 mod workspace;

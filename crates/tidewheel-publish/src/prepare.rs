@@ -107,7 +107,7 @@ pub async fn prepare(
     let workspace = with_built_versions(&workspace, &set);
     let listings = match wish.offline {
         true => BTreeMap::new(),
-        false => ask(publisher, &targets).await?,
+        false => ask(publisher, &targets, &set).await?,
     };
     let plan = plan(&workspace, &set, &targets, listings)?;
     let mut problems: Vec<Problem> = missing_credentials(&workspace, &plan, &targets).collect();
@@ -126,7 +126,7 @@ fn plan(
     listings: BTreeMap<PackageId, Listing>,
 ) -> Result<Plan, Vec<Problem>> {
     let packed = targets.keys().filter_map(|id| Some((id.clone(), set.digests(id)?))).collect();
-    let pace = targets.values().map(|target| pace_of(&target.address.name));
+    let pace = targets.values().map(|target| pace_of(&target.address));
     let pace = pace.max_by_key(|pace| pace.new.is_some()).unwrap_or_default();
     let situation = Situation { listings, packed, pace };
     Plan::new(workspace, &situation).map_err(|error| {
@@ -203,7 +203,7 @@ async fn check_outside(
     let target = |id: &PackageId| target_of(whole.package(id)?, publisher.around()).ok();
     let targets: BTreeMap<PackageId, Target> =
         needed.keys().filter_map(|id| Some(((*id).clone(), target(id)?))).collect();
-    let listings = census(&publisher.client, &targets).await;
+    let listings = census(&publisher.client, &targets, |_| None).await;
     let problems = needed.into_iter().filter_map(|(id, by)| {
         let version = whole.package(id)?.version.to_string();
         let listed = listings.get(id).and_then(|it| it.as_ref().ok()?.versions.get(&version));
@@ -238,10 +238,12 @@ fn with_built_versions(workspace: &Workspace, set: &PackedSet) -> Workspace {
 async fn ask(
     publisher: &Publisher,
     targets: &BTreeMap<PackageId, Target>,
+    set: &PackedSet,
 ) -> Result<BTreeMap<PackageId, Listing>, Vec<Problem>> {
+    let version_of = |id: &PackageId| Some(set.package(id)?.version.clone());
     let mut listings = BTreeMap::new();
     let mut problems = Vec::new();
-    for (id, asked) in census(&publisher.client, targets).await {
+    for (id, asked) in census(&publisher.client, targets, version_of).await {
         match asked {
             Ok(listing) => drop(listings.insert(id, listing)),
             Err(error) => problems.push(Problem {

@@ -23,20 +23,25 @@ const RETRIES: u32 = 4;
 /// Time before the first of these, at most.
 const BASE_DELAY: Duration = Duration::from_millis(250);
 
-/// What registries list of packages; of each that cannot be asked, why.
+/// What registries list of packages, with all that is known of the versions that matter; of each that cannot be asked, why.
 pub async fn census(
     client: &Arc<Client>,
     targets: &BTreeMap<PackageId, Target>,
+    version_of: impl Fn(&PackageId) -> Option<String>,
 ) -> BTreeMap<PackageId, Result<Listing, String>> {
     let wheel = Tidewheel::builder().start();
     let mut asking = JoinSet::new();
     for (id, target) in targets {
-        let question = Arc::new((Arc::clone(client), id.clone(), target.clone()));
+        let question = Arc::new((Arc::clone(client), id.clone(), target.clone(), version_of(id)));
         let asked = wheel.task_with(move |_| {
             let question = Arc::clone(&question);
             async move {
-                let (client, id, target) = &*question;
-                client.listing(target, id).await.map_err(Unanswered::new)
+                let (client, id, target, version) = &*question;
+                let listing = match version {
+                    Some(version) => client.listing_of(target, id, version).await,
+                    None => client.listing(target, id).await,
+                };
+                listing.map_err(Unanswered::new)
             }
         });
         let (asked, id) = (asked.retries(RETRIES).base_delay(BASE_DELAY).submit(), id.clone());

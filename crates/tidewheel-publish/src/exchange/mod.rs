@@ -6,6 +6,7 @@
 mod cargo;
 mod census;
 mod client;
+mod fetch;
 mod npm;
 mod pace;
 mod python;

@@ -15,7 +15,7 @@ use super::tool::run;
 use crate::package::{Package, PackageId};
 
 /// The registry that is meant where none is named.
-const USUAL: &str = "crates-io";
+pub(super) const USUAL: &str = "crates-io";
 
 /// Packs crates that go to one registry, all at once: cargo takes them for published while it packs those that need them.
 pub(super) fn pack(
@@ -40,6 +40,14 @@ pub(super) fn pack(
     if registry != USUAL {
         arguments.extend(["--registry".to_owned(), registry.to_owned()]);
     }
+    let is_rehearsal = bench.around.stage.is_some();
+    if is_rehearsal && registry != USUAL {
+        let index = bench.index_of(registry);
+        arguments.extend([
+            "--config".to_owned(),
+            format!("registries.{registry}.index=\"sparse+{index}\""),
+        ]);
+    }
     // Settings above the workspace are not above its copy.
     for above in bench.around.nearest(".cargo/config.toml") {
         if !above.starts_with(&bench.around.root) {
@@ -51,7 +59,9 @@ pub(super) fn pack(
     }
     let cargo = bench.around.variable("CARGO").unwrap_or("cargo");
     run(bench.around, bench.root, cargo, &arguments)?;
-    let home = Home { index: bench.index_of(registry), is_usual: registry == USUAL };
+    // The registry of a rehearsal is no usual one: what others have published is said to be elsewhere.
+    let is_usual = registry == USUAL && !is_rehearsal;
+    let home = Home { index: bench.index_of(registry), is_usual };
     packages.iter().map(|package| made(&target, package, &home)).collect()
 }
 

@@ -261,7 +261,9 @@ fn make_all(
     }
     for packed in &made {
         let package = packages.iter().find(|(package, _)| package.id == packed.id);
-        problems.extend(package.and_then(|(package, _)| objection(package, packed)));
+        problems.extend(package.and_then(|(package, target)| {
+            objection(package, packed).or_else(|| unwelcome(package, target, &packed.metadata))
+        }));
     }
     if problems.is_empty() { Ok(made) } else { Err(problems) }
 }
@@ -284,6 +286,24 @@ fn objection(package: &Package, made: &Made) -> Option<Problem> {
         |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > BYTES_MAX);
     let large = made.files.iter().find(is_too_large)?;
     Some(problem(package, format!("{} is too large to be sent", large.display())))
+}
+
+/// What the usual registry of crates refuses, known before anything is sent to it.
+fn unwelcome(package: &Package, target: &Target, metadata: &Json) -> Option<Problem> {
+    if package.id.ecosystem() != Ecosystem::Cargo || target.address.name != cargo::USUAL {
+        return None;
+    }
+    let is_missing = |key: &str| metadata.get(key).is_none_or(Json::is_null);
+    let missing =
+        match (is_missing("description"), is_missing("license") && is_missing("license_file")) {
+            (false, false) => return None,
+            (true, false) => "description",
+            (false, true) => "license",
+            (true, true) => "description and no license",
+        };
+    let what = format!("{} has no {missing}, and its registry wants one", package.id);
+    let hint = Some("write it into [package] of its Cargo.toml".to_owned());
+    Some(Problem { hint, ..problem(package, what) })
 }
 
 /// Moves what was made to where it is kept.
@@ -333,5 +353,41 @@ fn whole(around: &Surroundings, what: String) -> Problem {
         line: None,
         what,
         hint: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::package::Publicity;
+    use crate::settings::Address;
+
+    #[test]
+    fn what_the_usual_registry_of_crates_refuses_is_known_before_anything_is_sent() {
+        let package = Package {
+            id: PackageId::new(Ecosystem::Cargo, "a"),
+            version: Version::Written("1.0.0".to_owned()),
+            manifest: PathBuf::from("Cargo.toml"),
+            publicity: Publicity::Public { registries: Vec::new() },
+            needs: Vec::new(),
+        };
+        let target = |name: &str| {
+            let (name, index) = (name.to_owned(), "https://a.example/".to_owned());
+            let address = Address { name, index, upload: None };
+            Target { address, credentials: None, credentials_hint: String::new() }
+        };
+        let said = |metadata: Json| {
+            unwelcome(&package, &target(cargo::USUAL), &metadata).map(|problem| problem.what)
+        };
+        assert_eq!(said(json!({ "description": "d", "license_file": "LICENSE" })), None);
+        assert!(
+            said(json!({ "description": null, "license": "MIT" }))
+                .unwrap()
+                .contains("no description,")
+        );
+        assert!(said(json!({ "description": "d" })).unwrap().contains("no license,"));
+        assert_eq!(unwelcome(&package, &target("ours"), &json!({})), None);
     }
 }

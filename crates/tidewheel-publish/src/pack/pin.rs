@@ -353,7 +353,7 @@ mod tests {
         let folder = folder("dead");
         let (files, kept) = (manifests(&folder, 3), folder.join("kept"));
         let pins = Pins::new(&kept).unwrap();
-        files.iter().for_each(|file| drop(pins.pin(file, pinned).unwrap()));
+        assert!(files.iter().all(|file| pins.pin(file, pinned).unwrap()));
         // Killed: nothing of it runs any more. It was writing another one.
         std::mem::forget(pins);
         fs::write(part_of(&files[0]), "as it").unwrap();
@@ -373,7 +373,7 @@ mod tests {
         let folder = folder("edited");
         let (files, kept) = (manifests(&folder, 2), folder.join("kept"));
         let pins = Pins::new(&kept).unwrap();
-        files.iter().for_each(|file| drop(pins.pin(file, pinned).unwrap()));
+        assert!(files.iter().all(|file| pins.pin(file, pinned).unwrap()));
         fs::write(&files[0], "pinned\nand more\n").unwrap();
         let error = pins.put_back().unwrap_err();
         let PinError::Edited { kept: original, .. } = &error else { panic!("{error}") };

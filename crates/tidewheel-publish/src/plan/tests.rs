@@ -38,7 +38,7 @@ fn sha1(byte: u8) -> Digest {
 }
 
 fn listed(digests: &[Digest]) -> Listed {
-    let file = ListedFile { name: None, digests: digests.to_vec() };
+    let file = ListedFile { name: None, digests: digests.to_vec(), url: None };
     Listed { files: vec![file], is_yanked: false }
 }
 
@@ -87,8 +87,11 @@ fn contents_decide_what_is_to_be_done() {
 
 #[test]
 fn of_a_version_with_many_files_those_that_are_missing_are_uploaded() {
-    let file =
-        |name: &str, byte| ListedFile { name: Some(name.to_owned()), digests: vec![sha256(byte)] };
+    let file = |name: &str, byte| ListedFile {
+        name: Some(name.to_owned()),
+        digests: vec![sha256(byte)],
+        url: None,
+    };
     let out =
         |files: Vec<ListedFile>| Some(listing(&[("1.0.0", Listed { files, is_yanked: false })]));
     let ours = || {

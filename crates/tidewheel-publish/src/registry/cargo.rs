@@ -49,7 +49,7 @@ pub fn read_index(name: &str, text: &str) -> Result<Listing, Unreadable> {
             .ok_or_else(|| Unreadable::new(name, format!("`{}` is no checksum", line.cksum)))?;
         // What comes after a `+` makes no other version.
         let version = line.vers.split('+').next().unwrap_or_default().to_owned();
-        let file = ListedFile { name: None, digests: vec![digest] };
+        let file = ListedFile { name: None, digests: vec![digest], url: None };
         listing.versions.insert(version, Listed { files: vec![file], is_yanked: line.yanked });
     }
     Ok(listing)
@@ -65,5 +65,6 @@ pub fn read_version(answer: &Json, version: &str) -> Option<Listed> {
     }
     let digest = Digest::from_hex(Algorithm::Sha256, told.get("checksum")?.as_str()?)?;
     let is_yanked = told.get("yanked").and_then(Json::as_bool).unwrap_or(false);
-    Some(Listed { files: vec![ListedFile { name: None, digests: vec![digest] }], is_yanked })
+    let file = ListedFile { name: None, digests: vec![digest], url: None };
+    Some(Listed { files: vec![file], is_yanked })
 }

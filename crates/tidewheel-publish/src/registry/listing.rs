@@ -37,6 +37,8 @@ pub struct ListedFile {
     pub name: Option<String>,
     /// What the registry says of its content; nothing usable if empty.
     pub digests: Vec<Digest>,
+    /// Where it can be had, as the registry writes it.
+    pub url: Option<String>,
 }
 
 /// An answer of a registry that is none.

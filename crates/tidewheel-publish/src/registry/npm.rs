@@ -49,7 +49,8 @@ pub fn read_manifest(text: &str, version: &str) -> Option<Listed> {
 
 fn listed(told: &Json) -> Listed {
     let digests = told.get("dist").map(digests).unwrap_or_default();
-    Listed { files: vec![ListedFile { name: None, digests }], is_yanked: false }
+    let url = told.get("dist").and_then(|it| it.get("tarball")?.as_str()).map(str::to_owned);
+    Listed { files: vec![ListedFile { name: None, digests, url }], is_yanked: false }
 }
 
 /// What a document says of a content: several digests in one text, and an old one beside it.

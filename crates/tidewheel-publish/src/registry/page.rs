@@ -9,6 +9,8 @@ pub(super) struct Link {
     pub file: String,
     /// The digest behind its address, if there is one.
     pub sha256: Option<String>,
+    /// Its address, without that.
+    pub url: String,
     /// Whether it says that it was taken back.
     pub is_yanked: bool,
 }
@@ -19,12 +21,13 @@ pub(super) fn links(page: &str) -> Vec<Link> {
     let mut rest = page;
     while let Some((tag, after)) = opened(rest) {
         let text = after.split('<').next().unwrap_or_default();
-        let (_, digest) =
-            attribute(tag, "href").unwrap_or_default().split_once('#').unwrap_or_default();
+        let href = attribute(tag, "href").unwrap_or_default();
+        let (url, digest) = href.split_once('#').unwrap_or((href, ""));
         let sha256 = digest.split('&').find_map(|it| it.strip_prefix("sha256="));
         links.push(Link {
             file: plain(text.trim()),
             sha256: sha256.map(str::to_owned),
+            url: plain(url),
             is_yanked: attribute(tag, "data-yanked").is_some(),
         });
         rest = after;
@@ -83,8 +86,9 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn link(file: &str, sha256: Option<&str>, is_yanked: bool) -> Link {
-        Link { file: file.to_owned(), sha256: sha256.map(str::to_owned), is_yanked }
+    fn link(file: &str, sha256: Option<&str>, url: &str, is_yanked: bool) -> Link {
+        let (file, url) = (file.to_owned(), url.to_owned());
+        Link { file, sha256: sha256.map(str::to_owned), url, is_yanked }
     }
 
     #[test]
@@ -95,10 +99,10 @@ mod tests {
             <a data-yanked href=y>b&amp;c</a><a
               href = \"z#md5=ef\" >z</a></body></html>";
         let expected = [
-            link("a-1.0.tar.gz", Some("ab"), false),
-            link("a-1.0-py3.whl", Some("cd"), true),
-            link("b&c", None, true),
-            link("z", None, false),
+            link("a-1.0.tar.gz", Some("ab"), "/files/a-1.0.tar.gz", false),
+            link("a-1.0-py3.whl", Some("cd"), "x", true),
+            link("b&c", None, "y", true),
+            link("z", None, "z", false),
         ];
         assert_eq!(links(page), expected);
     }

@@ -44,7 +44,9 @@ fn read_document(name: &str, text: &str) -> Result<Listing, Unreadable> {
         let digest = file.get("hashes").and_then(|it| it.get("sha256")).and_then(Json::as_str);
         // A reason is a yank too, and so is an empty one.
         let is_yanked = !matches!(file.get("yanked"), None | Some(Json::Bool(false)));
-        add(&mut listing, &normalised(name), file_name, digest, is_yanked);
+        let url = file.get("url").and_then(Json::as_str).map(str::to_owned);
+        let told = Told { file: file_name, sha256: digest, url, is_yanked };
+        add(&mut listing, &normalised(name), told);
     }
     Ok(listing)
 }
@@ -53,9 +55,10 @@ fn read_document(name: &str, text: &str) -> Result<Listing, Unreadable> {
 /// is none.
 fn read_page(name: &str, text: &str) -> Result<Listing, Unreadable> {
     let mut listing = Listing::default();
-    for Link { file, sha256, is_yanked } in links(text) {
+    for Link { file, sha256, url, is_yanked } in links(text) {
         let project = Ecosystem::Python.normalised(name);
-        add(&mut listing, &project, &file, sha256.as_deref(), is_yanked);
+        let told = Told { file: &file, sha256: sha256.as_deref(), url: Some(url), is_yanked };
+        add(&mut listing, &project, told);
     }
     match listing.is_new() {
         true => Err(Unreadable::new(name, "it is a page without a file of that project")),
@@ -63,15 +66,24 @@ fn read_page(name: &str, text: &str) -> Result<Listing, Unreadable> {
     }
 }
 
+/// What an index says of a file.
+struct Told<'a> {
+    file: &'a str,
+    sha256: Option<&'a str>,
+    url: Option<String>,
+    is_yanked: bool,
+}
+
 /// Adds a file to a listing, if its name says to which version of the project it belongs.
-fn add(listing: &mut Listing, project: &str, file: &str, sha256: Option<&str>, is_yanked: bool) {
+fn add(listing: &mut Listing, project: &str, told: Told<'_>) {
+    let Told { file, sha256, url, is_yanked } = told;
     let Some(version) = version_in(project, file) else { return };
     let digest = sha256.and_then(|text| Digest::from_hex(Algorithm::Sha256, text));
     let listed = listing.versions.entry(version).or_default();
     // A version is only taken back if all of it is.
     listed.is_yanked = is_yanked && (listed.files.is_empty() || listed.is_yanked);
     let digests = digest.into_iter().collect();
-    listed.files.push(ListedFile { name: Some(file.to_owned()), digests });
+    listed.files.push(ListedFile { name: Some(file.to_owned()), digests, url });
 }
 
 /// The version in the name of a file: `name-1.0-py3-none-any.whl`, `name-1.0.tar.gz`.

@@ -6,8 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::http::{Answer, Head};
 use super::protocol::{Asked, What};
-use super::serve::Delivery;
-use super::shelf::{Package, Shelf, StoredFile};
+use super::shelf::{Delivery, Package, Shelf, StoredFile};
 
 pub fn asked(head: &Head) -> Asked {
     let parts = head.parts();
@@ -149,7 +148,7 @@ fn folder(name: &str) -> String {
     match name.len() {
         1 => "1".to_owned(),
         2 => "2".to_owned(),
-        3 => format!("3/{}", &name[..1]),
+        3 => format!("3/{}", name.get(..1).unwrap_or("?")),
         _ => format!("{}/{}", name.get(..2).unwrap_or("?"), name.get(2..4).unwrap_or("?")),
     }
 }

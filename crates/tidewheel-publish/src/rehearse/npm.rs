@@ -9,8 +9,7 @@ use sha2::{Digest as _, Sha512};
 
 use super::http::{Answer, Head};
 use super::protocol::{Asked, What};
-use super::serve::Delivery;
-use super::shelf::{Package, Shelf, StoredFile};
+use super::shelf::{Delivery, Package, Shelf, StoredFile};
 
 /// The parts of a path; a scope and its name are one, however they were written.
 fn parts(head: &Head) -> Vec<String> {

@@ -2,7 +2,11 @@
 //!
 //! How each is answered is in the file of its protocol.
 
-use super::http::Head;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::http::{Answer, Head};
+use super::shelf::{Brought, Delivery};
 use super::{cargo, npm, python};
 
 /// Whose registry it is.
@@ -11,6 +15,52 @@ pub enum Protocol {
     Cargo,
     Npm,
     Python,
+}
+
+impl Protocol {
+    /// Whether somebody shows the token, as this language does.
+    pub fn is_authorised(self, head: &Head, token: &str) -> bool {
+        let shown = head.header("authorization").unwrap_or_default();
+        match self {
+            Self::Cargo => shown == token,
+            Self::Npm => shown.strip_prefix("Bearer ") == Some(token),
+            Self::Python => shown
+                .strip_prefix("Basic ")
+                .and_then(|it| STANDARD.decode(it).ok())
+                .and_then(|it| String::from_utf8(it).ok())
+                .is_some_and(|it| it.split_once(':').map(|it| it.1) == Some(token)),
+        }
+    }
+
+    pub fn unauthorised(self) -> Answer {
+        match self {
+            Self::Cargo => cargo::error(403, "this action requires authentication"),
+            Self::Npm => npm::error(401, "unauthorized"),
+            Self::Python => {
+                python::error(403, "Invalid or non-existent authentication information.")
+            }
+        }
+    }
+
+    pub fn delivery(self, head: &Head, body: &[u8]) -> Result<Delivery, Answer> {
+        match self {
+            Self::Cargo => cargo::delivery(body),
+            Self::Npm => npm::delivery(body),
+            Self::Python => python::delivery(head, body),
+        }
+    }
+
+    /// What is said of a file that was brought.
+    pub fn brought(self, brought: Brought, delivery: &Delivery) -> Answer {
+        match (self, brought) {
+            (Self::Cargo, Brought::Stored) => cargo::accepted(),
+            (Self::Cargo, _) => cargo::is_there(delivery),
+            (Self::Npm, Brought::Stored) => npm::accepted(delivery),
+            (Self::Npm, _) => npm::is_there(delivery),
+            (Self::Python, Brought::Other) => python::is_there(delivery),
+            (Self::Python, _) => python::accepted(),
+        }
+    }
 }
 
 /// What somebody wants of a registry.

@@ -6,8 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::http::{Answer, Head};
 use super::protocol::{Asked, What};
-use super::serve::Delivery;
-use super::shelf::{Package, Shelf, StoredFile, sha256};
+use super::shelf::{Delivery, Package, Shelf, StoredFile, sha256};
 
 const JSON: &str = "application/vnd.pypi.simple.v1+json";
 

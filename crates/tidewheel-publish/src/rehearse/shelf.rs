@@ -67,6 +67,16 @@ impl StoredFile {
     }
 }
 
+/// A file that is brought, as its protocol has read it.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    pub package: String,
+    pub version: String,
+    pub told: Json,
+    pub file: StoredFile,
+    pub tags: Vec<(String, String)>,
+}
+
 /// What became of a file that was brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Brought {
@@ -108,8 +118,9 @@ impl Shelf {
                 let version = version.to_owned();
                 known.versions.push(Stored { version, told, ..Stored::default() });
             }
-            let stored = known.versions.iter_mut().find(|it| it.version == version).unwrap();
-            stored.files.push(file);
+            if let Some(stored) = known.versions.iter_mut().find(|it| it.version == version) {
+                stored.files.push(file);
+            }
         }
         brought
     }

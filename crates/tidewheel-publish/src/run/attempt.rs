@@ -109,7 +109,8 @@ impl One<'_> {
 
     /// What is out of it, held against what we have.
     async fn look(&self, target: &Target) -> Result<(Class, Listing), Trouble> {
-        let listing = self.publisher.client.listing(target, &self.id).await?;
+        let listing =
+            self.publisher.client.listing_of(target, &self.id, &self.package.version).await?;
         let ours = self.work.set.digests(&self.id).unwrap_or_default();
         Ok((Class::of(&listing, &self.package.version, &ours), listing))
     }
@@ -129,14 +130,19 @@ impl One<'_> {
         }
         journal.come_to(Phase::Uploading, now);
         journal.uploads += 1;
-        journal.hook = Hook::Due;
+        journal.is_open = true;
+        if self.work.order.options.hook.is_some() {
+            journal.hook = Hook::Due;
+        }
         if let Err(error) = journal.store(&self.journal()) {
             return Ended::Again(
                 format!("it cannot be written down that it is uploaded: {error}"),
                 None,
             );
         }
-        match self.upload_by_leave(target, listing).await {
+        let sent = self.upload_by_leave(target, listing).await;
+        journal.is_open = false;
+        match sent {
             Ok(()) => {}
             // Of an upload whose end nobody saw: it may be there, and not be seen yet.
             Err(Trouble::Refused { .. }) if was_unknown => {}
@@ -154,7 +160,7 @@ impl One<'_> {
     /// An index may be late, and what is not in it may be there all the same: nothing is sent before its registry was asked
     /// for the content it has. One that says nothing of it gets time to show what somebody was sending who died.
     async fn ask_before_sending(&self, target: &Target, journal: &mut Journal) -> Option<Ended> {
-        let is_left = journal.phase == Phase::Uploading && journal.end.is_none();
+        let is_left = journal.phase == Phase::Uploading && journal.is_open;
         let options = &self.work.order.options;
         let said = self.publisher.client.said(target, &self.id, &self.package.version).await;
         match said {
@@ -268,7 +274,8 @@ impl One<'_> {
         let Ended::Later(wait, what) = ended else { return ended };
         let until = wall_clock() + wait;
         let is_too_long = |most| until > self.work.began + most;
-        if wait >= RETRY_AFTER_MAX || self.work.order.options.max_wait.is_some_and(is_too_long) {
+        let most = self.publisher.patience().or(self.work.order.options.max_wait);
+        if wait >= RETRY_AFTER_MAX || most.is_some_and(is_too_long) {
             return Ended::Stopped(End::Waiting, what, Some(until));
         }
         Ended::Later(wait, what)

@@ -21,6 +21,8 @@ pub struct Journal {
     pub phase: Phase,
     /// Since then, in microseconds since 1970.
     pub since: i64,
+    /// An upload was begun whose end nobody has seen.
+    pub is_open: bool,
     /// Uploads that were begun.
     pub uploads: u32,
     /// How often its registry said that there were too many, one after the other.
@@ -112,8 +114,8 @@ impl Journal {
     pub(super) fn begin(path: &Path) {
         let known = Self::load(path);
         if known != Self::default() {
-            let (phase, since, hook) = (known.phase, known.since, known.hook);
-            let fresh = Self { phase, since, hook, ..Self::default() };
+            let Self { phase, since, is_open, hook, .. } = known;
+            let fresh = Self { phase, since, is_open, hook, ..Self::default() };
             // What is told of it would be poorer.
             let _ = fresh.store(path);
         }

@@ -17,7 +17,7 @@ use crate::exchange::{Bucket, Client};
 use crate::pack::PackedSet;
 use crate::package::PackageId;
 use crate::plan::Pace;
-use crate::settings::{Surroundings, Target, target_of};
+use crate::settings::{Address, Surroundings, Target, is_of_this_machine, target_of};
 
 /// What attempts of a process share.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub struct Publisher {
     buckets: Mutex<BTreeMap<(String, bool), Bucket>>,
     works: Mutex<HashMap<RunId, Arc<Work>>>,
     pub(super) sayings: OnceLock<Arc<Sayings>>,
+    patience: OnceLock<Duration>,
 }
 
 /// A run that is worked on here.
@@ -53,7 +54,18 @@ impl Publisher {
             buckets: Mutex::default(),
             works: Mutex::default(),
             sayings: OnceLock::new(),
+            patience: OnceLock::new(),
         }))
+    }
+
+    /// Waits for registries no longer than this, whatever a run was started with. The first word counts.
+    pub fn wait_at_most(&self, most: Duration) {
+        // Whoever was first has said it.
+        let _ = self.patience.set(most);
+    }
+
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.patience.get().copied()
     }
 
     /// The settings it works with.
@@ -106,7 +118,7 @@ impl Publisher {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (package.address.index.clone(), package.is_new);
         let fresh = || {
-            let pace = pace_of(&package.address.name);
+            let pace = pace_of(&package.address);
             let rate = if package.is_new { pace.new } else { pace.update };
             rate.map_or_else(Bucket::unlimited, Bucket::new)
         };
@@ -115,9 +127,9 @@ impl Publisher {
 }
 
 /// How fast a registry takes packages, as far as it is known.
-pub(crate) fn pace_of(registry: &str) -> Pace {
-    match registry {
-        "crates-io" => Pace::of_public_crates(),
+pub(crate) fn pace_of(registry: &Address) -> Pace {
+    match registry.name.as_str() {
+        "crates-io" if !is_of_this_machine(&registry.index) => Pace::of_public_crates(),
         _ => Pace::default(),
     }
 }

@@ -251,8 +251,9 @@ async fn look(
 ) -> BTreeMap<PackageId, Result<Class, String>> {
     let mut targets = publisher.targets(order);
     let mut classes = BTreeMap::new();
+    let version_of = |id: &PackageId| Some(order.package(&id.to_string())?.version.clone());
     for round in 0..=LOOKS_AGAIN {
-        for (id, listing) in census(&publisher.client, &targets).await {
+        for (id, listing) in census(&publisher.client, &targets, version_of).await {
             let ours = set.and_then(|set| set.digests(&id)).unwrap_or_default();
             let version = order.package(&id.to_string()).map_or("", |package| &package.version);
             classes.insert(id, listing.map(|listing| Class::of(&listing, version, &ours)));

@@ -48,7 +48,7 @@ pub async fn take_back(
             taken.push(it);
             continue;
         };
-        match publisher.client.listing(target, &id).await {
+        match publisher.client.listing_of(target, &id, &package.version).await {
             Ok(listing) => match Class::of(&listing, &package.version, &ours) {
                 Class::Done | Class::Partial { .. } => it.state = "out",
                 Class::Yanked => it.state = "taken back",

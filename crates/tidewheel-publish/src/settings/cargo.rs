@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::files::{at, toml, value_at};
-use super::helper::{Errand, of_output, of_provider};
+use super::leave::{Errand, of_output, of_provider};
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::target::{Address, Credentials, Target, Wrong, with_slash};
@@ -38,6 +38,11 @@ pub(super) fn target(package: &Package, around: &Surroundings) -> Result<Target,
         credentials: files.token(around, &errand).map(Credentials::Token),
         credentials_hint: format!("`cargo login --registry {name}`, or {variable}"),
     })
+}
+
+/// The name of the registry that a crate goes to.
+pub(super) fn name_of(package: &Package, around: &Surroundings) -> Result<String, Wrong> {
+    Files::read(around)?.chosen(package, around)
 }
 
 /// The variable of a registry.

@@ -4,7 +4,7 @@
 
 mod cargo;
 mod files;
-mod helper;
+mod leave;
 mod npm;
 mod python;
 mod secret;
@@ -16,5 +16,5 @@ mod usual;
 
 pub use secret::Secret;
 pub use surroundings::Surroundings;
-pub(crate) use target::is_safe;
-pub use target::{Address, Credentials, Target, target_of};
+pub use target::{Address, Credentials, Stage, Target, target_of};
+pub(crate) use target::{is_of_this_machine, is_safe};

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::files::{lines, text};
-use super::helper::of_output;
+use super::leave::of_output;
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::target::{Address, Credentials, Target, Wrong, with_slash};
@@ -16,7 +16,7 @@ use super::usual::npm_registry;
 use crate::package::{Package, Publicity};
 
 /// The program that gives a token, as pnpm has it.
-const HELPER: &str = "tokenHelper";
+const TOKEN_PROGRAM: &str = "tokenHelper";
 
 pub(super) fn target(package: &Package, around: &Surroundings) -> Result<Target, Wrong> {
     let settings = Npmrc::read(around)?;
@@ -58,7 +58,7 @@ impl Npmrc {
         for (number, path) in paths.into_iter().enumerate() {
             let said = text(&path)?.map(|text| lines(&text, &['='])).unwrap_or_default();
             // Which program is started is for whoever runs it to say, not for a workspace.
-            let may = |key: &str| number > 0 || !key.ends_with(HELPER);
+            let may = |key: &str| number > 0 || !key.ends_with(TOKEN_PROGRAM);
             let said = said.into_iter().filter(|(section, key, _)| section.is_empty() && may(key));
             found.extend(said.map(|(_, key, value)| (key, expanded(&value, around))));
         }
@@ -92,7 +92,7 @@ impl Npmrc {
         if let Some(token) = said("_authToken").as_deref().and_then(Secret::new) {
             return Some(Credentials::Bearer(token));
         }
-        if let Some(program) = said(HELPER) {
+        if let Some(program) = said(TOKEN_PROGRAM) {
             let token = of_output(around, &[program], &[])?;
             let bare = token.reveal().strip_prefix("Bearer ").and_then(Secret::new);
             return Some(Credentials::Bearer(bare.unwrap_or(token)));

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::files::{lines, text, toml};
-use super::helper::of_output;
+use super::leave::of_output;
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::target::{Address, Credentials, Target, Wrong, with_slash};

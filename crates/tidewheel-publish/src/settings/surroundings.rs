@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::secret::Secret;
+use super::target::Stage;
 use crate::pack::Stop;
 
 /// Variables, a home, and the folder of a workspace.
@@ -22,6 +23,8 @@ pub struct Surroundings {
     pub code: Option<Secret>,
     /// The word that ends tools.
     pub stop: Stop,
+    /// A registry of this machine that all packages go to, in a rehearsal.
+    pub stage: Option<Stage>,
     /// What tools and helpers have said, so that each is asked once.
     asked: Arc<Mutex<BTreeMap<String, Option<String>>>>,
 }

@@ -46,16 +46,57 @@ pub struct Target {
     pub credentials_hint: String,
 }
 
+/// A registry of this machine that stands in for all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// Where it is, without a slash at the end.
+    pub base: String,
+    /// What uploads are let in by.
+    pub token: Secret,
+}
+
+impl Stage {
+    /// Where packages go that would go to the registry of this name.
+    #[must_use]
+    pub fn address(&self, ecosystem: Ecosystem, name: &str) -> Address {
+        let base = format!("{}/{}", self.base, ecosystem.word());
+        let (index, upload) = match ecosystem {
+            Ecosystem::Cargo => (format!("{base}/index/"), None),
+            Ecosystem::Npm => (format!("{base}/"), Some(format!("{base}/"))),
+            Ecosystem::Python => (format!("{base}/simple/"), Some(format!("{base}/legacy/"))),
+        };
+        Address { name: name.to_owned(), index, upload }
+    }
+
+    fn target(&self, package: &Package, around: &Surroundings) -> Result<Target, Wrong> {
+        let (ecosystem, token) = (package.id.ecosystem(), self.token.clone());
+        let (name, credentials) = match ecosystem {
+            Ecosystem::Cargo => (cargo::name_of(package, around)?, Credentials::Token(token)),
+            Ecosystem::Npm => ("rehearsal".to_owned(), Credentials::Bearer(token)),
+            Ecosystem::Python => {
+                let user = "__token__".to_owned();
+                ("rehearsal".to_owned(), Credentials::Basic { user, password: token })
+            }
+        };
+        Ok(Target {
+            address: self.address(ecosystem, &name),
+            credentials: Some(credentials),
+            credentials_hint: String::new(),
+        })
+    }
+}
+
 /// The registry that a package goes to.
 ///
 /// # Errors
 ///
 /// When the settings name none, or one that cannot be spoken to.
 pub fn target_of(package: &Package, around: &Surroundings) -> Result<Target, Box<Problem>> {
-    let target = match package.id.ecosystem() {
-        Ecosystem::Cargo => cargo::target(package, around),
-        Ecosystem::Npm => npm::target(package, around),
-        Ecosystem::Python => python::target(package, around),
+    let target = match (&around.stage, package.id.ecosystem()) {
+        (Some(stage), _) => stage.target(package, around),
+        (None, Ecosystem::Cargo) => cargo::target(package, around),
+        (None, Ecosystem::Npm) => npm::target(package, around),
+        (None, Ecosystem::Python) => python::target(package, around),
     };
     target.and_then(safe).map_err(|(what, hint)| {
         Box::new(Problem {
@@ -86,9 +127,13 @@ fn safe(target: Target) -> Result<Target, Wrong> {
 
 /// Whether what is sent there is seen by nobody else: it is encrypted, or does not leave the machine.
 pub(crate) fn is_safe(address: &str) -> bool {
-    let Some(rest) = address.strip_prefix("http://") else {
-        return address.starts_with("https://");
-    };
+    address.starts_with("https://") || is_of_this_machine(address)
+}
+
+/// Whether an address is on this machine.
+pub(crate) fn is_of_this_machine(address: &str) -> bool {
+    let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+    let Some(rest) = rest else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match authority.strip_prefix('[') {

@@ -101,10 +101,82 @@ fn a_crate_goes_where_cargo_would_send_it() {
 #[test]
 fn no_registry_is_known_that_nobody_has_named() {
     let scene = Scene::new("none");
+    // There is no tool that could be asked for its own.
+    let around = scene.around(&[("PATH", "/nowhere"), ("CARGO", "/nowhere/cargo")]);
     for ecosystem in [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python] {
-        let problem = target_of(&package(ecosystem, "a", &[]), &scene.around(&[])).unwrap_err();
+        let problem = target_of(&package(ecosystem, "a", &[]), &around).unwrap_err();
         assert!(problem.what.contains("nobody says where"), "{problem}");
     }
+}
+
+/// A tool that says something.
+#[cfg(unix)]
+fn tool(scene: &Scene, name: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    scene.file(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+    let path = scene.0.join("bin").join(name);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn where_nobody_names_a_registry_it_is_the_one_that_the_tool_uses() {
+    let scene = Scene::new("usual");
+    tool(&scene, "npm", "echo https://npm.example/");
+    let wanted = "https://index.example/config.json";
+    tool(
+        &scene,
+        "cargo",
+        &format!("echo \"failed to download from \\`{wanted}\\`\" >&2; exit 101"),
+    );
+    let python = "case \"$2\" in *twine*) echo https://up.example/legacy/;; *) echo https://up.example/simple;; esac";
+    tool(&scene, "python3", python);
+    tool(&scene, "keyring", "echo sesame-$3");
+    let path = format!("{}:/usr/bin:/bin", scene.0.join("bin").display());
+    let around = scene.around(&[("PATH", &path)]);
+    let target = |ecosystem| target_of(&package(ecosystem, "a", &[]), &around).unwrap();
+    let cargo = target(Ecosystem::Cargo);
+    assert_eq!(
+        (cargo.address.name.as_str(), cargo.address.index.as_str()),
+        ("crates-io", "https://index.example/")
+    );
+    assert_eq!(target(Ecosystem::Npm).address.index, "https://npm.example/");
+    let python = target(Ecosystem::Python);
+    assert_eq!(python.address.index, "https://up.example/simple/");
+    assert_eq!(python.address.upload.as_deref(), Some("https://up.example/legacy/"));
+    assert_eq!(token(&python).as_deref(), Some("__token__:sesame-__token__"), "of the keyring");
+}
+
+#[cfg(unix)]
+#[test]
+fn programs_that_give_tokens_are_asked_in_their_own_language() {
+    let scene = Scene::new("helpers");
+    let answer = r#"{"Ok":{"kind":"get","token":"cio-plugin","cache":"session","operation_independent":true}}"#;
+    let speaks = format!(
+        "test \"$1\" = --cargo-plugin || exit 1; echo '{{\"v\":[1]}}'; read line; echo \"$line\" > \"$HOME/heard\"; echo '{answer}'"
+    );
+    tool(&scene, "plugin", &speaks);
+    tool(&scene, "token", "echo Bearer npm-helped");
+    let bin = scene.0.join("bin");
+    let at = |name: &str| bin.join(name).display().to_string();
+    scene.file("home/.cargo/config.toml", &format!("[registries.ours]\nindex = \"sparse+https://ours.example/\"\n[registry]\nglobal-credential-providers = [\"cargo:token\", \"mine one\"]\n[credential-alias]\nmine = [\"{}\"]\n", at("plugin")));
+    scene.file(
+        "home/.npmrc",
+        &format!("registry=https://npm.example/\n//npm.example/:tokenHelper={}\n", at("token")),
+    );
+    let around = scene.around(&[("PATH", "/usr/bin:/bin")]);
+    let cargo = target_of(&package(Ecosystem::Cargo, "a", &["ours"]), &around).unwrap();
+    assert_eq!(token(&cargo).as_deref(), Some("cio-plugin"));
+    let heard = std::fs::read_to_string(scene.0.join("home/heard")).unwrap();
+    assert!(heard.contains(r#""index-url":"sparse+https://ours.example/""#), "{heard}");
+    assert!(heard.contains(r#""args":["one"]"#), "{heard}");
+    let npm = target_of(&package(Ecosystem::Npm, "a", &[]), &around).unwrap();
+    assert_eq!(token(&npm).as_deref(), Some("bearer npm-helped"));
+    // A workspace does not say which program is started.
+    scene.file("home/.npmrc", "registry=https://npm.example/\n");
+    scene.file("ws/.npmrc", &format!("//npm.example/:tokenHelper={}\n", at("token")));
+    let npm = target_of(&package(Ecosystem::Npm, "a", &[]), &scene.around(&[])).unwrap();
+    assert_eq!(token(&npm), None);
 }
 
 #[test]

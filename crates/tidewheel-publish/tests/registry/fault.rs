@@ -31,6 +31,8 @@ pub enum Fault {
     Silent { is_done: bool },
     /// It is done and answered, and the next so many looks do not see it.
     Hidden(u32),
+    /// It is done and never answered, and no look ever sees it: the index is late, and the client is killed meanwhile.
+    Lost,
     /// It is done and answered, and of the next so many looks every second does not see it.
     Flickering(u32),
     /// Something else is kept than what was sent.

@@ -1,21 +1,17 @@
 //! A registry of our own on loopback, for tests: truthful to those who use it, except where a script says otherwise.
 //!
-//! It speaks what cargo, npm and Python's tools speak, keeps what they send, and notes everything it was asked. What
-//! goes wrong is said by [`Faults`], written down or drawn from a seed. It has threads of its own, so it serves tests
+//! It speaks what cargo, npm and Python's tools speak, with the parts of the registry for rehearsals, keeps what they send, and
+//! notes everything it was asked. What goes wrong is said by [`Faults`], written down or drawn from a seed. It has threads of its own, so it serves tests
 //! with and without a runtime, and outlives the programs that a test kills.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
-mod cargo;
 mod fault;
-mod http;
-mod npm;
-mod protocol;
-mod python;
 mod random;
 mod seen;
 mod serve;
-mod shelf;
+
+use tidewheel_publish::rehearse::{cargo, http, npm, protocol, python, shelf};
 
 pub use fault::{Fault, Faults, RetryAfter};
 pub use protocol::{Asked, Protocol, What};

@@ -9,8 +9,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
@@ -19,7 +17,7 @@ use super::fault::{Fault, Faults, RetryAfter};
 use super::http::{Answer, Connection, Head};
 use super::protocol::{Asked, Protocol, What};
 use super::seen::{Request, Upload};
-use super::shelf::{Brought, Hiding, Package, Shelf, StoredFile};
+use super::shelf::{Brought, Delivery, Hiding, Package, Shelf, StoredFile};
 use super::{cargo, npm, python};
 
 /// A registry on a free port of loopback, until it is dropped.
@@ -58,17 +56,8 @@ struct Inside {
 struct Settings {
     is_private: bool,
     is_html_only: bool,
+    is_without_digests: bool,
     upload_time: Duration,
-}
-
-/// A file that is brought, as its protocol has read it.
-#[derive(Debug, Clone)]
-pub struct Delivery {
-    pub package: String,
-    pub version: String,
-    pub told: Json,
-    pub file: StoredFile,
-    pub tags: Vec<(String, String)>,
 }
 
 impl Registry {
@@ -159,6 +148,12 @@ impl Registry {
     /// A Python registry without the JSON form of its index.
     pub fn be_html_only(&self) {
         self.shared.lock().settings.is_html_only = true;
+    }
+
+    /// A Python registry whose pages say nothing of contents.
+    pub fn be_without_digests(&self) {
+        let settings = &mut self.shared.lock().settings;
+        (settings.is_html_only, settings.is_without_digests) = (true, true);
     }
 
     /// Every upload takes so long.
@@ -359,10 +354,10 @@ impl Shared {
         match fault {
             Some(Fault::TooMany(when)) => Some(self.too_many(when)),
             Some(Fault::Refused(status, why)) => Some(self.error(*status, why)),
-            Some(Fault::Unauthorised) => Some(self.unauthorised()),
+            Some(Fault::Unauthorised) => Some(self.protocol.unauthorised()),
             Some(Fault::CodeWanted) => Some(npm::code_wanted()),
             Some(Fault::CutBeforeDoing | Fault::Silent { is_done: false }) => None,
-            Some(Fault::CutAfterDoing | Fault::Silent { is_done: true }) => {
+            Some(Fault::CutAfterDoing | Fault::Lost | Fault::Silent { is_done: true }) => {
                 self.answer(head, asked, body, fault);
                 None
             }
@@ -387,7 +382,7 @@ impl Shared {
         fault: Option<Fault>,
         answer: Option<Answer>,
     ) -> Option<()> {
-        if let Some(Fault::Silent { .. }) = fault {
+        if let Some(Fault::Silent { .. } | Fault::Lost) = fault {
             connection.wait_for_end();
         }
         let answer = answer?;
@@ -411,11 +406,11 @@ impl Shared {
         let settings = self.lock().settings;
         let is_reading = matches!(asked.what, What::Look | What::Download | What::Other)
             && !head.path.ends_with("whoami");
-        if !(is_reading && !settings.is_private || self.is_authorised(head)) {
-            return if is_reading { self.unread() } else { self.unauthorised() };
+        if !(is_reading && !settings.is_private || self.protocol.is_authorised(head, &self.token)) {
+            return if is_reading { self.unread() } else { self.protocol.unauthorised() };
         }
         if asked.what == What::Upload {
-            return match self.delivery(head, body) {
+            return match self.protocol.delivery(head, body) {
                 Ok(delivery) => self.bring(delivery, fault),
                 Err(answer) => answer,
             };
@@ -424,15 +419,16 @@ impl Shared {
         match self.protocol {
             Protocol::Cargo => cargo::answer(shelf, &self.base, settings.is_private, head),
             Protocol::Npm => npm::answer(shelf, &self.base, head, body),
-            Protocol::Python => python::answer(shelf, &self.base, !settings.is_html_only, head),
-        }
-    }
-
-    fn delivery(&self, head: &Head, body: &[u8]) -> Result<Delivery, Answer> {
-        match self.protocol {
-            Protocol::Cargo => cargo::delivery(body),
-            Protocol::Npm => npm::delivery(body),
-            Protocol::Python => python::delivery(head, body),
+            Protocol::Python => {
+                let mut answer = python::answer(shelf, &self.base, !settings.is_html_only, head);
+                if settings.is_without_digests && asked.what == What::Look {
+                    let page = String::from_utf8(answer.body).unwrap();
+                    let parts = page.split("#sha256=").enumerate();
+                    let bare = parts.map(|(number, it)| if number == 0 { it } else { &it[64..] });
+                    answer.body = bare.collect::<String>().into_bytes();
+                }
+                answer
+            }
         }
     }
 
@@ -450,6 +446,7 @@ impl Shared {
         }
         delivery.file.hiding = match fault {
             Some(Fault::Hidden(looks)) => Hiding { looks: *looks, is_flickering: false },
+            Some(Fault::Lost) => Hiding { looks: u32::MAX, is_flickering: false },
             Some(Fault::Flickering(looks)) => Hiding { looks: *looks, is_flickering: true },
             _ => Hiding::default(),
         };
@@ -475,27 +472,7 @@ impl Shared {
             at: self.began.elapsed(),
         });
         drop(inside);
-        match (self.protocol, brought) {
-            (Protocol::Cargo, Brought::Stored) => cargo::accepted(),
-            (Protocol::Cargo, _) => cargo::is_there(&delivery),
-            (Protocol::Npm, Brought::Stored) => npm::accepted(&delivery),
-            (Protocol::Npm, _) => npm::is_there(&delivery),
-            (Protocol::Python, Brought::Other) => python::is_there(&delivery),
-            (Protocol::Python, _) => python::accepted(),
-        }
-    }
-
-    fn is_authorised(&self, head: &Head) -> bool {
-        let shown = head.header("authorization").unwrap_or_default();
-        match self.protocol {
-            Protocol::Cargo => shown == self.token,
-            Protocol::Npm => shown.strip_prefix("Bearer ") == Some(&self.token),
-            Protocol::Python => shown
-                .strip_prefix("Basic ")
-                .and_then(|it| STANDARD.decode(it).ok())
-                .and_then(|it| String::from_utf8(it).ok())
-                .is_some_and(|it| it.split_once(':').map(|it| it.1) == Some(&self.token)),
-        }
+        self.protocol.brought(brought, &delivery)
     }
 
     /// To read is refused so that clients know to show what they have.
@@ -506,16 +483,6 @@ impl Shared {
             Protocol::Python => "Basic realm=\"tests\"",
         };
         self.error(401, "this action requires authentication").with("www-authenticate", realm)
-    }
-
-    fn unauthorised(&self) -> Answer {
-        match self.protocol {
-            Protocol::Cargo => cargo::error(403, "this action requires authentication"),
-            Protocol::Npm => npm::error(401, "unauthorized"),
-            Protocol::Python => {
-                python::error(403, "Invalid or non-existent authentication information.")
-            }
-        }
     }
 
     fn error(&self, status: u16, why: &str) -> Answer {

@@ -36,6 +36,11 @@ pub(crate) struct PublishArgs {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// Do all of it with a registry of this machine, which ends with it: nothing leaves the machine, and nothing is
+    /// left behind
+    #[arg(long, conflicts_with_all = ["dry_run", "offline", "plan_hash"])]
+    pub rehearse: bool,
+
     /// Carry out the plan with this digest, and no other
     #[arg(long, value_name = "DIGEST")]
     pub plan_hash: Option<String>,

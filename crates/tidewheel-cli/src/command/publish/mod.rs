@@ -6,6 +6,7 @@ mod args;
 mod command;
 mod graph;
 mod place;
+mod rehearse;
 mod shown;
 mod start;
 mod status;

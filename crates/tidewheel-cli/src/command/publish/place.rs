@@ -12,7 +12,7 @@ use tidewheel_client::desk::{LocalDesk, RunView};
 use tidewheel_publish::pack::{PinError, Pins, pins_folder};
 use tidewheel_publish::prepare::folder_of;
 use tidewheel_publish::run::{LockError, Publisher, WorkspaceLock};
-use tidewheel_publish::settings::{Secret, Surroundings};
+use tidewheel_publish::settings::{Secret, Stage, Surroundings};
 
 use super::graph::workspace_folder;
 use crate::data::{DataArgs, local_desk};
@@ -50,8 +50,19 @@ impl Place {
         registry: Option<&String>,
         data: &DataArgs,
     ) -> Result<Self, CommandError> {
-        let root = fs::canonicalize(workspace_folder(named)?)?;
         let folder = data.open(ui, Durability::Process)?;
+        Self::take_in(ui, named, registry, folder, None)
+    }
+
+    /// The same in this data folder, and with a registry that stands in for all of them.
+    pub fn take_in(
+        ui: &Ui,
+        named: Option<&Path>,
+        registry: Option<&String>,
+        folder: DataFolder,
+        stage: Option<Stage>,
+    ) -> Result<Self, CommandError> {
+        let root = fs::canonicalize(workspace_folder(named)?)?;
         let data = std::path::absolute(folder.path())?;
         let ours = folder_of(&data, &root);
         let command: Vec<String> = std::env::args().collect();
@@ -65,6 +76,7 @@ impl Place {
         })?;
         let mut around = Surroundings::here(&root);
         around.registry = registry.cloned();
+        around.stage = stage;
         put_back(ui, &around, &ours)?;
         let publisher = Publisher::new(around).map_err(CommandError::usage)?;
         Ok(Self { root, folder, ours, publisher, lock, heard: Arc::default() })

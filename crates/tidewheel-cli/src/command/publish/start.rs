@@ -12,11 +12,12 @@ use tidewheel_client::session::{Session, Started, Takeover};
 use tidewheel_client::text::{harmless, short_id};
 use tidewheel_publish::PlanDocument;
 use tidewheel_publish::prepare::{Prepared, prepare};
-use tidewheel_publish::run::{PublishRun, Publishes, Report};
+use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report};
 
 use super::args::{PublishArgs, ShownArgs};
 use super::graph::refuse;
 use super::place::{LAST, Place};
+use super::rehearse::rehearse;
 use super::shown::{advice, plan_text, report_text};
 use crate::cli::Format;
 use crate::command::run::{RunArgs, Watched, level, session_options, watch};
@@ -89,6 +90,9 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
     if args.dry_run {
         return plan(ui, args);
     }
+    if args.rehearse {
+        return rehearse(ui, args);
+    }
     if args.offline {
         let error = anyhow!("nothing can be published without asking registries");
         return Err(CommandError::usage(error).hint("leave --offline out, or use `publish plan`"));
@@ -123,6 +127,10 @@ impl From<u8> for Ended {
 fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, CommandError> {
     let mut place = Place::take(ui, args.folder.as_deref(), args.registry.as_ref(), &args.data)?;
     place.say_code(code)?;
+    // A run that was left may have been started with more patience.
+    if let Some(most) = args.pace.max_wait {
+        place.publisher.wait_at_most(most);
+    }
     on_runtime(async {
         let desk = place.desk()?;
         if let Some(left) = place.last(&desk).filter(is_left) {
@@ -157,6 +165,24 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
     })
 }
 
+/// All of it for a rehearsal: the exit code, and what went out. Nobody is asked, and nothing follows.
+pub(super) async fn rehearsed(
+    ui: &Ui,
+    args: &PublishArgs,
+    place: Place,
+) -> Result<(u8, Option<PublishOrder>), CommandError> {
+    let prepared = match prepared(&place, args).await? {
+        Ok(prepared) => prepared,
+        Err(code) => return Ok((code, None)),
+    };
+    let options = PublishOptions { tag: None, push_tags: None, hook: None, ..args.options() };
+    let order = prepared.order(options).of(place.root.clone(), args.registry.clone());
+    let desk = place.desk()?;
+    let ordered = PublishOrdered { order: order.clone(), stuck: prepared.stuck() };
+    let ended = begin(ui, place, &desk, ordered, &args.shown).await?;
+    Ok((ended.exit_code, Some(order)))
+}
+
 fn check_hash(args: &PublishArgs, plan: &PlanDocument) -> Result<(), CommandError> {
     match &args.plan_hash {
         Some(wanted) if *wanted != plan.digest => {
@@ -185,7 +211,7 @@ fn may_send(ui: &Ui, args: &PublishArgs, plan: &PlanDocument) -> Result<bool, Co
 
 /// What is carried out, and what is left out because something is in its way.
 struct PublishOrdered {
-    order: tidewheel_publish::run::PublishOrder,
+    order: PublishOrder,
     stuck: Vec<(String, String, String)>,
 }
 

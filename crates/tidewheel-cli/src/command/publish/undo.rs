@@ -62,7 +62,7 @@ pub(super) fn undo(ui: &Ui, args: &UndoArgs) -> Result<u8, CommandError> {
         Format::Human => ui.print(&text(&taken))?,
     }
     if !args.yes && ui.format(Format::Human) == Format::Human {
-        ui.note("hint: say --yes and --reason to do it");
+        ui.note("hint: --yes and --reason TEXT take it back; `tidewheel publish` finishes what is not out; or leave it");
     }
     let is_done = taken.iter().all(|it| it.error.is_none());
     Ok(if is_done || !args.yes { 0 } else { 7 })
