@@ -234,7 +234,11 @@ fn flowtoys_own_page_is_shown() {
     tmux.wait_for("hold");
     tmux.wait_for("after");
     scratch.file("go", "");
-    let _ = toy.wait();
+    tmux.wait_for("✓ after");
+    tmux.wait_for("succeeded");
     tmux.keys(&["q"]);
+    // It serves on when all is done.
+    let _ = toy.kill();
+    let _ = toy.wait();
     println!("flowtoy 0.4.0 is shown");
 }

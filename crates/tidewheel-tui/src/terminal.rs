@@ -19,6 +19,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::Rect;
 
 /// Whether the terminal is ours. Static, because a panic anywhere has to find it.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
@@ -86,7 +87,9 @@ impl Held {
     /// When it cannot be taken.
     pub fn again(&mut self) -> io::Result<()> {
         hold()?;
-        self.terminal.clear()
+        // Draws all of it anew, without asking where the cursor is: the answer would go to whoever reads keys.
+        let (width, height) = self.size()?;
+        self.terminal.resize(Rect::new(0, 0, width, height))
     }
 }
 

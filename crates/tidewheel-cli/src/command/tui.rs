@@ -27,7 +27,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use crate::command::run::session_options;
 use crate::data::{DeskArgs, local_desk};
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
@@ -123,7 +123,9 @@ async fn shown(
     beside: Option<Beside>,
 ) -> Result<Model, CommandError> {
     let look = Look { is_colourful: ui.is_colourful(), ..Look::of_environment(true) };
-    show(model, source, Theme::new(look), beside).await.map_err(CommandError::system)
+    show(model, source, Theme::new(look), beside).await.map_err(|error| {
+        CommandError::new(ErrorKind::Failed, anyhow!(error).context("the terminal cannot be used"))
+    })
 }
 
 /// The page of one run.
