@@ -121,7 +121,7 @@ impl Desk {
     pub fn changes(&self) -> Result<Changes, DeskError> {
         Ok(match &self.way {
             Way::Here(desk) | Way::Inline(desk) => Changes::Here {
-                reader: Some(desk.folder().reader().map_err(|error| desk.failed(error))?),
+                reader: Some(Box::new(desk.folder().reader().map_err(|error| desk.failed(error))?)),
                 version: None,
             },
             Way::There(desk) => Changes::There(Bell::of(Arc::clone(desk))),
@@ -135,7 +135,7 @@ pub enum Changes {
     /// In a data folder: when somebody has written to its database, which costs next to nothing to ask.
     Here {
         /// Who asks; away while it does.
-        reader: Option<Reader>,
+        reader: Option<Box<Reader>>,
         /// What was there at the last look.
         version: Option<i64>,
     },

@@ -1,6 +1,7 @@
 //! Messages and what follows from them, without a terminal, a clock or anybody to ask.
 //!
 //! How it looks is tested with the views.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! The screens as people see them, on a terminal that is not one, held against stored pictures.
 //!
 //! `TIDEWHEEL_BLESS=1` stores them anew: as texts in `golden/`, and some as drawings for the documentation.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::fs;
 use std::path::PathBuf;
