@@ -196,6 +196,46 @@ fn the_status_page_of_a_run_is_shown() {
     running.ended();
 }
 
+/// A flow that runs by itself once a year, and asks.
+const SERVED: &str = "
+name: served
+schedule: '0 0 1 1 *'
+flow:
+  - { name: ask, wait: { approval: go on? } }
+  - { name: act, depends_on: [ask], run: touch acted }
+";
+
+#[test]
+fn the_flows_of_a_server_are_started_answered_and_paused() {
+    let scratch = Scratch::new("tui-server");
+    std::fs::create_dir_all(scratch.path("flows")).unwrap();
+    scratch.file("flows/served.yaml", SERVED);
+    let Some(tmux) = Tmux::start(&scratch, (110, 30)) else { return };
+    let server = scratch.start_heard(&["serve", "--flows", "flows", "--listen", "off"]);
+    wait_until("the server is there", || scratch.path("data/server/socket").exists());
+    tmux.line(&format!("{} tui; echo left with $?", tidewheel()));
+    tmux.wait_for("served");
+    tmux.wait_for("FLOWS");
+    tmux.keys(&["s"]);
+    tmux.wait_for("Start served?");
+    tmux.keys(&["y"]);
+    tmux.wait_for("ASKS");
+    tmux.keys(&["y"]);
+    tmux.wait_for("Say yes to ask");
+    tmux.keys(&["y"]);
+    scratch.wait_for("flows/acted");
+    tmux.keys(&["4"]);
+    tmux.wait_for("active");
+    tmux.keys(&["p"]);
+    tmux.wait_for("paused");
+    tmux.keys(&["3"]);
+    tmux.wait_for("QUEUES");
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+    server.signal("TERM");
+    server.ended();
+}
+
 /// A flow as flowtoy runs it: a step that waits for the test, and one after it.
 const FLOWTOY: &str = "
 sources:
