@@ -38,7 +38,6 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   // The end that the server wrote is seen until there are lines.
   if (before) {
     rows.append(before);
-    pane.style.height = `${view.clientHeight}px`;
     rows.style.transform = `translateY(${Math.min(0, view.clientHeight - rows.offsetHeight)}px)`;
   }
 
