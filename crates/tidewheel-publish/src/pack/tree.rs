@@ -64,6 +64,10 @@ fn walk(root: &Path) -> io::Result<Vec<PathBuf>> {
         for entry in fs::read_dir(root.join(&folder))? {
             let entry = entry?;
             let path = folder.join(entry.file_name());
+            // In another working tree of a repository it is a file.
+            if entry.file_name() == LEFT_OUT[0] {
+                continue;
+            }
             if !entry.file_type()?.is_dir() {
                 found.push(path);
             } else if !is_left_out(&entry.file_name(), &entry.path()) {
@@ -95,4 +99,26 @@ fn link(aim: &Path, at: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn link(aim: &Path, at: &Path) -> io::Result<()> {
     fs::write(at, aim.to_string_lossy().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gits_own_is_left_out_be_it_a_folder_or_a_file() {
+        let folder = std::env::temp_dir().join(format!("tidewheel-tree-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let (from, to) = (folder.join("from"), folder.join("to"));
+        fs::create_dir_all(from.join("inside/.git")).unwrap();
+        fs::write(from.join(".git"), "gitdir: elsewhere").unwrap();
+        fs::write(from.join("a"), "a").unwrap();
+        // As a clone leaves it.
+        fs::create_dir_all(to.join(".git")).unwrap();
+        let copied = copy(&from, &to).unwrap();
+        assert_eq!(copied, digest(&from).unwrap());
+        assert!(to.join(".git").is_dir() && to.join("a").is_file());
+        assert!(!to.join("inside/.git").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
