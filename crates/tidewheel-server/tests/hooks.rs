@@ -95,6 +95,33 @@ async fn nobody_learns_which_hooks_there_are() {
 }
 
 #[tokio::test]
+async fn a_hook_without_a_signature_is_for_this_machine_alone() {
+    let mut proxy = scene::patient();
+    proxy.is_behind_proxy = true;
+    for (settings, expected) in [(scene::patient(), 200), (proxy, 401)] {
+        let scene = hooked(settings, 60).await;
+        let open = FLOW.replace("secret: hook, signature: github", "insecure: true");
+        std::fs::write(scene.path.join("flows/hooked.yaml"), open).unwrap();
+        assert_eq!(scene.house.reload().await.unwrap().changed, ["hooked"]);
+        assert_eq!(scene.house.schedules().await.unwrap().schedules[1].rule, "webhook, insecure");
+        let flow = scene.house.flow("hooked").await.unwrap();
+        assert_eq!(flow.problems[0]["code"], "insecure", "{}", flow.problems);
+        let sent = || Wish::new("POST", "/hooks/hooked").body(BODY);
+        let unknown = scene.send(delivery("nothing", "1", SIGNATURE)).await;
+        let admin = scene.token(Role::Admin);
+        for elsewhere in [sent(), sent().token(&admin), delivery("hooked", "1", SIGNATURE)] {
+            let answer = scene.send(elsewhere).await;
+            assert_eq!((status(&answer), &answer.body), (401, &unknown.body));
+        }
+        let here = Peer::Address([127, 0, 0, 1].into());
+        let page = sent().from(here).header("origin", "https://elsewhere.example");
+        assert_eq!(status(&scene.send(page).await), 403, "no page can fire it");
+        let answer = scene.send(sent().from(here)).await;
+        assert_eq!(status(&answer), expected, "{}", String::from_utf8_lossy(&answer.body));
+    }
+}
+
+#[tokio::test]
 async fn deliveries_that_come_too_often_are_put_off_and_not_written_down() {
     let scene = hooked(scene::patient(), 2).await;
     for id in ["1", "2"] {

@@ -38,6 +38,8 @@ pub struct Delivery {
     pub headers: BTreeMap<String, String>,
     /// Its body, as it came.
     pub body: Vec<u8>,
+    /// Whether it was sent by somebody on this machine, as far as can be known.
+    pub is_from_here: bool,
 }
 
 /// What is sent may be anything, and signatures are secrets for as long as they are fresh.

@@ -89,6 +89,8 @@ pub struct Webhook {
     pub signature: SignatureForm,
     /// How far the time of a delivery may be from ours, where it says one.
     pub tolerance: Duration,
+    /// Whether nothing needs to be signed that comes from the same machine. Then there are no secrets.
+    pub is_insecure: bool,
 }
 
 /// How deliveries are signed.
@@ -104,7 +106,14 @@ impl Webhook {
     /// Signed with these secrets of the flow, as the Standard Webhooks say, within five minutes.
     #[must_use]
     pub fn new(secrets: Vec<String>) -> Self {
-        Self { secrets, signature: SignatureForm::Standard, tolerance: TOLERANCE }
+        let (signature, tolerance) = (SignatureForm::Standard, TOLERANCE);
+        Self { secrets, signature, tolerance, is_insecure: false }
+    }
+
+    /// Not signed: from the same machine alone.
+    #[must_use]
+    pub fn insecure() -> Self {
+        Self { is_insecure: true, ..Self::new(Vec::new()) }
     }
 }
 

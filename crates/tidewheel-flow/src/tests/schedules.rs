@@ -92,6 +92,10 @@ fn what_cannot_arrive_is_refused_at_its_place() {
     for (said, codes) in [
         ("webhook: { secret: hoook }", vec!["unknown-name"]),
         ("webhook: { signature: github }", vec!["missing-key"]),
+        ("webhook: { insecure: false }", vec!["missing-key"]),
+        ("webhook: { insecure: true }", vec!["insecure"]),
+        ("webhook: { insecure: true, tolerance: 1m }", vec!["insecure", "no-effect"]),
+        ("webhook: { insecure: true, secret: hook }", vec!["contradiction"]),
         ("webhook: { secret: [hook, hook, hook] }", vec!["bad-value"]),
         ("webhook: { secret: hook, tolerance: 2h }", vec!["bad-value"]),
         ("webhook: { secret: hook, signature: github, tolerance: 1m }", vec!["no-effect"]),

@@ -20,7 +20,13 @@ impl Passing<'_> {
     ) -> Result<Signed, Refused> {
         let hook = params.iter().find(|(name, _)| name == "hook").map_or("", |(_, hook)| hook);
         let signed = match self.server.house() {
-            Ok(house) => house.signed(hook, delivery(headers, body)).await.ok(),
+            Ok(house) => {
+                let mut delivery = delivery(headers, body);
+                // Behind a proxy everybody seems to be here.
+                delivery.is_from_here =
+                    self.peer.is_here() && !self.server.settings.is_behind_proxy;
+                house.signed(hook, delivery).await.ok()
+            }
             Err(_) => None,
         };
         let Some(signed) = signed else {

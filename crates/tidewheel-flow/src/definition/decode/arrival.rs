@@ -41,6 +41,9 @@ impl Decoder<'_> {
             return Some(Arrivals::Events(self.events(events)));
         }
         let webhook = fields::mapping(map, "webhook")?;
+        if self.is_insecure(map.get("webhook")?.span, webhook) {
+            return Some(Arrivals::Webhook(Webhook::insecure()));
+        }
         let mut made = Webhook::new(self.signed_with(flow, webhook));
         made.signature = match fields::word(webhook, "signature").as_deref() {
             Some("github") => SignatureForm::Github,
@@ -91,6 +94,36 @@ impl Decoder<'_> {
             _ => {}
         }
         Events { on, of, late: fields::duration(map, "late").unwrap_or(LATE), deadline }
+    }
+
+    /// Whether deliveries need no signature, which must be said.
+    fn is_insecure(&mut self, at: Span, webhook: &Map) -> bool {
+        let is_said = |key: &str| webhook.get(key).is_some_and(|node| !node.is_null());
+        let is_insecure = fields::boolean(webhook, "insecure") == Some(true);
+        match (is_insecure, is_said("secret")) {
+            (false, false) => {
+                let problem = Problem::error("missing-key", "a webhook needs `secret`").at(at);
+                let hint = "or `insecure: true`: then every program of this machine can fire it";
+                self.problems.push(problem.hint(hint));
+            }
+            (true, true) => {
+                let text = "a webhook has a `secret`, or is `insecure`: not both";
+                self.problems.push(Problem::error("contradiction", text).at(at));
+            }
+            (true, false) => {
+                let text = "every program of the server's machine can fire this webhook";
+                let problem = Problem::warning("insecure", text).at(at);
+                self.problems.push(problem.hint("`secret` instead of `insecure` has it signed"));
+                for key in ["signature", "tolerance"] {
+                    if let Some(node) = webhook.get(key) {
+                        let text = format!("`{key}` has no effect where nothing is signed");
+                        self.problems.push(Problem::warning("no-effect", text).at(node.span));
+                    }
+                }
+            }
+            (false, true) => {}
+        }
+        is_insecure
     }
 
     /// The secrets that deliveries are signed with, which the flow must know.

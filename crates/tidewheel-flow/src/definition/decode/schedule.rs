@@ -137,7 +137,12 @@ impl Decoder<'_> {
                 let trigger = Trigger::FixedDelay { delay: span()?, start };
                 (trigger, format!("{} after each run", fields::name(value)?))
             }
-            "webhook" => (Trigger::Custom, "webhook".to_owned()),
+            "webhook" => {
+                let webhook = fields::as_mapping(value);
+                let is_insecure = webhook.and_then(|it| fields::boolean(it, "insecure"));
+                let insecure = if is_insecure == Some(true) { ", insecure" } else { "" };
+                (Trigger::Custom, format!("webhook{insecure}"))
+            }
             "events" => {
                 let on = fields::many(fields::as_mapping(value)?, "on").iter();
                 let on: Vec<String> = on.filter_map(fields::name).collect();

@@ -303,10 +303,16 @@ pub(crate) static WEBHOOK: Shape = Shape {
     name: "a webhook",
     about: "Who may deliver: whoever signs with the secret.",
     keys: &[
-        required(
+        key(
             "secret",
             Kind::Many(&Kind::Name),
-            "The secret of the flow that deliveries are signed with; two while one takes the place of the other.",
+            "The secret of the flow that deliveries are signed with; two while one takes the place of the other. Needed, unless \
+             it is `insecure`.",
+        ),
+        key(
+            "insecure",
+            Kind::Bool,
+            "Whether whoever is on the machine of the server can deliver without a signature, and nobody else at all.",
         ),
         key(
             "signature",

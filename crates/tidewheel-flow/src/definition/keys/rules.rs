@@ -44,7 +44,7 @@ pub(crate) enum Rule {
 }
 
 /// The rules of mappings, by their names.
-pub(crate) static RULES: [(&str, Rule); 22] = [
+pub(crate) static RULES: [(&str, Rule); 23] = [
     ("a step", Rule::ExactlyOne(&WORKS)),
     ("a step", Rule::Fits("name", STEP_NAME)),
     ("a step", Rule::NotBoth("foreach", "matrix")),
@@ -55,6 +55,7 @@ pub(crate) static RULES: [(&str, Rule); 22] = [
     ("a step", Rule::Some("steps")),
     ("a step", Rule::Some("argv")),
     ("a schedule", Rule::ExactlyOne(&TRIGGERS)),
+    ("a webhook", Rule::ExactlyOne(&["secret", "insecure"])),
     ("a secret", Rule::ExactlyOne(&ORIGINS)),
     ("a dependency", Rule::ExactlyOne(&FORMS)),
     ("a limit", Rule::ExactlyOne(&CAPS)),
