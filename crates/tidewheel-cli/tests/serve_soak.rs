@@ -68,13 +68,18 @@ impl Soak {
         }
         server.until_quiet(scratch);
         assert_eq!(server.end("TERM"), Some(0));
+        let (mut firings, mut attempts) = (0, 0);
         for number in 0..self.schedules {
-            self.compare(scratch, number);
+            let (fired, done) = self.compare(scratch, number);
+            (firings, attempts) = (firings + fired, attempts + done);
         }
+        let Self { schedules, kills, .. } = self;
+        eprintln!("{schedules} schedules, {kills} kills: {firings} firings by {attempts} attempts");
     }
 
-    /// The ledger has every instant once, all of them have run, and what was done is what it says.
-    fn compare(&self, scratch: &Scratch, number: u32) {
+    /// The ledger has every instant once, all of them have run, and what was done is what it says: how many firings, and how
+    /// many attempts at them.
+    fn compare(&self, scratch: &Scratch, number: u32) -> (usize, usize) {
         let name = format!("f{number}");
         let ledger = scratch.json(&["schedule", "ledger", &name, "--limit", "1000000"]);
         let ledger = ledger["firings"].as_array().unwrap();
@@ -98,6 +103,7 @@ impl Soak {
         for pair in nominals.windows(2) {
             assert_eq!(pair[1] - pair[0], period, "{name}: none is missing, none comes twice");
         }
+        (nominals.len(), done.lines().count())
     }
 }
 
