@@ -51,6 +51,8 @@ impl Problem {
         if let (Surface::Command, Some(said)) = (surface, &mut self.said) {
             said.refusal.hints = std::mem::take(&mut said.of_command);
             self.hint = joined(&said.refusal.hints);
+        } else if surface == Surface::Command && self.status == StatusCode::UNAUTHORIZED {
+            self.hint = Some("tidewheel login URL --token < FILE  keeps a token for it".to_owned());
         }
         self
     }
@@ -186,6 +188,13 @@ mod tests {
     use tidewheel::RunId;
 
     use super::*;
+
+    #[test]
+    fn whoever_is_not_known_is_told_in_their_words_how_to_be() {
+        let hint = |surface| Problem::nobody().at(surface).hint_text().unwrap_or_default();
+        assert!(hint(Surface::Http).contains("Authorization: Bearer"));
+        assert!(hint(Surface::Command).starts_with("tidewheel login URL --token"));
+    }
 
     #[test]
     fn every_sort_of_refusal_has_its_status() {

@@ -16,7 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{AuditRow, Health};
-use tidewheel_client::desk::Desk;
+use tidewheel_client::desk::{Desk, Reach};
 use tidewheel_client::house::{House, Lately};
 use tokio::sync::watch;
 use tower_service::Service as _;
@@ -31,7 +31,7 @@ use crate::table::{Gives, Route, routes};
 /// What is served, and the door before it.
 #[derive(Debug)]
 pub struct Server {
-    served: Served,
+    pub(crate) served: Served,
     pub(crate) settings: Settings,
     pub(crate) tokens: Tokens,
     pub(crate) links: Links,
@@ -61,6 +61,34 @@ pub enum Served {
     Desk(Desk),
     /// A house, with everything that may be asked of it.
     House(House),
+}
+
+impl Served {
+    /// The same for somebody who knows of these flows only.
+    pub(crate) fn within(&self, reach: &Reach) -> Result<Self, Problem> {
+        Ok(match self {
+            Self::Desk(desk) => Self::Desk(desk.within(reach)?),
+            Self::House(house) => Self::House(house.within(reach)?),
+        })
+    }
+
+    /// Where questions about runs are asked, and wishes said.
+    pub(crate) fn desk(&self) -> &Desk {
+        match self {
+            Self::Desk(desk) => desk,
+            Self::House(house) => house.desk(),
+        }
+    }
+
+    /// The house, if one is served.
+    pub(crate) fn house(&self) -> Result<&House, Problem> {
+        match self {
+            Self::House(house) => Ok(house),
+            Self::Desk(_) => {
+                Err(Problem::new(StatusCode::CONFLICT, "nothing is scheduled by this server"))
+            }
+        }
+    }
 }
 
 impl From<Desk> for Served {
@@ -163,22 +191,9 @@ impl Server {
         }))
     }
 
-    /// Where questions about runs are asked, and wishes said.
-    pub(crate) fn desk(&self) -> &Desk {
-        match &self.served {
-            Served::Desk(desk) => desk,
-            Served::House(house) => house.desk(),
-        }
-    }
-
-    /// The house, if one is served.
+    /// The house, if one is served; that of somebody in particular is their [`View`](crate::door::View)'s.
     pub(crate) fn house(&self) -> Result<&House, Problem> {
-        match &self.served {
-            Served::House(house) => Ok(house),
-            Served::Desk(_) => {
-                Err(Problem::new(StatusCode::CONFLICT, "nothing is scheduled by this server"))
-            }
-        }
+        self.served.house()
     }
 
     /// The house, as long as it takes something new in.
@@ -241,7 +256,7 @@ impl Server {
     /// When the system has no secrets.
     pub fn login_path(&self) -> Result<String, ServerError> {
         let (name, way) = ("owner".to_owned(), Way::Socket);
-        let owner = Identity { name, role: Role::Admin, token: None, way };
+        let owner = Identity { name, role: Role::Admin, reach: Reach::all(), token: None, way };
         let code = self.links.make(&owner, Instant::now()).map_err(ServerError::Random)?;
         Ok(self.login_path_of(&code.unwrap_or_default()))
     }
@@ -302,9 +317,9 @@ impl Server {
     /// Whether somebody who was known is still: their token was not revoked, their session not ended.
     pub(crate) fn is_still(&self, who: &Identity, now: Timestamp, instant: Instant) -> bool {
         let has_token = match &who.token {
-            Some(token) => {
-                self.tokens.by_id(token, now).is_some_and(|token| token.role == who.role)
-            }
+            Some(token) => self.tokens.by_id(token, now).is_some_and(|token| {
+                token.role == who.role && token.reach().as_ref() == Some(&who.reach)
+            }),
             None => true,
         };
         let has_session = match &who.way {

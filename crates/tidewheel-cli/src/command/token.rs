@@ -7,9 +7,10 @@ use std::time::Duration;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::Durability;
 use tidewheel_client::api::{AuditRow, Role, TokenLine, TokenList, TokenMade, TokenWish};
+use tidewheel_client::desk::Reach;
 use tidewheel_client::text::{ago, harmless};
 use tidewheel_server::audit::AuditLog;
-use tidewheel_server::identity::{Token, TokenError, Tokens};
+use tidewheel_server::identity::{Token, TokenError, TokenPlan, Tokens};
 
 use crate::cli::Format;
 use crate::command::audit::audit_error;
@@ -27,6 +28,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 Examples:
   tidewheel token create laptop --role operator
   tidewheel token create dashboard --role viewer --days 365
+  tidewheel token create backups --role operator --flow 'backup-*' --flow restore
   tidewheel token list
   tidewheel token revoke laptop
   tidewheel token list --server https://tide.example
@@ -56,6 +58,10 @@ struct CreateArgs {
     /// What it may do: viewer, operator, author or admin
     #[arg(long, value_name = "ROLE")]
     role: Role,
+
+    /// A flow that it knows of, by name or by a pattern such as `backup-*`; may be repeated [default: all]
+    #[arg(long = "flow", value_name = "NAME")]
+    flows: Vec<String>,
 
     /// How many days it is good for [default: 90]
     #[arg(long, value_name = "N")]
@@ -92,7 +98,8 @@ fn create(ui: &Ui, args: &CreateArgs) -> Result<(), CommandError> {
     let made = match args.data.named()? {
         Some(server) => {
             let (name, role, days) = (args.name.clone(), args.role, args.days);
-            let wish = TokenWish { version: None, name, role, days };
+            let flows = (!args.flows.is_empty()).then(|| args.flows.clone());
+            let wish = TokenWish { version: None, name, role, days, flows };
             on_this_thread(async { Ok(server.make_token(&wish).await?) })?
         }
         None => make(ui, args)?,
@@ -101,7 +108,11 @@ fn create(ui: &Ui, args: &CreateArgs) -> Result<(), CommandError> {
         return ui.print_json(&made);
     }
     ui.print(&made.secret)?;
-    ui.note(&format!("a token for {}; it is not shown again", args.role));
+    let of = match args.flows.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", harmless(&args.flows.join(", "))),
+    };
+    ui.note(&format!("a token for {}{of}; it is not shown again", args.role));
     Ok(())
 }
 
@@ -110,7 +121,12 @@ fn make(ui: &Ui, args: &CreateArgs) -> Result<TokenMade, CommandError> {
     let folder = args.data.data.open(ui, Durability::Power)?.path().join("server");
     let lasts = args.days.map(|days| DAY.saturating_mul(days));
     let tokens = Tokens::open(&folder).map_err(token_error)?;
-    let made = tokens.make(&args.name, args.role, lasts, wall_clock()).map_err(token_error)?;
+    let reach = match args.flows.is_empty() {
+        true => Reach::all(),
+        false => Reach::of(&args.flows).map_err(|it| CommandError::new(ErrorKind::Usage, it))?,
+    };
+    let plan = TokenPlan { reach, lasts, ..TokenPlan::new(&args.name, args.role) };
+    let made = tokens.make_as(&plan, wall_clock()).map_err(token_error)?;
     note(&folder, "make-token", &made.token)?;
     let secret = made.secret().to_owned();
     Ok(TokenMade { version: None, secret, token: made.token.line() })
@@ -133,12 +149,13 @@ fn list(ui: &Ui, args: &ListArgs) -> Result<(), CommandError> {
     if tokens.is_empty() {
         return ui.print("no tokens");
     }
-    let mut table = Table::new(["ID", "NAME", "ROLE", "MADE", "ENDS", "USED"]);
+    let mut table = Table::new(["ID", "NAME", "ROLE", "FLOWS", "MADE", "ENDS", "USED"]);
     for token in tokens {
         table.row([
             token.id,
             token.name,
             token.role.to_string(),
+            token.flows.map_or_else(|| "all".to_owned(), |flows| flows.join(" ")),
             ago(token.made_at),
             token.expires_at.to_string(),
             token.used_at.map_or_else(|| "-".to_owned(), ago),
@@ -171,7 +188,7 @@ fn revoke(ui: &Ui, args: &RevokeArgs) -> Result<(), CommandError> {
 fn note(folder: &std::path::Path, action: &str, token: &Token) -> Result<(), CommandError> {
     let entry = AuditRow {
         address: "command".to_owned(),
-        object: format!("token {} {} {}", token.id, token.name, token.role),
+        object: format!("token {}", token.words()),
         ..AuditRow::unwritten(wall_clock(), "owner", action, 200)
     };
     AuditLog::open(folder).and_then(|log| log.add(&entry)).map_err(audit_error)
@@ -179,7 +196,7 @@ fn note(folder: &std::path::Path, action: &str, token: &Token) -> Result<(), Com
 
 fn token_error(error: TokenError) -> CommandError {
     let kind = match &error {
-        TokenError::Name | TokenError::Lasts => ErrorKind::Usage,
+        TokenError::Name | TokenError::Lasts | TokenError::Reach(_) => ErrorKind::Usage,
         TokenError::Unknown(_) => ErrorKind::NotFound,
         TokenError::TooMany => ErrorKind::Conflict,
         _ => ErrorKind::Failed,

@@ -74,6 +74,9 @@ pub struct Asker {
     pub name: String,
     /// What they may do.
     pub role: Role,
+    /// The flows that they know of, by name or pattern, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<String>>,
     /// What a browser sends in the header `X-Tidewheel-CSRF` with whatever changes something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,
@@ -109,6 +112,10 @@ pub struct TokenWish {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 3650)]
     pub days: Option<u32>,
+    /// The flows that it knows of, by name or by a pattern such as `backup-*`; all if nobody says. Only for viewers and operators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1, max_items = 100)]
+    pub flows: Option<Vec<String>>,
 }
 
 /// A token that was made.
@@ -142,6 +149,9 @@ pub struct TokenLine {
     pub name: String,
     /// What it may do.
     pub role: Role,
+    /// The flows that it knows of, by name or pattern, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<String>>,
     /// When it was made.
     #[serde(with = "instant")]
     #[schema(value_type = String, format = DateTime)]

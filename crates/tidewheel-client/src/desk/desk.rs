@@ -11,6 +11,7 @@ use tidewheel::store::sqlite::DataFolder;
 
 use super::error::DeskError;
 use super::local::LocalDesk;
+use super::reach::Reach;
 use super::schedules::ScheduleWish;
 use super::surface::Surface;
 use crate::api::{
@@ -73,6 +74,21 @@ impl Desk {
     #[must_use]
     pub fn inline(desk: LocalDesk) -> Self {
         Self { way: Way::Inline(Arc::new(desk)) }
+    }
+
+    /// The same desk for somebody who knows of these flows only: what is outside is not there.
+    ///
+    /// # Errors
+    ///
+    /// When it is that of a server, which alone knows what whoever asks it may know.
+    pub fn within(&self, reach: &Reach) -> Result<Self, DeskError> {
+        let narrowed = |desk: &LocalDesk| Arc::new(desk.within(reach.clone()));
+        let way = match &self.way {
+            Way::Here(desk) => Way::Here(narrowed(desk)),
+            Way::Inline(desk) => Way::Inline(narrowed(desk)),
+            Way::There(_) => return Err(DeskError::NotHere),
+        };
+        Ok(Self { way })
     }
 
     /// Has something done that only the machine with the data folder can do, such as to prepare a run. It may

@@ -67,7 +67,10 @@ impl LocalDesk {
         }
         let answer = self.folder.ask_owner(summary.id, &tasks, PATIENCE);
         let answer = answer.map_err(|error| self.failed(error))?;
-        Ok(answer.map_or(Heard::Silence, Heard::Answers))
+        Ok(match answer {
+            Some(answers) => Heard::Answers(self.answers_within(answers)),
+            None => Heard::Silence,
+        })
     }
 }
 

@@ -23,11 +23,12 @@ impl LocalDesk {
             "last" | "latest" => {
                 let kind = Some(RunKind::Run);
                 let filter = RunFilter { kind, limit: 1, ..RunFilter::default() };
-                let runs = self.read(|reader| reader.runs(&filter))?;
+                let runs = self.runs_within(&filter)?;
                 runs.into_iter().map(|run| run.id).collect()
             }
             _ => self.read(|reader| reader.find(word, CANDIDATES_MAX))?,
         };
+        let ids = self.within_reach(ids)?;
         match ids.as_slice() {
             [] => Err(self.no_run(word)),
             [id] => {
@@ -36,6 +37,18 @@ impl LocalDesk {
             }
             _ => Err(DeskError::SeveralRuns { word: word.to_owned(), runs: ids }),
         }
+    }
+
+    /// Those of them that whoever asks may know of.
+    fn within_reach(&self, mut ids: Vec<RunId>) -> Result<Vec<RunId>, DeskError> {
+        if self.reach.is_all() {
+            return Ok(ids);
+        }
+        let mut within = Vec::new();
+        for id in ids.drain(..) {
+            within.extend(self.run_within(id)?.map(|_| id));
+        }
+        Ok(within)
     }
 
     pub(super) fn no_run(&self, word: &str) -> DeskError {

@@ -44,7 +44,7 @@ impl LocalDesk {
             limit: PAST,
             ..RunFilter::default()
         };
-        let mut runs = self.read(|reader| reader.runs(&filter))?;
+        let mut runs = self.runs_within(&filter)?;
         runs.reverse();
         let runs: Vec<PastRun> = runs.iter().map(|run| self.past_run(run)).collect();
         Ok(FlowGlance { name: flow.to_owned(), ..summed_up(runs) })
@@ -80,7 +80,7 @@ impl LocalDesk {
             limit: FAILED_MAX,
             ..RunFilter::default()
         };
-        let recent = self.read(|reader| reader.runs(&filter))?;
+        let recent = self.runs_within(&filter)?;
         for run in &recent {
             let name = run.name.as_deref().unwrap_or_default();
             if !known.contains(name) && !found.contains_key(name) && self.is_newest(run)? {
@@ -93,7 +93,7 @@ impl LocalDesk {
     }
 
     fn listed_run(&self, id: &str) -> Result<Option<RunLine>, DeskError> {
-        let detail = super::find::run_id_of(id).map(|id| self.read(|reader| reader.run(id)));
+        let detail = super::find::run_id_of(id).map(|id| self.run_within(id));
         let detail = detail.transpose()?.flatten();
         Ok(detail.map(|detail| self.line(&detail.summary)))
     }
@@ -107,7 +107,7 @@ impl LocalDesk {
             limit: 1,
             ..RunFilter::default()
         };
-        let newest = self.read(|reader| reader.runs(&filter))?;
+        let newest = self.runs_within(&filter)?;
         Ok(newest.first().is_none_or(|newest| newest.id == run.id))
     }
 
@@ -119,7 +119,7 @@ impl LocalDesk {
             limit: LIVE_MAX,
             ..RunFilter::default()
         };
-        let runs = self.read(|reader| reader.runs(&filter))?;
+        let runs = self.runs_within(&filter)?;
         let mut live = Live { count: runs.len() as u64, ..Live::default() };
         for run in &runs {
             let Some(view) = self.show_run(run.id)? else { continue };

@@ -4,7 +4,7 @@
 //! elsewhere.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tidewheel::id::{ScheduleId, TaskId};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
@@ -13,6 +13,8 @@ use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::error::DeskError;
 use super::find::task_of;
+use super::reach::Reach;
+use super::readers::Readers;
 use super::states::run_state;
 use super::surface::Surface;
 use super::view::RunView;
@@ -26,24 +28,22 @@ use crate::log::Shelf;
 /// that are started or taken over here.
 ///
 /// Its methods read and write files and wait for them, so they are not for threads of a runtime:
-/// [`Desk::here`](super::Desk::here) calls them elsewhere.
-#[derive(Debug)]
+/// [`Desk::here`](super::Desk::here) calls them elsewhere. Clones share what they have open.
+#[derive(Debug, Clone)]
 pub struct LocalDesk {
     pub(super) folder: DataFolder,
-    /// Those that nobody reads with now: who asks takes one, or opens one more.
-    readers: Mutex<Vec<Reader>>,
+    readers: Arc<Readers>,
     pub(super) kinds: Kinds,
     /// What is known of logs that somebody reads.
-    pub(super) shelf: Shelf,
+    pub(super) shelf: Arc<Shelf>,
     /// Of which flow schedules are, by what is kept with them: to read a flow takes its time.
-    pub(super) flows: FlowNames,
+    pub(super) flows: Arc<FlowNames>,
+    /// Of which flows whoever asks may know.
+    pub(super) reach: Reach,
 }
 
 /// The names of flows, each with the payload that it was read from.
 type FlowNames = Mutex<HashMap<ScheduleId, (Arc<[u8]>, Option<String>)>>;
-
-/// Readers that are kept for later: each has the database open.
-const READERS_MAX: usize = 4;
 
 /// So many runs are looked at at once where few of them may be meant.
 const PAGE: u32 = 100;
@@ -79,9 +79,9 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn open(folder: DataFolder) -> Result<Self, DeskError> {
         let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
-        let (readers, kinds) = (Mutex::new(vec![reader]), Kinds::default());
-        let (shelf, flows) = (Shelf::default(), Mutex::default());
-        Ok(Self { folder, readers, kinds, shelf, flows })
+        let (readers, kinds) = (Arc::new(Readers::new(reader)), Kinds::default());
+        let (shelf, flows, reach) = (Arc::default(), Arc::default(), Reach::all());
+        Ok(Self { folder, readers, kinds, shelf, flows, reach })
     }
 
     /// Understands these kinds of work, and no others.
@@ -111,31 +111,33 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn list(&self, wish: &ListWish) -> Result<RunList, DeskError> {
         let (live, states) = wish.state.map(filter).unwrap_or_default();
+        // Some of those that are found may not be meant.
+        let is_chosen = wish.tag.is_some() || !self.reach.is_all();
         let mut filter = RunFilter {
             name: wish.name.clone(),
             kind: Some(RunKind::Run),
             live,
             states,
-            limit: wish.tag.as_ref().map_or(wish.limit, |_| wish.limit.max(PAGE)),
+            limit: if is_chosen { wish.limit.max(PAGE) } else { wish.limit },
             before: wish.cursor.as_deref().map(place_of_cursor).transpose()?,
             ..RunFilter::default()
         };
-        let is_meant = |line: &RunLine| wish.tag.as_ref().is_none_or(|tag| line.tags.contains(tag));
+        let has_tag = |tags: &[String]| wish.tag.as_ref().is_none_or(|tag| tags.contains(tag));
         let limit = wish.limit as usize;
         let mut list = RunList::default();
         let mut looks = 0;
         // Which tags a run has is known only from what it was started with: page by page, it is looked there.
         loop {
             let page = self.read(|reader| reader.runs(&filter))?;
-            for run in &page {
-                if list.runs.len() >= limit || (looks >= LOOKS_MAX && wish.tag.is_some()) {
+            let tags = self.tags_of(&page);
+            for (run, tags) in page.iter().zip(tags) {
+                if list.runs.len() >= limit || (looks >= LOOKS_MAX && is_chosen) {
                     break;
                 }
                 looks += 1;
                 filter.before = Some(run.place);
-                let line = self.line(run);
-                if is_meant(&line) {
-                    list.runs.push(line);
+                if has_tag(&tags) && self.reach.has(run.name.as_deref()) {
+                    list.runs.push(self.tagged_line(run, tags));
                 }
             }
             let is_last = page.len() < filter.limit as usize;
@@ -158,6 +160,11 @@ impl LocalDesk {
 
     /// A run in one line.
     pub(super) fn line(&self, run: &RunSummary) -> RunLine {
+        let tags = self.tags_of(std::slice::from_ref(run)).pop().unwrap_or_default();
+        self.tagged_line(run, tags)
+    }
+
+    fn tagged_line(&self, run: &RunSummary, tags: Vec<String>) -> RunLine {
         // Whoever lists many does not want to miss all because of one.
         let is_abandoned = self.is_abandoned(run).unwrap_or_default();
         let place = self.place_of(run).unwrap_or_default();
@@ -175,14 +182,26 @@ impl LocalDesk {
             steps: run.tasks,
             failed: run.failed,
             error: run.error.clone(),
-            tags: self.tags_of(run),
+            tags,
         }
     }
 
-    fn tags_of(&self, run: &RunSummary) -> Vec<String> {
-        let payload = self.read(|reader| reader.payload(run)).unwrap_or_default();
-        let tags = payload.map(|(payload, kind)| self.kinds.tags_of(kind.as_deref(), &payload));
-        tags.unwrap_or_default()
+    /// The tags of runs, in their order.
+    fn tags_of(&self, runs: &[RunSummary]) -> Vec<Vec<String>> {
+        let mut tags = Vec::with_capacity(runs.len());
+        let read = self.read(|reader| {
+            reader.payloads(runs, |payload| {
+                let read =
+                    |(payload, kind): (&[u8], Option<&str>)| self.kinds.tags_of(kind, payload);
+                tags.push(payload.map(read).unwrap_or_default());
+            })
+        });
+        // Whoever lists many does not want to miss all for want of a word.
+        if read.is_err() {
+            tags.clear();
+        }
+        tags.resize(runs.len(), Vec::new());
+        tags
     }
 
     /// What a run came to, or has come to so far, whatever its kind.
@@ -226,8 +245,7 @@ impl LocalDesk {
     ///
     /// When the folder cannot be read.
     pub fn show_run(&self, run: RunId) -> Result<Option<RunView>, DeskError> {
-        let detail = self.read(|reader| reader.run(run))?;
-        detail.map(|detail| self.view(detail)).transpose()
+        self.run_within(run)?.map(|detail| self.view(detail)).transpose()
     }
 
     /// The attempts at a step of a run.
@@ -268,7 +286,10 @@ impl LocalDesk {
     /// How a run that has not ended stands in its concurrency group.
     fn place_of(&self, run: &RunSummary) -> Result<Option<RunPlace>, DeskError> {
         match run.is_live {
-            true => self.folder.place_of(run.id).map_err(|error| self.failed(error)),
+            true => {
+                let place = self.folder.place_of(run.id).map_err(|error| self.failed(error))?;
+                place.map(|place| self.place_within(place)).transpose()
+            }
             false => Ok(None),
         }
     }
@@ -293,21 +314,10 @@ impl LocalDesk {
         &self,
         ask: impl FnOnce(&Reader) -> Result<T, FolderError>,
     ) -> Result<T, DeskError> {
-        let idle = self.idle().pop();
-        let reader = match idle {
-            Some(reader) => reader,
-            None => self.folder.reader().map_err(|error| self.failed(error))?,
-        };
+        let reader = self.readers.take(&self.folder).map_err(|error| self.failed(error))?;
         let answer = ask(&reader).map_err(|error| self.failed(error));
-        let mut idle = self.idle();
-        if idle.len() < READERS_MAX {
-            idle.push(reader);
-        }
+        self.readers.put_back(reader);
         answer
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Reader>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn failed(&self, error: FolderError) -> DeskError {

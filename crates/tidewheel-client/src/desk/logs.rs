@@ -60,6 +60,7 @@ impl LocalDesk {
     /// When there can be no such run.
     pub fn log(&self, wanted: &LogWanted) -> Result<Vec<u8>, DeskError> {
         let run = run_id_of(&wanted.run_id).ok_or_else(|| self.no_run(&wanted.run_id))?;
+        self.check_within(run, &wanted.run_id)?;
         let id = TaskId { run, index: wanted.task };
         let path = log_path(&self.folder.logs_dir(), id, wanted.attempt, wanted.stream);
         Ok(LogTail::from(path, wanted.from).bytes())

@@ -191,6 +191,7 @@ impl LocalDesk {
     /// When there can be no such run, or the file cannot be opened.
     pub fn raw_log(&self, wanted: &LogWanted) -> Result<RawLog, DeskError> {
         let run = run_id_of(&wanted.run_id).ok_or_else(|| self.no_run(&wanted.run_id))?;
+        self.check_within(run, &wanted.run_id)?;
         let id = TaskId { run, index: wanted.task };
         let path = log_path(&self.folder.logs_dir(), id, wanted.attempt, wanted.stream);
         let file = match File::open(path) {
@@ -209,6 +210,7 @@ impl LocalDesk {
             (step, task, attempt, run_id_of(word))
         {
             // Whatever that is the log of, no name is needed to find it.
+            self.check_within(run, word)?;
             return Ok(FoundLog { id: TaskId { run, index }, attempt, stream, known: None });
         }
         let detail = self.find(word)?;

@@ -54,7 +54,7 @@ impl LocalDesk {
     ///
     /// When the folder cannot be read.
     pub fn schedules(&self, ended_too: bool) -> Result<ScheduleList, DeskError> {
-        let mut schedules = self.read(|reader| reader.schedules(ended_too))?;
+        let mut schedules = self.schedules_within(ended_too)?;
         let named: BTreeSet<_> = schedules
             .iter()
             .filter(|it| !it.is_ended)
@@ -103,7 +103,7 @@ impl LocalDesk {
     ///
     /// When there never was such a schedule, or the folder cannot be read.
     pub fn ledger(&self, name: &str, wish: &LedgerWish) -> Result<Ledger, DeskError> {
-        let known = self.read(|reader| reader.schedules(true))?;
+        let known = self.schedules_within(true)?;
         let is_meant = |it: &&ScheduleSummary| it.spec.name.as_deref() == Some(name);
         let mut firings = Vec::new();
         for schedule in known.iter().filter(is_meant) {
@@ -281,7 +281,7 @@ impl LocalDesk {
 
     /// A schedule by name; of those that have ended the newest.
     fn find_schedule(&self, name: &str) -> Result<ScheduleSummary, DeskError> {
-        let mut known = self.read(|reader| reader.schedules(true))?;
+        let mut known = self.schedules_within(true)?;
         known.sort_by_key(|it| !it.is_ended);
         match known.iter().rposition(|it| it.spec.name.as_deref() == Some(name)) {
             Some(place) => Ok(known.swap_remove(place)),
@@ -324,7 +324,7 @@ impl LocalDesk {
     }
 
     /// The name of the flow that a schedule runs. A flow is read once for each version.
-    fn flow_of(&self, schedule: &ScheduleSummary) -> Option<String> {
+    pub(super) fn flow_of(&self, schedule: &ScheduleSummary) -> Option<String> {
         let ScheduleSummary { id, spec, .. } = schedule;
         let payload = spec.payload.as_ref()?;
         let mut flows = self.flows.lock().unwrap_or_else(PoisonError::into_inner);

@@ -59,10 +59,16 @@ impl Catalogue {
 
     /// Whether a flow in force has a schedule of this name. It is asked for each firing, so it does not go through all flows.
     pub fn has_schedule(&self, name: &str) -> bool {
+        self.flow_of(name).is_some()
+    }
+
+    /// The flow in force that has a schedule of this name.
+    pub fn flow_of(&self, schedule: &str) -> Option<String> {
         // The name of its flow stands alone or before a slash, and may have slashes itself.
-        let ends = name.match_indices('/').map(|(place, _)| place).chain([name.len()]);
-        let flows = ends.filter_map(|end| self.flow(&name[..end]));
-        flows.flat_map(|flow| names(&flow.flow)).any(|known| known == name)
+        let ends = schedule.match_indices('/').map(|(place, _)| place).chain([schedule.len()]);
+        let mut flows = ends.filter_map(|end| self.flow(&schedule[..end]));
+        let found = flows.find(|flow| names(&flow.flow).iter().any(|known| known == schedule));
+        found.map(|flow| flow.name().to_owned())
     }
 
     /// Files that cannot be run.

@@ -81,7 +81,7 @@ impl House {
     pub(super) async fn hear(weak: Weak<Inner>, mut happenings: Happenings) {
         while let Some(seen) = happenings.next().await {
             let Some(inner) = weak.upgrade() else { return };
-            let house = Self { inner };
+            let house = Self::of(inner);
             if house.inner.listeners().all.is_empty() {
                 continue;
             }

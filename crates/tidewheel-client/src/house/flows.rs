@@ -33,8 +33,12 @@ impl House {
         };
         FlowList {
             version: None,
-            flows: catalogue.flows().map(line).collect(),
-            broken: catalogue.broken().map(broken).collect(),
+            flows: catalogue.flows().filter(|it| self.knows(it.name())).map(line).collect(),
+            broken: catalogue
+                .broken()
+                .filter(|(_, broken)| self.reach.has(broken.flow.as_deref()))
+                .map(broken)
+                .collect(),
         }
     }
 
@@ -94,14 +98,20 @@ impl House {
         Ok((FlowRun::new(Arc::clone(&version.flow), order), expected))
     }
 
+    /// Whether whoever asks may know of a flow.
+    pub(super) fn knows(&self, flow: &str) -> bool {
+        self.reach.has(Some(flow))
+    }
+
     /// The version of a flow that is in force.
     pub(super) fn version(&self, name: &str) -> Result<Arc<Version>, DeskError> {
         let catalogue = self.inner.catalogue();
-        if let Some(version) = catalogue.flow(name) {
+        if let Some(version) = catalogue.flow(name).filter(|_| self.knows(name)) {
             return Ok(Arc::clone(version));
         }
-        let near = nearest(name, catalogue.flows().map(|it| it.name())).map(str::to_owned);
-        let is_of = |broken: &&Broken| broken.flow.as_deref() == Some(name);
+        let known = catalogue.flows().map(|it| it.name()).filter(|it| self.knows(it));
+        let near = nearest(name, known).map(str::to_owned);
+        let is_of = |broken: &&Broken| broken.flow.as_deref() == Some(name) && self.knows(name);
         let broken = catalogue.broken().map(|(_, broken)| &**broken).find(is_of);
         match broken {
             Some(broken) => Err(DeskError::Unrunnable {

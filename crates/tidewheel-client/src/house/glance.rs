@@ -2,6 +2,8 @@
 //!
 //! What is stored of runs is put together at the [desk](crate::desk).
 
+use std::sync::Arc;
+
 use tidewheel::explain::Hold;
 use tidewheel::observe::{InLine, UnderWay};
 
@@ -10,8 +12,11 @@ use super::setting::names;
 use crate::api::{
     FlowFile, FlowGlance, FlowSource, Glance, ScheduleWord, SlotHolder, WaitingLine, WaitingStep,
 };
-use crate::desk::{DeskError, blocking, expected_end, is_late};
+use crate::desk::{DeskError, HELD_BY, Reach, blocking, expected_end, is_late};
 use crate::text::harmless;
+
+/// Steps in line that are looked at for those of some flows.
+const LINE_MAX: usize = 10_000;
 
 /// Runs that are told of.
 const NOW_MAX: usize = 20;
@@ -30,7 +35,7 @@ impl House {
         let known: Vec<FlowGlance> = {
             let catalogue = self.inner.catalogue();
             let is_broken = |path| catalogue.broken().any(|(broken, _)| broken == path);
-            let flows = catalogue.flows();
+            let flows = catalogue.flows().filter(|it| self.knows(it.name()));
             flows
                 .map(|it| named(it.name(), names(&it.flow), is_broken(it.path.as_path())))
                 .collect()
@@ -55,6 +60,10 @@ impl House {
             now.expected_end = expected_end(now, flow.and_then(|flow| flow.median));
         }
         live.now.truncate(NOW_MAX);
+        let waiting = match self.reach.is_all() {
+            true => self.overview().total.queued,
+            false => self.line(LINE_MAX).await?.waiting.len() as u64,
+        };
         Ok(Glance {
             version: None,
             at,
@@ -63,7 +72,7 @@ impl House {
             approvals: live.approvals,
             now: live.now,
             running: live.count,
-            waiting: self.overview().total.queued,
+            waiting,
             flows,
         })
     }
@@ -76,13 +85,17 @@ impl House {
     pub async fn line(&self, max: usize) -> Result<WaitingLine, DeskError> {
         let wheel = self.inner.session.wheel.clone();
         let slots = self.overview().slots;
-        let line = blocking(move || wheel.line(max)).await?;
+        // Who may not know of all does not learn how many there are: so many are looked at.
+        let looked = if self.reach.is_all() { max } else { max.max(LINE_MAX) };
+        let line = blocking(move || wheel.line(looked)).await?;
+        let knows = |flow: &Option<Arc<str>>| self.reach.has(flow.as_deref());
+        let waiting = |it: &InLine| waiting(it, &self.reach);
         Ok(WaitingLine {
             version: None,
             slots,
-            holders: line.running.iter().map(holder).collect(),
-            waiting: line.waiting.iter().map(waiting).collect(),
-            more: line.more,
+            holders: line.running.iter().filter(|it| knows(&it.run)).map(holder).collect(),
+            waiting: line.waiting.iter().filter(|it| knows(&it.run)).map(waiting).collect(),
+            more: if self.reach.is_all() { line.more } else { 0 },
         })
     }
 
@@ -147,10 +160,15 @@ fn holder(it: &UnderWay) -> SlotHolder {
     }
 }
 
-fn waiting(it: &InLine) -> WaitingStep {
+fn waiting(it: &InLine, reach: &Reach) -> WaitingStep {
     let place = it.facts.place.as_ref();
     let holds = it.facts.holds.iter();
-    let why: Vec<String> = holds.map(|hold: &Hold| harmless(&hold.to_string())).collect();
+    let said = |hold: &Hold| match reach.is_all() {
+        true => harmless(&hold.to_string()),
+        // Who holds it may be outside.
+        false => harmless(hold.to_string().split(HELD_BY).next().unwrap_or_default()),
+    };
+    let why: Vec<String> = holds.map(said).collect();
     WaitingStep {
         run_id: it.facts.task.run.to_string(),
         flow: it.run.as_deref().map(str::to_owned),

@@ -11,8 +11,10 @@ use tidewheel::{RunId, Timestamp};
 use tokio::sync::watch;
 
 use super::beside::News;
+use super::catalogue::Catalogue;
 use super::house::House;
 use crate::api::{Happened, What};
+use crate::desk::Reach;
 
 /// How many of the newest are kept.
 const KEPT: usize = 8192;
@@ -44,7 +46,9 @@ impl House {
             // Those of another life, or that never were: all that there is may be news.
             Some(_) => (oldest + 1, true),
         };
-        Happenings { seen: ring.bell.subscribe(), ring, next, is_gap }
+        let within = (!self.reach.is_all())
+            .then(|| Within(self.reach.clone(), Arc::clone(&self.inner.catalogue)));
+        Happenings { seen: ring.bell.subscribe(), ring, next, is_gap, within }
     }
 }
 
@@ -55,6 +59,8 @@ pub struct Happenings {
     /// The number of the next one.
     next: u64,
     is_gap: bool,
+    /// Of which flows whoever listens may know, if not of all.
+    within: Option<Within>,
 }
 
 /// What whoever listens gets.
@@ -89,6 +95,9 @@ impl Happenings {
             };
             if let Some(happened) = found {
                 self.next += 1;
+                if self.within.as_ref().is_some_and(|within| !within.has(&happened)) {
+                    continue;
+                }
                 return Some(Seen::Happened(happened));
             }
             if is_over || self.seen.changed().await.is_err() {
@@ -101,6 +110,24 @@ impl Happenings {
 impl fmt::Debug for Happenings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Happenings").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+/// Some flows, and where it is known whose schedules are.
+struct Within(Reach, Arc<Mutex<Catalogue>>);
+
+impl Within {
+    /// Whether it is one of them that something is about.
+    fn has(&self, happened: &Happened) -> bool {
+        let Self(reach, catalogue) = self;
+        match (&happened.flow, &happened.schedule) {
+            (Some(flow), _) => reach.has(Some(flow)),
+            (None, Some(schedule)) => {
+                let catalogue = catalogue.lock().unwrap_or_else(PoisonError::into_inner);
+                reach.has(catalogue.flow_of(schedule).as_deref())
+            }
+            (None, None) => false,
+        }
     }
 }
 

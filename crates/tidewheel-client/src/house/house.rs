@@ -24,7 +24,7 @@ use super::look::{Look, When};
 use super::options::HouseOptions;
 use super::setting::{Wanted, schedule_of, stored_versions};
 use crate::api::{Reloaded, What};
-use crate::desk::{Desk, DeskError, LocalDesk, blocking};
+use crate::desk::{Desk, DeskError, LocalDesk, Reach, blocking};
 use crate::session::{Session, SessionOptions, Takeover};
 
 /// The shard that a house has. Each `tidewheel run` beside it has one of its own.
@@ -67,13 +67,16 @@ const PRUNE_EVERY: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 pub struct House {
     pub(super) inner: Arc<Inner>,
+    desk: Desk,
+    /// Of which flows whoever asks may know.
+    pub(super) reach: Reach,
 }
 
 pub(super) struct Inner {
     pub session: Session,
     pub desk: Desk,
     /// Which flows there are.
-    catalogue: Arc<Mutex<Catalogue>>,
+    pub catalogue: Arc<Mutex<Catalogue>>,
     /// What of their schedules could be set.
     wanted: Mutex<Wanted>,
     /// Their files; whoever has it is the only one who looks.
@@ -134,9 +137,12 @@ impl House {
             error => error,
         })?;
         let ring = Ring::new(session.wheel.wall_clock());
+        let desk = Desk::from(desk);
         let house = Self {
+            desk: desk.clone(),
+            reach: Reach::all(),
             inner: Arc::new(Inner {
-                desk: Desk::from(desk),
+                desk,
                 catalogue,
                 wanted: Mutex::default(),
                 look: tokio::sync::Mutex::new(look),
@@ -184,10 +190,25 @@ impl House {
         Ok(())
     }
 
+    /// The whole of a house.
+    pub(super) fn of(inner: Arc<Inner>) -> Self {
+        Self { desk: inner.desk.clone(), reach: Reach::all(), inner }
+    }
+
+    /// The same house for somebody who knows of these flows only: what is outside is not there.
+    ///
+    /// # Errors
+    ///
+    /// Never where the house is open.
+    pub fn within(&self, reach: &Reach) -> Result<Self, DeskError> {
+        let desk = self.desk.within(reach)?;
+        Ok(Self { inner: Arc::clone(&self.inner), desk, reach: reach.clone() })
+    }
+
     /// Where questions about runs are asked, and wishes said.
     #[must_use]
     pub fn desk(&self) -> &Desk {
-        &self.inner.desk
+        &self.desk
     }
 
     /// The data folder.
@@ -250,7 +271,7 @@ impl House {
             added: changes.added,
             changed: changes.changed,
             removed: changes.removed,
-            refused: self.inner.wanted().sentences(),
+            refused: self.refused(),
         })
     }
 
@@ -385,8 +406,7 @@ impl Drop for Inner {
 async fn watch(house: Weak<Inner>, period: Duration) {
     for look in 1_u64.. {
         tokio::time::sleep(period).await;
-        let Some(inner) = house.upgrade() else { return };
-        let house = House { inner };
+        let Some(house) = house.upgrade().map(House::of) else { return };
         let _ = house.look(When::Settled).await;
         let _ = house.look_for_files().await;
         if look.is_multiple_of(HEAR_EVERY) {

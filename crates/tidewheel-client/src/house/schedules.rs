@@ -24,7 +24,7 @@ impl House {
     /// Schedules of files that could not be set, in sentences.
     #[must_use]
     pub fn refused(&self) -> Vec<String> {
-        self.inner.wanted().sentences()
+        self.inner.wanted().sentences(|schedule| self.knows_schedule(schedule))
     }
 
     /// Lets no instant of a schedule fire until it is resumed.
@@ -137,11 +137,19 @@ impl House {
         Ok(LimitList { version: None, limits: limits.into_iter().map(line).collect() })
     }
 
+    /// Whether whoever asks may know of a schedule.
+    fn knows_schedule(&self, schedule: &str) -> bool {
+        let flow = || self.inner.catalogue().flow_of(schedule);
+        self.reach.is_all() || self.reach.has(flow().as_deref())
+    }
+
     pub(super) fn handle(&self, name: &str) -> Result<ScheduleHandle, DeskError> {
         let wheel = self.inner.session.wheel.without_waiting();
-        wheel.find_schedule(name).ok_or_else(|| {
+        let is_known = |name: &str| self.knows_schedule(name);
+        wheel.find_schedule(name).filter(|_| is_known(name)).ok_or_else(|| {
             let names: Vec<_> = wheel.schedules().iter().filter_map(ScheduleHandle::name).collect();
-            near_schedule(name, names.iter().map(|name| &**name))
+            let names = names.iter().map(|name| &**name).filter(|name| is_known(name));
+            near_schedule(name, names)
         })
     }
 

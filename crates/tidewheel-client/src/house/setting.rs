@@ -123,9 +123,9 @@ impl Wanted {
         self.refused.extend(refused);
     }
 
-    /// What was refused, in sentences.
-    pub fn sentences(&self) -> Vec<String> {
-        let refused = self.refused.iter();
+    /// What was refused of those that are known, in sentences.
+    pub fn sentences(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+        let refused = self.refused.iter().filter(|(name, _)| is_known(name));
         refused
             .map(|(name, why)| format!("schedule `{}`: {}", harmless(name), harmless(why)))
             .collect()

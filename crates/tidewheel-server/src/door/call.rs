@@ -17,16 +17,16 @@ use tidewheel_client::api::Document;
 use tidewheel_client::desk::Surface;
 use tidewheel_client::house::Signed;
 
+use super::View;
 use crate::identity::Identity;
 use crate::problem::Problem;
-use crate::server::Server;
 
 /// The header that says what whoever asks prefers.
 const PREFER: &str = "prefer";
 
 /// A request that was let in.
 pub(crate) struct Call {
-    pub server: Arc<Server>,
+    pub server: View,
     /// Who asks; nobody where everybody may.
     pub who: Option<Identity>,
     pub params: Vec<(String, String)>,

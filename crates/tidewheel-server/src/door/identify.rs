@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE as COOKIES};
 use tidewheel::Timestamp;
+use tidewheel_client::desk::Reach;
 
 use super::Peer;
 use crate::identity::{COOKIE, Identity, Role, Tokens, Way};
@@ -39,7 +40,7 @@ pub(super) fn identify(
     }
     if peer == Peer::Owner {
         let (name, way) = ("owner".to_owned(), Way::Socket);
-        return Some(Identity { name, role: Role::Admin, token: None, way });
+        return Some(Identity { name, role: Role::Admin, reach: Reach::all(), token: None, way });
     }
     let cookie = cookie(headers, &cookie_name(server.settings.is_secure()))?;
     let who = server.sessions.find(cookie, instant)?;
@@ -48,7 +49,9 @@ pub(super) fn identify(
 
 fn by_token(tokens: &Tokens, secret: &str, now: Timestamp) -> Option<Identity> {
     let token = tokens.find(secret, now)?;
-    Some(Identity { name: token.name, role: token.role, token: Some(token.id), way: Way::Token })
+    let reach = token.reach()?;
+    let (name, role, way) = (token.name, token.role, Way::Token);
+    Some(Identity { name, role, reach, token: Some(token.id), way })
 }
 
 /// The value of a cookie that is there once.

@@ -12,6 +12,7 @@ mod pass;
 mod peer;
 mod signed;
 mod throttle;
+mod view;
 
 pub(crate) use call::{Call, Object, document, json, surface_of};
 pub(crate) use headers::harden;
@@ -20,3 +21,4 @@ pub(crate) use identify::cookie_name;
 pub(crate) use pass::pass;
 pub use peer::Peer;
 pub(crate) use throttle::Throttle;
+pub(crate) use view::View;

@@ -72,7 +72,8 @@ mod tests {
     use crate::identity::Role;
 
     fn who(way: Way) -> Identity {
-        Identity { name: "me".to_owned(), role: Role::Admin, token: None, way }
+        let (name, reach) = ("me".to_owned(), tidewheel_client::desk::Reach::all());
+        Identity { name, role: Role::Admin, reach, token: None, way }
     }
 
     fn headers(said: &[(&str, &str)]) -> HeaderMap {

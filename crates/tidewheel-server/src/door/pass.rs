@@ -18,12 +18,12 @@ use tidewheel_client::api::AuditRow;
 use super::body::read_body;
 use super::identify::identify;
 use super::origin::check_origin;
-use super::{Call, Object, Peer, surface_of};
+use super::{Call, Object, Peer, View, surface_of};
 use crate::identity::{Identity, TOKEN_PREFIX};
 use crate::page::refused;
 use crate::problem::Problem;
 use crate::server::Server;
-use crate::table::{Gives, Permission, Route};
+use crate::table::{Gives, Narrowing, Permission, Route};
 
 /// Letters of a name in a path.
 const NAME_MAX: usize = 512;
@@ -115,6 +115,11 @@ impl Passing<'_> {
             let detail = format!("this needs the role {least}, and the token has {role}");
             return Err(Problem::new(StatusCode::FORBIDDEN, detail).into());
         }
+        let knows_all = self.who.as_ref().is_none_or(|who| who.reach.is_all());
+        if !knows_all && Narrowing::of(route) == Narrowing::Whole {
+            let detail = "this is about all flows, and the token knows of some only";
+            return Err(Problem::new(StatusCode::FORBIDDEN, detail).into());
+        }
         if !matches!(parts.method, Method::GET | Method::HEAD) {
             check_origin(&parts.headers, self.who.as_ref())?;
         }
@@ -186,7 +191,7 @@ impl Passing<'_> {
             _ => None,
         };
         let call = Call {
-            server: Arc::clone(self.server),
+            server: View::new(self.server, self.who.as_ref())?,
             who: self.who.clone(),
             params,
             uri: parts.uri,

@@ -50,6 +50,8 @@ impl Links {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel_client::desk::Reach;
+
     use super::*;
     use crate::identity::Role;
 
@@ -58,6 +60,7 @@ mod tests {
         let who = Identity {
             name: "me".to_owned(),
             role: Role::Viewer,
+            reach: Reach::all(),
             token: Some("0123".to_owned()),
             way: Way::Token,
         };

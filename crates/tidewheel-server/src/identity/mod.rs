@@ -10,7 +10,7 @@ mod tokens;
 mod who;
 
 pub use tidewheel_client::api::Role;
-pub use token::{NewToken, TOKEN_PREFIX, Token};
+pub use token::{NewToken, TOKEN_PREFIX, Token, TokenPlan};
 pub use tokens::{TokenError, Tokens};
 pub(crate) use tokens::{make_private, private_file};
 pub use who::{Identity, Way};

@@ -84,11 +84,19 @@ impl Kept {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel_client::desk::Reach;
+
     use super::*;
     use crate::identity::Role;
 
     fn me() -> Identity {
-        Identity { name: "me".to_owned(), role: Role::Viewer, token: None, way: Way::Token }
+        Identity {
+            name: "me".to_owned(),
+            role: Role::Viewer,
+            reach: Reach::all(),
+            token: None,
+            way: Way::Token,
+        }
     }
 
     #[test]

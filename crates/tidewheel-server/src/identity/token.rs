@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidewheel::Timestamp;
 use tidewheel_client::api::TokenLine;
+use tidewheel_client::desk::Reach;
 
 use super::Role;
 use super::random::{fingerprint, is_same, secret};
@@ -32,6 +33,9 @@ pub struct Token {
     pub name: String,
     /// What it may do.
     pub role: Role,
+    /// The flows that it knows of, by name or pattern, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<String>>,
     /// The SHA-256 of the whole token.
     pub hash: String,
     /// When it was made, in microseconds since 1970.
@@ -41,6 +45,27 @@ pub struct Token {
     /// When it was last used, likewise, to the hour.
     #[serde(default)]
     pub used_at: Option<i64>,
+}
+
+/// What a token is to be.
+#[derive(Debug, Clone)]
+pub struct TokenPlan<'a> {
+    /// Whose it is, or what for.
+    pub name: &'a str,
+    /// What it may do.
+    pub role: Role,
+    /// The flows that it knows of.
+    pub reach: Reach,
+    /// How long it is good for; 90 days if nobody says.
+    pub lasts: Option<Duration>,
+}
+
+impl<'a> TokenPlan<'a> {
+    /// A token of this name and role, for all flows and 90 days.
+    #[must_use]
+    pub fn new(name: &'a str, role: Role) -> Self {
+        Self { name, role, reach: Reach::all(), lasts: None }
+    }
 }
 
 /// A token in full, for whoever asked for it. It cannot be shown again.
@@ -58,18 +83,14 @@ impl fmt::Debug for NewToken {
 
 impl NewToken {
     /// Makes one.
-    pub(super) fn make(
-        name: &str,
-        role: Role,
-        now: Timestamp,
-        lasts: Duration,
-    ) -> io::Result<Self> {
+    pub(super) fn make(wish: &TokenPlan<'_>, now: Timestamp, lasts: Duration) -> io::Result<Self> {
         let id = secret(ID_BYTES)?;
         let secret = format!("{TOKEN_PREFIX}{id}_{}", secret(SECRET_BYTES)?);
         let token = Token {
             id,
-            name: name.to_owned(),
-            role,
+            name: wish.name.to_owned(),
+            role: wish.role,
+            flows: wish.reach.patterns(),
             hash: fingerprint(&secret),
             made_at: now.as_micros(),
             expires_at: now.after(lasts).as_micros(),
@@ -91,6 +112,16 @@ impl Token {
         is_same(&self.hash, &fingerprint(secret))
     }
 
+    /// What is written down of it: its id, its name, and what it may do to which flows.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { id, name, role, .. } = self;
+        match &self.flows {
+            Some(flows) => format!("{id} {name} {role} of {}", flows.join(" ")),
+            None => format!("{id} {name} {role}"),
+        }
+    }
+
     /// What may be told of it.
     #[must_use]
     pub fn line(&self) -> TokenLine {
@@ -98,9 +129,18 @@ impl Token {
             id: self.id.clone(),
             name: self.name.clone(),
             role: self.role,
+            flows: self.flows.clone(),
             made_at: Timestamp::from_micros(self.made_at),
             expires_at: Timestamp::from_micros(self.expires_at),
             used_at: self.used_at.map(Timestamp::from_micros),
+        }
+    }
+
+    /// The flows that it knows of; none if what is stored of them makes no sense.
+    pub(crate) fn reach(&self) -> Option<Reach> {
+        match &self.flows {
+            None => Some(Reach::all()),
+            Some(flows) => Reach::of(flows).ok(),
         }
     }
 

@@ -14,7 +14,7 @@ use tidewheel::Timestamp;
 use tidewheel::file::{FileLock, write_atomically};
 
 use super::token::id_of;
-use super::{NewToken, Role, Token};
+use super::{NewToken, Role, Token, TokenPlan};
 
 /// How long a token is good for if nobody says.
 pub(crate) const LASTS: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -83,6 +83,11 @@ pub enum TokenError {
     /// It would be good for too long or too short.
     #[error("a token is good for at least a minute and at most ten years")]
     Lasts,
+    /// What the role does is done to all flows.
+    #[error(
+        "a token for some flows only is for viewers and operators: what the role {0} may do is done to all"
+    )]
+    Reach(Role),
     /// There is no such token.
     #[error("there is no token `{0}`")]
     Unknown(String),
@@ -118,7 +123,19 @@ impl Tokens {
         lasts: Option<Duration>,
         now: Timestamp,
     ) -> Result<NewToken, TokenError> {
-        let lasts = lasts.unwrap_or(LASTS);
+        self.make_as(&TokenPlan { lasts, ..TokenPlan::new(name, role) }, now)
+    }
+
+    /// Makes a token as it is planned, such as one for some flows only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Tokens::make`], and when authors or admins are to know of some flows only.
+    pub fn make_as(&self, plan: &TokenPlan<'_>, now: Timestamp) -> Result<NewToken, TokenError> {
+        let (name, lasts) = (plan.name, plan.lasts.unwrap_or(LASTS));
+        if !plan.reach.is_all() && plan.role > Role::Operator {
+            return Err(TokenError::Reach(plan.role));
+        }
         if !(Duration::from_secs(60)..=LASTS_MAX).contains(&lasts) {
             return Err(TokenError::Lasts);
         }
@@ -126,7 +143,7 @@ impl Tokens {
         if name.is_empty() || name.chars().count() > 64 || !is_plain {
             return Err(TokenError::Name);
         }
-        let new = NewToken::make(name, role, now, lasts)
+        let new = NewToken::make(plan, now, lasts)
             .map_err(|source| failed("made", &self.path, source))?;
         self.change(|tokens| {
             tokens.retain(|token| !token.has_expired(now));

@@ -2,6 +2,8 @@
 //!
 //! How it is found out is in [`crate::door`].
 
+use tidewheel_client::desk::Reach;
+
 use super::Role;
 
 /// Who asks.
@@ -11,6 +13,8 @@ pub struct Identity {
     pub name: String,
     /// What they may do.
     pub role: Role,
+    /// The flows that they know of.
+    pub reach: Reach,
     /// The token behind it, if there is one.
     pub token: Option<String>,
     /// By which way it is known.

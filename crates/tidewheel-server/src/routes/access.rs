@@ -8,9 +8,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{TokenList, TokenMade, TokenWish};
+use tidewheel_client::desk::Reach;
 
 use crate::door::{Call, document};
-use crate::identity::{Token, TokenError};
+use crate::identity::{Token, TokenError, TokenPlan};
 use crate::problem::Problem;
 use crate::table::{Form, Gives, Permission, Route, Takes, Verb};
 
@@ -59,7 +60,9 @@ impl From<TokenError> for Problem {
     fn from(error: TokenError) -> Self {
         let status = match &error {
             TokenError::Unknown(_) => StatusCode::NOT_FOUND,
-            TokenError::Name | TokenError::Lasts => StatusCode::UNPROCESSABLE_ENTITY,
+            TokenError::Name | TokenError::Lasts | TokenError::Reach(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             TokenError::TooMany => StatusCode::CONFLICT,
             TokenError::Io { .. } | TokenError::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         };
@@ -74,10 +77,14 @@ async fn list(call: Call) -> Result<Response, Problem> {
 
 async fn make(call: Call) -> Result<Response, Problem> {
     let wish: TokenWish = call.document()?;
+    let reach = match &wish.flows {
+        Some(flows) => Reach::of(flows).map_err(|error| Problem::unfit(error.to_string()))?,
+        None => Reach::all(),
+    };
     let lasts = wish.days.map(|days| DAY.saturating_mul(days));
-    let made = call.server.tokens.make(&wish.name, wish.role, lasts, wall_clock())?;
-    let Token { id, name, role, .. } = &made.token;
-    call.object.add("token", &format!("{id} {name} {role}"));
+    let plan = TokenPlan { reach, lasts, ..TokenPlan::new(&wish.name, wish.role) };
+    let made = call.server.tokens.make_as(&plan, wall_clock())?;
+    call.object.add("token", &made.token.words());
     let secret = made.secret().to_owned();
     document(TokenMade { version: None, secret, token: made.token.line() })
 }

@@ -61,7 +61,8 @@ fn asker(who: &Identity) -> Asker {
         Way::Session { csrf, .. } => Some(csrf.clone()),
         Way::Socket | Way::Token => None,
     };
-    Asker { version: None, name: who.name.clone(), role: who.role, csrf }
+    let (name, flows) = (who.name.clone(), who.reach.patterns());
+    Asker { version: None, name, role: who.role, flows, csrf }
 }
 
 async fn me(call: Call) -> Result<Response, Problem> {

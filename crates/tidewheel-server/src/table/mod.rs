@@ -5,12 +5,14 @@
 
 mod form;
 mod header;
+mod narrowing;
 mod route;
 #[expect(clippy::module_inception, reason = "the table has the name of the room")]
 mod table;
 
 pub use form::Form;
 pub use header::{Header, headers_of};
+pub use narrowing::Narrowing;
 pub use route::{Gives, Permission, Route, Takes, Verb};
 pub use table::routes;
 

@@ -43,6 +43,26 @@ mod tests {
     }
 
     #[test]
+    fn what_has_something_run_needs_an_operator_and_the_audit_log_an_admin() {
+        let running = [
+            "start-run",
+            "retry-run",
+            "resume-run",
+            "answer-step",
+            "fire-schedule",
+            "backfill-schedule",
+            "resume-schedule",
+        ];
+        let of = |name: &str| routes().find(|route| route.name == name).map(|it| it.permission);
+        for name in running {
+            assert_eq!(of(name), Some(Permission::Operator), "{name}");
+        }
+        for name in ["list-audit", "verify-audit"] {
+            assert_eq!(of(name), Some(Permission::Admin), "{name}");
+        }
+    }
+
+    #[test]
     fn the_few_routes_without_a_role_are_known() {
         let open = routes().filter(|route| route.permission == Permission::Public);
         let open: BTreeSet<&str> = open.map(|route| route.name).collect();

@@ -96,6 +96,33 @@ impl Reader {
         })
     }
 
+    /// Tells the payload of each of these runs or submissions and its kind, in their order, as they all are at one instant.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn payloads(
+        &self,
+        runs: &[RunSummary],
+        mut tell: impl FnMut(Option<(&[u8], Option<&str>)>),
+    ) -> Result<(), FolderError> {
+        let sql = "SELECT payload, kind FROM specs WHERE seq = ?1 AND payload IS NOT NULL";
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            for run in runs {
+                let mut rows = statement.query([run.place])?;
+                match rows.next()? {
+                    Some(row) => {
+                        let payload = row.get_ref(0)?.as_blob().map_err(wrong)?;
+                        tell(Some((payload, row.get_ref(1)?.as_str_or_null().map_err(wrong)?)));
+                    }
+                    None => tell(None),
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// The runs and submissions whose identities begin with `prefix`, in hexadecimal, with or
     /// without dashes; at most `limit`.
     ///
