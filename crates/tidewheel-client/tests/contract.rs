@@ -377,6 +377,7 @@ fn access() -> [String; 7] {
         id: "0123abcd".to_owned(),
         name: name.clone(),
         role: Role::Operator,
+        flows: None,
         made_at: AT,
         expires_at: AT,
         used_at: Some(AT),
@@ -395,7 +396,7 @@ fn access() -> [String; 7] {
     };
     let csrf = Some("word".to_owned());
     [
-        check(Asker { version, name: name.clone(), role: Role::Viewer, csrf }, ""),
+        check(Asker { version, name: name.clone(), role: Role::Viewer, flows: None, csrf }, ""),
         check(
             LoginLink {
                 version,
@@ -405,7 +406,7 @@ fn access() -> [String; 7] {
             },
             "",
         ),
-        check(TokenWish { version, name, role: Role::Author, days: Some(7) }, ""),
+        check(TokenWish { version, name, role: Role::Author, days: Some(7), flows: None }, ""),
         check(
             TokenMade {
                 version, secret: "tidewheel_0123abcd_…".to_owned(), token: token.clone()

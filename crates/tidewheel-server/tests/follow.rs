@@ -106,7 +106,8 @@ async fn what_is_wished_from_elsewhere_is_written_down_with_what_it_is_about() {
     let started = server.start(&asks(None)).await.unwrap();
     let unknown = StartWish { flow: "nothing".to_owned(), ..StartWish::default() };
     server.start(&unknown).await.unwrap_err();
-    let wish = TokenWish { version: None, name: "ci".to_owned(), role: Role::Viewer, days: None };
+    let (name, role) = ("ci".to_owned(), Role::Viewer);
+    let wish = TokenWish { version: None, name, role, days: None, flows: None };
     let made = server.make_token(&wish).await.unwrap();
     assert_eq!(server.tokens().await.unwrap().tokens[0], made.token);
     assert_eq!(server.revoke_token("ci").await.unwrap().tokens.len(), 1);
