@@ -49,6 +49,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Explained", "explained"),
     ("Figures", "figures"),
     ("FlowDetail", "flow"),
+    ("FlowGrid", "grid"),
     ("FlowList", "flows"),
     ("FlowSource", "flow-source"),
     ("Glance", "glance"),
