@@ -137,15 +137,15 @@ pub enum Answer {
     /// What is known of a step.
     Step(Box<StepKnown>),
     /// Lines.
-    Log(LogLines),
+    Log(Box<LogLines>),
     /// The numbers of lines in which something was found.
     Found(Vec<u64>),
     /// Who has the slots and who waits; queues and limits where there is a server.
-    Line(WaitingLine, Option<(QueueList, LimitList)>),
+    Line(Box<(WaitingLine, Option<(QueueList, LimitList)>)>),
     /// Schedules.
     Schedules(ScheduleList),
     /// What a schedule will do and did.
-    Schedule(Upcoming, Ledger),
+    Schedule(Box<(Upcoming, Ledger)>),
 }
 
 /// What is known of a step. Nothing where that cannot be found out.

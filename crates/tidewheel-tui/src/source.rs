@@ -132,7 +132,7 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
                 bytes: LINE_BYTES,
                 ..LinesWish::default()
             };
-            Answer::Log(desk.log_lines(&run, wish).await?)
+            Answer::Log(Box::new(desk.log_lines(&run, wish).await?))
         }
         Question::Find { run, step, text } => {
             let wish = SearchWish {
@@ -143,12 +143,12 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             };
             Answer::Found(desk.found_in_log(&run, wish).await?)
         }
-        Question::Line => Answer::Line(desk.line(LINE).await?, desk.capacity().await?),
+        Question::Line => Answer::Line(Box::new((desk.line(LINE).await?, desk.capacity().await?))),
         Question::Schedules => Answer::Schedules(desk.schedules(false).await?),
         Question::Schedule(name) => {
             let ledger = desk.ledger(&name, LedgerWish { limit: LEDGER, ..LedgerWish::default() });
             let ledger = ledger.await?;
-            Answer::Schedule(desk.upcoming(&name, NEXT).await?, ledger)
+            Answer::Schedule(Box::new((desk.upcoming(&name, NEXT).await?, ledger)))
         }
     })
 }

@@ -53,14 +53,13 @@ pub(super) fn answered(
                 redraw(model);
             }
         }
-        Answer::Line(line, capacity) => {
+        Answer::Line(told) => {
+            let (line, capacity) = *told;
             model.line = Some(line);
             model.capacity = capacity;
         }
         Answer::Schedules(schedules) => model.schedules = Some(schedules),
-        Answer::Schedule(upcoming, ledger) if is_asked => {
-            model.schedule = Some((upcoming, ledger));
-        }
+        Answer::Schedule(told) if is_asked => model.schedule = Some(*told),
         answer if is_asked => of_step(model, answer),
         _ => {}
     }
@@ -76,7 +75,7 @@ fn of_step(model: &mut Model, answer: Answer) {
             if reading.log.is_following {
                 reading.log.top = lines.from.max(1);
             }
-            reading.log.lines = Some(lines);
+            reading.log.lines = Some(*lines);
         }
         Answer::Found(hits) => {
             // The first one at or below what is shown.

@@ -91,7 +91,7 @@ fn an_answer_that_comes_too_late_changes_nothing() {
     key(&mut model, KeyCode::Enter);
     press(&mut model, 'l');
     let old = Question::Log { run: "x".to_owned(), step: "y".to_owned(), from: 1, count: 3 };
-    answer(&mut model, old, Answer::Log(lines(3)));
+    answer(&mut model, old, Answer::Log(Box::new(lines(3))));
     assert!(model.reading.unwrap().log.lines.is_none());
 }
 
@@ -154,8 +154,7 @@ fn schedules_are_paused_resumed_and_run_now() {
     model.ask_at = model.now;
     model.asking = None;
     assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Ask(Question::Schedule(name()))]);
-    let (next, ledger) = upcoming();
-    answer(&mut model, Question::Schedule(name()), Answer::Schedule(next, ledger));
+    answer(&mut model, Question::Schedule(name()), Answer::Schedule(Box::new(upcoming())));
     assert!(model.schedule.is_some());
 }
 
@@ -224,7 +223,7 @@ fn a_log_is_followed_scrolled_and_searched() {
     let room = model.log_room();
     let question = model.question().unwrap();
     assert!(matches!(question, Question::Log { from, .. } if from == -(room as i64)));
-    answer(&mut model, question, Answer::Log(lines(500)));
+    answer(&mut model, question, Answer::Log(Box::new(lines(500))));
     key(&mut model, KeyCode::Up);
     let log = |model: &Model| model.reading.as_ref().unwrap().log.clone();
     assert!(!log(&model).is_following, "whoever reads older lines wants them to stay");

@@ -60,17 +60,14 @@ fn model_of((width, height): (u16, u16), keys: &[KeyCode], text: impl Fn(&str) -
     tell(&mut model, Question::Glance, Answer::Glance(Box::new(glance)));
     tell(&mut model, Question::Runs, Answer::Runs(runs()));
     tell(&mut model, Question::Schedules, Answer::Schedules(schedules()));
-    tell(&mut model, Question::Line, Answer::Line(queue(), None));
+    tell(&mut model, Question::Line, Answer::Line(Box::new((queue(), None))));
     for key in keys {
         update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
         let answer = match model.question() {
             Some(Question::Run(_)) => Answer::Run(Box::new(standing.clone())),
             Some(Question::Step { .. }) => Answer::Step(Box::new(known())),
-            Some(Question::Log { .. }) => Answer::Log(lines.clone()),
-            Some(Question::Schedule(_)) => {
-                let (next, ledger) = upcoming();
-                Answer::Schedule(next, ledger)
-            }
+            Some(Question::Log { .. }) => Answer::Log(Box::new(lines.clone())),
+            Some(Question::Schedule(_)) => Answer::Schedule(Box::new(upcoming())),
             _ => continue,
         };
         let question = model.question().unwrap();
