@@ -266,7 +266,7 @@ pub(crate) fn queue() -> WaitingLine {
 pub(crate) fn lines(total: u64) -> LogLines {
     let from = total.saturating_sub(9).max(1);
     let line = |number: u64| {
-        let stream = if number % 4 == 0 { LogStream::Stderr } else { LogStream::Stdout };
+        let stream = if number.is_multiple_of(4) { LogStream::Stderr } else { LogStream::Stdout };
         let spans = vec![
             LogSpan(String::new(), format!("line {number} ")),
             LogSpan("f2 b".to_owned(), "ok\u{1b}[2J".to_owned()),
