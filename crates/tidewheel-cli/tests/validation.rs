@@ -116,6 +116,7 @@ const WARNINGS: &[Row] = &[
     ("not-repeated", "flow:\n  - { name: a, http: { url: 'http://x/', method: POST }, retry: 2 }\n", (2, 65), "only if it surely was not done"),
     ("deprecated", "flow:\n  - { name: a, run: x, output: [{ name: o, type: json }] }\n", (2, 50), "the old word for `type: raw`"),
     ("dynamic-reference", "params: { s: a }\nflow:\n  - { name: a, run: x }\n  - { name: b, argv: [echo, '{{ flows[params.s] }}'] }\n", (4, 33), "name the steps in `depends_on`"),
+    ("insecure", "schedule: [{ name: s, webhook: { insecure: true } }]\nflow:\n  - { name: a, run: x }\n", (1, 32), "has it signed"),
     ("no-steps", "name: x\n", (1, 1), "a step needs a name"),
     ("no-effect", "sources:\n  s: { type: process, configuration: { command: date, shell: true } }\n", (2, 62), "use `run:`"),
     ("template-in-shell", "flow:\n  - name: a\n    source: { type: process, configuration: { command: [sh, -c, 'echo {{ input }}'], pass_to: template } }\n", (3, 56), "use `run:` with `env:`"),

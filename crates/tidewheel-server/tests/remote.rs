@@ -110,7 +110,7 @@ async fn whoever_is_not_let_in_is_told_so() {
     assert_eq!(desk(Some(&token)).list(ListWish::default()).await.unwrap().runs, []);
     let error = desk(None).list(ListWish::default()).await.unwrap_err();
     assert_eq!(error.kind(), RefusalKind::Refused, "{error}");
-    assert!(error.hints()[0].contains("Authorization"), "{:?}", error.hints());
+    assert!(error.hints()[0].contains("tidewheel login"), "{:?}", error.hints());
     let error = desk(Some(&token)).pause("last").await.unwrap_err();
     assert!(
         error.to_string().ends_with("needs the role operator, and the token has viewer"),

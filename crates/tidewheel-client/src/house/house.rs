@@ -169,15 +169,20 @@ impl House {
         house.catch_up().await?;
         let hearing = Self::hear(Arc::downgrade(&house.inner), happenings);
         house.keep(tokio::spawn(hearing).abort_handle());
+        house.tidy_up(period, retention);
+        Ok(house)
+    }
+
+    /// Looks at the files from time to time, and removes what is too old.
+    fn tidy_up(&self, period: Option<Duration>, retention: Retention) {
         if let Some(period) = period {
-            let watching = watch(Arc::downgrade(&house.inner), period);
-            house.keep(tokio::spawn(watching).abort_handle());
+            let watching = watch(Arc::downgrade(&self.inner), period);
+            self.keep(tokio::spawn(watching).abort_handle());
         }
         if retention != Retention::default() {
-            let folder = house.inner.session.folder.clone();
-            house.keep(tokio::spawn(prune(folder, retention)).abort_handle());
+            let folder = self.inner.session.folder.clone();
+            self.keep(tokio::spawn(prune(folder, retention)).abort_handle());
         }
-        Ok(house)
     }
 
     /// Tells what others do in the folder from now on.

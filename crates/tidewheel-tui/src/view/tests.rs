@@ -100,6 +100,7 @@ fn known() -> StepKnown {
         state: StepState::Failed,
         tolerated: true,
         why: "exit code 1".to_owned(),
+        asks: false,
         waits_for: Vec::new(),
         expected_start_seconds: None,
     };
