@@ -2,6 +2,7 @@
 //!
 //! `./test` has a small one; `./test soak` goes on for half an hour with two hundred schedules.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+#![allow(clippy::print_stderr, reason = "half an hour is summed up for who waited")]
 
 mod common;
 
