@@ -16,7 +16,7 @@ use super::states::step_state;
 use super::surface::Surface;
 use super::view::{RunView, StepView};
 use crate::api::{AttemptSpan, RunResult, StepList, StepRow, StepState, StepsOrder, StepsWish};
-use crate::text::took;
+use crate::text::{drawn_state, took};
 
 /// A run as a whole.
 #[derive(Debug)]
@@ -241,13 +241,5 @@ fn group_of(name: &str) -> Option<String> {
 }
 
 fn state(state: TaskState) -> State {
-    match step_state(state) {
-        StepState::Pending => State::Pending,
-        StepState::Running => State::Running,
-        StepState::Succeeded => State::Succeeded,
-        StepState::Failed => State::Failed,
-        StepState::Skipped => State::Skipped,
-        StepState::Cancelled => State::Cancelled,
-        StepState::Unknown => State::Unknown,
-    }
+    drawn_state(step_state(state))
 }

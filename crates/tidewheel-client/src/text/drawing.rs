@@ -25,7 +25,7 @@ pub struct DrawnStep<'a> {
 pub fn drawing(steps: &[DrawnStep<'_>], width: usize) -> Vec<TextLine> {
     let mut picture = Picture::new();
     for step in steps {
-        let mut vertex = Vertex::new(step.name).in_state(state(step.state));
+        let mut vertex = Vertex::new(step.name).in_state(drawn_state(step.state));
         if let Some(detail) = &step.detail {
             vertex = vertex.detailed(detail.clone());
         }
@@ -39,7 +39,8 @@ pub fn drawing(steps: &[DrawnStep<'_>], width: usize) -> Vec<TextLine> {
     picture.text_lines(width)
 }
 
-fn state(state: StepState) -> State {
+/// A state of a step, for pictures.
+pub(crate) fn drawn_state(state: StepState) -> State {
     match state {
         StepState::Pending => State::Pending,
         StepState::Running => State::Running,

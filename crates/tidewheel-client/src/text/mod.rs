@@ -12,6 +12,7 @@ mod words;
 
 pub use columns::cut;
 pub use difference::difference;
+pub(crate) use drawing::drawn_state;
 pub use drawing::{DrawnStep, drawing};
 pub use harmless::{block, coloured, harmless, name, output, sentence};
 pub use tidewheel::words::nearest;
