@@ -274,6 +274,7 @@ impl Reading {
         Self(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32))
     }
 
+    #[inline]
     fn elapsed_nanos(self) -> u64 {
         duration_nanos(Self::now().0.saturating_sub(self.0))
     }

@@ -52,6 +52,7 @@ impl ReadySet {
         self.len
     }
 
+    #[inline]
     pub fn push(&mut self, tasks: &mut [Task], index: u32) {
         let rank = tasks[index as usize].rank as usize;
         tasks[index as usize].next = NO_TASK;

@@ -60,6 +60,7 @@ impl Behind for State {
 
     const WATCH_IDLE_MAX: u32 = 50;
 
+    #[inline]
     fn hear(&mut self, word: Word<'_>, effects: &mut Vec<Effect>) -> Option<Next> {
         self.attempt_ended(word, effects)
     }
@@ -113,21 +114,18 @@ impl State {
     ) -> Option<Next> {
         let Word { now, seat, outcome, wanted } = word;
         self.unregister(seat);
-        if matches!(outcome, Outcome::Expanded(_)) {
-            let key = self.key_of(seat);
-            self.note_end(now, seat, outcome);
-            if let Some(task) = key
-                && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run)
-            {
-                launch.cell().catch_up(&self.engine);
-            }
-        } else {
-            self.note_end(now, seat, outcome);
+        let expanded = matches!(outcome, Outcome::Expanded(_)).then(|| self.key_of(seat)).flatten();
+        self.note_end(now, seat, outcome);
+        if let Some(task) = expanded
+            && let Some(Entry::Run(launch)) = self.entries.get_mut(task.run)
+        {
+            launch.cell().catch_up(&self.engine);
         }
         let next = self.settle(wanted, effects);
         if self.spare.is_empty() { next } else { self.exchange(next, wanted, effects) }
     }
 
+    #[inline]
     fn note_end(&mut self, now: Now, seat: &Seat, outcome: Outcome) {
         let Start { task, attempt, .. } = seat.start;
         match &mut self.books {

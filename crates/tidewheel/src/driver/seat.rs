@@ -71,6 +71,7 @@ impl Seat {
     }
 
     /// Makes an unshared seat that of the next attempt.
+    #[inline]
     pub fn reuse(&mut self, start: Start) {
         self.start = start;
         *self.is_over.get_mut() = false;

@@ -142,6 +142,7 @@ impl Shared {
 
     /// Takes in the end of an attempt, at this time, and gives the one to go on with: by itself if the
     /// scheduler is free, else through whoever has it.
+    #[inline]
     pub(super) fn attempt_ended(
         self: &Arc<Self>,
         rival: &mut Rival<State>,

@@ -285,6 +285,13 @@ impl State {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
+                // Most often the caller goes on in the run it comes from.
+                Action::StartAttempt(start)
+                    if next.is_none()
+                        && matches!(wanted, Wanted::Run(run) if run == start.task.run) =>
+                {
+                    next = Some(Next::Run(start));
+                }
                 Action::StartAttempt(start) => self.start(start, wanted, &mut next, effects),
                 action => self.act(action, effects),
             }
@@ -301,13 +308,6 @@ impl State {
         next: &mut Option<Next>,
         effects: &mut Vec<Effect>,
     ) {
-        if let Wanted::Run(run) = wanted
-            && next.is_none()
-            && start.task.run == run
-        {
-            *next = Some(Next::Run(start));
-            return;
-        }
         let single = match self.entries.get_mut(start.task.run) {
             Some(Entry::Run(launch)) => {
                 effects.push(Effect::Launch(Arc::clone(launch), start));

@@ -188,6 +188,7 @@ impl<B: Behind> Turnstile<B> {
     /// Says something, and gives what the worker goes on with: by itself if the lock is free, else
     /// through whoever has it. The rival knows [which](Rival::passed): wrapped around what the worker goes on
     /// with, it would have that copied once more for every task.
+    #[inline]
     pub fn pass(
         &self,
         rival: &mut Rival<B>,
