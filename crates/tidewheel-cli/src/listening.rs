@@ -44,6 +44,10 @@ pub(crate) struct ListenArgs {
     #[arg(long)]
     flowtoy_open: bool,
 
+    /// Want a token for /metrics on this machine too
+    #[arg(long)]
+    metrics_token: bool,
+
     /// The path below which it stands behind a proxy, such as /tidewheel [default: `serve.base_path`]
     #[arg(long, value_name = "PATH")]
     base_path: Option<String>,
@@ -155,6 +159,7 @@ impl ListenArgs {
         settings.hosts.clone_from(&self.host);
         settings.is_behind_proxy = self.behind_proxy;
         settings.has_tls = has_tls;
+        settings.metrics_need_token = self.metrics_token || ui.config().serve_metrics_token();
         settings.flowtoy_is_open = self.flowtoy_open || ui.config().serve_flowtoy_open();
         let base = self.base_path.clone().or_else(|| ui.config().serve_base_path());
         let base: Result<BasePath, _> = base.unwrap_or_default().parse();

@@ -151,3 +151,17 @@ fn what_flowtoy_reads_is_open_to_this_machine_if_so_configured() {
     open.signal("TERM");
     assert_eq!(open.ended().0, Some(0));
 }
+
+#[test]
+fn figures_want_a_token_on_this_machine_too_if_so_configured() {
+    let scratch = Scratch::new("listen-metrics");
+    let path = "GET /metrics HTTP/1.1";
+    let (closed, url) = serve_with(&scratch, &["--metrics-token"]);
+    assert!(ask(&url, path).starts_with("HTTP/1.1 401"), "{}", ask(&url, path));
+    let made = scratch.json(&["token", "create", "prometheus", "--role", "viewer"]);
+    let token = made["secret"].as_str().unwrap();
+    let known = ask(&url, &format!("{path}\r\nAuthorization: Bearer {token}"));
+    assert!(known.starts_with("HTTP/1.1 200"), "{known}");
+    closed.signal("TERM");
+    assert_eq!(closed.ended().0, Some(0));
+}

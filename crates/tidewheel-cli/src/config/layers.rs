@@ -268,6 +268,11 @@ impl Config {
         self.is_set(Setting::ServeFlowtoyOpen)
     }
 
+    /// Whether whoever is on the same machine needs a token for the figures of a server too.
+    pub fn serve_metrics_token(&self) -> bool {
+        self.is_set(Setting::ServeMetricsToken)
+    }
+
     /// The time in which waiting adds 60 points to a priority. `None`: no ageing.
     pub fn scheduler_starvation_timeout(&self) -> Option<Duration> {
         self.duration(Setting::SchedulerStarvationTimeout)

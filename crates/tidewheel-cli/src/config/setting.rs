@@ -24,6 +24,7 @@ pub(crate) enum Setting {
     ServeFlows,
     ServeGrace,
     ServeFlowtoyOpen,
+    ServeMetricsToken,
     ServeBasePath,
     ServeTlsCert,
     ServeTlsKey,
@@ -102,7 +103,7 @@ const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 const TEBIBYTE: u64 = 1 << 40;
 
 /// All of them. Whoever adds one adds it to [`Setting`] at the same place.
-pub(crate) static SETTINGS: [Definition; 25] = [
+pub(crate) static SETTINGS: [Definition; 26] = [
     Definition {
         setting: Setting::Data,
         key: "data",
@@ -245,6 +246,16 @@ pub(crate) static SETTINGS: [Definition; 25] = [
         variable: "TIDEWHEEL_SERVE_FLOWTOY_OPEN",
         flag: Some("--flowtoy-open"),
         description: "Whether whoever is on the same machine may read `/flowtoy/…` of a server without a token.",
+    },
+    Definition {
+        setting: Setting::ServeMetricsToken,
+        key: "serve.metrics_token",
+        kind: Kind::Bool,
+        off: Off::Never,
+        otherwise: Otherwise::Value("false"),
+        variable: "TIDEWHEEL_SERVE_METRICS_TOKEN",
+        flag: Some("--metrics-token"),
+        description: "Whether `/metrics` of a server needs a token on the same machine too.",
     },
     Definition {
         setting: Setting::ServeBasePath,
