@@ -13,7 +13,10 @@ use super::error::DeskError;
 use super::local::LocalDesk;
 use super::states::run_state;
 use super::view::RunView;
-use crate::api::{ApprovalLine, FlowGlance, PastRun, RunLine, RunNow, RunState, StoreFigures};
+use crate::api::{
+    ApprovalLine, FlowGlance, Glance, PastRun, RunLine, RunNow, RunState, ScheduleLine,
+    ScheduleWord, StoreFigures,
+};
 
 /// Runs of a flow that are looked at.
 pub(crate) const PAST: u32 = 30;
@@ -27,15 +30,63 @@ const FAILED_MAX: u32 = 50;
 /// Steps that run of which the names are told.
 const NAMES_MAX: usize = 3;
 
+/// Runs that have not ended which are told of.
+const NOW_MAX: usize = 20;
+
+/// How long after its instant a schedule counts as late.
+const LATE: Duration = Duration::from_secs(10);
+
+/// A flow that there is.
+#[derive(Debug)]
+pub(crate) struct KnownFlow {
+    pub name: String,
+    /// The names of its schedules.
+    pub schedules: Vec<String>,
+    /// Whether its file says something else by now, which cannot be run.
+    pub is_outdated: bool,
+}
+
 /// What is known of runs that have not ended.
 #[derive(Debug, Default)]
-pub(crate) struct Live {
-    pub now: Vec<RunNow>,
-    pub approvals: Vec<ApprovalLine>,
-    pub count: u64,
+struct Live {
+    now: Vec<RunNow>,
+    approvals: Vec<ApprovalLine>,
+    count: u64,
 }
 
 impl LocalDesk {
+    /// What matters now of these flows and schedules, as far as it is stored: what waits for room is not.
+    pub(crate) fn glance_at(
+        &self,
+        at: Timestamp,
+        flows: Vec<KnownFlow>,
+        schedules: Vec<ScheduleLine>,
+    ) -> Result<Glance, DeskError> {
+        let glance = |KnownFlow { name, schedules: own, is_outdated }: KnownFlow| {
+            let active = schedules.iter().filter(|it| it.state == ScheduleWord::Active);
+            let next = active.filter(|it| own.contains(&it.name)).filter_map(|it| it.next).min();
+            Ok(FlowGlance { outdated: is_outdated, schedules: own, next, ..self.past(&name)? })
+        };
+        let flows = flows.into_iter().map(glance).collect::<Result<Vec<_>, DeskError>>()?;
+        let Live { mut now, approvals, count } = self.live()?;
+        for now in &mut now {
+            let flow = flows.iter().find(|flow| Some(&flow.name) == now.run.flow.as_ref());
+            now.expected_end = expected_end(now, flow.and_then(|flow| flow.median));
+        }
+        now.truncate(NOW_MAX);
+        Ok(Glance {
+            version: None,
+            at,
+            failing: self.failing(&flows)?,
+            late: schedules.into_iter().filter(|it| is_late(it, at)).collect(),
+            approvals,
+            now,
+            running: count,
+            waiting: 0,
+            flows,
+        })
+    }
+
     /// The newest runs of a flow, and what they say of it.
     pub(crate) fn past(&self, flow: &str) -> Result<FlowGlance, DeskError> {
         let filter = RunFilter {
@@ -63,7 +114,7 @@ impl LocalDesk {
     }
 
     /// Of each flow whose newest run that ended did not go well, that run; the newest first.
-    pub(crate) fn failing(&self, past: &[FlowGlance]) -> Result<Vec<RunLine>, DeskError> {
+    fn failing(&self, past: &[FlowGlance]) -> Result<Vec<RunLine>, DeskError> {
         let mut found: BTreeMap<&str, RunLine> = BTreeMap::new();
         let known: BTreeSet<&str> = past.iter().map(|flow| flow.name.as_str()).collect();
         let mut failing = Vec::new();
@@ -112,7 +163,7 @@ impl LocalDesk {
     }
 
     /// Runs that have not ended, and which of their steps ask.
-    pub(crate) fn live(&self) -> Result<Live, DeskError> {
+    fn live(&self) -> Result<Live, DeskError> {
         let filter = RunFilter {
             kind: Some(RunKind::Run),
             live: Some(true),
@@ -229,8 +280,14 @@ fn summed_up(runs: Vec<PastRun>) -> FlowGlance {
     }
 }
 
+/// Whether a schedule should have fired and has not.
+fn is_late(schedule: &ScheduleLine, now: Timestamp) -> bool {
+    schedule.state == ScheduleWord::Active
+        && schedule.next.is_some_and(|next| next.after(LATE) < now)
+}
+
 /// When a run ends that takes as long as others of its flow.
-pub(crate) fn expected_end(now: &RunNow, median: Option<Duration>) -> Option<Timestamp> {
+fn expected_end(now: &RunNow, median: Option<Duration>) -> Option<Timestamp> {
     let began = now.run.started_at?;
     Some(began.after(median?))
 }

@@ -6,25 +6,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::Reader;
 use tokio::time::{sleep, timeout};
 
 use super::desk::{Desk, Way, blocking};
 use super::error::DeskError;
+use super::glance::KnownFlow;
 use super::local::LocalDesk;
 use crate::api::{
-    Glance, LimitList, LinesWish, ListWish, LogFound, LogLines, QueueList, ScheduleLine,
-    ScheduleWord, SearchWish, SlotHolder, StateWish, StepState, WaitingLine, WaitingStep,
+    Glance, LimitList, LinesWish, ListWish, LogFound, LogLines, QueueList, SearchWish, SlotHolder,
+    StateWish, StepState, WaitingLine, WaitingStep,
 };
 use crate::remote::{Bell, RemoteDesk};
 
-/// How long after its instant a schedule counts as late.
-const LATE: Duration = Duration::from_secs(10);
-
-/// Runs that are told of.
-const NOW_MAX: usize = 20;
+/// Runs that have not ended whose steps are told of.
+const RUNNING_MAX: u32 = 20;
 
 /// Runs whose flows are told of, where no house knows which flows there are.
 const RUNS_MAX: u32 = 200;
@@ -182,42 +179,20 @@ impl LocalDesk {
         names.extend(schedules.iter().filter_map(|schedule| schedule.flow.clone()));
         names.sort_unstable();
         names.dedup();
-        let mut flows = Vec::new();
-        for name in names {
-            let own = schedules.iter().filter(|it| it.flow.as_deref() == Some(name.as_str()));
-            let active = own.clone().filter(|it| it.state == ScheduleWord::Active);
-            let next = active.filter_map(|it| it.next).min();
-            let schedules = own.map(|it| it.name.clone()).collect();
-            flows.push(crate::api::FlowGlance { next, schedules, ..self.past(&name)? });
-        }
-        let failing = self.failing(&flows)?;
-        let mut live = self.live()?;
-        for now in &mut live.now {
-            let flow = flows.iter().find(|flow| Some(&flow.name) == now.run.flow.as_ref());
-            now.expected_end = super::expected_end(now, flow.and_then(|flow| flow.median));
-        }
-        live.now.truncate(NOW_MAX);
-        Ok(Glance {
-            version: None,
-            at,
-            failing,
-            late: schedules.into_iter().filter(|it| is_late(it, at)).collect(),
-            approvals: live.approvals,
-            now: live.now,
-            running: live.count,
-            waiting: 0,
-            flows,
-        })
+        let own = |name: &str| {
+            let own = schedules.iter().filter(|it| it.flow.as_deref() == Some(name));
+            own.map(|it| it.name.clone()).collect()
+        };
+        let flow = |name: String| KnownFlow { schedules: own(&name), name, is_outdated: false };
+        let flows = names.into_iter().map(flow).collect();
+        self.glance_at(at, flows, schedules)
     }
 
     /// Who runs and who could, in runs that have not ended: each process has slots of its own, so the order is that of
     /// when they are expected to start.
     fn line_up(&self, max: usize) -> Result<WaitingLine, DeskError> {
-        let wish = ListWish {
-            state: Some(StateWish::Running),
-            limit: NOW_MAX as u32,
-            ..ListWish::default()
-        };
+        let wish =
+            ListWish { state: Some(StateWish::Running), limit: RUNNING_MAX, ..ListWish::default() };
         let now = wall_clock();
         let (mut holders, mut waiting) = (Vec::new(), Vec::new());
         for run in self.list(&wish)?.runs {
@@ -257,10 +232,4 @@ impl LocalDesk {
         waiting.truncate(max);
         Ok(WaitingLine { version: None, slots: None, holders, waiting, more })
     }
-}
-
-/// Whether a schedule should have fired and has not.
-pub(crate) fn is_late(schedule: &ScheduleLine, now: Timestamp) -> bool {
-    schedule.state == ScheduleWord::Active
-        && schedule.next.is_some_and(|next| next.after(LATE) < now)
 }

@@ -48,8 +48,7 @@ pub use view::{RunView, StepView};
 
 pub(crate) use artifacts::{choose, new_file, plain};
 pub(crate) use desk::blocking;
-pub(crate) use glance::expected_end;
-pub(crate) use look::is_late;
+pub(crate) use glance::KnownFlow;
 pub(crate) use reach::HELD_BY;
 pub(crate) use schedules::{BACKFILL_MAX, near_schedule};
 pub(crate) use start::{near_step, workers_of};

@@ -7,19 +7,15 @@ use std::sync::Arc;
 use tidewheel::explain::Hold;
 use tidewheel::observe::{InLine, UnderWay};
 
+use super::entry::Version;
 use super::house::House;
 use super::setting::names;
-use crate::api::{
-    FlowFile, FlowGlance, FlowSource, Glance, ScheduleWord, SlotHolder, WaitingLine, WaitingStep,
-};
-use crate::desk::{DeskError, HELD_BY, Reach, blocking, expected_end, is_late};
+use crate::api::{FlowFile, FlowSource, Glance, SlotHolder, WaitingLine, WaitingStep};
+use crate::desk::{DeskError, HELD_BY, KnownFlow, Reach, blocking};
 use crate::text::harmless;
 
 /// Steps in line that are looked at for those of some flows.
 const LINE_MAX: usize = 10_000;
-
-/// Runs that are told of.
-const NOW_MAX: usize = 20;
 
 /// A file that is larger is no flow.
 const FILE_MAX: u64 = 4 << 20;
@@ -32,49 +28,23 @@ impl House {
     /// When the folder cannot be read.
     pub async fn glance(&self) -> Result<Glance, DeskError> {
         let at = self.inner.session.wheel.wall_clock();
-        let known: Vec<FlowGlance> = {
+        let known: Vec<KnownFlow> = {
             let catalogue = self.inner.catalogue();
-            let is_broken = |path| catalogue.broken().any(|(broken, _)| broken == path);
             let flows = catalogue.flows().filter(|it| self.knows(it.name()));
-            flows
-                .map(|it| named(it.name(), names(&it.flow), is_broken(it.path.as_path())))
-                .collect()
+            let flow = |it: &Arc<Version>| KnownFlow {
+                name: it.name().to_owned(),
+                schedules: names(&it.flow),
+                is_outdated: catalogue.broken().any(|(broken, _)| broken == it.path),
+            };
+            flows.map(flow).collect()
         };
         let schedules = self.schedules().await?.schedules;
-        let stored = move |desk: &crate::desk::LocalDesk| {
-            let past = |flow: FlowGlance| {
-                let FlowGlance { name, outdated, schedules, .. } = flow;
-                Ok(FlowGlance { outdated, schedules, ..desk.past(&name)? })
-            };
-            let flows = known.into_iter().map(past).collect::<Result<Vec<_>, DeskError>>()?;
-            Ok((desk.failing(&flows)?, desk.live()?, flows))
-        };
-        let (failing, mut live, mut flows) = self.desk().here(stored).await?;
-        for flow in &mut flows {
-            let own = schedules.iter().filter(|it| flow.schedules.contains(&it.name));
-            flow.next =
-                own.filter(|it| it.state == ScheduleWord::Active).filter_map(|it| it.next).min();
-        }
-        for now in &mut live.now {
-            let flow = flows.iter().find(|flow| Some(&flow.name) == now.run.flow.as_ref());
-            now.expected_end = expected_end(now, flow.and_then(|flow| flow.median));
-        }
-        live.now.truncate(NOW_MAX);
+        let stored = self.desk().here(move |desk| desk.glance_at(at, known, schedules)).await?;
         let waiting = match self.reach.is_all() {
             true => self.overview().total.queued,
             false => self.line(LINE_MAX).await?.waiting.len() as u64,
         };
-        Ok(Glance {
-            version: None,
-            at,
-            failing,
-            late: schedules.into_iter().filter(|it| is_late(it, at)).collect(),
-            approvals: live.approvals,
-            now: live.now,
-            running: live.count,
-            waiting,
-            flows,
-        })
+        Ok(Glance { waiting, ..stored })
     }
 
     /// Who has the slots and who waits for one, at most so many of each.
@@ -124,19 +94,6 @@ impl House {
             outdated,
             problems: broken.unwrap_or_else(|| version.warnings.clone()),
         })
-    }
-}
-
-fn named(name: &str, schedules: Vec<String>, outdated: bool) -> FlowGlance {
-    FlowGlance {
-        name: name.to_owned(),
-        outdated,
-        runs: Vec::new(),
-        ok: None,
-        median: None,
-        trend: None,
-        next: None,
-        schedules,
     }
 }
 
