@@ -91,6 +91,9 @@ async fn keep_flushing(server: Arc<Server>) {
     loop {
         ticks.tick().await;
         server.look();
+        if !server.audit.is_dirty() {
+            continue;
+        }
         let server = Arc::clone(&server);
         // What cannot be flushed now is tried again with the next entry, and at the end.
         let _ = tokio::task::spawn_blocking(move || server.audit.flush()).await;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader};
 use tidewheel::store::{RunDetail, RunSummary, TaskSummary};
 use tidewheel::{RunId, TaskState, Timestamp};
+use tokio::sync::Notify;
 
 use super::happenings::Ring;
 use super::house::SHARD;
@@ -19,11 +20,26 @@ use crate::desk::{blocking, run_state};
 /// A look takes at most so large a part of the time.
 const PART: u32 = 10;
 
-/// Tells a ring what happens beside the house.
-pub(super) async fn tell_beside(mut beside: Beside, ring: Arc<Ring>, every: Duration) {
+/// How often it is looked where the system says when there may be news: should it keep that to itself.
+const SELDOM: Duration = Duration::from_secs(5);
+
+/// Tells a ring what happens beside the house. Between two looks is at least the time of `every`.
+pub(super) async fn tell_beside(
+    mut beside: Beside,
+    folder: DataFolder,
+    ring: Arc<Ring>,
+    every: Duration,
+) {
+    let news = Arc::new(Notify::new());
+    let rung = Arc::clone(&news);
+    let bell = folder.bell(move || rung.notify_one());
     let mut pause = every;
     loop {
         tokio::time::sleep(pause).await;
+        if bell.is_some() && beside.unsure.is_empty() {
+            // Either way it is time to look.
+            let _ = tokio::time::timeout(SELDOM, news.notified()).await;
+        }
         let (began, known) = (Instant::now(), Arc::clone(&ring));
         let looked = blocking(move || {
             let news = beside.look(|run| known.is_own(run));

@@ -188,9 +188,10 @@ impl House {
     /// Tells what others do in the folder from now on.
     async fn look_beside(&self, ring: Arc<Ring>, every: Duration) -> Result<(), DeskError> {
         let folder = self.folder().clone();
+        let looked = folder.clone();
         let open =
-            move || Beside::open(&folder).map_err(|error| DeskError::folder(error, folder.path()));
-        let telling = tell_beside(blocking(open).await??, ring, every);
+            move || Beside::open(&looked).map_err(|error| DeskError::folder(error, looked.path()));
+        let telling = tell_beside(blocking(open).await??, folder, ring, every);
         self.keep(tokio::spawn(telling).abort_handle());
         Ok(())
     }

@@ -116,6 +116,11 @@ impl AuditLog {
         open.end.set_len(0).and_then(|()| open.end.write_all(&end)).map_err(fail)
     }
 
+    /// Whether something was written that was not flushed.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.lock().is_dirty
+    }
+
     /// Makes what was written survive the death of the machine. It waits for the disk.
     ///
     /// # Errors

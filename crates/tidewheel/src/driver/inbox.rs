@@ -3,21 +3,27 @@
 //! What they do is decided like any other command; here they are only found and passed on. Questions that
 //! come the same way are answered in `questions`.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tidewheel_core::id::ScheduleId;
 use tidewheel_core::input::{CancelMode, Command, Rejection};
 use tidewheel_core::schedule::Overlap;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::questions::{Answered, answer_questions};
 use super::shared::{Shared, Until};
 use super::state::State;
 use crate::store::{CommandSource, Question, RunCommand, ScheduleCommand, SentCommand};
 
-/// How often it is looked for commands. Half of what is promised until one is seen.
+/// How often it is looked for commands where nobody says that there are any. Half of what is promised until one is seen.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// How often it is looked where somebody does.
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// Firings of the past that may wait for each other.
 const BACKFILL_MAX: u32 = 10_000;
@@ -30,15 +36,17 @@ pub(super) async fn follow_inbox(shared: Arc<Shared>, source: Box<dyn CommandSou
     let mut completed = shared.completed.subscribe();
     let (asked, questions) = mpsc::unbounded_channel();
     let (answered, answers) = mpsc::unbounded_channel();
-    shared.runtime.spawn(answer_questions(Arc::clone(&shared), questions, answered));
-    let mut inbox = Inbox { source, pending: Pending::default(), asked, answers };
+    let bell = Arc::new(Notify::new());
+    let thinking = answer_questions(Arc::clone(&shared), questions, answered, Arc::clone(&bell));
+    shared.runtime.spawn(thinking);
+    let mut inbox = Inbox { source, pending: Pending::default(), asked, answers, hears: None };
     loop {
-        let has_ended = completed.wait_for(|ended| *ended);
-        if tokio::time::timeout(PERIOD, has_ended).await.is_ok() {
+        if has_ended(&mut completed, &bell, inbox.pause()).await {
             return;
         }
-        let shared = Arc::clone(&shared);
+        let (shared, bell) = (Arc::clone(&shared), Arc::clone(&bell));
         let looking = shared.runtime.clone().spawn_blocking(move || {
+            inbox.listen(bell);
             inbox.look(&shared);
             inbox
         });
@@ -50,15 +58,49 @@ pub(super) async fn follow_inbox(shared: Arc<Shared>, source: Box<dyn CommandSou
     }
 }
 
+/// Waits until it is time to look, or the wheel has ended; whether it was that.
+async fn has_ended(
+    completed: &mut watch::Receiver<bool>,
+    bell: &Notify,
+    at_most: Duration,
+) -> bool {
+    let mut ended = pin!(completed.wait_for(|ended| *ended));
+    let mut rung = pin!(bell.notified());
+    let either = poll_fn(|context| {
+        if ended.as_mut().poll(context).is_ready() {
+            return Poll::Ready(true);
+        }
+        rung.as_mut().poll(context).map(|()| false)
+    });
+    tokio::time::timeout(at_most, either).await.unwrap_or(false)
+}
+
 struct Inbox {
     source: Box<dyn CommandSource>,
     pending: Pending,
     /// To whoever thinks about questions, and back.
     asked: mpsc::UnboundedSender<Question>,
     answers: mpsc::UnboundedReceiver<Answered>,
+    /// Whether it is told when something may have come; nobody has asked for that before the first look, since many
+    /// wheels have ended by then.
+    hears: Option<bool>,
 }
 
 impl Inbox {
+    /// How long nobody looks, unless somebody rings.
+    fn pause(&self) -> Duration {
+        match self.hears == Some(true) && self.pending.is_empty() {
+            true => SELDOM,
+            false => PERIOD,
+        }
+    }
+
+    fn listen(&mut self, bell: Arc<Notify>) {
+        if self.hears.is_none() {
+            self.hears = Some(self.source.listen(Box::new(move || bell.notify_one())));
+        }
+    }
+
     /// Takes in what has arrived, and sends off what is to be answered.
     fn look(&mut self, shared: &Arc<Shared>) {
         // What cannot be read now is found the next time.
@@ -90,6 +132,10 @@ struct Pending {
 }
 
 impl Pending {
+    fn is_empty(&self) -> bool {
+        self.unsettled.is_empty() && self.settled.is_empty()
+    }
+
     /// Offers commands to the scheduler. One that is not taken now is offered again, and so are
     /// those for the same run that came after it: a resume must not overtake the pause it undoes.
     /// Only a cancel is for all times, and makes what came before it pointless.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tidewheel_core::id::TaskKey;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::shared::Shared;
 use crate::store::{Question, TaskAnswer};
@@ -19,15 +19,17 @@ pub(super) struct Answered {
     pub answer: Vec<TaskAnswer>,
 }
 
-/// Answers questions one after the other, until nobody asks any more.
+/// Answers questions one after the other, until nobody asks any more, and rings for each answer.
 pub(super) async fn answer_questions(
     shared: Arc<Shared>,
     mut questions: mpsc::UnboundedReceiver<Question>,
     answers: mpsc::UnboundedSender<Answered>,
+    bell: Arc<Notify>,
 ) {
     while let Some(question) = questions.recv().await {
         if let Some(answer) = answer(&shared, &question).await {
             let _ = answers.send(Answered { question: question.id, answer });
+            bell.notify_one();
         }
     }
 }

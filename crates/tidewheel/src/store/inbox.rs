@@ -12,6 +12,14 @@ use super::question::{Question, TaskAnswer};
 
 /// Finds commands that other processes sent.
 pub trait CommandSource: Send {
+    /// Has `ring` called whenever something may have come, for as long as the source is there. False where nobody can tell:
+    /// then it is looked again and again. What is told may be told too often, and should it be kept back, it is looked all
+    /// the same from time to time.
+    fn listen(&mut self, ring: Box<dyn Fn() + Send>) -> bool {
+        let _ = ring;
+        false
+    }
+
     /// The commands that came since the last call, oldest first. Called often: cheap when there are
     /// none.
     ///

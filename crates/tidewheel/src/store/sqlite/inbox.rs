@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use tidewheel_core::id::{RunId, ScheduleId};
 
+use super::bell::Bell;
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
@@ -35,6 +36,8 @@ pub struct Inbox {
     newest: i64,
     /// Whether somebody has written since it was last looked for questions.
     has_news: bool,
+    /// Tells whoever looks that it is time to.
+    bell: Option<Bell>,
 }
 
 impl DataFolder {
@@ -146,6 +149,7 @@ impl DataFolder {
             version: None,
             newest: 0,
             has_news: true,
+            bell: None,
         }
     }
 }
@@ -237,6 +241,13 @@ impl Inbox {
 }
 
 impl CommandSource for Inbox {
+    fn listen(&mut self, ring: Box<dyn Fn() + Send>) -> bool {
+        // With a connection open the file is there that is listened at.
+        let _ = self.ask(|_| Ok(()));
+        self.bell = self.folder.bell(ring);
+        self.bell.is_some()
+    }
+
     fn take(&mut self) -> Result<Vec<SentCommand>, Box<dyn Error + Send + Sync>> {
         Ok(Self::take(self)?)
     }

@@ -7,6 +7,7 @@
 mod arrivals;
 mod attempts;
 mod backup;
+mod bell;
 mod changes;
 mod checkpoint;
 mod commons;
@@ -33,6 +34,7 @@ mod trees;
 
 pub use arrivals::{Arrival, Kept};
 pub use backup::restore_backup;
+pub use bell::Bell;
 pub use commons::UnitHolder;
 pub use error::FolderError;
 pub use folder::{DataFolder, Durability, Options};
