@@ -306,7 +306,12 @@ impl FlowHost {
             }
         });
         let mut watchers = self.shared.watchers();
-        watchers.retain(|watcher| !watcher.is_finished());
+        // Not at each run: thousands may be under way.
+        if watchers.len() == watchers.capacity() {
+            watchers.retain(|watcher| !watcher.is_finished());
+            let room = watchers.len() + 1;
+            watchers.reserve(room);
+        }
         watchers.push(watcher);
         place
     }

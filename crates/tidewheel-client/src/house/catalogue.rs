@@ -57,18 +57,12 @@ impl Catalogue {
         self.flows.get(name)
     }
 
-    /// Whether a flow in force has a schedule of this name. It is asked for each firing, so it does not go through all flows.
-    pub fn has_schedule(&self, name: &str) -> bool {
-        self.flow_of(name).is_some()
-    }
-
-    /// The flow in force that has a schedule of this name.
-    pub fn flow_of(&self, schedule: &str) -> Option<String> {
+    /// The flow in force that has a schedule of this name. It is asked for each firing, so it does not go through all flows.
+    pub fn flow_of(&self, schedule: &str) -> Option<&Arc<Version>> {
         // The name of its flow stands alone or before a slash, and may have slashes itself.
         let ends = schedule.match_indices('/').map(|(place, _)| place).chain([schedule.len()]);
         let mut flows = ends.filter_map(|end| self.flow(&schedule[..end]));
-        let found = flows.find(|flow| names(&flow.flow).iter().any(|known| known == schedule));
-        found.map(|flow| flow.name().to_owned())
+        flows.find(|flow| names(&flow.flow).iter().any(|known| known == schedule))
     }
 
     /// Files that cannot be run.
@@ -284,7 +278,7 @@ mod tests {
             ("late", false),
             ("b", false),
         ] {
-            assert_eq!(catalogue.has_schedule(name), is_known, "{name}");
+            assert_eq!(catalogue.flow_of(name).is_some(), is_known, "{name}");
         }
     }
 }

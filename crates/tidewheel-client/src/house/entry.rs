@@ -16,7 +16,7 @@ use crate::files::FlowFiles;
 
 /// A flow as its file had it.
 #[derive(Debug)]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// The file.
     pub path: PathBuf,
     pub flow: Arc<Flow>,
@@ -123,6 +123,12 @@ impl Version {
             text: text.to_string(),
         };
         files.into_iter().map(file).collect()
+    }
+
+    /// Whether a run is one of the very files that it was read from, as they were.
+    pub fn is_of_same_texts(&self, order: &FlowOrder) -> bool {
+        let own = &self.order;
+        (&own.base, &own.paths, &own.texts) == (&order.base, &order.paths, &order.texts)
     }
 
     /// The name of the flow.

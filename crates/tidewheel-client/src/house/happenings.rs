@@ -124,7 +124,7 @@ impl Within {
             (Some(flow), _) => reach.has(Some(flow)),
             (None, Some(schedule)) => {
                 let catalogue = catalogue.lock().unwrap_or_else(PoisonError::into_inner);
-                reach.has(catalogue.flow_of(schedule).as_deref())
+                reach.has(catalogue.flow_of(schedule).map(|flow| flow.name()))
             }
             (None, None) => false,
         }

@@ -127,8 +127,8 @@ impl House {
         let (desk, look, catalogue) = opened.await??;
         let catalogue = Arc::new(Mutex::new(catalogue));
         let known = Arc::clone(&catalogue);
-        options.permit = Some(Arc::new(move |name: &str| {
-            known.lock().unwrap_or_else(PoisonError::into_inner).has_schedule(name)
+        options.in_force = Some(Arc::new(move |schedule: &str| {
+            known.lock().unwrap_or_else(PoisonError::into_inner).flow_of(schedule).cloned()
         }));
         let takeover = Takeover::Shard(SHARD.to_owned());
         let session = Session::open(folder, takeover, options).await;

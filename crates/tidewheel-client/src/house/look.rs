@@ -62,7 +62,8 @@ impl Look {
     pub fn look(&mut self, when: When, now: Timestamp) -> io::Result<bool> {
         let paths = self.paths()?;
         let gone = self.known.len();
-        self.known.retain(|path, _| paths.contains(path));
+        // They are sorted, and there may be thousands.
+        self.known.retain(|path, _| paths.binary_search(path).is_ok());
         let mut has_changed = self.known.len() < gone;
         let mut unsettled = BTreeMap::new();
         for path in paths {

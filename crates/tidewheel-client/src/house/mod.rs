@@ -26,7 +26,7 @@ mod signature;
 mod sketch;
 
 pub use figures::Lately;
-pub(crate) use firings::{Maker, Permit, maker};
+pub(crate) use firings::{InForce, Maker, maker};
 pub use happenings::{Happenings, Seen};
 pub use hooks::{Delivery, Signed};
 pub use house::House;

@@ -139,8 +139,11 @@ impl House {
 
     /// Whether whoever asks may know of a schedule.
     fn knows_schedule(&self, schedule: &str) -> bool {
-        let flow = || self.inner.catalogue().flow_of(schedule);
-        self.reach.is_all() || self.reach.has(flow().as_deref())
+        let is_known = || {
+            let catalogue = self.inner.catalogue();
+            self.reach.has(catalogue.flow_of(schedule).map(|flow| flow.name()))
+        };
+        self.reach.is_all() || is_known()
     }
 
     pub(super) fn handle(&self, name: &str) -> Result<ScheduleHandle, DeskError> {

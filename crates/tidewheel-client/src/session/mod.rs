@@ -4,6 +4,7 @@
 //! [`crate::progress`].
 
 mod flows;
+mod learnt;
 mod opening;
 mod options;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
@@ -17,4 +18,5 @@ pub use options::{SessionOptions, Takeover};
 pub use session::Session;
 pub use start::Started;
 
+pub(crate) use learnt::Learnt;
 pub(crate) use shard::end_left;

@@ -12,7 +12,7 @@ use tidewheel::executor::http::AddressPolicy;
 use tidewheel::{Attempt, Outcome, RunId};
 use tidewheel_flow::Secrets;
 
-use crate::house::Permit;
+use crate::house::InForce;
 
 /// What makes one attempt at a task that was taken over.
 pub(super) type Code =
@@ -40,8 +40,8 @@ pub struct SessionOptions {
     pub waiting_max: Option<u32>,
     /// What tells the time, if not the system: for tests.
     pub clock: Option<Clock>,
-    /// Whether a stored schedule may still fire.
-    pub(crate) permit: Option<Permit>,
+    /// Which version of its flow a schedule is of, if it may still fire.
+    pub(crate) in_force: Option<InForce>,
     pub(super) adopted: Vec<(String, Code)>,
     /// Of runs that are taken over, fetched before.
     pub(crate) secrets: Vec<(RunId, Secrets)>,
@@ -61,7 +61,7 @@ impl SessionOptions {
             engine: None,
             waiting_max: None,
             clock: None,
-            permit: None,
+            in_force: None,
             adopted: Vec::new(),
             secrets: Vec::new(),
         }

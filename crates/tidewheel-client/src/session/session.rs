@@ -13,6 +13,7 @@ use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
 use tokio::runtime::Handle;
 
 use super::flows::{end_left, means, recall};
+use super::learnt::Learnt;
 use super::opening::{Opening, Phase, lasting};
 use super::options::{SessionOptions, Takeover};
 use super::shard::{not_started, take_shard};
@@ -36,6 +37,8 @@ pub struct Session {
     pub sayings: Arc<Sayings>,
     /// What makes the runs of its schedules.
     pub(crate) maker: Maker,
+    /// How long tasks of flows took before.
+    pub(crate) learnt: Arc<Learnt>,
     world: Arc<dyn World>,
     runtime: Handle,
 }
@@ -132,7 +135,8 @@ impl Session {
             let flows = adopted.clone();
             async move { flows.attempt(attempt).await }
         };
-        let maker = maker(flows.clone(), folder.clone(), options.permit);
+        let learnt = Arc::new(Learnt::new(folder.clone()));
+        let maker = maker(flows.clone(), folder.clone(), Arc::clone(&learnt), options.in_force);
         let make = Arc::clone(&maker);
         let mut builder = Tidewheel::builder()
             .slots(options.slots)
@@ -160,7 +164,7 @@ impl Session {
         }
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
         let runtime = runtime.clone();
-        Ok(Self { folder, wheel, flows, sayings, maker, world, runtime })
+        Ok(Self { folder, wheel, flows, sayings, maker, learnt, world, runtime })
     }
 
     /// Sets up the spawner of processes while other things are done. If that fails, the first step that
