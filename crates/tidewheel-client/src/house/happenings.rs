@@ -79,10 +79,22 @@ impl Happenings {
         loop {
             // Before it is looked, so that nothing that comes between is missed.
             let is_over = *self.seen.borrow_and_update();
+            if let Some(seen) = self.ready() {
+                return Some(seen);
+            }
+            if is_over || self.seen.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// The next one, if it has happened already.
+    pub fn ready(&mut self) -> Option<Seen> {
+        loop {
             if std::mem::take(&mut self.is_gap) {
                 return Some(Seen::Gap);
             }
-            let found = {
+            let happened = {
                 let state = self.ring.state();
                 let oldest = state.newest - state.kept.len() as u64 + 1;
                 if self.next < oldest {
@@ -91,17 +103,11 @@ impl Happenings {
                     continue;
                 }
                 let place = usize::try_from(self.next - oldest).unwrap_or(usize::MAX);
-                state.kept.get(place).cloned()
+                state.kept.get(place).cloned()?
             };
-            if let Some(happened) = found {
-                self.next += 1;
-                if self.within.as_ref().is_some_and(|within| !within.has(&happened)) {
-                    continue;
-                }
+            self.next += 1;
+            if self.within.as_ref().is_none_or(|within| within.has(&happened)) {
                 return Some(Seen::Happened(happened));
-            }
-            if is_over || self.seen.changed().await.is_err() {
-                return None;
             }
         }
     }

@@ -35,8 +35,11 @@ const NOTHING: &str = "event: quiet\ndata: {}\n\n";
 /// How often it is looked whether whoever listens still may.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Events that wait for a slow reader; the others wait in the ring of the house.
-const EVENTS_MAX: usize = 64;
+/// Pieces that wait for a slow reader; other events wait in the ring of the house.
+const PIECES_MAX: usize = 16;
+
+/// Events that have happened by then travel together, up to so many bytes: each piece is sent by itself.
+const PIECE_BYTES: usize = 8 << 10;
 
 pub(super) const ROUTES: &[Route] = &[Route {
     name: "events",
@@ -92,7 +95,7 @@ async fn answer(call: Call) -> Result<Response, Problem> {
         (Some(run), Some(step)) => Some(Growth::new(call.server.desk(), run, step).await?),
     };
     let place = call.server.take_stream(call.who.as_ref())?;
-    let (events, chunks) = mpsc::channel(EVENTS_MAX);
+    let (events, chunks) = mpsc::channel(PIECES_MAX);
     tokio::spawn(async move {
         tokio::select! {
             () = over(&call) => {}
@@ -144,16 +147,33 @@ async fn tell(
         text = match seen {
             Err(_) => NOTHING.to_owned(),
             Ok(None) => return,
-            Ok(Some(Seen::Gap)) => "event: gap\ndata: {}\n\n".to_owned(),
-            Ok(Some(Seen::Happened(happened))) if which.has(&happened) => {
+            Ok(Some(seen)) => events(seen, &mut happenings, which, growth.as_mut()),
+        };
+    }
+}
+
+/// What has happened, with what has happened since, as far as that is to be told and fits into one piece.
+fn events(
+    first: Seen,
+    happenings: &mut Happenings,
+    which: &Which,
+    mut growth: Option<&mut Growth>,
+) -> String {
+    let (mut text, mut next) = (String::new(), Some(first));
+    while let Some(seen) = next {
+        match seen {
+            Seen::Gap => text.push_str("event: gap\ndata: {}\n\n"),
+            Seen::Happened(happened) if which.has(&happened) => {
                 if let Some(growth) = &mut growth {
                     growth.hear(&happened);
                 }
-                event(&happened)
+                text.push_str(&event(&happened));
             }
-            Ok(Some(Seen::Happened(_))) => String::new(),
-        };
+            Seen::Happened(_) => {}
+        }
+        next = (text.len() < PIECE_BYTES).then(|| happenings.ready()).flatten();
     }
+    text
 }
 
 fn event(happened: &Happened) -> String {
