@@ -136,6 +136,7 @@ async fn a_run_whose_process_died_goes_on_at_the_server() {
     assert_eq!(desk.show(&run).await.unwrap().state, RunState::Interrupted);
     let gone_on = server.resume(&run, &ResumeWish::default()).await.unwrap();
     assert!(gone_on.taken_over);
+    assert_eq!(scene.house.overview().runs, 1, "it is one of the house, as all others");
     let yes = AnswerWish { version: None, approved: true, by: String::new(), note: None };
     desk.answer(&run, "ask", yes).await.unwrap();
     let mut follow = RemoteFollow::begin(server, &run).await.unwrap();

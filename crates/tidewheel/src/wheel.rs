@@ -120,6 +120,18 @@ impl Tidewheel {
         self.shared.all_stored().await
     }
 
+    /// Takes in work that somebody else has put into the store of this wheel, such as runs that were
+    /// moved there (`SqliteStore::move_to`): memory is restored from the store, under a new tenure, and
+    /// what runs goes on. For the few milliseconds that takes nothing new is accepted
+    /// ([`Rejection::Unavailable`]); what was accepted before, and what ends meanwhile, is not lost.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::ShuttingDown`] when the wheel ends before.
+    pub async fn take_in(&self) -> Result<(), Rejection> {
+        self.shared.take_in().await
+    }
+
     /// Submits one future. It is accepted or refused at once; await the [`Submission`] for its
     /// value. If it should run inside another task, do not let that task wait for it while all
     /// slots are taken by such tasks.

@@ -376,6 +376,9 @@ pub enum DeskError {
         /// How long it was waited for.
         patience: Duration,
     },
+    /// What it brings along contradicts what is in force where it is to go on.
+    #[error("run {0} cannot go on among the others here: {1}")]
+    NotTakenOver(RunId, String),
     /// Somebody else has the shard.
     #[error(transparent)]
     Held(StoreError),
@@ -513,6 +516,7 @@ impl DeskError {
             | Self::StepEnded { .. }
             | Self::AnsweredBefore { .. }
             | Self::LeftBehind { .. }
+            | Self::NotTakenOver(..)
             | Self::OtherVersion { .. }
             | Self::ScheduleEnded { .. }
             | Self::NotServed { .. }

@@ -75,6 +75,9 @@ impl DeskError {
                 Surface::Command => "say --from INSTANT, or --missed".to_owned(),
                 Surface::Http => "say `from`, or `missed`".to_owned(),
             }],
+            Self::NotTakenOver(..) => vec![
+                "say the same of it in both flows, or end the run and start it again".to_owned(),
+            ],
             Self::Served(_) => vec!["stop it first, or say another folder with --data".to_owned()],
             Self::Held(_) => vec!["the run is alive: watch it where it runs".to_owned()],
             Self::NotStarted(not) => vec![format!("the data folder is {}", not.path.display())],

@@ -120,6 +120,11 @@ impl Beside {
         let ended = seen.ended.into_iter();
         self.unsure = ended.filter(|run| !gone.contains(&run.id) && !is_own(run.id)).collect();
         for run in gone {
+            if is_own(run) {
+                // The house has taken it over, and tells of it itself.
+                self.known.remove(&run);
+                continue;
+            }
             match self.reader.run(run)? {
                 Some(detail) => self.follow_detail(&detail, "", &mut news),
                 // It was pruned.

@@ -216,14 +216,7 @@ impl Ring {
         let text = |error: &Option<Arc<str>>| error.as_deref().map(str::to_owned);
         match &notice.fact {
             Fact::RunAccepted(run) => {
-                self.own(*run);
-                if let Some(name) = &notice.name {
-                    let mut state = self.state();
-                    if state.names.len() >= NAMES_MAX {
-                        state.names.clear();
-                    }
-                    state.names.insert(*run, Arc::clone(name));
-                }
+                self.own(*run, notice.name.as_deref());
                 self.of_run(at, What::RunAccepted, *run, |_| ());
             }
             Fact::RunPaused(run) => self.of_run(at, What::RunPaused, *run, |_| ()),
@@ -292,8 +285,13 @@ impl Ring {
         self.state().own.0.contains(&run)
     }
 
-    fn own(&self, run: RunId) {
+    /// A run is one of the house from now on.
+    pub fn own(&self, run: RunId, name: Option<&str>) {
         let mut state = self.state();
+        if state.names.len() >= NAMES_MAX {
+            state.names.clear();
+        }
+        state.names.extend(name.map(|name| (run, Arc::from(name))));
         let (own, order) = &mut state.own;
         if order.len() == NAMES_MAX
             && let Some(oldest) = order.pop_front()

@@ -25,7 +25,7 @@ use super::options::HouseOptions;
 use super::setting::{Wanted, schedule_of, stored_versions};
 use crate::api::{Reloaded, What};
 use crate::desk::{Desk, DeskError, LocalDesk, Reach, blocking};
-use crate::session::{Session, SessionOptions, Takeover};
+use crate::session::{Session, Takeover};
 
 /// The shard that a house has. Each `tidewheel run` beside it has one of its own.
 pub(super) const SHARD: &str = "default";
@@ -91,10 +91,6 @@ pub(super) struct Inner {
     hook_secrets: Mutex<HookSecrets>,
     /// When old deliveries of each hook were last forgotten.
     forgotten: Mutex<HashMap<String, Instant>>,
-    /// Sessions of runs that were taken over from other processes.
-    pub guests: Mutex<Vec<Arc<Session>>>,
-    /// How those are set up.
-    pub guest: SessionOptions,
     is_ending: AtomicBool,
     tasks: Mutex<Vec<AbortHandle>>,
 }
@@ -110,7 +106,6 @@ impl House {
     pub async fn open(folder: DataFolder, options: HouseOptions) -> Result<Self, DeskError> {
         let HouseOptions { flows, files, look: period, beside, retention, kinds, .. } = options;
         let mut options = options.session;
-        let guest = options.clone();
         let at = tidewheel::clock::wall_clock();
         let opened = {
             let folder = folder.clone();
@@ -152,8 +147,6 @@ impl House {
                 listeners: Mutex::default(),
                 hook_secrets: Mutex::default(),
                 forgotten: Mutex::default(),
-                guests: Mutex::default(),
-                guest,
                 is_ending: AtomicBool::new(false),
                 tasks: Mutex::default(),
                 session,
@@ -341,23 +334,12 @@ impl House {
     /// the house is opened again.
     pub async fn close(&self, patience: Duration) {
         self.inner.is_ending.store(true, Ordering::Release);
-        let guests: Vec<Arc<Session>> = self.inner.guests().clone();
-        let guests = guests.iter().map(|guest| (&guest.wheel, &guest.flows));
-        let session = &self.inner.session;
-        let wheels: Vec<_> = guests.chain([(&session.wheel, &session.flows)]).collect();
-        let finish = async {
-            for (wheel, _) in &wheels {
-                wheel.shutdown(Shutdown::persist()).await;
-            }
-        };
+        let Session { wheel, flows, .. } = &self.inner.session;
+        let finish = wheel.shutdown(Shutdown::persist());
         if tokio::time::timeout(patience, finish).await.is_err() {
-            for (wheel, _) in &wheels {
-                wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
-            }
+            wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
         }
-        for (_, flows) in wheels {
-            flows.settled().await;
-        }
+        flows.settled().await;
         for task in std::mem::take(&mut *self.inner.tasks()) {
             task.abort();
         }
@@ -388,10 +370,6 @@ impl Inner {
 
     pub fn forgotten(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
         self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn guests(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tasks(&self) -> MutexGuard<'_, Vec<AbortHandle>> {

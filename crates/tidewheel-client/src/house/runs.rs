@@ -7,14 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::Rejection;
-use tidewheel::clock::wall_clock;
 use tidewheel_flow::StartError;
 
-use super::house::House;
+use super::house::{House, SHARD};
 use crate::api::{GoneOn, ResumeWish, RetryWish, StartWish, StartedRun};
 use crate::desk::{DeskError, Resumption};
 use crate::kind::{FlowRun, Startable};
-use crate::session::{Session, Takeover};
 
 impl House {
     /// Starts a run of a flow, at the version that is in force.
@@ -52,7 +50,8 @@ impl House {
         self.begin(&*retry.run, None).await
     }
 
-    /// Goes on with a run: where it runs if it is paused, here if the process that ran it died.
+    /// Goes on with a run: where it runs if it is paused, here if the process that ran it died. Then it is one of the house from
+    /// there on, in the same queues and under the same limits as all others.
     ///
     /// # Errors
     ///
@@ -64,33 +63,20 @@ impl House {
             Resumption::Elsewhere(gone_on) => return Ok(gone_on),
             Resumption::Here { view, run } => (view, run),
         };
-        let id = view.detail.summary.id;
-        let shard = view.detail.summary.shard.clone().ok_or(DeskError::RunGone { run: id })?;
-        let since = wall_clock();
+        let summary = &view.detail.summary;
+        let id = summary.id;
+        let shard = summary.shard.clone().ok_or(DeskError::RunGone { run: id })?;
         run.check().await?;
-        let workers = wish.max_workers.unwrap_or(run.workers());
-        let mut options = self.inner.guest.clone();
-        options.slots = workers.min(options.slots);
-        run.hand_over(id, &mut options);
-        let folder = self.inner.session.folder.clone();
-        let guest = Session::open(folder, Takeover::Shard(shard), options).await?;
+        self.inner.ring.own(id, summary.name.as_deref());
+        self.inner.session.take_in(shard, SHARD, id, &*run).await?;
         self.desk().here(move |desk| desk.unpause(id)).await?;
-        let expected = self.expected(run.name()).await?;
-        let taken = guest.take_over(&view.detail, &*run, workers, expected, since).await?;
-        let guest = Arc::new(guest);
-        self.inner.guests().push(Arc::clone(&guest));
-        let weak = Arc::downgrade(&self.inner);
-        tokio::spawn(async move {
-            if let Some(taken) = taken {
-                // What it came to is in the store.
-                let _ = taken.run.report().await;
+        if let Some(run) = self.inner.session.wheel.without_waiting().find_run(id) {
+            if let Some(workers) = wish.max_workers {
+                run.set_concurrency(workers);
             }
-            guest.wheel.shutdown(tidewheel::Shutdown::drain()).await;
-            guest.flows.settled().await;
-            if let Some(inner) = weak.upgrade() {
-                inner.guests().retain(|other| !Arc::ptr_eq(other, &guest));
-            }
-        });
+            run.resume();
+            run.stored().await?;
+        }
         let (run_id, state) = (id.to_string(), "resumed".to_owned());
         Ok(GoneOn { version: None, run_id, state, taken_over: true })
     }

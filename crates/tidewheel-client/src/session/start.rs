@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
 use tidewheel::observe::NoticeStream;
-use tidewheel::store::RunDetail;
-use tidewheel::{Run, Timestamp};
+use tidewheel::store::{RunDetail, StoreError};
+use tidewheel::{Run, RunId, Timestamp};
 
+use super::opening::Phase;
+use super::options::{SessionOptions, Takeover};
 use super::session::Session;
+use super::shard::take_shard;
 use super::turn::RetryTurn;
 use crate::desk::{DeskError, blocking};
 use crate::kind::{Definition, Startable};
@@ -61,6 +64,37 @@ impl Session {
         let (name, definition) = (run.name().to_owned(), run.definition());
         let ended = BTreeSet::new();
         Ok(Started { run: started, notices, since, name, definition, expected, ended })
+    }
+
+    /// Takes a run over from a shard whose holder died to the one that this session has, `own`: from there on it is one among
+    /// its others. Should this process die on the way, the run is in the one or in the other.
+    ///
+    /// # Errors
+    ///
+    /// When somebody has that shard after all, or it contradicts what is in force here.
+    pub(crate) async fn take_in(
+        &self,
+        shard: String,
+        own: &'static str,
+        run: RunId,
+        of: &dyn Startable,
+    ) -> Result<(), DeskError> {
+        let mut handed_over = SessionOptions::new(1);
+        of.hand_over(run, &mut handed_over);
+        for (run, secrets) in handed_over.secrets {
+            self.flows.know_secrets(run, secrets);
+        }
+        let folder = self.folder.clone();
+        let moved = blocking(move || {
+            let (phase, _) = Phase::new();
+            let mut left = take_shard(&folder, &Takeover::Shard(shard), &phase)?;
+            left.move_to(own).map_err(|error| match error {
+                StoreError::Conflict { what } => DeskError::NotTakenOver(run, what),
+                error => DeskError::folder(error.into(), folder.path()),
+            })
+        });
+        moved.await??;
+        Ok(self.wheel.take_in().await?)
     }
 
     /// Goes on with a run whose shard this session has taken over, with so many tasks at once; `None` if

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use tidewheel_core::decision::{Action, Outputs, Tenure};
 use tidewheel_core::id::{AttemptId, RunId, RunKey, TaskKey};
-use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply, ShutdownMode};
+use tidewheel_core::input::{Command, Event, Input, Outcome, Rejection, Reply};
 use tidewheel_core::row::Snapshot;
 use tidewheel_core::time::{Now, Timestamp};
 
 use super::engine::{Batch, Engine, EngineError, ScheduleRef};
+use super::unstored::{Setting, Unstored};
 use super::wish::Wish;
 use crate::error::describe;
 use crate::store::{AttemptRecord, StoreError};
@@ -22,6 +23,8 @@ use crate::store::{AttemptRecord, StoreError};
 /// The wait after a store failed; it doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Why nothing is accepted while memory is restored because there is more in the store.
+const TAKES_IN: &str = "work of somebody else is taken in; try again";
 /// So often in a row nobody could say whether a batch was stored: then memory is not trusted.
 const UNKNOWN_MAX: u32 = 8;
 
@@ -42,6 +45,8 @@ pub struct Books {
     /// How far tenures of before came.
     past: Vec<(Tenure, Option<u64>)>,
     condition: Condition,
+    /// The decision that was open when somebody said that there is more in the store: once it is stored, memory is restored.
+    taking_in: Option<u64>,
     /// Attempts that run here, and the key of each task in memory.
     running: BTreeMap<AttemptId, TaskKey>,
     /// By the number of the decision they are stored with, oldest first.
@@ -84,14 +89,6 @@ pub struct AttemptEnd {
     pub outcome: Outcome,
     /// What it left, if its code handed that over.
     pub record: Option<Arc<AttemptRecord>>,
-}
-
-/// What holds for as long as this process does, and is in no row.
-#[derive(Debug, Default)]
-struct Unstored {
-    is_paused: bool,
-    run_slots: BTreeMap<RunKey, (RunId, Option<u32>)>,
-    shutdown: Option<(ShutdownMode, Option<Duration>)>,
 }
 
 /// The decision that something is stored with.
@@ -157,6 +154,7 @@ impl Books {
             stored: None,
             past: Vec::new(),
             condition: Condition::Sound,
+            taking_in: None,
             running: BTreeMap::new(),
             kept: VecDeque::new(),
             unstored: Unstored::default(),
@@ -251,8 +249,22 @@ impl Books {
     ) -> Result<(Reply, Ticket), Rejection> {
         match self.trouble() {
             Some(why) => Err(Rejection::Unavailable(Arc::clone(why))),
+            // What is accepted now would be lost with memory.
+            None if self.is_taking_in() => Err(Rejection::Unavailable(Arc::from(TAKES_IN))),
             None => self.step_command(engine, now, command),
         }
+    }
+
+    /// Somebody has put more into the store: memory is restored from it as soon as everything is stored that was decided so
+    /// far. Until then nothing is accepted, and nothing is lost: ends of attempts and wishes outlast it.
+    pub fn take_in(&mut self, engine: &Engine) {
+        self.taking_in.get_or_insert(engine.open_number());
+    }
+
+    /// Whether that is still to be done.
+    #[must_use]
+    pub fn is_taking_in(&self) -> bool {
+        self.taking_in.is_some()
     }
 
     /// Steps something even if the store is in trouble; if it is lost, it is asked again. What is asked while
@@ -349,6 +361,12 @@ impl Books {
         if self.is_down() {
             return Errand::Restore;
         }
+        let is_stored = |open: u64| open < engine.open_number() || !engine.has_open_decision();
+        if self.batch.is_none() && self.taking_in.is_some_and(is_stored) {
+            let why = Arc::from(TAKES_IN);
+            self.step_down(engine, Trouble { why, pause: PAUSE_MIN, tries: 0, unknown: 0 });
+            return Errand::Restore;
+        }
         match self.batch.take().or_else(|| engine.close()) {
             Some(batch) => Errand::Store(batch),
             None => Errand::Nothing,
@@ -374,9 +392,7 @@ impl Books {
             StoreError::Ambiguous { .. }
             | StoreError::StaleTenure { .. }
             | StoreError::Held { .. } => {
-                engine.lose();
-                self.past.push((self.tenure, self.stored));
-                self.condition = Condition::Down(trouble);
+                self.step_down(engine, trouble);
                 return Verdict::StepDown;
             }
             _ => return Verdict::End,
@@ -385,6 +401,13 @@ impl Books {
         self.condition = Condition::Trouble(trouble);
         self.batch = Some(batch);
         Verdict::Again(pause)
+    }
+
+    /// Nothing is decided any more before memory is restored.
+    fn step_down(&mut self, engine: &mut Engine, trouble: Trouble) {
+        engine.lose();
+        self.past.push((self.tenure, self.stored));
+        self.condition = Condition::Down(trouble);
     }
 
     /// The tenure could not be taken again, or not yet.
@@ -435,6 +458,7 @@ impl Books {
         self.tenure = tenure;
         self.stored = None;
         self.condition = Condition::Sound;
+        self.taking_in = None;
         let works: BTreeMap<RunId, RunKey> =
             engine.scheduler().works().map(|(key, id)| (id, key)).collect();
         self.unstored.rebind(&works);
@@ -530,47 +554,6 @@ impl Books {
                 unknown: if is_unknown { before.unknown + 1 } else { 0 },
             },
         }
-    }
-}
-
-/// A command that is in no row, and still holds after a recovery.
-enum Setting {
-    Resumed,
-    Slots(Option<u32>),
-    RunSlots(RunKey, Option<u32>),
-}
-
-impl Setting {
-    fn of(command: &Command) -> Option<Self> {
-        Some(match command {
-            Command::Resume => Self::Resumed,
-            Command::SetSlots(slots) => Self::Slots(*slots),
-            Command::SetRunSlots { run, slots } => Self::RunSlots(*run, *slots),
-            _ => return None,
-        })
-    }
-}
-
-impl Unstored {
-    /// Before anything is decided about what is stored: otherwise more would start than may. Whether
-    /// nothing starts only until it is known again what was wished, or that it is to end.
-    fn apply(&self, snapshot: &mut Snapshot, has_wishes: bool) -> bool {
-        let is_ending =
-            matches!(self.shutdown, Some((ShutdownMode::Reject | ShutdownMode::Persist, _)));
-        let is_held_back = (is_ending || has_wishes) && !self.is_paused && !snapshot.paused;
-        snapshot.paused |= self.is_paused || is_held_back;
-        for (id, slots) in self.run_slots.values() {
-            if let Some(run) = snapshot.runs.iter_mut().find(|run| run.row.id == *id) {
-                Arc::make_mut(&mut run.row.spec).options.slots = *slots;
-            }
-        }
-        is_held_back
-    }
-
-    fn rebind(&mut self, works: &BTreeMap<RunId, RunKey>) {
-        let before = std::mem::take(&mut self.run_slots).into_values();
-        let found = before.filter_map(|(id, slots)| Some((*works.get(&id)?, (id, slots))));
-        self.run_slots = found.collect();
     }
 }
 

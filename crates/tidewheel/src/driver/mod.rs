@@ -28,6 +28,7 @@ mod state;
 mod sync;
 mod timer;
 mod turnstile;
+mod unstored;
 mod values;
 pub mod wish;
 mod worker;

@@ -247,6 +247,32 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Takes in what somebody else has put into the store: memory is restored from it, and what runs goes on.
+    pub async fn take_in(self: &Arc<Self>) -> Result<(), Rejection> {
+        {
+            let mut state = self.lock();
+            let State { books: Some(books), engine, .. } = &mut *state else { return Ok(()) };
+            books.take_in(engine);
+        }
+        self.decided();
+        loop {
+            let mut notice = pin!(self.stored_notice.notified());
+            notice.as_mut().enable();
+            {
+                let state = self.lock();
+                if state.end.is_some() {
+                    return Err(Rejection::ShuttingDown);
+                }
+                if !state.books.as_ref().is_some_and(Books::is_taking_in) {
+                    return Ok(());
+                }
+            }
+            notice.await;
+        }
+    }
+}
+
 /// Tells everybody when a store panics: the right to write is gone with it.
 struct AtWork<'a>(&'a Arc<Shared>);
 

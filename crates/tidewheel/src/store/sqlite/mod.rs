@@ -16,6 +16,7 @@ mod definitions;
 mod error;
 mod folder;
 mod inbox;
+mod moving;
 mod places;
 mod private;
 mod prune;

@@ -132,7 +132,7 @@ impl SqliteStore {
     }
 
     /// Does `work` in one transaction that may write.
-    fn transact<T>(
+    pub(super) fn transact<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &Connection) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
@@ -200,7 +200,7 @@ impl SqliteStore {
         Ok(connection)
     }
 
-    fn begin_tenure(&mut self, connection: &Connection) -> Result<(Tenure, i64), Fault> {
+    pub(super) fn begin_tenure(&mut self, connection: &Connection) -> Result<(Tenure, i64), Fault> {
         let sql = "INSERT INTO shards (name, tenure, created_at) VALUES (?1, 1, ?2)
             ON CONFLICT (name) DO UPDATE SET tenure = tenure + 1, newest = NULL
             RETURNING id, tenure";
