@@ -8,7 +8,6 @@ mod publishing;
 mod registry;
 
 use std::net::TcpListener;
-use std::process::{Child, Stdio};
 
 use publishing::{Scene, everything, told};
 use registry::{Fault, Faults, RetryAfter, What};
@@ -238,24 +237,6 @@ fn changes_that_are_not_committed_are_not_published_unless_somebody_wants_it() {
     assert_eq!(scene.published(&["--allow-dirty"]).0, 0);
 }
 
-/// A publish that goes on until it is killed.
-fn start(scene: &Scene) -> Child {
-    scene.publish(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-}
-
-/// Waits until the registry has heard so many requests, or nothing more comes.
-fn heard(scene: &Scene, child: &mut Child, requests: usize) -> bool {
-    loop {
-        if scene.registry.requests().len() >= requests {
-            return true;
-        }
-        if child.try_wait().unwrap().is_some() {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn killed_at_any_request_and_run_again_it_ends_as_if_nothing_had_happened() {
     let whole = Scene::chain("publish-whole");
@@ -267,19 +248,16 @@ fn killed_at_any_request_and_run_again_it_ends_as_if_nothing_had_happened() {
     let mut kills = 0;
     let mut step = 1;
     loop {
-        let mut child = start(&scene);
-        let is_alive = heard(&scene, &mut child, scene.registry.requests().len() + step);
-        if is_alive {
-            child.kill().unwrap();
-            kills += 1;
-        }
-        let status = child.wait().unwrap();
+        let heard = scene.registry.requests_count() + step;
+        let begun = scene.begin(&[]);
+        let is_alive = begun.until(|requests, _| requests.len() >= heard);
+        let status = if is_alive { begun.kill() } else { begun.wait() };
         assert_eq!(scene.tree(), before);
         if !is_alive {
             assert_eq!(status.code(), Some(0));
             break;
         }
-        step += 1;
+        (kills, step) = (kills + 1, step + 1);
     }
     assert!(kills >= 3, "killed {kills} times");
     scene.finish();
@@ -293,28 +271,18 @@ fn killed_at_any_request_and_run_again_it_ends_as_if_nothing_had_happened() {
 fn a_publish_is_a_run_like_any_other_and_one_that_was_left_goes_on() {
     let scene = Scene::chain("publish-run");
     scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
-    let mut child = start(&scene);
-    let uploads =
-        |name: &str| {
-            scene.registry.requests().iter().any(|it| {
-                it.asked.what == What::Upload && it.asked.package.as_deref() == Some(name)
-            })
-        };
-    while !uploads("b") {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
+    let begun = scene.begin(&[]);
+    begun.until_uploading("b");
     // The second exits at once and names the first.
     let (code, error) = scene.published(&[]);
     assert_eq!(code, 5, "{error}");
-    assert!(error.to_string().contains(&format!("process {}", child.id())), "{error}");
+    assert!(error.to_string().contains(&format!("process {}", begun.child.id())), "{error}");
     let show = |arguments: &[&str]| {
         String::from_utf8(scene.tidewheel(arguments).output().unwrap().stdout).unwrap()
     };
     assert!(show(&["runs"]).contains("publish ws"), "{}", show(&["runs"]));
     assert!(show(&["show", "last"]).contains("cargo:b"));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    begun.kill();
     let run = show(&["show", "last", "--format", "json"]);
     let run: Json = serde_json::from_str(run.lines().last().unwrap()).unwrap();
     let output = scene.tidewheel(&["publish", "resume", "--format", "json"]).output().unwrap();
@@ -331,18 +299,9 @@ fn a_publish_is_a_run_like_any_other_and_one_that_was_left_goes_on() {
 fn a_run_that_was_left_is_not_finished_from_another_commit() {
     let scene = Scene::chain("publish-moved");
     scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: false }));
-    let mut child = start(&scene);
-    assert!(heard(&scene, &mut child, 8));
-    while !scene
-        .registry
-        .requests()
-        .iter()
-        .any(|it| it.asked.what == What::Upload && it.asked.package.as_deref() == Some("b"))
-    {
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let begun = scene.begin(&[]);
+    begun.until_uploading("b");
+    begun.kill();
     scene.commit();
     let (code, error) = scene.published(&[]);
     assert_eq!(code, 5, "{error}");

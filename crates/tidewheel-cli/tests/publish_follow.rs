@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use publishing::{Scene, told};
-use registry::{Fault, Faults, Protocol, What};
+use registry::{Fault, Faults, What};
 use serde_json::{Value as Json, json};
 
 fn git(scene: &Scene, arguments: &[&str]) -> String {
@@ -26,14 +26,9 @@ fn git(scene: &Scene, arguments: &[&str]) -> String {
 /// A run that was killed while its upload of `b` was taken and not answered.
 fn killed_in_upload(scene: &Scene, faults: Faults) {
     scene.registry.script(faults);
-    let mut child = scene.publish(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let is_sent = || scene.brought().iter().any(|it| it == "b");
-    while !is_sent() {
-        assert!(child.try_wait().unwrap().is_none(), "it has ended");
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let begun = scene.begin(&[]);
+    begun.until_uploaded("b");
+    begun.kill();
 }
 
 #[test]
@@ -126,35 +121,14 @@ fn what_is_asked_for_is_kept_to_and_proposed_changes_are_not_published() {
     assert_eq!(code, 3, "{error}");
 }
 
-/// Two packages of npm.
-fn npm(name: &str) -> Scene {
-    let scene = Scene::new(name, Protocol::Npm);
-    let (url, port) = (scene.registry.index_url(), scene.registry.port());
-    scene.file(
-        ".npmrc",
-        &format!("registry={url}\n//127.0.0.1:{port}/:_authToken=${{NPM_TOKEN}}\n"),
-    );
-    scene.file("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
-    scene.file("a/package.json", r#"{ "name": "a", "version": "1.0.0" }"#);
-    let b = r#"{ "name": "b", "version": "1.0.0", "dependencies": { "a": "workspace:^" } }"#;
-    scene.file("b/package.json", b);
-    scene.commit();
-    scene
-}
-
-fn npm_publish(scene: &Scene, arguments: &[&str]) -> (i32, Json) {
-    let mut command = scene.publish(arguments);
-    told(&command.env("NPM_TOKEN", scene.registry.token()).output().unwrap())
-}
-
 #[test]
 fn a_one_time_code_that_is_wanted_is_a_matter_for_somebody_and_goes_with_each_upload() {
-    let scene = npm("follow-code");
+    let scene = Scene::npm("follow-code");
     scene.registry.script(Faults::none().on(What::Upload, "b", Fault::CodeWanted));
-    let (code, report) = npm_publish(&scene, &[]);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
     assert_eq!((&report["wants_code"], &report["published"]), (&json!(true), &json!(["npm:a"])));
-    let (code, report) = npm_publish(&scene, &["--otp", "123456"]);
+    let (code, report) = scene.published(&["--otp", "123456"]);
     assert_eq!(code, 0, "{report:#}");
     let requests = scene.registry.requests();
     let last = requests.iter().rfind(|it| it.asked.what == What::Upload).unwrap();
@@ -165,15 +139,15 @@ fn a_one_time_code_that_is_wanted_is_a_matter_for_somebody_and_goes_with_each_up
 
 #[test]
 fn tags_of_npm_move_when_all_packages_are_out() {
-    let scene = npm("follow-hold");
+    let scene = Scene::npm("follow-hold");
     scene.registry.put("a", "0.9.0", "a-0.9.0.tgz", b"old");
     let refused = Fault::Refused(422, "not this one");
     scene.registry.script(Faults::none().on(What::Upload, "b", refused).always());
-    assert_eq!(npm_publish(&scene, &[]).0, 1);
+    assert_eq!(scene.published(&[]).0, 1);
     let tags = |name: &str| scene.registry.packages()[name].tags.clone();
     assert_eq!(tags("a").get("latest").map(String::as_str), None, "{:?}", tags("a"));
     scene.registry.script(Faults::none());
-    assert_eq!(npm_publish(&scene, &[]).0, 0);
+    assert_eq!(scene.published(&[]).0, 0);
     for name in ["a", "b"] {
         assert_eq!(tags(name), [("latest".to_owned(), "1.0.0".to_owned())].into(), "{name}");
     }

@@ -12,9 +12,9 @@ mod registry;
 
 use std::process::Command;
 
-use publishing::{Scene, told};
+use publishing::Scene;
 use registry::{Fault, Faults, Protocol, RetryAfter, What};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use skipped::skipped;
 
 /// `@us/b` needs `a` by a range of the workspace. Nothing if there is no npm.
@@ -41,15 +41,11 @@ fn scene(name: &str) -> Option<Scene> {
     Some(scene)
 }
 
-fn publish(scene: &Scene) -> (i32, Json) {
-    told(&scene.publish(&[]).env("NPM_TOKEN", scene.registry.token()).output().unwrap())
-}
-
 #[test]
 fn packages_of_npm_go_out_in_order_with_ranges_that_mean_something() {
     let Some(scene) = scene("publish-npm") else { return };
     let before = scene.tree();
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["published"]), (0, &json!(["npm:a", "npm:@us/b"])), "{report:#}");
     assert_eq!(scene.tree(), before);
     let packages = scene.registry.packages();
@@ -57,7 +53,7 @@ fn packages_of_npm_go_out_in_order_with_ranges_that_mean_something() {
     assert_eq!(b.versions[0].told["dependencies"]["a"], "^1.0.0");
     assert_eq!(b.tags.get("beta").map(String::as_str), Some("2.0.0-beta.1"));
     assert_eq!(b.tags.get("latest"), None, "who did not ask for it does not get it");
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["done"]), (0, &json!(["npm:a", "npm:@us/b"])), "{report:#}");
     scene.registry.assert_nothing_twice();
 }
@@ -72,7 +68,7 @@ fn whatever_happens_to_an_upload_to_npm_it_is_finished() {
     ] {
         let Some(scene) = scene(&format!("publish-npm-{name}")) else { return };
         scene.registry.script(Faults::none().on(What::Upload, "a", fault));
-        let (code, report) = publish(&scene);
+        let (code, report) = scene.published(&[]);
         assert_eq!(code, 0, "{name}: {report:#}");
         scene.registry.assert_nothing_twice();
     }
@@ -82,7 +78,7 @@ fn whatever_happens_to_an_upload_to_npm_it_is_finished() {
 fn another_content_of_an_npm_package_is_a_conflict() {
     let Some(scene) = scene("publish-npm-conflict") else { return };
     scene.registry.put("a", "1.0.0", "a-1.0.0.tgz", b"something else");
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
     assert!(scene.brought().is_empty());
 }
@@ -90,8 +86,7 @@ fn another_content_of_an_npm_package_is_a_conflict() {
 #[test]
 fn a_package_of_npm_does_not_go_without_what_it_needs() {
     let Some(scene) = scene("publish-npm-alone") else { return };
-    let mut command = scene.publish(&["--only", "@us/b"]);
-    let (code, error) = told(&command.env("NPM_TOKEN", scene.registry.token()).output().unwrap());
+    let (code, error) = scene.published(&["--only", "@us/b"]);
     assert_eq!(code, 3, "{error}");
     let said = error.to_string();
     assert!(said.contains("npm:@us/b needs npm:a 1.0.0, which is not out"), "{said}");

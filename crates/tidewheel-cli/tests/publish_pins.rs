@@ -8,14 +8,16 @@ mod publishing;
 mod registry;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 
-use publishing::{PYTHON_BACKEND, Scene, told};
+use publishing::{PYTHON_BACKEND, Scene, told, when_over};
 use registry::Protocol;
 use serde_json::json;
 
-/// Two Python packages, the second of which needs the first, and a backend that waits while there is a file `wait`.
+/// Two Python packages, the second of which needs the first, and a backend that waits for ever while there is a
+/// pipe `wait`.
 fn scene(name: &str) -> Scene {
     let scene = Scene::new(name, Protocol::Python);
     scene.file("pyproject.toml", "[tool.uv.workspace]\nmembers = [\"*\"]\n");
@@ -32,35 +34,32 @@ fn scene(name: &str) -> Scene {
 }
 
 const WAIT: &str = "
-import os, time
+import os
 wait = os.environ.get('WAIT_FOR')
 if wait and os.path.exists(wait):
-    open(wait + '.here', 'w').close()
-    while os.path.exists(wait):
-        time.sleep(0.01)
+    with open(wait + '.here', 'w') as here:
+        here.write('h')
+    open(wait).read()
 ";
 
 fn publish(scene: &Scene, arguments: &[&str]) -> Command {
     let mut command = scene.publish(&["--pin-in-place"]);
-    command
-        .args(arguments)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("WAIT_FOR", scene.path("wait"))
-        .env("UV_PUBLISH_URL", scene.registry.upload_url())
-        .env("UV_PUBLISH_CHECK_URL", scene.registry.index_url())
-        .env("UV_PUBLISH_TOKEN", scene.registry.token());
+    command.args(arguments).env("PYTHONDONTWRITEBYTECODE", "1").env("WAIT_FOR", scene.path("wait"));
     command
 }
 
 /// A publish whose tools are at work while manifests are pinned.
 fn at_work(scene: &Scene) -> Child {
-    fs::write(scene.path("wait"), "").unwrap();
-    let mut child =
-        publish(scene, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !scene.path("wait.here").exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it has ended");
-        std::thread::yield_now();
+    for name in ["wait", "wait.here"] {
+        assert!(Command::new("mkfifo").arg(scene.path(name)).status().unwrap().success());
     }
+    let here = || fs::File::options().read(true).write(true).open(scene.path("wait.here")).unwrap();
+    let (mut heard, mut over) = (here(), here());
+    let child = publish(scene, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    when_over(&child, move || over.write_all(b"x").unwrap());
+    let mut who = [0];
+    heard.read_exact(&mut who).unwrap();
+    assert_eq!(&who, b"h", "it has ended");
     let pinned = fs::read_to_string(scene.path("ws/b/pyproject.toml")).unwrap();
     let line = "dependencies = [\"Our.A[x]==1.0 ; python_version > '3'\"] # why\n";
     assert!(pinned.contains(line), "{pinned}");
@@ -112,8 +111,6 @@ fn killed_in_the_middle_the_next_start_puts_everything_back_first() {
         .tidewheel(&["publish", "plan", "--offline", "--no-verify"])
         .env("TIDEWHEEL_DATA", scene.path("other-data"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("UV_PUBLISH_URL", scene.registry.upload_url())
-        .env("UV_PUBLISH_CHECK_URL", scene.registry.index_url())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -12,9 +12,9 @@ mod registry;
 
 use std::process::Command;
 
-use publishing::{PYTHON_BACKEND, Scene, told};
-use registry::{Fault, Faults, Protocol, What};
-use serde_json::{Value as Json, json};
+use publishing::Scene;
+use registry::{Fault, Faults, What};
+use serde_json::json;
 use skipped::skipped;
 
 /// `our-b` needs `our-a`. Nothing if there is no Python that can read its own manifests.
@@ -24,32 +24,14 @@ fn scene(name: &str) -> Option<Scene> {
         skipped(name, "python3 with tomllib is not there");
         return None;
     }
-    let scene = Scene::new(name, Protocol::Python);
-    scene.file("pyproject.toml", "[tool.uv.workspace]\nmembers = [\"*\"]\n");
-    for (name, needs) in [("a", ""), ("b", "\"our_a>=1\"")] {
-        let manifest = format!(
-            "[project]\nname = \"our-{name}\"\nversion = \"1.0\"\ndependencies = [{needs}]\n\
-             [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
-        );
-        scene.file(&format!("{name}/pyproject.toml"), &manifest);
-        scene.file(&format!("{name}/ours.py"), PYTHON_BACKEND);
-    }
-    scene.commit();
-    Some(scene)
-}
-
-fn publish(scene: &Scene) -> (i32, Json) {
-    let mut command = scene.publish(&[]);
-    command.env("UV_PUBLISH_URL", scene.registry.upload_url());
-    command.env("UV_PUBLISH_CHECK_URL", scene.registry.index_url());
-    told(&command.env("UV_PUBLISH_TOKEN", scene.registry.token()).output().unwrap())
+    Some(Scene::python(name))
 }
 
 #[test]
 fn distributions_go_out_with_all_their_files() {
     let Some(scene) = scene("publish-python") else { return };
     let before = scene.tree();
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!(
         (code, &report["published"]),
         (0, &json!(["python:our-a", "python:our-b"])),
@@ -67,7 +49,7 @@ fn distributions_go_out_with_all_their_files() {
         ]
     );
     // What was packed is kept: files that differ each time they are built are still the same.
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!(
         (code, &report["done"]),
         (0, &json!(["python:our-a", "python:our-b"])),
@@ -82,10 +64,10 @@ fn of_a_version_with_several_files_only_those_are_sent_that_are_missing() {
     scene.registry.script(
         Faults::none().on(What::Upload, "our-a", Fault::Refused(422, "not today")).after(1),
     );
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["verdict"]), (1, &"failed".into()), "{report:#}");
     assert_eq!(scene.registry.census().len(), 1);
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!(code, 0, "{report:#}");
     assert_eq!(scene.registry.census().len(), 4);
     scene.registry.assert_nothing_twice();
@@ -95,9 +77,9 @@ fn of_a_version_with_several_files_only_those_are_sent_that_are_missing() {
 fn where_a_registry_gives_no_digest_files_are_fetched_and_compared() {
     let Some(scene) = scene("publish-python-bare") else { return };
     scene.registry.be_without_digests();
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["published"]), (0, &json!(["python:our-a", "python:our-b"])));
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!(
         (code, &report["done"]),
         (0, &json!(["python:our-a", "python:our-b"])),
@@ -110,7 +92,7 @@ fn where_a_registry_gives_no_digest_files_are_fetched_and_compared() {
     let Some(scene) = self::scene("publish-python-other") else { return };
     scene.registry.be_without_digests();
     scene.registry.put("our-a", "1.0", "our_a-1.0.tar.gz", b"something else");
-    let (code, report) = publish(&scene);
+    let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
     assert!(scene.brought().is_empty());
 }

@@ -12,11 +12,11 @@ mod registry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use publishing::{Scene, told};
+use publishing::{Begun, Scene, told};
 use registry::{Faults, Random, Registry};
 
 /// Scripts that `./test` plays.
@@ -111,12 +111,17 @@ impl Ground {
         let file = std::fs::File::create(&log).unwrap();
         // Nothing is tried again often, so that giving up and coming again is part of it.
         let mut command = self.scene.publish(&["--max-retries", "1", "--visible-within", "5s"]);
-        let mut child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
-        if let Some(kill) = kill {
-            kill.wait(self.registry(), &mut child);
-            child.kill().unwrap();
-        }
-        let code = child.wait().unwrap().code();
+        let heard = self.registry().requests_count();
+        let command = command.stdout(file.try_clone().unwrap()).stderr(file);
+        let begun = Begun::start(&self.scene, command);
+        let status = match kill {
+            Some(kill) => {
+                kill.wait(heard, &begun);
+                begun.kill()
+            }
+            None => begun.wait(),
+        };
+        let code = status.code();
         let text = std::fs::read_to_string(&log).unwrap();
         (code, format!("{kill:?} {code:?} {text}"))
     }
@@ -163,15 +168,11 @@ impl Kill {
     }
 
     /// Returns when it is time, or the process has ended by itself.
-    fn wait(self, registry: &Registry, child: &mut Child) {
-        let (heard, began) = (registry.requests_count(), Instant::now());
-        let is_time = || match self {
-            Self::After(requests) => registry.requests_count() >= heard + requests,
-            Self::In(time) => began.elapsed() >= time,
+    fn wait(self, heard: usize, begun: &Begun<'_>) {
+        match self {
+            Self::After(more) => begun.until(|requests, _| requests.len() >= heard + more),
+            Self::In(time) => begun.within(time, |_, _| false),
         };
-        while !is_time() && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_micros(200));
-        }
     }
 }
 

@@ -6,11 +6,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value as Json;
 
-use crate::registry::{Protocol, Registry};
+use crate::registry::{Protocol, Registry, Request, Upload, What};
+
+/// What takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A workspace and its registry.
 pub struct Scene {
@@ -57,6 +64,36 @@ impl Scene {
         Self::crates(name, &[("a", &[]), ("b", &["a"]), ("c", &["b"])])
     }
 
+    /// Two packages of npm, the second of which needs the first.
+    pub fn npm(name: &str) -> Self {
+        let scene = Self::new(name, Protocol::Npm);
+        let (url, port) = (scene.registry.index_url(), scene.registry.port());
+        let token = "${NPM_TOKEN}";
+        scene.file(".npmrc", &format!("registry={url}\n//127.0.0.1:{port}/:_authToken={token}\n"));
+        scene.file("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
+        scene.file("a/package.json", r#"{ "name": "a", "version": "1.0.0" }"#);
+        let b = r#"{ "name": "b", "version": "1.0.0", "dependencies": { "a": "workspace:^" } }"#;
+        scene.file("b/package.json", b);
+        scene.commit();
+        scene
+    }
+
+    /// Two packages of Python, the second of which needs the first.
+    pub fn python(name: &str) -> Self {
+        let scene = Self::new(name, Protocol::Python);
+        scene.file("pyproject.toml", "[tool.uv.workspace]\nmembers = [\"*\"]\n");
+        for (name, needs) in [("a", ""), ("b", "\"our_a>=1\"")] {
+            let manifest = format!(
+                "[project]\nname = \"our-{name}\"\nversion = \"1.0\"\ndependencies = [{needs}]\n\
+                 [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
+            );
+            scene.file(&format!("{name}/pyproject.toml"), &manifest);
+            scene.file(&format!("{name}/ours.py"), PYTHON_BACKEND);
+        }
+        scene.commit();
+        scene
+    }
+
     pub fn commit(&self) {
         let own = ["-c", "user.name=n", "-c", "user.email=e@e.example"];
         let commands: [&[&str]; 3] =
@@ -101,7 +138,14 @@ impl Scene {
     /// `tidewheel` with these arguments, and the token of the registry.
     pub fn tidewheel(&self, arguments: &[&str]) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_tidewheel"));
-        command.args(arguments).env("CARGO_REGISTRIES_OURS_TOKEN", self.registry.token());
+        let (registry, token) = (&self.registry, self.registry.token());
+        command.args(arguments).env("CARGO_REGISTRIES_OURS_TOKEN", token).env("NPM_TOKEN", token);
+        if registry.protocol() == Protocol::Python {
+            command
+                .env("UV_PUBLISH_URL", registry.upload_url())
+                .env("UV_PUBLISH_CHECK_URL", registry.index_url())
+                .env("UV_PUBLISH_TOKEN", token);
+        }
         command
     }
 
@@ -110,6 +154,12 @@ impl Scene {
         let mut command = self.tidewheel(&["publish", "--yes", "--no-verify", "--format", "json"]);
         command.args(["--retry-base-delay", "10ms", "--look-every", "10ms"]).args(arguments);
         command
+    }
+
+    /// Publishes, and does not wait for the end.
+    pub fn begin(&self, arguments: &[&str]) -> Begun<'_> {
+        let mut command = self.publish(arguments);
+        Begun::start(self, command.stdout(Stdio::null()).stderr(Stdio::null()))
     }
 
     /// Publishes and gives the exit code and the report.
@@ -141,6 +191,76 @@ impl Drop for Scene {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// A program under way.
+pub struct Begun<'a> {
+    scene: &'a Scene,
+    pub child: Child,
+    is_over: Arc<AtomicBool>,
+}
+
+impl<'a> Begun<'a> {
+    pub fn start(scene: &'a Scene, command: &mut Command) -> Self {
+        let child = command.spawn().unwrap();
+        let bell = scene.registry.bell();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        when_over(&child, move || {
+            ends.store(true, Ordering::SeqCst);
+            bell.ring();
+        });
+        Self { scene, child, is_over }
+    }
+
+    /// Waits until it is so, and says whether it is: not if the program has ended before.
+    pub fn until(&self, is_so: impl Fn(&[Request], &[Upload]) -> bool) -> bool {
+        self.within(PATIENCE, is_so)
+    }
+
+    /// The same, and no longer than this.
+    pub fn within(&self, at_most: Duration, is_so: impl Fn(&[Request], &[Upload]) -> bool) -> bool {
+        let registry = &self.scene.registry;
+        registry.wait_until(at_most, |requests, uploads| {
+            is_so(requests, uploads) || self.is_over.load(Ordering::SeqCst)
+        });
+        registry.wait_until(Duration::ZERO, is_so)
+    }
+
+    /// Waits until a package is being uploaded.
+    #[track_caller]
+    pub fn until_uploading(&self, package: &str) {
+        let is_it = |it: &Request| {
+            it.asked.what == What::Upload && it.asked.package.as_deref() == Some(package)
+        };
+        assert!(self.until(|requests, _| requests.iter().any(is_it)), "it has ended");
+    }
+
+    /// Waits until a package has arrived.
+    #[track_caller]
+    pub fn until_uploaded(&self, package: &str) {
+        let is_it = |it: &Upload| it.package == package;
+        assert!(self.until(|_, uploads| uploads.iter().any(is_it)), "it has ended");
+    }
+
+    pub fn kill(mut self) -> ExitStatus {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap()
+    }
+
+    pub fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+/// Does something as soon as a program has ended, which is left for its parent to be waited for.
+pub fn when_over(child: &Child, then: impl FnOnce() + Send + 'static) {
+    let pid = Pid::from_child(child);
+    std::thread::spawn(move || {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), how), Err(rustix::io::Errno::INTR)) {}
+        then();
+    });
 }
 
 /// The exit code and the document that a command printed.

@@ -20,6 +20,11 @@ impl Head {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
+    /// Whether whoever asks wants nothing more.
+    pub fn is_last(&self) -> bool {
+        self.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"))
+    }
+
     fn length(&self) -> usize {
         self.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0)
     }

@@ -3,14 +3,13 @@
 //! What is asked and answered in each language is in the files beside.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use super::http::{Answer, Connection, Head};
+use super::listen::{Listening, Port};
 use super::protocol::{Asked, Protocol, What};
-use super::shelf::{Brought, Delivery, Shelf};
+use super::shelf::Shelf;
 use super::{cargo, npm, python};
 use crate::package::Ecosystem;
 use crate::settings::{Secret, Stage};
@@ -18,15 +17,14 @@ use crate::settings::{Secret, Stage};
 /// A registry of this machine, for crates, packages of npm and Python's.
 #[derive(Debug)]
 pub struct LocalRegistry {
-    address: SocketAddr,
     shared: Arc<Shared>,
+    _listening: Listening,
 }
 
 #[derive(Debug)]
 struct Shared {
     base: String,
     token: String,
-    is_over: AtomicBool,
     /// One for each language.
     shelves: Mutex<[Shelf; 3]>,
 }
@@ -38,25 +36,15 @@ impl LocalRegistry {
     ///
     /// When no port can be had.
     pub fn start() -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let address = listener.local_addr()?;
+        let port = Port::take()?;
+        let address = port.address();
         let shared = Arc::new(Shared {
             base: format!("http://{address}"),
             token: format!("rehearsal-{}-{}", std::process::id(), address.port()),
-            is_over: AtomicBool::new(false),
             shelves: Mutex::default(),
         });
         let serving = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                if serving.is_over.load(Ordering::SeqCst) {
-                    return;
-                }
-                let serving = Arc::clone(&serving);
-                thread::spawn(move || serving.serve(stream));
-            }
-        });
-        Ok(Self { address, shared })
+        Ok(Self { shared, _listening: port.serve(move |stream| serving.serve(stream)) })
     }
 
     /// Where packages go in its stead.
@@ -68,14 +56,6 @@ impl LocalRegistry {
     pub fn stage(&self) -> Stage {
         let token = Secret::new(&self.shared.token);
         Stage { base: self.shared.base.clone(), token: token.expect("it is not empty") }
-    }
-}
-
-impl Drop for LocalRegistry {
-    fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::SeqCst);
-        // Whoever waits for connections gets one, and leaves.
-        let _ = TcpStream::connect(self.address);
     }
 }
 
@@ -92,7 +72,6 @@ fn protocol_of(head: &Head) -> Option<(Protocol, usize, &'static str)> {
 
 impl Shared {
     fn serve(&self, stream: TcpStream) {
-        let _ = stream.set_nodelay(true);
         let mut connection = Connection::new(stream);
         while let Some(mut head) = connection.head() {
             if connection.invite(&head).is_err() {
@@ -106,9 +85,7 @@ impl Shared {
                 }
                 None => Answer::not_found(),
             };
-            let is_last =
-                head.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
-            if connection.send(&answer.bytes(&head.method)).is_err() || is_last {
+            if connection.send(&answer.bytes(&head.method)).is_err() || head.is_last() {
                 return;
             }
         }
@@ -131,7 +108,7 @@ impl Shared {
         let shelf = &mut shelves[shelf];
         if asked.what == What::Upload {
             return match protocol.delivery(head, body) {
-                Ok(delivery) => bring(protocol, shelf, &delivery),
+                Ok(delivery) => protocol.brought(protocol.keep(shelf, &delivery), &delivery),
                 Err(answer) => answer,
             };
         }
@@ -142,19 +119,4 @@ impl Shared {
             Protocol::Python => python::answer(shelf, &base, true, head),
         }
     }
-}
-
-/// Keeps what was brought, unless there is such a thing already.
-fn bring(protocol: Protocol, shelf: &mut Shelf, delivery: &Delivery) -> Answer {
-    let Delivery { package, version, told, file, tags } = delivery.clone();
-    // Of a crate and of an npm package there is one file a version, whatever its name.
-    let is_taken = protocol != Protocol::Python && shelf.version(&package, &version).is_some();
-    let brought = match is_taken {
-        true => Brought::Other,
-        false => shelf.bring(&package, &version, told, file),
-    };
-    if brought == Brought::Stored {
-        shelf.packages.entry(package).or_default().tags.extend(tags);
-    }
-    protocol.brought(brought, delivery)
 }

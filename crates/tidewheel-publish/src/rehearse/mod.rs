@@ -7,6 +7,8 @@
 pub mod cargo;
 #[doc(hidden)]
 pub mod http;
+#[doc(hidden)]
+pub mod listen;
 mod local;
 #[doc(hidden)]
 pub mod npm;

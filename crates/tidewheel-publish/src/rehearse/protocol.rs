@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::http::{Answer, Head};
-use super::shelf::{Brought, Delivery};
+use super::shelf::{Brought, Delivery, Shelf};
 use super::{cargo, npm, python};
 
 /// Whose registry it is.
@@ -48,6 +48,21 @@ impl Protocol {
             Self::Npm => npm::delivery(body),
             Self::Python => python::delivery(head, body),
         }
+    }
+
+    /// Keeps what was brought, unless there is such a thing already.
+    pub fn keep(self, shelf: &mut Shelf, delivery: &Delivery) -> Brought {
+        let Delivery { package, version, told, file, tags } = delivery;
+        // Of a crate and of an npm package there is one file a version, whatever its name.
+        if self != Self::Python && shelf.version(package, version).is_some() {
+            return Brought::Other;
+        }
+        let brought = shelf.bring(package, version, told.clone(), file.clone());
+        if brought == Brought::Stored {
+            let known = shelf.packages.entry(package.clone()).or_default();
+            known.tags.extend(tags.iter().cloned());
+        }
+        brought
     }
 
     /// What is said of a file that was brought.

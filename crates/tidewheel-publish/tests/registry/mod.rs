@@ -11,11 +11,11 @@ mod random;
 mod seen;
 mod serve;
 
-use tidewheel_publish::rehearse::{cargo, http, npm, protocol, python, shelf};
+use tidewheel_publish::rehearse::{cargo, http, listen, npm, protocol, python, shelf};
 
 pub use fault::{Fault, Faults, RetryAfter};
 pub use protocol::{Asked, Protocol, What};
 pub use random::Random;
 pub use seen::{Request, Upload};
-pub use serve::Registry;
+pub use serve::{Bell, Registry};
 pub use shelf::{Package, Stored, StoredFile};

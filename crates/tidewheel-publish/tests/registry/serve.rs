@@ -2,9 +2,8 @@
 //!
 //! What a truthful answer is, is said by the protocols.
 
-use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use serde_json::Value as Json;
 
 use super::fault::{Fault, Faults, RetryAfter};
 use super::http::{Answer, Connection, Head};
+use super::listen::{Listening, Port};
 use super::protocol::{Asked, Protocol, What};
 use super::seen::{Request, Upload};
 use super::shelf::{Brought, Delivery, Hiding, Package, Shelf, StoredFile};
@@ -22,8 +22,20 @@ use super::{cargo, npm, python};
 
 /// A registry on a free port of loopback, until it is dropped.
 pub struct Registry {
-    address: SocketAddr,
     shared: Arc<Shared>,
+    listening: Listening,
+}
+
+/// What wakes those who wait for a registry, whoever rings it.
+#[derive(Clone)]
+pub struct Bell(Arc<Shared>);
+
+impl Bell {
+    pub fn ring(&self) {
+        // Whoever looks now sees what it is rung for, or hears it.
+        drop(self.0.lock());
+        self.0.changed.notify_all();
+    }
 }
 
 struct Shared {
@@ -31,10 +43,9 @@ struct Shared {
     base: String,
     token: String,
     began: Instant,
-    is_over: AtomicBool,
     inside: Mutex<Inside>,
-    /// Told when a request has been dealt with.
-    idle: Condvar,
+    /// Told when something was heard, and when it has been dealt with.
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -50,6 +61,8 @@ struct Inside {
     open_uploads: usize,
     open_uploads_max: usize,
     settings: Settings,
+    /// Packages that may only be read.
+    read_only: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,29 +75,23 @@ struct Settings {
 
 impl Registry {
     pub fn start(protocol: Protocol) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let port = Port::take().unwrap();
+        let address = port.address();
         let shared = Arc::new(Shared {
             protocol,
             base: format!("http://{address}"),
             // Long and odd, so that it is found wherever it should not be.
             token: format!("tok-{:016x}-canary", 0x5eed_0000_0000_u64 + u64::from(address.port())),
             began: Instant::now(),
-            is_over: AtomicBool::new(false),
             inside: Mutex::default(),
-            idle: Condvar::new(),
+            changed: Condvar::new(),
         });
         let serving = Arc::clone(&shared);
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                if serving.is_over.load(Ordering::SeqCst) {
-                    return;
-                }
-                let serving = Arc::clone(&serving);
-                thread::spawn(move || serving.serve(stream));
-            }
-        });
-        Self { address, shared }
+        Self { shared, listening: port.serve(move |stream| serving.serve(stream)) }
+    }
+
+    pub fn protocol(&self) -> Protocol {
+        self.shared.protocol
     }
 
     /// Where it is, without a slash at the end.
@@ -93,7 +100,7 @@ impl Registry {
     }
 
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.listening.address().port()
     }
 
     /// Where those who resolve look: `sparse+http://…/index/` for cargo, the registry for npm, `…/simple/` for Python.
@@ -130,7 +137,7 @@ impl Registry {
         inside.age += 1;
         // What the dead have sent is read to its end first.
         while inside.open > 0 {
-            inside = self.shared.idle.wait(inside).unwrap();
+            inside = self.shared.changed.wait(inside).unwrap();
         }
         *inside = Inside { age: inside.age, settings: inside.settings, ..Inside::default() };
     }
@@ -154,6 +161,11 @@ impl Registry {
     pub fn be_without_digests(&self) {
         let settings = &mut self.shared.lock().settings;
         (settings.is_html_only, settings.is_without_digests) = (true, true);
+    }
+
+    /// Whoever has the token may only read this package (npm).
+    pub fn be_read_only(&self, package: &str) {
+        self.shared.lock().read_only.insert(package.to_owned());
     }
 
     /// Every upload takes so long.
@@ -223,6 +235,26 @@ impl Registry {
         self.shared.lock().uploads.clone()
     }
 
+    /// Waits until it is so, or for so long, and says whether it is. It is looked at each time something is heard or
+    /// somebody rings.
+    pub fn wait_until(
+        &self,
+        at_most: Duration,
+        is_so: impl Fn(&[Request], &[Upload]) -> bool,
+    ) -> bool {
+        let is_not = |inside: &mut Inside| !is_so(&inside.requests, &inside.uploads);
+        let inside = self.shared.lock();
+        let (inside, waited) =
+            self.shared.changed.wait_timeout_while(inside, at_most, is_not).unwrap();
+        drop(inside);
+        !waited.timed_out()
+    }
+
+    /// What wakes those who wait.
+    pub fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.shared))
+    }
+
     /// The most uploads that were under way at once.
     pub fn uploads_at_once(&self) -> usize {
         self.shared.lock().open_uploads_max
@@ -242,21 +274,12 @@ impl Registry {
     }
 }
 
-impl Drop for Registry {
-    fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::SeqCst);
-        // Whoever waits for connections gets one, and leaves.
-        let _ = TcpStream::connect(self.address);
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap()
     }
 
     fn serve(&self, stream: TcpStream) {
-        let _ = stream.set_nodelay(true);
         let mut connection = Connection::new(stream);
         let age = self.lock().age;
         while let Some(head) = connection.head() {
@@ -268,7 +291,7 @@ impl Shared {
             drop(inside);
             let goes_on = self.exchange(&mut connection, head).is_some();
             self.lock().open -= 1;
-            self.idle.notify_all();
+            self.changed.notify_all();
             if !goes_on {
                 return;
             }
@@ -331,6 +354,7 @@ impl Shared {
             status: None,
             fault: fault.clone(),
         });
+        self.changed.notify_all();
         (inside.requests.len() - 1, fault)
     }
 
@@ -397,8 +421,7 @@ impl Shared {
         // It is noted before the client can know.
         self.lock().requests[number].status = Some(answer.status);
         connection.send(&bytes).ok()?;
-        let is_last = head.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
-        (!is_last).then_some(())
+        (!head.is_last()).then_some(())
     }
 
     /// The truthful answer.
@@ -414,6 +437,13 @@ impl Shared {
                 Ok(delivery) => self.bring(delivery, fault),
                 Err(answer) => answer,
             };
+        }
+        if let ["-", "package", package, "collaborators"] =
+            head.parts().iter().map(String::as_str).collect::<Vec<_>>()[..]
+        {
+            let rights =
+                if self.lock().read_only.contains(package) { "read-only" } else { "read-write" };
+            return Answer::json(200, &serde_json::json!({ "tester": rights }));
         }
         let shelf = &mut self.lock().shelf;
         match self.protocol {
@@ -450,18 +480,7 @@ impl Shared {
             Some(Fault::Flickering(looks)) => Hiding { looks: *looks, is_flickering: true },
             _ => Hiding::default(),
         };
-        // Of a crate and of an npm package there is one file a version, whatever its name.
-        let is_taken =
-            self.protocol != Protocol::Python && inside.shelf.version(&package, &version).is_some();
-        let told = delivery.told.clone();
-        let brought = match is_taken {
-            true => Brought::Other,
-            false => inside.shelf.bring(&package, &version, told, delivery.file.clone()),
-        };
-        if brought == Brought::Stored && self.protocol == Protocol::Npm {
-            let known = inside.shelf.packages.entry(package.clone()).or_default();
-            known.tags.extend(delivery.tags.iter().cloned());
-        }
+        let brought = self.protocol.keep(&mut inside.shelf, &delivery);
         inside.uploads.push(Upload {
             package,
             version,
@@ -472,6 +491,7 @@ impl Shared {
             at: self.began.elapsed(),
         });
         drop(inside);
+        self.changed.notify_all();
         self.protocol.brought(brought, &delivery)
     }
 
