@@ -17,6 +17,14 @@ pub enum Ecosystem {
 }
 
 impl Ecosystem {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cargo, Self::Npm, Self::Python];
+
+    /// The one with this word.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.word() == word)
+    }
+
     /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -69,6 +77,21 @@ impl PackageId {
     #[must_use]
     pub fn new(ecosystem: Ecosystem, name: &str) -> Self {
         Self { ecosystem, name: ecosystem.normalised(name) }
+    }
+
+    /// The package that is written like this, as it is displayed.
+    ///
+    /// ```
+    /// use tidewheel_publish::{Ecosystem, PackageId};
+    ///
+    /// let id = PackageId::new(Ecosystem::Npm, "@us/b");
+    /// assert_eq!(PackageId::parse(&id.to_string()), Some(id));
+    /// assert_eq!(PackageId::parse("gem:b"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(written: &str) -> Option<Self> {
+        let (word, name) = written.split_once(':')?;
+        Some(Self::new(Ecosystem::of_word(word)?, name))
     }
 
     /// Whose package it is.
@@ -157,6 +180,8 @@ pub enum NeedKind {
     Optional,
     /// To be used, and its user brings it along.
     Peer,
+    /// Not at all: somebody wants it to go out after that one.
+    After,
     /// To be worked on. Nobody who uses the package needs it.
     Development,
 }

@@ -29,7 +29,9 @@ impl Workspace {
         }
         let known: BTreeSet<PackageId> = workspace.packages.keys().cloned().collect();
         for package in workspace.packages.values_mut() {
-            package.needs.retain(|need| known.contains(&need.package));
+            // What somebody has named is told if it is not there.
+            let is_named = |need: &Need| need.kind == NeedKind::After;
+            package.needs.retain(|need| known.contains(&need.package) || is_named(need));
         }
         workspace
     }
@@ -113,7 +115,15 @@ impl Workspace {
     }
 
     fn problem_of(&self, package: &Package, need: &Need) -> Option<Problem> {
-        let needed = self.packages.get(&need.package)?;
+        let Some(needed) = self.packages.get(&need.package) else {
+            return (need.kind == NeedKind::After).then(|| Problem {
+                what: format!("{} goes after {}, which is not here", package.id, need.package),
+                hint: Some(
+                    "name it as `tidewheel publish graph` does, as in cargo:core".to_owned(),
+                ),
+                ..problem(Code::Manifest, package)
+            });
+        };
         if need.kind == NeedKind::Development {
             return need.range.as_ref().and_then(|_| self.development_cycle(package, needed));
         }
@@ -124,7 +134,7 @@ impl Workspace {
                 ..problem(Code::NeedsPrivate, package)
             });
         }
-        if need.range.is_none() {
+        if need.range.is_none() && need.kind != NeedKind::After {
             return Some(Problem {
                 what: format!("{} needs {} and names no version", package.id, needed.id),
                 hint: Some(format!("add the version beside the path: \"{}\"", needed.version)),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{Dependency, DependencyKind, MetadataCommand};
 
 use super::folder::Discovered;
+use super::manifest::{after, listed};
 use crate::package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
 use crate::problem::{Code, Problem};
 
@@ -21,13 +22,15 @@ pub(super) fn discover(root: &Path) -> Discovered {
         Ok(metadata) => metadata,
         Err(error) => {
             let what = format!("`cargo metadata` failed: {}", error.to_string().trim());
+            let is_unnamed = what.contains("registry index was not found");
+            let hint = "name the index of that registry: [registries.NAME] in .cargo/config.toml";
             let problem = Problem {
                 code: Code::Tool,
                 package: None,
                 file: manifest,
                 line: None,
                 what,
-                hint: None,
+                hint: is_unnamed.then(|| hint.to_owned()),
             };
             return Discovered { packages: Vec::new(), problems: vec![problem] };
         }
@@ -46,7 +49,12 @@ pub(super) fn discover(root: &Path) -> Discovered {
             Some(none) if none.is_empty() => Publicity::Private { by: "publish = false" },
             Some(registries) => Publicity::Public { registries: registries.clone() },
         },
-        needs: member.dependencies.iter().filter_map(|it| need(it, &names)).collect(),
+        needs: member
+            .dependencies
+            .iter()
+            .filter_map(|it| need(it, &names))
+            .chain(after(listed(member.metadata.pointer("/tidewheel/publish-after"))))
+            .collect(),
     });
     Discovered { packages: packages.collect(), problems: Vec::new() }
 }

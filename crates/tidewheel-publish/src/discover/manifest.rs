@@ -5,6 +5,9 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value as Json;
+
+use crate::package::{Ecosystem, Need, NeedKind, PackageId};
 use crate::problem::{Code, Problem};
 
 /// The most that is read of a manifest.
@@ -18,6 +21,22 @@ pub(super) fn read(path: &Path) -> Result<String, Box<Problem>> {
         return Err(unread(format!("it has {} bytes, at most {BYTES_MAX} are read", size.len())));
     }
     fs::read_to_string(path).map_err(|error| unread(format!("it cannot be read: {error}")))
+}
+
+/// What somebody wants a package to go out after, beside what it needs: packages of any language, as they are displayed.
+/// One that cannot be meant is taken for one that is not there.
+pub(super) fn after<'a>(named: impl IntoIterator<Item = &'a str>) -> Vec<Need> {
+    let need = |name: &str| Need {
+        package: PackageId::parse(name).unwrap_or_else(|| PackageId::new(Ecosystem::Cargo, name)),
+        kind: NeedKind::After,
+        range: None,
+    };
+    named.into_iter().map(need).collect()
+}
+
+/// The texts of a list.
+pub(super) fn listed(told: Option<&Json>) -> impl Iterator<Item = &str> {
+    told.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
 }
 
 /// A manifest that makes no sense.

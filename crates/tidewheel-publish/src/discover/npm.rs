@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 
 use super::folder::{Discovered, matching};
-use super::manifest::{problem, read};
+use super::manifest::{after, listed, problem, read};
 use crate::package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
 use crate::problem::Problem;
 
@@ -125,6 +125,8 @@ fn package(
             needs.extend(need(written, range.as_str().unwrap_or_default(), kind, versions));
         }
     }
+    let told = member.get("tidewheel").and_then(|it| it.get("publishAfter"));
+    needs.extend(after(listed(told)));
     let id = PackageId::new(Ecosystem::Npm, &name);
     Ok(Package { id, version: Version::Written(version), manifest, publicity, needs })
 }

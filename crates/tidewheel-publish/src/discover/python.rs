@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::folder::{Discovered, matching};
-use super::manifest::{line_of, problem, read};
+use super::manifest::{after, line_of, problem, read};
 use crate::package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
 use crate::problem::Problem;
 
@@ -77,12 +77,15 @@ fn package(manifest: &Path) -> Result<Option<Package>, Box<Problem>> {
         }
         false => Publicity::Public { registries: Vec::new() },
     };
+    let told = texts(at(&table, &["tool", "tidewheel", "publish-after"]));
+    let mut needs = needs(project);
+    needs.extend(after(told.iter().map(String::as_str)));
     Ok(Some(Package {
         id: PackageId::new(Ecosystem::Python, name),
         version: version(manifest, &table, project)?,
         manifest: manifest.to_owned(),
         publicity,
-        needs: needs(project),
+        needs,
     }))
 }
 

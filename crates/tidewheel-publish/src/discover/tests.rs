@@ -9,6 +9,7 @@ use super::discover;
 use super::folder::Discovered;
 use crate::package::{Ecosystem, Need, Package, PackageId, Publicity, Version};
 use crate::problem::Code;
+use crate::workspace::Workspace;
 
 /// A folder of a test, which goes with it.
 struct Tree(PathBuf);
@@ -136,6 +137,11 @@ fn what_cargo_refuses_is_told_in_its_words() {
     let [problem] = &found.problems[..] else { panic!("{found:?}") };
     assert_eq!((problem.code, &problem.file), (Code::Tool, &tree.0.join("Cargo.toml")));
     assert!(problem.what.contains("expected a string"), "{}", problem.what);
+    assert_eq!(problem.hint, None);
+    let needs = "[dependencies]\nb = { version = \"1\", registry = \"tidewheel-nobody\" }\n";
+    let tree = Tree::new("unnamed", &[("Cargo.toml", &crate_of("a", needs)), ("src/lib.rs", "")]);
+    let hint = tree.found().problems.remove(0).hint.unwrap();
+    assert!(hint.contains("[registries.NAME] in .cargo/config.toml"), "{hint}");
 }
 
 #[test]
@@ -290,6 +296,38 @@ fn a_folder_with_several_ecosystems_has_the_packages_of_all() {
     let ids: Vec<PackageId> = tree.packages().into_iter().map(|package| package.id).collect();
     let all = [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python];
     assert_eq!(ids, all.map(|ecosystem| PackageId::new(ecosystem, "core")));
+}
+
+#[test]
+fn a_package_goes_after_those_of_other_languages_that_it_names() {
+    let cargo =
+        crate_of("core", "[package.metadata.tidewheel]\npublish-after = [\"npm:schema\"]\n");
+    let python = "[project]\nname = \"core\"\nversion = \"0.1.0\"\n[tool.tidewheel]\npublish-after = [\"cargo:core\"]\n";
+    let npm = r#"{ "name": "schema", "version": "0.1.0" }"#;
+    let files = [
+        ("Cargo.toml", &*cargo),
+        ("src/lib.rs", ""),
+        ("package.json", npm),
+        ("pyproject.toml", python),
+    ];
+    let tree = Tree::new("after", &files);
+    let workspace = Workspace::new(tree.packages());
+    assert_eq!(workspace.problems(), []);
+    let order: Vec<String> =
+        workspace.order().unwrap().iter().map(|it| it.id.to_string()).collect();
+    assert_eq!(order, ["npm:schema", "cargo:core", "python:core"]);
+    // One that is not here is told.
+    let npm = r#"{ "name": "schema", "version": "0.1.0", "tidewheel": { "publishAfter": ["cargo:cor"] } }"#;
+    let files = [
+        ("Cargo.toml", &*cargo),
+        ("src/lib.rs", ""),
+        ("package.json", npm),
+        ("pyproject.toml", python),
+    ];
+    let tree = Tree::new("after-nobody", &files);
+    let problems = Workspace::new(tree.packages()).problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].what.contains("npm:schema goes after cargo:cor, which is not here"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub fn resolve(
     order: &PublishOrder,
     folder: &Path,
 ) -> Result<(), String> {
-    for ecosystem in [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python] {
+    for ecosystem in Ecosystem::ALL {
         let all = order.packages.iter().filter(|it| it.id().ecosystem() == ecosystem);
         let all: Vec<(String, &str)> =
             all.map(|it| (it.id().name().to_owned(), it.version.as_str())).collect();
