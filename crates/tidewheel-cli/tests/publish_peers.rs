@@ -17,7 +17,7 @@ mod tools;
 use std::process::Command;
 
 use peers::Peer;
-use publishing::{PYTHON_BACKEND, Scene, told};
+use publishing::{Scene, told};
 use registry::Protocol;
 use serde_json::{Value as Json, json};
 use tools::{Scratch, succeed};
@@ -64,23 +64,14 @@ fn packages_go_to_verdaccio_and_npm_installs_them() {
 #[ignore = "needs pypiserver, of PyPI: ./test"]
 fn distributions_go_to_pypiserver_and_pip_installs_them() {
     let scratch = Scratch::new("publish-pypiserver");
-    let (peer, scene) = (Peer::pypiserver(&scratch), Scene::new("pypiserver", Protocol::Python));
-    scene.file("pyproject.toml", "[tool.uv.workspace]\nmembers = [\"*\"]\n");
-    for (name, needs) in [("a", ""), ("b", "\"our_a>=1\"")] {
-        let manifest = format!(
-            "[project]\nname = \"our-{name}\"\nversion = \"1.0\"\ndependencies = [{needs}]\n\
-             [build-system]\nrequires = []\nbuild-backend = \"ours\"\nbackend-path = [\".\"]\n"
-        );
-        scene.file(&format!("{name}/pyproject.toml"), &manifest);
-        scene.file(&format!("{name}/ours.py"), PYTHON_BACKEND);
-    }
-    scene.commit();
+    let (peer, scene) = (Peer::pypiserver(&scratch), Scene::python("pypiserver"));
     let index = format!("{}/simple/", peer.url());
     let publish = || {
         let mut command = scene.publish(&[]);
         command
             .env("UV_PUBLISH_URL", format!("{}/", peer.url()))
             .env("UV_PUBLISH_CHECK_URL", &index)
+            .env_remove("UV_PUBLISH_TOKEN")
             .env("UV_PUBLISH_USERNAME", "tester")
             .env("UV_PUBLISH_PASSWORD", &peer.token);
         command

@@ -66,6 +66,12 @@ fn at_work(scene: &Scene) -> Child {
     child
 }
 
+/// Lets whoever still waits go on, which outlives a program that is killed; nobody waits any more.
+fn release(scene: &Scene) {
+    drop(fs::File::options().read(true).write(true).open(scene.path("wait")).unwrap());
+    fs::remove_file(scene.path("wait")).unwrap();
+}
+
 #[test]
 fn what_is_packed_in_place_is_pinned_and_manifests_are_as_they_were() {
     let scene = scene("pins-plain");
@@ -105,7 +111,7 @@ fn killed_in_the_middle_the_next_start_puts_everything_back_first() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(scene.tree(), before);
-    fs::remove_file(scene.path("wait")).unwrap();
+    release(&scene);
     // Whoever comes next may keep its data elsewhere, and may not want to publish anything.
     let output = scene
         .tidewheel(&["publish", "plan", "--offline", "--no-verify"])
@@ -128,7 +134,7 @@ fn what_somebody_wrote_into_a_pinned_manifest_is_not_lost() {
     let mut child = at_work(&scene);
     child.kill().unwrap();
     child.wait().unwrap();
-    fs::remove_file(scene.path("wait")).unwrap();
+    release(&scene);
     let edited = fs::read_to_string(scene.path("ws/b/pyproject.toml")).unwrap() + "# mine\n";
     scene.file("b/pyproject.toml", &edited);
     let (code, error) = told(&publish(&scene, &[]).output().unwrap());

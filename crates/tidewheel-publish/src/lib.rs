@@ -15,6 +15,7 @@ pub mod pack;
 mod package;
 mod picture;
 pub mod plan;
+mod preflight;
 pub mod prepare;
 mod problem;
 pub mod registry;

@@ -9,13 +9,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::discover::discover;
 use crate::exchange::census;
-use crate::pack::{Checkout, PackOptions, PackedSet, TagState, checkout, is_tag, pack, tag_state};
-use crate::package::{Ecosystem, Package, PackageId, Version};
-use crate::plan::{Plan, Situation};
+use crate::pack::{Carried, Checkout, PackOptions, PackedSet, begin, checkout, pack, take_over};
+use crate::package::{Package, PackageId, Version};
+use crate::plan::{Class, Plan, Situation};
+use crate::preflight::{about_checkout, about_leave, odd, stale_locks, wrong_tags};
 use crate::problem::{Code, Problem};
 use crate::registry::Listing;
-use crate::run::{PublishOptions, Publisher, pace_of, tags};
-use crate::settings::{Surroundings, Target, target_of};
+use crate::run::{Journal, Publisher, pace_of};
+use crate::settings::{Target, target_of};
 use crate::workspace::Workspace;
 
 /// What may be said about it.
@@ -39,6 +40,32 @@ pub struct Wish {
     pub tag: Option<String>,
     /// A change that was only proposed may be published.
     pub allow_pull_request: bool,
+    /// A commit that is on no branch and has no tag may be published.
+    pub allow_detached: bool,
+    /// Files that were packed and are not what they were are packed again, if that gives the same or nobody has them.
+    pub rebuild: bool,
+    /// Nothing is packed before it is its turn.
+    pub stream: bool,
+    /// What was packed on another machine is sent, and nothing is packed here.
+    pub packed: Option<Carried>,
+    /// Registries are asked whether tokens are good, where they can say it.
+    pub check_tokens: bool,
+}
+
+/// What is being done, for those who wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "doing", rename_all = "kebab-case")]
+pub enum Chore {
+    /// So many packages are packed.
+    Packing {
+        /// How many.
+        packages: usize,
+    },
+    /// Registries are asked for so many.
+    Asking {
+        /// How many.
+        packages: usize,
+    },
 }
 
 /// A workspace that can be published.
@@ -65,7 +92,7 @@ pub fn folder_of(data: &Path, root: &Path) -> PathBuf {
 }
 
 /// Finds, checks and packs what is published, asks its registries, and makes the plan. `ours` is the folder of what is
-/// kept of the workspace, whose lock is held.
+/// kept of the workspace, whose lock is held. `tell` hears what is begun.
 ///
 /// # Errors
 ///
@@ -74,17 +101,72 @@ pub async fn prepare(
     publisher: &Publisher,
     wish: &Wish,
     ours: &Path,
+    tell: &(dyn Fn(Chore) + Sync),
 ) -> Result<Prepared, Vec<Problem>> {
+    let gathered = gather(publisher, wish)?;
+    if !wish.offline {
+        check_outside(publisher, &gathered.whole, &gathered.workspace).await?;
+    }
+    let set = gathered.packed(publisher, wish, ours, tell)?;
+    let Gathered { workspace, targets, checkout, .. } = gathered;
+    let workspace = with_built_versions(&workspace, &set);
+    let listings = match wish.offline {
+        true => BTreeMap::new(),
+        false => {
+            tell(Chore::Asking { packages: targets.len() });
+            ask(publisher, &targets, &set).await?
+        }
+    };
+    let plan = plan(&workspace, &set, &targets, listings)?;
+    let asks = wish.check_tokens && !wish.offline;
+    let mut problems = about_leave(publisher, &workspace, &plan, &targets, asks).await;
+    let prepared = Prepared { workspace, plan, set, targets, checkout };
+    let around = publisher.around();
+    problems.extend(wish.tag.iter().flat_map(|tag| wrong_tags(around, tag, &prepared)));
+    if wish.rebuild {
+        problems.extend(prepared.rebuilt_otherwise());
+    }
+    if !problems.is_empty() && !wish.offline {
+        return Err(problems);
+    }
+    Ok(prepared)
+}
+
+/// Finds, checks and packs what is published, and asks no registry: what was packed can be sent from elsewhere.
+///
+/// # Errors
+///
+/// Everything that is in the way, as far as it can be known at once.
+pub fn pack_only(
+    publisher: &Publisher,
+    wish: &Wish,
+    ours: &Path,
+    tell: &(dyn Fn(Chore) + Sync),
+) -> Result<PackedSet, Vec<Problem>> {
+    gather(publisher, wish)?.packed(publisher, wish, ours, tell)
+}
+
+/// What is to be published, and where to.
+struct Gathered {
+    /// All packages of the workspace.
+    whole: Workspace,
+    /// Those that are wanted.
+    workspace: Workspace,
+    targets: BTreeMap<PackageId, Target>,
+    checkout: Option<Checkout>,
+}
+
+/// Finds what is to be published, and all that can be said against it before it is packed.
+fn gather(publisher: &Publisher, wish: &Wish) -> Result<Gathered, Vec<Problem>> {
     let around = publisher.around();
     let found = discover(&around.root);
-    let workspace = Workspace::new(found.packages);
+    let whole = Workspace::new(found.packages);
     let mut problems = found.problems;
-    problems.extend(workspace.problems());
-    let whole = workspace;
+    problems.extend(whole.problems());
     let workspace = select(&whole, wish, &mut problems);
     let checkout = checkout(around);
-    problems.extend(dirty(around, checkout.as_ref()).filter(|_| !wish.allow_dirty));
-    problems.extend(proposed(around).filter(|_| !wish.allow_pull_request && !wish.offline));
+    problems.extend(about_checkout(around, checkout.as_ref(), wish));
+    problems.extend(stale_locks(&around.root, &workspace));
     let mut targets = BTreeMap::new();
     for package in workspace.packages().filter(|package| package.is_public()) {
         problems.extend(odd(package));
@@ -93,30 +175,57 @@ pub async fn prepare(
             Err(problem) => problems.push(*problem),
         }
     }
-    if !problems.is_empty() {
-        return Err(problems);
+    if problems.is_empty() {
+        Ok(Gathered { whole, workspace, targets, checkout })
+    } else {
+        Err(problems)
     }
-    if !wish.offline {
-        check_outside(publisher, &whole, &workspace).await?;
+}
+
+impl Gathered {
+    /// What was packed of it, here or elsewhere.
+    fn packed(
+        &self,
+        publisher: &Publisher,
+        wish: &Wish,
+        ours: &Path,
+        tell: &(dyn Fn(Chore) + Sync),
+    ) -> Result<PackedSet, Vec<Problem>> {
+        let (around, checkout) = (publisher.around(), self.checkout.as_ref());
+        let public = self.workspace.packages();
+        let public = public.filter_map(|it| Some((it, self.targets.get(&it.id)?)));
+        let public: Vec<(&Package, &Target)> = public.collect();
+        if let Some(carried) = &wish.packed {
+            let packages: Vec<&Package> = public.iter().map(|(package, _)| *package).collect();
+            return take_over(around, checkout, &packages, carried, ours);
+        }
+        if wish.stream {
+            return begin(around, checkout, &public, ours);
+        }
+        tell(Chore::Packing { packages: public.len() });
+        let (verify, offline, in_place) = (wish.verify, wish.offline, wish.pin_in_place);
+        let options = PackOptions { verify, offline, in_place, rebuild: wish.rebuild };
+        pack(around, checkout, &public, options, ours, &Journal::may_be_out)
     }
-    let public = workspace.packages().filter_map(|it| Some((it, targets.get(&it.id)?)));
-    let public: Vec<(&Package, &Target)> = public.collect();
-    let (verify, offline, in_place) = (wish.verify, wish.offline, wish.pin_in_place);
-    let options = PackOptions { verify, offline, in_place };
-    let set = pack(around, checkout.as_ref(), &public, options, ours)?;
-    let workspace = with_built_versions(&workspace, &set);
-    let listings = match wish.offline {
-        true => BTreeMap::new(),
-        false => ask(publisher, &targets, &set).await?,
-    };
-    let plan = plan(&workspace, &set, &targets, listings)?;
-    let mut problems: Vec<Problem> = missing_credentials(&workspace, &plan, &targets).collect();
-    let prepared = Prepared { workspace, plan, set, targets, checkout };
-    problems.extend(wish.tag.iter().flat_map(|tag| wrong_tags(around, tag, &prepared)));
-    if !problems.is_empty() && !wish.offline {
-        return Err(problems);
+}
+
+impl Prepared {
+    /// Packages that were packed again, and are not what is out.
+    fn rebuilt_otherwise(&self) -> impl Iterator<Item = Problem> {
+        let conflicts =
+            self.plan.packages.iter().filter(|it| matches!(it.class, Class::Conflict { .. }));
+        conflicts.filter_map(|planned| {
+            let package = self.workspace.package(&planned.id)?;
+            Some(Problem {
+                code: Code::Packing,
+                package: Some(package.id.clone()),
+                file: package.manifest.clone(),
+                line: None,
+                what: format!("{} {}: {}", package.id, package.version, planned.class),
+                hint: Some("put the file back that was packed, or raise the version".to_owned()),
+            })
+        })
     }
-    Ok(prepared)
 }
 
 fn plan(
@@ -257,128 +366,4 @@ async fn ask(
         }
     }
     if problems.is_empty() { Ok(listings) } else { Err(problems) }
-}
-
-fn dirty(around: &Surroundings, checkout: Option<&Checkout>) -> Option<Problem> {
-    let changes = &checkout?.changes;
-    let first = changes.first()?.trim();
-    let others = match changes.len() {
-        1 => String::new(),
-        count => format!(" and {} more", count - 1),
-    };
-    Some(Problem {
-        code: Code::Dirty,
-        package: None,
-        file: around.root.clone(),
-        line: None,
-        what: format!("there are changes that are not committed: {first}{others}"),
-        hint: Some("commit them, or say --allow-dirty".to_owned()),
-    })
-}
-
-/// Pipelines say so when what they have checked out was only proposed.
-fn proposed(around: &Surroundings) -> Option<Problem> {
-    let event = around.variable("GITHUB_EVENT_NAME").filter(|it| it.starts_with("pull_request"));
-    let others = ["CI_MERGE_REQUEST_IID", "BITBUCKET_PR_ID", "CHANGE_ID", "CIRCLE_PULL_REQUEST"];
-    let by = event.map(|_| "GITHUB_EVENT_NAME");
-    let by = by.or_else(|| others.into_iter().find(|name| around.variable(name).is_some()))?;
-    Some(Problem {
-        code: Code::PullRequest,
-        package: None,
-        file: around.root.clone(),
-        line: None,
-        what: format!("{by} says that this change was only proposed"),
-        hint: Some("publish from what was taken in, or say --allow-pull-request".to_owned()),
-    })
-}
-
-/// Tags that could not be set afterwards.
-fn wrong_tags(around: &Surroundings, template: &str, prepared: &Prepared) -> Vec<Problem> {
-    let problem = |what: String, hint: &str| Problem {
-        code: Code::Tag,
-        package: None,
-        file: around.root.clone(),
-        line: None,
-        what,
-        hint: Some(hint.to_owned()),
-    };
-    let Some(commit) = &prepared.set.commit else {
-        let what = format!("there is no commit for the tag `{template}`");
-        return vec![problem(what, "commit everything, or leave --tag out")];
-    };
-    let order = prepared.order(PublishOptions::default());
-    let tags = tags(template, &order).into_iter().map(|(tag, _)| tag);
-    let wrong = tags.filter_map(|tag| {
-        if !is_tag(around, &tag) {
-            let hint = "name it so that git takes it, as in --tag '{name}-v{version}'";
-            return Some(problem(format!("`{tag}` is no name of a tag"), hint));
-        }
-        match tag_state(around, &tag, commit) {
-            TagState::Elsewhere(other) => {
-                let what = format!("the tag `{tag}` is at {other}, and {commit} is checked out");
-                Some(problem(what, "check that one out, or raise the version"))
-            }
-            _ => None,
-        }
-    });
-    wrong.collect()
-}
-
-/// Names and versions become parts of addresses and arguments: nothing may be in them that means something there.
-fn odd(package: &Package) -> Option<Problem> {
-    let name = package.id.name();
-    let plain = |text: &str, signs: &str| {
-        !text.is_empty()
-            && !text.starts_with(['.', '-'])
-            && text.chars().all(|it| it.is_ascii_alphanumeric() || signs.contains(it))
-    };
-    let is_name = match package.id.ecosystem() {
-        Ecosystem::Cargo => plain(name, "-_"),
-        Ecosystem::Python => plain(name, "-_."),
-        Ecosystem::Npm => match name.strip_prefix('@').and_then(|rest| rest.split_once('/')) {
-            Some((scope, name)) => plain(scope, "-_.~") && plain(name, "-_.~"),
-            None => plain(name, "-_.~"),
-        },
-    };
-    let is_version = match &package.version {
-        Version::Written(version) => plain(version, ".+-_!"),
-        Version::Built => true,
-    };
-    let what = match (is_name, is_version) {
-        (true, true) => return None,
-        (false, _) => format!("`{name}` is no name of a package"),
-        (true, false) => format!("`{}` is no version", package.version),
-    };
-    Some(Problem {
-        code: Code::Manifest,
-        package: Some(package.id.clone()),
-        file: package.manifest.clone(),
-        line: None,
-        what,
-        hint: None,
-    })
-}
-
-/// Registries to which something would be uploaded without anybody's leave.
-fn missing_credentials<'a>(
-    workspace: &'a Workspace,
-    plan: &'a Plan,
-    targets: &'a BTreeMap<PackageId, Target>,
-) -> impl Iterator<Item = Problem> + 'a {
-    let mut told: Vec<&str> = Vec::new();
-    plan.uploads().filter_map(move |planned| {
-        let target = targets.get(&planned.id).filter(|target| target.credentials.is_none())?;
-        if told.contains(&target.address.index.as_str()) {
-            return None;
-        }
-        told.push(&target.address.index);
-        Some(Problem {
-            code: Code::Credentials,
-            package: Some(planned.id.clone()),
-            file: workspace.package(&planned.id)?.manifest.clone(),
-            line: None,
-            what: format!("there is no token for the registry `{}`", target.address.name),
-            hint: Some(target.credentials_hint.clone()),
-        })
-    })
 }

@@ -33,6 +33,10 @@ pub enum Code {
     Credentials,
     /// The tree is not what was committed.
     Dirty,
+    /// What is checked out is on no branch and has no tag.
+    Commit,
+    /// A lock file says something else than manifests do.
+    Lock,
     /// A package cannot be packed, or what was packed cannot be sent.
     Packing,
     /// A tag of git cannot be set, or is at another commit.
@@ -43,7 +47,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Manifest,
         Self::Tool,
         Self::Duplicate,
@@ -55,6 +59,8 @@ impl Code {
         Self::NeedsUnpublished,
         Self::Credentials,
         Self::Dirty,
+        Self::Commit,
+        Self::Lock,
         Self::Packing,
         Self::Tag,
         Self::PullRequest,
@@ -75,6 +81,8 @@ impl Code {
             Self::NeedsUnpublished => "needs-unpublished",
             Self::Credentials => "credentials",
             Self::Dirty => "dirty",
+            Self::Commit => "commit",
+            Self::Lock => "lock",
             Self::Packing => "packing",
             Self::Tag => "tag",
             Self::PullRequest => "pull-request",
@@ -130,6 +138,15 @@ impl Code {
             Self::Dirty => {
                 "What is published should be what somebody else can check out. The tree has changes that are not \
                  committed: commit or remove them, or say --allow-dirty."
+            }
+            Self::Commit => {
+                "What is published should be what somebody else can check out. A commit that is on no branch and has no \
+                 tag is nobody's but this clone's, and git forgets it: check out a branch or a tag, or say \
+                 --allow-detached."
+            }
+            Self::Lock => {
+                "A lock file that knows a package by another version than its manifest was not brought up to date when \
+                 the version was raised. Whoever checks the release out gets something else than what was published."
             }
             Self::Packing => {
                 "Everything is packed before the first upload, in a copy of the workspace, by the package's own tool. \

@@ -234,7 +234,7 @@ async fn take_over(
     run.prepare(&session);
     let seen = match session.take_over(&view.detail, run, workers, expected, since).await? {
         Some(started) => {
-            let watched = Watched { level: level(how, ui), workers, port };
+            let watched = Watched { shown: level(how, ui).into(), workers, port };
             Some(watch(ui, &session, started, watched).await?)
         }
         // There was nothing left to do, so there is nothing to watch.

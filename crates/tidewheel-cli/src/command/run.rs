@@ -21,7 +21,7 @@ use crate::command::{plan, there};
 use crate::data::DeskArgs;
 use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
-use crate::live::Level;
+use crate::live::{Level, Shown};
 use crate::output::{check_writable, write_atomically};
 use crate::runtime::{Room, on_runtime_in, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
@@ -281,7 +281,7 @@ pub(crate) async fn start(
     run.prepare(&session);
     let started = session.start(&*run, expected).await?;
     let id = started.run.id().to_string();
-    let watched = Watched { level: level(how, ui), workers: run.workers(), port };
+    let watched = Watched { shown: level(how, ui).into(), workers: run.workers(), port };
     // What it came to is read from the store: large flows are not kept beside it.
     drop(run);
     let seen = watch(ui, &session, started, watched).await?;
@@ -310,7 +310,7 @@ pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
 
 /// How a run is watched.
 pub(crate) struct Watched {
-    pub level: Level,
+    pub shown: Shown,
     pub workers: u32,
     pub port: Option<StatusPort>,
 }
@@ -320,7 +320,7 @@ pub(crate) async fn watch(
     ui: &Ui,
     session: &Session,
     started: Started,
-    Watched { level, workers, port }: Watched,
+    Watched { shown, workers, port }: Watched,
 ) -> Result<Seen, CommandError> {
     let status = match port {
         Some(port) => {
@@ -334,7 +334,7 @@ pub(crate) async fn watch(
     if let Some(status) = &status {
         ui.note(&format!("status at http://{}/status", status.address()));
     }
-    let seen = Watch::new(session, started, workers, level).until_end().await;
+    let seen = Watch::new(session, started, workers, shown).until_end().await;
     if let Some(status) = status {
         // One that was lost here has no end to be seen.
         if seen.as_ref().is_ok_and(|seen| seen.lost.is_none()) {

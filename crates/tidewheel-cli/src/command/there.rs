@@ -125,7 +125,7 @@ async fn watch(
     let follow = RemoteFollow::begin(Arc::clone(server), run).await;
     let follow = follow.map_err(|error| lost(error.into()))?;
     let workers = how.max_workers.unwrap_or(WORKERS_DEFAULT);
-    let seen = Watch::there(follow, workers, level(how, ui)).until_end().await?;
+    let seen = Watch::there(follow, workers, level(how, ui).into()).until_end().await?;
     let desk = Desk::from(Arc::clone(server));
     finish(ui, &desk, run, seen, how).await.map_err(lost)
 }

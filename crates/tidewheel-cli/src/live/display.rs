@@ -18,6 +18,7 @@ use tidewheel_tui::run::{
     page, summary, view,
 };
 
+use super::events::Events;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::terminal::{self, Grip, Typed};
@@ -41,11 +42,26 @@ pub(crate) struct Options {
     pub since: Timestamp,
     /// How many steps run at once, for the time left.
     pub workers: usize,
-    /// How much is said. Only [`Level::Normal`] gets a live view.
-    pub level: Level,
+    /// For whom. Only people for whom [`Level::Normal`] will do get a live view.
+    pub shown: Shown,
 }
 
-/// Shows a run on standard error. When it is dropped, the terminal is as before, and below the
+/// For whom a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// For people, on standard error, with so much said.
+    People(Level),
+    /// For programs, on standard output, a line for each thing that happens.
+    Programs,
+}
+
+impl From<Level> for Shown {
+    fn from(level: Level) -> Self {
+        Self::People(level)
+    }
+}
+
+/// Shows a run, to people on standard error. When it is dropped, the terminal is as before, and below the
 /// cursor's old place stands how the run went.
 #[derive(Debug)]
 pub(crate) struct Display {
@@ -57,6 +73,7 @@ pub(crate) struct Display {
 enum Kind {
     Live(Live),
     Plain(Box<Mutex<Plain>>, Look),
+    Lines(Box<Mutex<Events>>),
 }
 
 impl Display {
@@ -66,13 +83,18 @@ impl Display {
     /// The caller handles SIGINT, SIGTERM and SIGHUP, and drops this before the process ends.
     pub fn start(options: Options, on_key: impl FnMut(Key) + Send + 'static) -> Self {
         let look = Look::of_environment(io::stderr().is_terminal());
-        let live = match options.level {
-            Level::Normal if look.is_live => Live::start(options, look, Box::new(on_key)).ok(),
+        let live = match options.shown {
+            Shown::People(Level::Normal) if look.is_live => {
+                Live::start(options, look, Box::new(on_key)).ok()
+            }
             _ => None,
         };
-        let kind = match live {
-            Some(live) => Kind::Live(live),
-            None => Kind::Plain(Box::new(Mutex::new(Plain::new(options.level))), look),
+        let kind = match (live, options.shown) {
+            (Some(live), _) => Kind::Live(live),
+            (None, Shown::People(level)) => {
+                Kind::Plain(Box::new(Mutex::new(Plain::new(level))), look)
+            }
+            (None, Shown::Programs) => Kind::Lines(Box::default()),
         };
         Self { since: options.since, kind }
     }
@@ -84,6 +106,7 @@ impl Display {
             Kind::Plain(plain, _) => {
                 plain.lock().unwrap_or_else(PoisonError::into_inner).shows_output()
             }
+            Kind::Lines(_) => true,
         }
     }
 
@@ -99,6 +122,12 @@ impl Display {
                 let text: String = lines.iter().map(paint).collect();
                 // Nobody has to listen.
                 let _ = io::stderr().lock().write_all(text.as_bytes());
+            }
+            Kind::Lines(events) => {
+                let line = events.lock().unwrap_or_else(PoisonError::into_inner).line(now, &event);
+                let mut out = io::stdout().lock();
+                // Whoever has left does not end the run.
+                let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
             }
         }
     }

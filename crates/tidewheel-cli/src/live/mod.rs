@@ -1,4 +1,4 @@
-//! The live view of a run on a terminal, where the cursor is; lines of a log without one.
+//! The live view of a run on a terminal, where the cursor is; lines of a log without one, or of JSON for programs.
 //!
 //! [`Display`] is what a command talks to: it takes events of
 //! [`tidewheel_client::progress`] and gives [`Key`]s. What is known of the run and how it reads is in
@@ -9,9 +9,10 @@
 //! a key or Ctrl-C does to the run is up to the command.
 
 mod display;
+mod events;
 mod screen;
 mod signals;
 mod terminal;
 
-pub(crate) use display::{Display, Options};
+pub(crate) use display::{Display, Options, Shown};
 pub(crate) use tidewheel_tui::run::{Key, Level};

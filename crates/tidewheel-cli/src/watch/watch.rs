@@ -16,7 +16,7 @@ use tokio::time::MissedTickBehavior;
 use super::screen::Screen;
 use super::signals::{Signals, Wish};
 use crate::error::CommandError;
-use crate::live::{Display, Key, Level, Options};
+use crate::live::{Display, Key, Options, Shown};
 
 /// How often the output of running steps is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -81,8 +81,8 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Begins to watch.
-    pub fn new(session: &Session, started: Started, workers: u32, level: Level) -> Self {
-        let (display, beginning, keys) = show(started.since, workers, level);
+    pub fn new(session: &Session, started: Started, workers: u32, shown: Shown) -> Self {
+        let (display, beginning, keys) = show(started.since, workers, shown);
         let mut screen = Screen::new(display, beginning, Some(session.folder.logs_dir()));
         let follow = Follow::begin(session, started, &mut screen);
         let subject = Subject::Here(Box::new(follow));
@@ -90,8 +90,8 @@ impl Watch {
     }
 
     /// Begins to watch a run of a server.
-    pub fn there(mut follow: RemoteFollow, workers: u32, level: Level) -> Self {
-        let (display, beginning, keys) = show(follow.since(), workers, level);
+    pub fn there(mut follow: RemoteFollow, workers: u32, shown: Shown) -> Self {
+        let (display, beginning, keys) = show(follow.since(), workers, shown);
         follow.listen(display.shows_output());
         let screen = Screen::new(display, beginning, None);
         let subject = Subject::There(Box::new(follow));
@@ -234,13 +234,13 @@ impl End {
 fn show(
     since: Timestamp,
     workers: u32,
-    level: Level,
+    shown: Shown,
 ) -> (Display, Instant, mpsc::UnboundedReceiver<Key>) {
     let now = Instant::now();
     let started = now.checked_sub(wall_clock().since(since)).unwrap_or(now);
     let (sender, keys) = mpsc::unbounded_channel();
     let display = Display::start(
-        Options { started, since, workers: workers as usize, level },
+        Options { started, since, workers: workers as usize, shown },
         // Nobody listens when the run is over.
         move |key| {
             let _ = sender.send(key);

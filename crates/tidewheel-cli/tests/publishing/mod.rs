@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use crate::registry::{Protocol, Registry, Request, Upload, What};
 
 /// What takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A workspace and its registry.
 pub struct Scene {

@@ -124,6 +124,21 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The step that it happened to, if it is one of those that are known.
+    #[must_use]
+    pub fn step(&self) -> Option<usize> {
+        match self {
+            Self::StepWaiting { step, .. }
+            | Self::StepStarted { step, .. }
+            | Self::StepRetrying { step, .. }
+            | Self::StepEnded { step, .. }
+            | Self::StepOutput { step, .. } => Some(*step),
+            _ => None,
+        }
+    }
+}
+
 /// A step before anything happened to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepInfo {

@@ -51,8 +51,8 @@ pub struct Progress {
     /// when: only what did both has started.
     admitted: HashMap<u32, u32>,
     begun: HashMap<u32, (u32, Duration)>,
-    /// Tasks that wait, whose looks are one attempt for people.
-    waiting: HashSet<u32>,
+    /// Tasks that wait, whose looks are one attempt for people, and what was told of that.
+    waiting: HashMap<u32, String>,
     /// What the newest attempts left that ended.
     records: HashMap<u32, AttemptRecord>,
     /// What was said and is not told yet, because something else comes first.
@@ -92,7 +92,7 @@ impl Progress {
             ended: HashSet::new(),
             admitted: HashMap::new(),
             begun: HashMap::new(),
-            waiting: HashSet::new(),
+            waiting: HashMap::new(),
             records: HashMap::new(),
             unheard: Vec::new(),
             commands: HashMap::new(),
@@ -367,7 +367,7 @@ impl Progress {
         if !self.has_started(index) {
             return;
         }
-        if !self.waiting.contains(&index) {
+        if !self.waiting.contains_key(&index) {
             let attempt = self.counted(source, index, attempt);
             let at = at.saturating_sub(self.definition.waited_before(&name(source, index)));
             self.tell(index, at, teller, |step| Event::StepStarted { step, attempt });
@@ -375,14 +375,14 @@ impl Progress {
         self.tell_commands(index, at, teller);
     }
 
-    /// Tells what a task waits for, and how it is answered if it waits for somebody. Its later looks are no
-    /// news.
+    /// Tells what a task waits for, and how it is answered if it waits for somebody. Later looks that find the same are
+    /// no news.
     fn wait(&mut self, source: &dyn RunSource, index: u32, at: Duration, teller: &mut dyn Teller) {
-        if !self.waiting.insert(index) {
-            return;
-        }
         let name = name(source, index);
         let why = self.definition.waits_for(&name).unwrap_or_else(|| "waits".to_owned());
+        if self.waiting.insert(index, why.clone()).is_some_and(|told| told == why) {
+            return;
+        }
         let answer = self
             .definition
             .asks(&name)

@@ -91,7 +91,7 @@ pub(super) async fn yank(
     client.send(with_leave(HttpRequest::delete(url).redirects_max(0), target)).await.map(drop)
 }
 
-async fn url(client: &Client, target: &Target) -> Result<String, Trouble> {
+pub(super) async fn url(client: &Client, target: &Target) -> Result<String, Trouble> {
     let url = api(client, target).await?.url;
     url.ok_or_else(|| Trouble::Refused {
         what: format!(

@@ -19,7 +19,7 @@ use super::trouble::{Trouble, told};
 use super::{cargo, npm, python};
 use crate::package::{Ecosystem, PackageId};
 use crate::registry::{Listed, Listing, Unreadable};
-use crate::settings::{Credentials, Secret, Surroundings, Target};
+use crate::settings::{Credentials, Identities, Secret, Surroundings, Target};
 
 /// Requests under way at once, to all registries together.
 const CONNECTIONS_MAX: usize = 10;
@@ -36,6 +36,10 @@ pub struct Client {
     pub(super) apis: Mutex<BTreeMap<String, cargo::Api>>,
     /// A one-time code, for registries that want one with each upload.
     code: Option<Secret>,
+    /// How the pipeline says what it is, if it is one.
+    pub(super) identity: Identities,
+    /// What registries have given for that, by index and package.
+    pub(super) trusted: Mutex<BTreeMap<(String, Option<String>), Credentials>>,
 }
 
 /// What a registry itself says that it has of a version, whatever those see who resolve.
@@ -47,6 +51,17 @@ pub enum Said {
     HasNot,
     /// It says nothing of the kind.
     Nothing,
+}
+
+/// Whose leave it is that settings have, as its registry says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// Somebody's, by this name.
+    Known(String),
+    /// Nobody's: it is not good, in the registry's words.
+    Nobody(String),
+    /// It does not say.
+    Unsaid,
 }
 
 /// A file that is sent to a registry.
@@ -80,7 +95,13 @@ impl Client {
             .body_max(BODY_MAX)
             .proxies(proxies)
             .build()?;
-        Ok(Self { http, apis: Mutex::default(), code: around.code() })
+        Ok(Self {
+            http,
+            apis: Mutex::default(),
+            code: around.code(),
+            identity: Identities::of_variables(around),
+            trusted: Mutex::default(),
+        })
     }
 
     /// What a registry lists of a package, where those look who resolve it.
@@ -118,6 +139,16 @@ impl Client {
             Err(Trouble::Refused { .. } | Trouble::NotAllowed { .. }) => Ok(Said::Nothing),
             said => said,
         }
+    }
+
+    /// Whose leave a registry of npm takes it for; the others cannot be asked.
+    pub async fn who(&self, target: &Target) -> Who {
+        npm::who(self, target).await
+    }
+
+    /// Whether somebody may write a package of npm that is out; nothing if its registry does not say.
+    pub async fn may_write(&self, target: &Target, id: &PackageId, user: &str) -> Option<bool> {
+        npm::may_write(self, target, id.name(), user).await
     }
 
     /// Sends a file. That it was taken is no proof that it is out, nor the other way round.
@@ -230,7 +261,8 @@ impl Client {
 /// A request with the leave of whoever makes it, and no redirect: a registry that has moved is another one.
 pub(super) fn with_leave(request: HttpRequest, target: &Target) -> HttpRequest {
     let header = match &target.credentials {
-        None => return request,
+        // Those who only look need none of what is given for an upload.
+        None | Some(Credentials::Trusted) => return request,
         Some(Credentials::Token(token)) => token.reveal().to_owned(),
         Some(Credentials::Bearer(token)) => format!("Bearer {}", token.reveal()),
         Some(Credentials::Basic { user, password }) => {
@@ -240,7 +272,7 @@ pub(super) fn with_leave(request: HttpRequest, target: &Target) -> HttpRequest {
     request.secret_header("Authorization", header)
 }
 
-fn text(data: Data) -> String {
+pub(super) fn text(data: Data) -> String {
     match data {
         Data::Empty => String::new(),
         Data::Json(json) => json.to_string(),

@@ -51,7 +51,7 @@ impl Client {
 }
 
 /// The scheme and the host of an address.
-fn origin(address: &str) -> &str {
+pub(super) fn origin(address: &str) -> &str {
     let start = address.find("://").map_or(0, |at| at + 3);
     let end = address[start..].find('/').map_or(address.len(), |at| start + at);
     &address[..end]

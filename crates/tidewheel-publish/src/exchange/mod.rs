@@ -11,8 +11,9 @@ mod npm;
 mod pace;
 mod python;
 mod trouble;
+mod trusted;
 
 pub use census::census;
-pub use client::{Client, Parcel, Said};
+pub use client::{Client, Parcel, Said, Who};
 pub use pace::Bucket;
 pub use trouble::Trouble;

@@ -4,13 +4,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha512};
-use tidewheel::executor::http::{Data, HttpRequest};
+use tidewheel::executor::http::{Data, HttpEnd, HttpRequest};
 
-use super::client::{Client, Parcel, Said, with_leave};
-use super::trouble::{Trouble, detail};
+use super::client::{Client, Parcel, Said, Who, text, with_leave};
+use super::trouble::{Trouble, detail, told};
 use crate::registry::{Listing, document_path, read_document, read_manifest};
 use crate::settings::Target;
 
@@ -36,6 +36,34 @@ pub(super) async fn said(
     let text = client.ask(get(target, &format!("{}/{version}", document_path(name)))).await?;
     let listed = text.and_then(|text| read_manifest(&text, version));
     Ok(listed.map_or(Said::Nothing, Said::Has))
+}
+
+/// Whose leave it is.
+pub(super) async fn who(client: &Client, target: &Target) -> Who {
+    let request = get(target, "-/whoami").accept_status(200..=299).accept_status(401..=401);
+    match client.send(request).await {
+        Ok(HttpEnd { status: 401, data, .. }) => Who::Nobody(told(&text(data))),
+        Ok(HttpEnd { data: Data::Json(json), .. }) => {
+            let name = json.get("username").and_then(Json::as_str);
+            name.map_or(Who::Unsaid, |name| Who::Known(name.to_owned()))
+        }
+        // Not every registry can be asked this.
+        _ => Who::Unsaid,
+    }
+}
+
+/// Whether somebody may write a package that is out; nothing if its registry does not say.
+pub(super) async fn may_write(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    user: &str,
+) -> Option<bool> {
+    let path = format!("-/package/{}/collaborators?format=cli", document_path(name));
+    let text = client.ask(get(target, &path)).await.ok()??;
+    let all: Map<String, Json> = serde_json::from_str(&text).ok()?;
+    let rights = all.get(user).map(|it| it.as_str().unwrap_or_default().contains("write"));
+    rights.or((!all.is_empty()).then_some(false))
 }
 
 fn get(target: &Target, path: &str) -> HttpRequest {

@@ -57,6 +57,19 @@ pub(super) fn settle(around: &Surroundings, copy: &Path) -> Result<(), String> {
     run_git(around, copy, &["reset", "--quiet"]).map(drop)
 }
 
+/// Whether a commit is on a branch or has a tag, here or at a remote.
+pub(crate) fn is_kept(around: &Surroundings, commit: &str) -> bool {
+    let said = run_git(around, &around.root, &["for-each-ref", "--count=1", "--contains", commit]);
+    // One that cannot say is not taken for a no.
+    said.map_or(true, |said| !said.trim().is_empty())
+}
+
+/// Whether not all of its history is here, nor all of its tags.
+pub(crate) fn is_shallow(around: &Surroundings) -> bool {
+    let said = run_git(around, &around.root, &["rev-parse", "--is-shallow-repository"]);
+    said.is_ok_and(|said| said.trim() == "true")
+}
+
 /// Where a tag is, held against the commit it is meant for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TagState {

@@ -5,6 +5,7 @@
 
 mod archive;
 mod cargo;
+mod carry;
 mod git;
 mod npm;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]
@@ -14,16 +15,20 @@ mod python;
 mod requirement;
 mod set;
 mod stop;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod tree;
 
+pub use carry::Carried;
+pub(crate) use carry::take_over;
 pub use git::{Checkout, checkout};
-pub(crate) use git::{TagState, is_tag, push_tag, set_tag, tag_state};
+pub(crate) use git::{TagState, is_kept, is_shallow, is_tag, push_tag, set_tag, tag_state};
 pub use pack::{PackOptions, pack, pins_folder};
 pub use pin::{PinError, Pins};
 pub(crate) use set::folder_of;
 pub use set::{Changed, PackedFile, PackedPackage, PackedSet};
 pub use stop::Stop;
+pub(crate) use stream::{Workbench, begin, is_packed};
 pub(crate) use tool::run as run_tool;

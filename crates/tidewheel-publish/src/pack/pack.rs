@@ -2,7 +2,7 @@
 //!
 //! How each ecosystem packs is in the files beside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,8 @@ use crate::settings::{Surroundings, Target};
 
 /// The largest file that is sent. Registries have limits of their own, which are lower.
 const BYTES_MAX: u64 = 1 << 30;
+/// The largest that the usual registry of crates takes of whoever has not asked for more, as its documentation says.
+const CRATE_MAX: u64 = 10 << 20;
 
 /// How it is packed.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,8 @@ pub struct PackOptions {
     pub offline: bool,
     /// The workspace is packed where it is, with its manifests pinned meanwhile.
     pub in_place: bool,
+    /// Packages of which files that were packed are not there any more, or not what they were, are packed again.
+    pub rebuild: bool,
 }
 
 /// Where packing is done.
@@ -70,7 +74,8 @@ pub(super) struct Made {
 }
 
 /// Packs packages into `into`, a folder of the workspace's own that nobody else uses now. What was packed of the same
-/// tree before is taken as it is.
+/// tree before is taken as it is. `was_sent` says of a folder of packed files and a package whether something of it may be
+/// out: packed again, it must be the same.
 ///
 /// # Errors
 ///
@@ -81,20 +86,106 @@ pub fn pack(
     packages: &[(&Package, &Target)],
     options: PackOptions,
     into: &Path,
+    was_sent: &dyn Fn(&Path, &PackageId) -> bool,
 ) -> Result<PackedSet, Vec<Problem>> {
-    let staging = into.join("staging");
-    // Of a process that died: whoever is here is alone.
-    let _ = fs::remove_dir_all(&staging);
+    let uncopied =
+        |error: String| vec![whole(around, format!("the workspace cannot be copied: {error}"))];
+    let staging = Staging::new(into);
+    let tree = tree_of(around, checkout, options.in_place).map_err(uncopied)?;
+    let ids = || packages.iter().map(|(package, _)| &package.id);
+    let is_whole = |set: &PackedSet| ids().all(|id| set.package(id).is_some());
+    let known = PackedSet::load(&into.join("packed").join(&tree)).filter(is_whole);
+    let mut broken = BTreeSet::new();
+    for (id, set) in known.iter().flat_map(|set| ids().map(move |id| (id, set))) {
+        match set.check(id) {
+            Ok(()) => {}
+            Err(_) if options.rebuild => drop(broken.insert(id.clone())),
+            Err(changed) => {
+                let hint = Some("--rebuild packs it again, if nothing else comes of it".to_owned());
+                return Err(vec![Problem { hint, ..whole(around, changed.to_string()) }]);
+            }
+        }
+    }
+    if let (Some(known), true) = (&known, broken.is_empty()) {
+        return Ok(known.clone());
+    }
     let copied = match options.in_place {
-        true => stay(around, checkout, &staging),
+        true => stay(around, checkout, &staging, tree),
         false => copy(around, checkout, &staging),
     };
-    let packed = match copied {
-        Ok(copied) => pack_copy(around, packages, options, into, &copied),
-        Err(error) => Err(vec![whole(around, format!("the workspace cannot be copied: {error}"))]),
+    let copied = copied.map_err(uncopied)?;
+    let made = make_copied(around, packages, options, into, &copied)?;
+    let fresh = || PackedSet {
+        tree: copied.tree.clone(),
+        commit: copied.commit.clone(),
+        packages: BTreeMap::new(),
+        folder: into.join("packed").join(&copied.tree),
     };
-    let _ = fs::remove_dir_all(&staging);
-    packed
+    // Whatever was changed meanwhile is of another tree.
+    let known = known.filter(|known| known.tree == copied.tree);
+    let (set, made) = match known {
+        Some(known) => {
+            let made = made.into_iter().filter(|it| broken.contains(&it.id)).collect();
+            check_again(&known, &made, packages, was_sent)?;
+            (known, made)
+        }
+        None => (fresh(), made),
+    };
+    let failed = |error| vec![whole(around, format!("what was packed cannot be kept: {error}"))];
+    keep(set, made).map_err(failed)
+}
+
+/// What is packed again must be what it was, if that may be out.
+fn check_again(
+    known: &PackedSet,
+    made: &Vec<Made>,
+    packages: &[(&Package, &Target)],
+    was_sent: &dyn Fn(&Path, &PackageId) -> bool,
+) -> Result<(), Vec<Problem>> {
+    let mut problems = Vec::new();
+    for it in made.iter().filter(|it| was_sent(&known.folder, &it.id)) {
+        let package = packages.iter().find(|(package, _)| package.id == it.id);
+        let before = known.package(&it.id).map(|it| it.files.as_slice()).unwrap_or_default();
+        for path in &it.files {
+            let now = fs::read(path).map(|content| PackedFile::new(&file_name(path), &content));
+            let then = before.iter().find(|then| then.name == file_name(path));
+            let (Ok(now), Some(then), Some((package, _))) = (now, then, package) else { continue };
+            if now.sha256 != then.sha256 {
+                let what = format!(
+                    "{} was sent with the digest {}, and packed again it has {}",
+                    it.id, then.sha256, now.sha256
+                );
+                let hint =
+                    Some("put the file back that was packed, or raise the version".to_owned());
+                problems.push(Problem { hint, ..problem(package, what) });
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// The folder in which things are made; it is gone when this is dropped.
+#[derive(Debug)]
+pub(super) struct Staging(PathBuf);
+
+impl Staging {
+    pub fn new(into: &Path) -> Self {
+        let staging = Self(into.join("staging"));
+        // Of a process that died: whoever is here is alone.
+        staging.remove();
+        staging
+    }
+
+    fn remove(&self) {
+        // What cannot be removed takes room, and nothing else.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.remove();
+    }
 }
 
 /// Where originals of pinned manifests are kept: in git's own folder, where everybody finds them who comes later and nobody
@@ -105,25 +196,50 @@ pub fn pins_folder(around: &Surroundings, ours: &Path) -> PathBuf {
 }
 
 /// A copy of a workspace.
-struct Copied {
+#[derive(Debug)]
+pub(super) struct Copied {
     root: PathBuf,
     /// Where tools put things.
     scratch: PathBuf,
     /// Git takes it for what was committed.
     is_committed: bool,
     commit: Option<String>,
-    tree: String,
+    pub tree: String,
 }
 
-fn copy(
+/// The folder that is copied, and the commit that it is, if nothing is changed.
+fn origin<'a>(
+    around: &'a Surroundings,
+    checkout: Option<&'a Checkout>,
+) -> (&'a Path, Option<&'a Checkout>) {
+    let clean = checkout.filter(|it| it.changes.is_empty() && it.commit.is_some());
+    (checkout.map_or(around.root.as_path(), |checkout| checkout.top.as_path()), clean)
+}
+
+/// A word for the state of a tree and the way in which it is packed.
+fn word(digest: &str, clean: Option<&Checkout>, in_place: bool) -> String {
+    let commit = clean.and_then(|it| it.commit.as_deref()).unwrap_or_default();
+    short(&format!("{digest}{commit}{}", if in_place { " pinned" } else { "" }))
+}
+
+/// The word for the tree as it is now.
+pub(super) fn tree_of(
     around: &Surroundings,
     checkout: Option<&Checkout>,
-    staging: &Path,
+    in_place: bool,
+) -> Result<String, String> {
+    let (top, clean) = origin(around, checkout);
+    let digest = tree::digest(if in_place { &around.root } else { top });
+    Ok(word(&digest.map_err(|error| error.to_string())?, clean, in_place))
+}
+
+pub(super) fn copy(
+    around: &Surroundings,
+    checkout: Option<&Checkout>,
+    Staging(staging): &Staging,
 ) -> Result<Copied, String> {
     make_private_folder(staging).map_err(|error| error.to_string())?;
-    let is_clean = |it: &&Checkout| it.changes.is_empty() && it.commit.is_some();
-    let clean = checkout.filter(is_clean);
-    let top = checkout.map_or(around.root.as_path(), |checkout| checkout.top.as_path());
+    let (top, clean) = origin(around, checkout);
     let copy = staging.join("copy");
     // Without its history a package is packed all the same.
     let is_committed = clean.is_some_and(|clean| git::borrow(around, clean, &copy).is_ok());
@@ -133,13 +249,12 @@ fn copy(
     }
     let inside = canonical(&around.root);
     let inside = inside.strip_prefix(canonical(top)).unwrap_or(Path::new(""));
-    let commit = clean.and_then(|clean| clean.commit.clone());
     Ok(Copied {
         root: copy.join(inside),
         scratch: staging.join("made"),
         is_committed,
-        tree: short(&format!("{digest}{}", commit.as_deref().unwrap_or_default())),
-        commit,
+        tree: word(&digest, clean, false),
+        commit: clean.and_then(|clean| clean.commit.clone()),
     })
 }
 
@@ -147,19 +262,18 @@ fn copy(
 fn stay(
     around: &Surroundings,
     checkout: Option<&Checkout>,
-    staging: &Path,
+    Staging(staging): &Staging,
+    tree: String,
 ) -> Result<Copied, String> {
     make_private_folder(staging).map_err(|error| error.to_string())?;
-    let clean = checkout.filter(|it| it.changes.is_empty() && it.commit.is_some());
-    let commit = clean.and_then(|clean| clean.commit.clone());
-    let digest = tree::digest(&around.root).map_err(|error| error.to_string())?;
+    let (_, clean) = origin(around, checkout);
     Ok(Copied {
         root: around.root.clone(),
         scratch: staging.join("made"),
         // Manifests are not what was committed while they are pinned.
         is_committed: false,
-        tree: short(&format!("{digest}{} pinned", commit.as_deref().unwrap_or_default())),
-        commit,
+        tree,
+        commit: clean.and_then(|clean| clean.commit.clone()),
     })
 }
 
@@ -189,23 +303,14 @@ fn pin_all(
     Ok(pins)
 }
 
-fn pack_copy(
+/// Lets tools make packages in a copy.
+pub(super) fn make_copied(
     around: &Surroundings,
     packages: &[(&Package, &Target)],
     options: PackOptions,
     into: &Path,
     copied: &Copied,
-) -> Result<PackedSet, Vec<Problem>> {
-    let folder = into.join("packed").join(&copied.tree);
-    let is_whole =
-        |set: &PackedSet| packages.iter().all(|(package, _)| set.package(&package.id).is_some());
-    if let Some(set) = PackedSet::load(&folder).filter(is_whole) {
-        let checked = set.check(packages.iter().map(|(package, _)| package.id.clone()));
-        return checked.map(|()| set).map_err(|changed| {
-            let what = format!("{changed}; remove {} to have it packed again", folder.display());
-            vec![whole(around, what)]
-        });
-    }
+) -> Result<Vec<Made>, Vec<Problem>> {
     let targets: BTreeMap<PackageId, Target> =
         packages.iter().map(|(package, target)| (package.id.clone(), (*target).clone())).collect();
     let bench = Bench {
@@ -224,11 +329,7 @@ fn pack_copy(
     let pins = pins.transpose().map_err(unpinned)?;
     let made = make_all(&bench, packages);
     pins.map_or(Ok(()), Pins::put_back).map_err(unpinned)?;
-    let made = made?;
-    let (tree, commit) = (copied.tree.clone(), copied.commit.clone());
-    let set = PackedSet { tree, commit, packages: BTreeMap::new(), folder };
-    let failed = |error| vec![whole(around, format!("what was packed cannot be kept: {error}"))];
-    keep(set, made).map_err(failed)
+    made
 }
 
 /// Lets every tool do its part, and looks at what came of it.
@@ -262,14 +363,15 @@ fn make_all(
     for packed in &made {
         let package = packages.iter().find(|(package, _)| package.id == packed.id);
         problems.extend(package.and_then(|(package, target)| {
-            objection(package, packed).or_else(|| unwelcome(package, target, &packed.metadata))
+            objection(package, target, packed)
+                .or_else(|| unwelcome(package, target, &packed.metadata))
         }));
     }
     if problems.is_empty() { Ok(made) } else { Err(problems) }
 }
 
 /// What speaks against sending what was packed.
-fn objection(package: &Package, made: &Made) -> Option<Problem> {
+fn objection(package: &Package, target: &Target, made: &Made) -> Option<Problem> {
     if let Version::Written(version) = &package.version
         && *version != made.version
     {
@@ -282,15 +384,21 @@ fn objection(package: &Package, made: &Made) -> Option<Problem> {
         let what = format!("{} has {name} in it", made.id);
         return Some(Problem { hint, ..problem(package, what) });
     }
-    let is_too_large =
-        |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > BYTES_MAX);
+    let most = if is_usual_crate(package, target) { CRATE_MAX } else { BYTES_MAX };
+    let is_too_large = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > most);
     let large = made.files.iter().find(is_too_large)?;
-    Some(problem(package, format!("{} is too large to be sent", large.display())))
+    let what = format!("{} is too large to be sent: at most {} MiB", file_name(large), most >> 20);
+    let hint = Some("leave out of the package what nobody needs who uses it".to_owned());
+    Some(Problem { hint, ..problem(package, what) })
+}
+
+fn is_usual_crate(package: &Package, target: &Target) -> bool {
+    package.id.ecosystem() == Ecosystem::Cargo && target.address.name == cargo::USUAL
 }
 
 /// What the usual registry of crates refuses, known before anything is sent to it.
 fn unwelcome(package: &Package, target: &Target, metadata: &Json) -> Option<Problem> {
-    if package.id.ecosystem() != Ecosystem::Cargo || target.address.name != cargo::USUAL {
+    if !is_usual_crate(package, target) {
         return None;
     }
     let is_missing = |key: &str| metadata.get(key).is_none_or(Json::is_null);
@@ -307,13 +415,13 @@ fn unwelcome(package: &Package, target: &Target, metadata: &Json) -> Option<Prob
 }
 
 /// Moves what was made to where it is kept.
-fn keep(mut set: PackedSet, made: Vec<Made>) -> std::io::Result<PackedSet> {
+pub(super) fn keep(mut set: PackedSet, made: Vec<Made>) -> std::io::Result<PackedSet> {
     for packed in made {
         let folder = set.folder.join(folder_of(&packed.id));
         fs::create_dir_all(&folder)?;
         let mut files = Vec::new();
         for path in &packed.files {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = file_name(path);
             let content = fs::read(path)?;
             write_atomically(&folder.join(&name), &content)?;
             files.push(PackedFile::new(&name, &content));
@@ -323,6 +431,10 @@ fn keep(mut set: PackedSet, made: Vec<Made>) -> std::io::Result<PackedSet> {
     }
     set.store()?;
     Ok(set)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn short(text: &str) -> String {
@@ -345,7 +457,7 @@ fn problem(package: &Package, what: String) -> Problem {
     }
 }
 
-fn whole(around: &Surroundings, what: String) -> Problem {
+pub(super) fn whole(around: &Surroundings, what: String) -> Problem {
     Problem {
         code: Code::Packing,
         package: None,

@@ -16,7 +16,7 @@ use crate::package::PackageId;
 use crate::registry::{Algorithm, Digest};
 
 /// The file that says what is in the folder.
-const LIST: &str = "packed.json";
+pub(super) const LIST: &str = "packed.json";
 
 /// What was packed of a workspace.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -61,7 +61,6 @@ pub struct PackedFile {
 impl PackedFile {
     /// The file with this content.
     pub(super) fn new(name: &str, content: &[u8]) -> Self {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         Self {
             name: name.to_owned(),
             bytes: content.len() as u64,
@@ -149,25 +148,25 @@ impl PackedSet {
             Ok(content) => content,
             Err(error) => return Err(Changed::Unreadable { path, error }),
         };
-        if PackedFile::new(&file.name, &content).sha256 != file.sha256 {
+        if hex(&Sha256::digest(&content)) != file.sha256 {
             return Err(Changed::Other { path, expected: file.sha256.clone() });
         }
         Ok(content)
     }
 
-    /// Makes sure that all files are what they were.
+    /// Makes sure that all files of a package are what they were.
     ///
     /// # Errors
     ///
     /// The first that is not.
-    pub fn check(&self, ids: impl IntoIterator<Item = PackageId>) -> Result<(), Changed> {
-        for id in ids {
-            for file in self.package(&id).map(|it| it.files.as_slice()).unwrap_or_default() {
-                self.content(&id, file)?;
-            }
-        }
-        Ok(())
+    pub fn check(&self, id: &PackageId) -> Result<(), Changed> {
+        let files = self.package(id).map(|it| it.files.as_slice()).unwrap_or_default();
+        files.iter().try_for_each(|file| self.content(id, file).map(drop))
     }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A folder for a package. Names are anybody's; what has no harm in it stays readable, and no two share one.

@@ -11,6 +11,8 @@ pub struct Head {
     pub method: String,
     /// Without what follows a `?`, and as it was sent.
     pub path: String,
+    /// What follows it.
+    pub query: String,
     /// Names in small letters.
     pub headers: Vec<(String, String)>,
 }
@@ -36,7 +38,7 @@ impl Head {
 }
 
 /// Text of an address, with its `%` read.
-fn decoded(text: &str) -> String {
+pub fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -194,10 +196,12 @@ fn parsed(text: &str) -> Head {
     let mut lines = text.lines();
     let mut start = lines.next().unwrap_or_default().split(' ');
     let method = start.next().unwrap_or_default().to_owned();
-    let path = start.next().unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
+    let target = start.next().unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let (path, query) = (path.to_owned(), query.to_owned());
     let headers = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    Head { method, path, headers }
+    Head { method, path, query, headers }
 }

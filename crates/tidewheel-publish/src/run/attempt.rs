@@ -3,6 +3,7 @@
 //! Whatever was done before, here or elsewhere, by somebody who lives or has died: a look says what is left. Nothing
 //! waits inside an attempt, so nobody's place is taken by one that cannot go on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
@@ -15,11 +16,11 @@ use super::journal::{End, Hook, Journal, Phase};
 use super::order::OrderedPackage;
 use super::publisher::{Publisher, Work};
 use crate::exchange::{Parcel, Said, Trouble};
-use crate::pack::PackedFile;
+use crate::pack::{PackedFile, PackedSet};
 use crate::package::PackageId;
 use crate::plan::Class;
 use crate::registry::Listing;
-use crate::settings::Target;
+use crate::settings::{Credentials, Target};
 
 /// The longest wait that nobody has asked for.
 const BACK_OFF_MAX: Duration = Duration::from_secs(600);
@@ -54,9 +55,16 @@ impl Publisher {
         let Some(package) = work.order.package(&task) else {
             return failure("the run was started without this package", true, None);
         };
-        let one = One { publisher: self, work: &work, package, id: package.id() };
+        let set = Arc::clone(&work.set);
+        let mut one = One { publisher: self, work: &work, package, id: package.id(), set };
         let mut journal = Journal::load(&one.journal());
-        let ended = one.go(&mut journal).await;
+        let ended = match self.packed(&work, package).await {
+            Ok(set) => {
+                one.set = set;
+                one.go(&mut journal).await
+            }
+            Err(ended) => ended,
+        };
         let ended = one.within_patience(ended);
         one.conclude(&attempt, journal, ended)
     }
@@ -68,6 +76,8 @@ struct One<'a> {
     work: &'a Work,
     package: &'a OrderedPackage,
     id: PackageId,
+    /// What was packed.
+    set: Arc<PackedSet>,
 }
 
 impl One<'_> {
@@ -111,7 +121,7 @@ impl One<'_> {
     async fn look(&self, target: &Target) -> Result<(Class, Listing), Trouble> {
         let listing =
             self.publisher.client.listing_of(target, &self.id, &self.package.version).await?;
-        let ours = self.work.set.digests(&self.id).unwrap_or_default();
+        let ours = self.set.digests(&self.id).unwrap_or_default();
         Ok((Class::of(&listing, &self.package.version, &ours), listing))
     }
 
@@ -146,7 +156,13 @@ impl One<'_> {
             Ok(()) => {}
             // Of an upload whose end nobody saw: it may be there, and not be seen yet.
             Err(Trouble::Refused { .. }) if was_unknown => {}
-            Err(trouble) => return self.in_trouble(trouble, journal),
+            Err(trouble) => {
+                // A registry that says no has taken nothing in: the next no is one, too, and no sign that it is there.
+                if !was_unknown && !matches!(trouble, Trouble::Passing { .. }) {
+                    journal.come_to(Phase::Packed, wall_clock());
+                }
+                return self.in_trouble(trouble, journal);
+            }
         }
         journal.limited = 0;
         journal.come_to(Phase::Uploaded, wall_clock());
@@ -165,7 +181,7 @@ impl One<'_> {
         let said = self.publisher.client.said(target, &self.id, &self.package.version).await;
         match said {
             Ok(Said::Has(listed)) => {
-                let ours = self.work.set.digests(&self.id).unwrap_or_default();
+                let ours = self.set.digests(&self.id).unwrap_or_default();
                 match Class::of_listed(&listed, &ours) {
                     Class::Done => {
                         journal.come_to(Phase::Uploaded, wall_clock());
@@ -191,30 +207,35 @@ impl One<'_> {
 
     /// Sends what is missing. A token may have ended while others were sent: what the settings say now is tried once.
     async fn upload_by_leave(&self, target: &Target, listing: &Listing) -> Result<(), Trouble> {
-        let sent = self.upload(target, listing).await;
+        let client = &self.publisher.client;
+        let first = client.with_leave_for(target, &self.id).await?;
+        let sent = self.upload(&first, listing).await;
         if !matches!(sent, Err(Trouble::NotAllowed { .. })) {
             return sent;
         }
         self.publisher.around().forget_leave();
+        client.forget_trust(target, &self.id);
         let fresh = self.publisher.targets(&self.work.order).remove(&self.id);
-        match fresh.filter(|fresh| {
-            fresh.address == target.address && fresh.credentials != target.credentials
-        }) {
-            Some(fresh) => self.upload(&fresh, listing).await,
-            None => sent,
+        let Some(fresh) = fresh.filter(|fresh| fresh.address == target.address) else {
+            return sent;
+        };
+        let fresh = client.with_leave_for(&fresh, &self.id).await?;
+        match fresh.credentials != first.credentials {
+            true => self.upload(&fresh, listing).await,
+            false => sent,
         }
     }
 
     /// Sends the files that are not out.
     async fn upload(&self, target: &Target, listing: &Listing) -> Result<(), Trouble> {
         let refused = |what: String| Trouble::Refused { what };
-        let packed = self.work.set.package(&self.id);
+        let packed = self.set.package(&self.id);
         let packed = packed.ok_or_else(|| refused("it was not packed".to_owned()))?;
         let out = listing.versions.get(&self.package.version);
         let out = out.map(|listed| listed.files.as_slice()).unwrap_or_default();
         let is_out = |file: &PackedFile| out.iter().any(|it| it.name.as_ref() == Some(&file.name));
         for file in packed.files.iter().filter(|file| !is_out(file)) {
-            let bytes = self.work.set.content(&self.id, file);
+            let bytes = self.set.content(&self.id, file);
             let bytes = bytes.map_err(|changed| refused(changed.to_string()))?;
             let parcel = Parcel {
                 id: &self.id,
@@ -222,11 +243,17 @@ impl One<'_> {
                 file: &file.name,
                 bytes,
                 metadata: &packed.metadata,
-                is_held: self.work.order.holds(),
+                // A token that is given for an upload moves no tag.
+                is_held: self.work.order.holds() && !self.is_trusted(),
             };
             self.publisher.client.upload(target, parcel).await?;
         }
         Ok(())
+    }
+
+    fn is_trusted(&self) -> bool {
+        let target = self.work.targets.get(&self.id);
+        target.is_some_and(|it| it.credentials == Some(Credentials::Trusted))
     }
 
     fn not_ours(&self, class: &Class) -> Ended {
@@ -250,8 +277,6 @@ impl One<'_> {
     fn in_trouble(&self, trouble: Trouble, journal: &mut Journal) -> Ended {
         match trouble {
             Trouble::Limited { wait, what } => {
-                // Nothing was taken in.
-                journal.come_to(Phase::Packed, wall_clock());
                 journal.limited += 1;
                 let base = self.work.order.options.retry_base_delay;
                 let wait = wait.unwrap_or_else(|| back_off(base, journal.limited, &self.id));
@@ -260,11 +285,7 @@ impl One<'_> {
             }
             Trouble::Passing { what, wait } => Ended::Again(what, wait),
             Trouble::NotAllowed { what } => Ended::Stopped(End::NotAllowed, what, None),
-            Trouble::CodeWanted { what } => {
-                // Nothing was taken in.
-                journal.come_to(Phase::Packed, wall_clock());
-                Ended::Stopped(End::CodeWanted, what, None)
-            }
+            Trouble::CodeWanted { what } => Ended::Stopped(End::CodeWanted, what, None),
             Trouble::Refused { what } => Ended::Stopped(End::Refused, what, None),
         }
     }
@@ -291,6 +312,9 @@ impl One<'_> {
             }
             Ended::Later(wait, what) => {
                 journal.waited_ms += u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                // That it is looked for again soon is not worth telling.
+                let is_long = *wait > self.work.order.options.look_every;
+                journal.until = is_long.then(|| (wall_clock() + *wait).as_micros());
                 record.error = Some(what.clone());
             }
             Ended::Again(what, _) => {
@@ -319,8 +343,7 @@ impl One<'_> {
 
     /// What is left for people: the version, its digests, whether it was uploaded here.
     fn outputs(&self, journal: &Journal) -> Vec<OutputRecord> {
-        let files =
-            self.work.set.package(&self.id).map(|it| it.files.as_slice()).unwrap_or_default();
+        let files = self.set.package(&self.id).map(|it| it.files.as_slice()).unwrap_or_default();
         let digests: Vec<&str> = files.iter().map(|file| file.sha256.as_str()).collect();
         let values = [
             ("version", serde_json::json!(self.package.version)),

@@ -83,6 +83,8 @@ pub enum End {
     CodeWanted,
     /// Its registry does not want it.
     Refused,
+    /// It could not be packed when it was time.
+    NotPacked,
 }
 
 impl Journal {
@@ -90,6 +92,17 @@ impl Journal {
     #[must_use]
     pub fn path(packed: &Path, id: &PackageId) -> PathBuf {
         packed.join("journal").join(format!("{}.json", folder_of(id)))
+    }
+
+    /// Whether something of a package may be out, as far as it was sent from here.
+    #[must_use]
+    pub fn may_be_out(packed: &Path, id: &PackageId) -> bool {
+        let known = Self::load(&Self::path(packed, id));
+        match known.phase {
+            Phase::Packed => false,
+            Phase::Uploading => known.is_open,
+            Phase::Uploaded | Phase::Visible => true,
+        }
     }
 
     /// What is known; nothing if nothing was written, or nobody can read it.

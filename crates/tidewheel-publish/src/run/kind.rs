@@ -8,14 +8,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tidewheel::clock::wall_clock;
 use tidewheel::store::RunDetail;
-use tidewheel::{Graph, Run, RunId, TaskState};
+use tidewheel::{Graph, Run, RunId, TaskState, Timestamp};
 use tidewheel_client::api::{Refusal, RefusalKind, RetryWish};
 use tidewheel_client::desk::{DeskError, RunView};
 use tidewheel_client::kind::{Definition, Doing, Kind, Retry, Startable, Timeouts};
 use tidewheel_client::session::{Session, SessionOptions};
 
-use super::journal::Journal;
+use super::journal::{Journal, Phase};
 use super::lock::WorkspaceLock;
 use super::order::PublishOrder;
 use super::publisher::Publisher;
@@ -139,8 +140,15 @@ impl Definition for Published {
         true
     }
 
-    fn waits_for(&self, _: &str) -> Option<String> {
-        Some("waits for its registry".to_owned())
+    fn waits_for(&self, task: &str) -> Option<String> {
+        let package = self.0.package(task)?;
+        let journal = Journal::load(&Journal::path(&self.0.packed, &package.id()));
+        let until = journal.until.map(Timestamp::from_micros).filter(|it| *it > wall_clock());
+        Some(match (until, journal.phase) {
+            (Some(until), _) => format!("waits for its registry, which takes none before {until}"),
+            (None, Phase::Uploaded) => "waits until its registry shows it".to_owned(),
+            (None, _) => "waits for its registry".to_owned(),
+        })
     }
 
     fn work_of(&self, _: &str) -> Option<&'static str> {

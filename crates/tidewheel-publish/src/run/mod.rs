@@ -11,6 +11,7 @@ mod lock;
 mod order;
 mod publisher;
 mod report;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod undo;

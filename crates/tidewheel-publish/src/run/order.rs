@@ -62,6 +62,10 @@ pub struct PublishOptions {
     pub hook: Option<String>,
     /// Several packages of npm get their tags when all of them are out, not before.
     pub holds_tags: bool,
+    /// Each package is packed when it is its turn, not all of them before the first is sent.
+    pub streams: bool,
+    /// Crates that are packed then are built from what was packed.
+    pub verifies: bool,
 }
 
 impl Default for PublishOptions {
@@ -78,6 +82,8 @@ impl Default for PublishOptions {
             push_tags: None,
             hook: None,
             holds_tags: true,
+            streams: false,
+            verifies: true,
         }
     }
 }
@@ -103,8 +109,7 @@ impl OrderedPackage {
     /// Which package it is.
     #[must_use]
     pub fn id(&self) -> PackageId {
-        let all = [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python];
-        let ecosystem = all.into_iter().find(|it| it.word() == self.ecosystem);
+        let ecosystem = Ecosystem::of_word(&self.ecosystem);
         PackageId::new(ecosystem.unwrap_or(Ecosystem::Cargo), &self.name)
     }
 }
@@ -122,6 +127,7 @@ impl PublishOrder {
         let can_go = |class: &Class| class.can_be_had();
         let planned: Vec<_> = plan.packages.iter().filter(|it| can_go(&it.class)).collect();
         let is_planned = |id: &PackageId| planned.iter().any(|it| it.id == *id);
+        let streams = options.streams;
         let packages = planned.iter().filter_map(|planned| {
             let after = planned.after.iter().filter(|id| is_planned(id));
             let version = set.package(&planned.id).map(|it| it.version.clone());
@@ -132,7 +138,11 @@ impl PublishOrder {
                 address: target(&planned.id)?.address,
                 after: after.map(ToString::to_string).collect(),
                 is_new: planned.class == Class::New,
-                is_out: !planned.class.is_upload(),
+                // What was not packed yet is compared when it is.
+                is_out: match streams {
+                    true => planned.class == Class::Done,
+                    false => !planned.class.is_upload(),
+                },
             })
         });
         Self {
@@ -171,6 +181,12 @@ impl PublishOrder {
     pub(super) fn holds(&self) -> bool {
         let is_npm = |it: &&OrderedPackage| it.ecosystem == Ecosystem::Npm.word();
         self.options.holds_tags && self.packages.iter().filter(is_npm).count() > 1
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.packages.iter().all(|it| it.is_out)
     }
 
     /// The package of a task.

@@ -14,8 +14,8 @@ use tidewheel_client::progress::Sayings;
 use super::order::{OrderedPackage, PublishOrder};
 use crate::discover::discover;
 use crate::exchange::{Bucket, Client};
-use crate::pack::PackedSet;
-use crate::package::PackageId;
+use crate::pack::{PackedSet, Workbench};
+use crate::package::{Package, PackageId};
 use crate::plan::Pace;
 use crate::settings::{Address, Surroundings, Target, is_of_this_machine, target_of};
 
@@ -27,6 +27,8 @@ pub struct Publisher {
     pub client: Arc<Client>,
     buckets: Mutex<BTreeMap<(String, bool), Bucket>>,
     works: Mutex<HashMap<RunId, Arc<Work>>>,
+    /// Where packages are packed as they go out.
+    pub(super) bench: Arc<Mutex<Option<Workbench>>>,
     pub(super) sayings: OnceLock<Arc<Sayings>>,
     patience: OnceLock<Duration>,
 }
@@ -35,7 +37,9 @@ pub struct Publisher {
 #[derive(Debug)]
 pub(super) struct Work {
     pub order: PublishOrder,
-    pub set: PackedSet,
+    /// As it was when the run was taken up.
+    pub set: Arc<PackedSet>,
+    pub packages: Vec<Package>,
     pub targets: BTreeMap<PackageId, Target>,
     /// Since when it is worked on here.
     pub began: Timestamp,
@@ -53,6 +57,7 @@ impl Publisher {
             around,
             buckets: Mutex::default(),
             works: Mutex::default(),
+            bench: Arc::default(),
             sayings: OnceLock::new(),
             patience: OnceLock::new(),
         }))
@@ -84,16 +89,24 @@ impl Publisher {
         let set = PackedSet::load(&order.packed).ok_or_else(|| {
             format!("what was packed is not in {} any more; publish again", order.packed.display())
         })?;
-        let targets = self.targets(&order);
-        let work = Arc::new(Work { order, set, targets, began: wall_clock() });
+        let packages = discover(&order.root).packages;
+        let (set, targets) = (Arc::new(set), self.targets_of(&order, &packages));
+        let work = Arc::new(Work { order, set, packages, targets, began: wall_clock() });
         Ok(Arc::clone(self.works().entry(run).or_insert(work)))
     }
 
     /// Where the packages of an order go, as the settings say now.
     pub(super) fn targets(&self, order: &PublishOrder) -> BTreeMap<PackageId, Target> {
+        self.targets_of(order, &discover(&order.root).packages)
+    }
+
+    fn targets_of(
+        &self,
+        order: &PublishOrder,
+        packages: &[Package],
+    ) -> BTreeMap<PackageId, Target> {
         let mut around = self.around.clone();
         around.registry.clone_from(&order.registry);
-        let packages = discover(&order.root).packages;
         let ours =
             packages.iter().filter(|package| order.package(&package.id.to_string()).is_some());
         ours.filter_map(|package| Some((package.id.clone(), target_of(package, &around).ok()?)))

@@ -296,7 +296,7 @@ fn judge(
     }
     match journal.end {
         Some(End::Waiting) => ("waiting", Verdict::Incomplete, said()),
-        Some(End::Conflict | End::NotAllowed | End::CodeWanted) => {
+        Some(End::Conflict | End::NotAllowed | End::CodeWanted | End::NotPacked) => {
             ("failed", Verdict::Blocked, said())
         }
         Some(End::Refused) => ("failed", Verdict::Failed, said()),

@@ -4,9 +4,11 @@
 
 mod cargo;
 mod files;
+mod identity;
 mod leave;
 mod npm;
 mod python;
+mod scope;
 mod secret;
 mod surroundings;
 mod target;
@@ -14,6 +16,8 @@ mod target;
 mod tests;
 mod usual;
 
+pub(crate) use identity::{Identities, Identity};
+pub use scope::Scope;
 pub use secret::Secret;
 pub use surroundings::Surroundings;
 pub use target::{Address, Credentials, Stage, Target, target_of};

@@ -89,7 +89,9 @@ impl Npmrc {
             self.text(&format!("{place}:{key}")).or_else(|| self.text(&format!("{bare}:{key}")))
         };
         let decoded = |text: &str| String::from_utf8(STANDARD.decode(text).ok()?).ok();
-        if let Some(token) = said("_authToken").as_deref().and_then(Secret::new) {
+        // A variable that is not there is no token, although npm would send its name.
+        let token = said("_authToken").filter(|it| !it.starts_with("${"));
+        if let Some(token) = token.as_deref().and_then(Secret::new) {
             return Some(Credentials::Bearer(token));
         }
         if let Some(program) = said(TOKEN_PROGRAM) {

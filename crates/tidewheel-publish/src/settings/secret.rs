@@ -22,6 +22,12 @@ impl Secret {
         &self.0
     }
 
+    /// Whether there is nothing in it that no token has.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+    }
+
     /// The same text without it, wherever it stands.
     #[must_use]
     pub fn masked_in(&self, text: &str) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Each ecosystem has its own files and variables for it, which are read in the files beside.
 
+use super::identity::Identities;
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::{cargo, npm, python};
@@ -33,6 +34,8 @@ pub enum Credentials {
         /// The password.
         password: Secret,
     },
+    /// What the registry gives to a pipeline that it trusts, when it is needed.
+    Trusted,
 }
 
 /// The registry that a package goes to.
@@ -98,7 +101,12 @@ pub fn target_of(package: &Package, around: &Surroundings) -> Result<Target, Box
         (None, Ecosystem::Npm) => npm::target(package, around),
         (None, Ecosystem::Python) => python::target(package, around),
     };
-    target.and_then(safe).map_err(|(what, hint)| {
+    let is_trusted = || Identities::of_variables(around).of(package.id.ecosystem()).is_some();
+    let trusting = |target: Target| match target.credentials {
+        None if is_trusted() => Target { credentials: Some(Credentials::Trusted), ..target },
+        _ => target,
+    };
+    target.map(trusting).and_then(safe).map_err(|(what, hint)| {
         Box::new(Problem {
             code: Code::Registry,
             package: Some(package.id.clone()),

@@ -54,6 +54,7 @@ fn token(target: &Target) -> Option<String> {
         Credentials::Token(secret) => Some(secret.reveal().to_owned()),
         Credentials::Bearer(secret) => Some(format!("bearer {}", secret.reveal())),
         Credentials::Basic { user, password } => Some(format!("{user}:{}", password.reveal())),
+        Credentials::Trusted => Some("trusted".to_owned()),
     }
 }
 
@@ -217,6 +218,30 @@ fn a_python_project_goes_to_its_index_or_where_pypirc_says() {
         ("ours", Some("https://ours.example/up"))
     );
     assert_eq!(token(&target).as_deref(), Some("me:sesame"));
+}
+
+#[test]
+fn a_pipeline_that_says_what_it_is_needs_no_token() {
+    let scene = Scene::new("pipeline");
+    scene.file(
+        "ws/.npmrc",
+        "registry=https://npm.example/\n//npm.example/:_authToken=${NODE_AUTH_TOKEN}\n",
+    );
+    let asked = [
+        ("ACTIONS_ID_TOKEN_REQUEST_URL", "https://pipeline.example/"),
+        ("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "t"),
+    ];
+    let package = package(Ecosystem::Npm, "a", &[]);
+    let leave =
+        |variables: &[(&str, &str)]| token(&target_of(&package, &scene.around(variables)).unwrap());
+    // A variable that is not there is no token.
+    assert_eq!(leave(&[]), None);
+    assert_eq!(leave(&asked).as_deref(), Some("trusted"));
+    assert_eq!(leave(&[("NPM_ID_TOKEN", "said")]).as_deref(), Some("trusted"));
+    let both = [asked[0], asked[1], ("NODE_AUTH_TOKEN", "t")];
+    assert_eq!(leave(&both).as_deref(), Some("bearer t"));
+    // Without its token nobody is asked.
+    assert_eq!(leave(&asked[..1]), None);
 }
 
 #[test]

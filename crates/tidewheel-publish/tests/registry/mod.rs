@@ -10,6 +10,7 @@ mod fault;
 mod random;
 mod seen;
 mod serve;
+mod trust;
 
 use tidewheel_publish::rehearse::{cargo, http, listen, npm, protocol, python, shelf};
 
@@ -19,3 +20,4 @@ pub use random::Random;
 pub use seen::{Request, Upload};
 pub use serve::{Bell, Registry};
 pub use shelf::{Package, Stored, StoredFile};
+pub use trust::Pipeline;

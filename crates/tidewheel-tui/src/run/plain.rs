@@ -47,7 +47,7 @@ impl Plain {
     /// Takes in what happened at `now`, which is `clock` to people, and gives the lines for it.
     pub fn tell(&mut self, now: Duration, clock: &str, event: Event) -> Vec<Line> {
         let (needed, word, tone) = kind(&event);
-        let is_known = step_of(&event).is_none_or(|step| step < self.model.steps.len());
+        let is_known = event.step().is_none_or(|step| step < self.model.steps.len());
         let is_told = self.level >= needed && is_known;
         if let Event::StepOutput { step, line: written } = &event {
             let words = || format!("{}: {}", self.name(*step), text::output(written));
@@ -193,15 +193,4 @@ fn kind(event: &Event) -> (Level, &'static str, Tone) {
 
 fn end_tone(state: EndState) -> Tone {
     super::row::end_mark(state, &super::line::ASCII).1
-}
-
-fn step_of(event: &Event) -> Option<usize> {
-    match event {
-        Event::StepWaiting { step, .. }
-        | Event::StepStarted { step, .. }
-        | Event::StepRetrying { step, .. }
-        | Event::StepEnded { step, .. }
-        | Event::StepOutput { step, .. } => Some(*step),
-        _ => None,
-    }
 }

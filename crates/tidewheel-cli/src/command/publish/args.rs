@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidewheel_publish::pack::Carried;
 use tidewheel_publish::prepare::Wish;
 use tidewheel_publish::run::PublishOptions;
 
@@ -24,9 +25,8 @@ Examples:
 
 Exit codes: 0 it could be carried out, 3 something is in the way, 8 somebody has to see to something first.")]
 pub(crate) struct PublishArgs {
-    /// The folder of the workspace [default: the working folder]
-    #[arg(value_name = "DIR")]
-    pub folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub what: WhatArgs,
 
     /// Do not ask before anything is sent
     #[arg(long, short = 'y')]
@@ -44,6 +44,59 @@ pub(crate) struct PublishArgs {
     /// Carry out the plan with this digest, and no other
     #[arg(long, value_name = "DIGEST")]
     pub plan_hash: Option<String>,
+
+    /// Pack each package when it is its turn, not all of them before the first is sent. What cannot be packed is then
+    /// found out when others are out already
+    #[arg(long, conflicts_with_all = ["pin_in_place", "rebuild", "rehearse", "packed"])]
+    pub stream: bool,
+
+    /// Send what `tidewheel publish pack` has packed of this commit, here or on another machine, and pack nothing
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["pin_in_place", "rebuild", "rehearse"])]
+    pub packed: Option<PathBuf>,
+
+    /// The digest that it has said
+    #[arg(long, value_name = "DIGEST", requires = "packed")]
+    pub packed_hash: Option<String>,
+
+    /// Ask no registry; what it would say is unknown
+    #[arg(long)]
+    pub offline: bool,
+
+    /// Publish from a pipeline of a change that was only proposed
+    #[arg(long)]
+    pub allow_pull_request: bool,
+
+    /// Do not ask registries whether tokens are good before anything is sent
+    #[arg(long)]
+    pub no_token_check: bool,
+
+    /// A one-time code for registries of npm; without one it is asked for when one is wanted
+    #[arg(long, value_name = "CODE")]
+    pub otp: Option<String>,
+
+    /// It is an error if there is nothing to publish
+    #[arg(long)]
+    pub expect_changes: bool,
+
+    #[command(flatten)]
+    pub follow: FollowArgs,
+
+    #[command(flatten)]
+    pub pace: PaceArgs,
+
+    #[command(flatten)]
+    pub shown: ShownArgs,
+
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// What is packed and published.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct WhatArgs {
+    /// The folder of the workspace [default: the working folder]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
 
     /// Only this package; may be given again
     #[arg(long, value_name = "PACKAGE")]
@@ -74,33 +127,14 @@ pub(crate) struct PublishArgs {
     #[arg(long)]
     pub pin_in_place: bool,
 
-    /// Ask no registry; what it would say is unknown
+    /// Publish a commit that is on no branch and has no tag
     #[arg(long)]
-    pub offline: bool,
+    pub allow_detached: bool,
 
-    /// Publish from a pipeline of a change that was only proposed
+    /// Pack files again that were packed and are not there any more, or not what they were; refused if something else
+    /// comes of it than what was sent
     #[arg(long)]
-    pub allow_pull_request: bool,
-
-    /// A one-time code for registries of npm; without one it is asked for when one is wanted
-    #[arg(long, value_name = "CODE")]
-    pub otp: Option<String>,
-
-    /// It is an error if there is nothing to publish
-    #[arg(long)]
-    pub expect_changes: bool,
-
-    #[command(flatten)]
-    pub follow: FollowArgs,
-
-    #[command(flatten)]
-    pub pace: PaceArgs,
-
-    #[command(flatten)]
-    pub shown: ShownArgs,
-
-    #[command(flatten)]
-    pub data: DataArgs,
+    pub rebuild: bool,
 }
 
 /// What follows once packages can be had.
@@ -165,26 +199,55 @@ pub(crate) struct ShownArgs {
     /// Say nothing but the result
     #[arg(long, short = 'q')]
     pub quiet: bool,
+
+    /// For programs: a JSON object a line on standard output, as it goes on: what is begun, the plan, what happens to
+    /// packages, and the report as the last one
+    #[arg(long)]
+    pub events: bool,
 }
 
 impl PublishArgs {
     pub fn wish(&self) -> Wish {
+        let carried =
+            |folder: &PathBuf| Carried { folder: folder.clone(), digest: self.packed_hash.clone() };
         Wish {
-            allow_dirty: self.allow_dirty,
-            verify: !self.no_verify,
             offline: self.offline,
-            pin_in_place: self.pin_in_place,
-            only: self.only.clone(),
-            except: self.except.clone(),
-            from: self.from.clone(),
             tag: self.follow.tag.clone(),
             allow_pull_request: self.allow_pull_request,
+            check_tokens: !self.no_token_check,
+            packed: self.packed.as_ref().map(carried),
+            stream: self.stream,
+            ..self.what.wish()
         }
     }
 
     pub fn options(&self) -> PublishOptions {
         let FollowArgs { tag, push_tags, hook, no_hold } = self.follow.clone();
-        PublishOptions { tag, push_tags, hook, holds_tags: !no_hold, ..self.pace.options() }
+        PublishOptions {
+            tag,
+            push_tags,
+            hook,
+            holds_tags: !no_hold,
+            streams: self.stream,
+            verifies: !self.what.no_verify,
+            ..self.pace.options()
+        }
+    }
+}
+
+impl WhatArgs {
+    pub fn wish(&self) -> Wish {
+        Wish {
+            allow_dirty: self.allow_dirty,
+            allow_detached: self.allow_detached,
+            verify: !self.no_verify,
+            pin_in_place: self.pin_in_place,
+            rebuild: self.rebuild,
+            only: self.only.clone(),
+            except: self.except.clone(),
+            from: self.from.clone(),
+            ..Wish::default()
+        }
     }
 }
 

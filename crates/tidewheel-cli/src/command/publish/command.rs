@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use super::args::PublishArgs;
 use super::graph::{GraphArgs, graph};
+use super::pack::{PackArgs, pack};
 use super::start::{self, ResumeArgs};
 use super::status::{StatusArgs, status};
 use super::undo::{UndoArgs, undo};
@@ -45,12 +46,13 @@ Exit codes: 0 all is out, 1 a registry refuses a package, 3 something is in the 
 sent, 5 somebody else publishes this workspace, 7 not all is out yet: run it again, 8 somebody has to see
 to it first, 130 after Ctrl-C.
 
-With --format json it prints { run_id, plan, verdict, published, done, failed, skipped, packages }.";
+With --events it prints a JSON object a line as it goes on, the report last. With --format json it prints { run_id, plan, verdict, published, done, failed, skipped, packages }.";
 
 #[derive(Debug, Subcommand)]
 enum PublishCommand {
     Plan(Box<PublishArgs>),
     Graph(GraphArgs),
+    Pack(PackArgs),
     Status(StatusArgs),
     Resume(ResumeArgs),
     Undo(UndoArgs),
@@ -64,6 +66,7 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         None => start::publish(ui, &args.publish),
         Some(PublishCommand::Plan(args)) => start::plan(ui, args),
         Some(PublishCommand::Graph(args)) => graph(ui, args),
+        Some(PublishCommand::Pack(args)) => pack(ui, args),
         Some(PublishCommand::Status(args)) => status(ui, args),
         Some(PublishCommand::Resume(args)) => start::resume(ui, args),
         Some(PublishCommand::Undo(args)) => undo(ui, args),

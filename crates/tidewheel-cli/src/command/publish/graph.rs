@@ -66,6 +66,11 @@ pub(super) fn workspace_folder(named: Option<&Path>) -> Result<PathBuf, CommandE
     Ok(folder)
 }
 
+/// What is in the way of something that was refused.
+pub(super) fn refused(problems: &[Problem]) -> CommandError {
+    refuse(problems).unwrap_or_else(|| CommandError::internal(anyhow!("nothing is in the way")))
+}
+
 /// What is in the way, as one error.
 pub(super) fn refuse(problems: &[Problem]) -> Option<CommandError> {
     let (first, others) = problems.split_first()?;

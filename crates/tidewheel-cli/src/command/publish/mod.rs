@@ -5,6 +5,7 @@
 mod args;
 mod command;
 mod graph;
+mod pack;
 mod place;
 mod rehearse;
 mod shown;

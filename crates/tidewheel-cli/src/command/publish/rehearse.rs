@@ -36,7 +36,7 @@ pub(super) fn rehearse(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> 
     let folder = DataFolder::open(&data, options).map_err(|error| folder_error(error, &data))?;
     let registry = LocalRegistry::start()?;
     let stage = registry.stage();
-    let (named, wanted) = (args.folder.as_deref(), args.registry.as_ref());
+    let (named, wanted) = (args.what.folder.as_deref(), args.what.registry.as_ref());
     let place = Place::take_in(ui, named, wanted, folder, Some(stage.clone()))?;
     let around = place.publisher.around().clone();
     on_runtime(async {

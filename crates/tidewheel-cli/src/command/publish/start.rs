@@ -5,17 +5,18 @@
 use std::path::PathBuf;
 
 use anyhow::anyhow;
+use serde_json::json;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::desk::{LocalDesk, RunView};
 use tidewheel_client::kind::{Kind as _, Startable as _};
 use tidewheel_client::session::{Session, Started, Takeover};
-use tidewheel_client::text::{harmless, short_id};
+use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_publish::PlanDocument;
-use tidewheel_publish::prepare::{Prepared, prepare};
+use tidewheel_publish::prepare::{Chore, Prepared, prepare};
 use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report};
 
 use super::args::{PublishArgs, ShownArgs};
-use super::graph::refuse;
+use super::graph::refused;
 use super::place::{LAST, Place};
 use super::rehearse::rehearse;
 use super::shown::{advice, plan_text, report_text};
@@ -23,6 +24,7 @@ use crate::cli::Format;
 use crate::command::run::{RunArgs, Watched, level, session_options, watch};
 use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};
+use crate::live::Shown;
 use crate::output::{check_writable, write_atomically};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
@@ -56,34 +58,50 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(super) fn plan(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
-    let place = Place::take(ui, args.folder.as_deref(), args.registry.as_ref(), &args.data)?;
-    let prepared = match on_runtime(prepared(&place, args))? {
+    let place =
+        Place::take(ui, args.what.folder.as_deref(), args.what.registry.as_ref(), &args.data)?;
+    let prepared = match on_runtime(prepared(ui, &place, args))? {
         Ok(prepared) => prepared,
         Err(code) => return Ok(code),
     };
-    show_plan(ui, &prepared.document())?;
+    let plan = prepared.document();
+    match (args.shown.events, ui.format(Format::Human)) {
+        (true, _) => ui.print_json(&json!({ "plan": plan }))?,
+        (false, Format::Json) => ui.print_json(&plan)?,
+        (false, Format::Human) => ui.print(&plan_text(&plan))?,
+    }
     Ok(if prepared.stuck().is_empty() { 0 } else { 8 })
 }
 
+/// Says what is begun.
+pub(super) fn say_chore(ui: &Ui, shown: &ShownArgs, chore: Chore) {
+    let is_human = ui.format(Format::Human) == Format::Human && !shown.quiet;
+    match chore {
+        // Whoever has left does not end it.
+        chore if shown.events => drop(ui.print_json(&chore)),
+        Chore::Packing { packages } if is_human => {
+            ui.note(&format!("packing {}", count(packages, "package")));
+        }
+        Chore::Asking { packages } if is_human => {
+            ui.note(&format!("asking registries for {}", count(packages, "package")));
+        }
+        _ => {}
+    }
+}
+
 /// The plan, or the exit code if a signal came before there was one.
-async fn prepared(place: &Place, args: &PublishArgs) -> Result<Result<Prepared, u8>, CommandError> {
+async fn prepared(
+    ui: &Ui,
+    place: &Place,
+    args: &PublishArgs,
+) -> Result<Result<Prepared, u8>, CommandError> {
     place.listen()?;
-    let prepared = prepare(&place.publisher, &args.wish(), &place.ours).await;
+    let tell = |chore| say_chore(ui, &args.shown, chore);
+    let prepared = prepare(&place.publisher, &args.wish(), &place.ours, &tell).await;
     if let Some(code) = place.is_packed() {
         return Ok(Err(code));
     }
-    let refused = |problems: Vec<_>| {
-        refuse(&problems)
-            .unwrap_or_else(|| CommandError::internal(anyhow!("nothing is in the way")))
-    };
-    prepared.map(Ok).map_err(refused)
-}
-
-fn show_plan(ui: &Ui, plan: &PlanDocument) -> Result<(), CommandError> {
-    match ui.format(Format::Human) {
-        Format::Json => ui.print_json(plan),
-        Format::Human => ui.print(&plan_text(plan)),
-    }
+    prepared.map(Ok).map_err(|problems| refused(&problems))
 }
 
 pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
@@ -101,7 +119,8 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
     let mut code = args.otp.clone();
     loop {
         let ended = carry_out(ui, args, code.as_deref())?;
-        if !ended.wants_code {
+        // Programs are told, and not asked.
+        if !ended.wants_code || args.shown.events {
             return Ok(ended.exit_code);
         }
         code = ui.ask_for("A registry wants a one-time code; nothing if you have none:")?;
@@ -125,7 +144,8 @@ impl From<u8> for Ended {
 }
 
 fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, CommandError> {
-    let mut place = Place::take(ui, args.folder.as_deref(), args.registry.as_ref(), &args.data)?;
+    let mut place =
+        Place::take(ui, args.what.folder.as_deref(), args.what.registry.as_ref(), &args.data)?;
     place.say_code(code)?;
     // A run that was left may have been started with more patience.
     if let Some(most) = args.pace.max_wait {
@@ -134,13 +154,16 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
     on_runtime(async {
         let desk = place.desk()?;
         if let Some(left) = place.last(&desk).filter(is_left) {
+            if args.what.rebuild {
+                rebuild(ui, &place, args, &left).await?;
+            }
             ui.note(&format!(
                 "going on with run {}, which was left",
                 short_id(left.detail.summary.id)
             ));
             return go_on(ui, place, &desk, &left, false, &args.shown).await;
         }
-        let prepared = match prepared(&place, args).await? {
+        let prepared = match prepared(ui, &place, args).await? {
             Ok(prepared) => prepared,
             Err(code) => return Ok(code.into()),
         };
@@ -154,8 +177,8 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
             return Ok(0.into());
         }
         let order = prepared.order(args.options());
-        let order = order.of(place.root.clone(), args.registry.clone());
-        if plan.uploads == 0 {
+        let order = order.of(place.root.clone(), args.what.registry.clone());
+        if order.is_out() {
             let mut report = Report::new(&place.publisher, &order, None, &prepared.stuck()).await;
             report.follow_up(&place.publisher, &order).await;
             return finish(ui, &report, &args.shown, None);
@@ -165,18 +188,38 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
     })
 }
 
+/// Packs again what is not there any more of what a run was started with that was left.
+async fn rebuild(
+    ui: &Ui,
+    place: &Place,
+    args: &PublishArgs,
+    left: &RunView,
+) -> Result<(), CommandError> {
+    let order = PublishRun::look_at(&left.detail).map(|run| run.order().packed.clone());
+    let tell = |chore| say_chore(ui, &args.shown, chore);
+    let prepared = prepare(&place.publisher, &args.wish(), &place.ours, &tell).await;
+    let prepared = prepared.map_err(|problems| refused(&problems))?;
+    if order.is_some_and(|packed| packed != prepared.set.folder) {
+        let error =
+            anyhow!("the run that was left was packed from something else than what is here");
+        let hint = "check out what it was started from";
+        return Err(CommandError::new(ErrorKind::Conflict, error).hint(hint));
+    }
+    Ok(())
+}
+
 /// All of it for a rehearsal: the exit code, and what went out. Nobody is asked, and nothing follows.
 pub(super) async fn rehearsed(
     ui: &Ui,
     args: &PublishArgs,
     place: Place,
 ) -> Result<(u8, Option<PublishOrder>), CommandError> {
-    let prepared = match prepared(&place, args).await? {
+    let prepared = match prepared(ui, &place, args).await? {
         Ok(prepared) => prepared,
         Err(code) => return Ok((code, None)),
     };
     let options = PublishOptions { tag: None, push_tags: None, hook: None, ..args.options() };
-    let order = prepared.order(options).of(place.root.clone(), args.registry.clone());
+    let order = prepared.order(options).of(place.root.clone(), args.what.registry.clone());
     let desk = place.desk()?;
     let ordered = PublishOrdered { order: order.clone(), stuck: prepared.stuck() };
     let ended = begin(ui, place, &desk, ordered, &args.shown).await?;
@@ -195,8 +238,12 @@ fn check_hash(args: &PublishArgs, plan: &PlanDocument) -> Result<(), CommandErro
 
 /// Shows the plan and asks, unless that was answered already.
 fn may_send(ui: &Ui, args: &PublishArgs, plan: &PlanDocument) -> Result<bool, CommandError> {
+    if args.shown.events {
+        ui.print_json(&json!({ "plan": plan }))?;
+    }
     if args.yes || args.plan_hash.is_some() {
-        if !args.shown.quiet && ui.format(Format::Human) == Format::Human {
+        let is_human = ui.format(Format::Human) == Format::Human;
+        if is_human && !args.shown.quiet && !args.shown.events {
             ui.explain(&plan_text(plan));
         }
         return Ok(true);
@@ -297,7 +344,8 @@ async fn conclude(
 ) -> Result<Ended, CommandError> {
     let id = started.run.id().to_string();
     let how = watched(shown).settled(ui);
-    let watched = Watched { level: level(&how, ui), workers: run.workers(), port: None };
+    let shown_as = if shown.events { Shown::Programs } else { level(&how, ui).into() };
+    let watched = Watched { shown: shown_as, workers: run.workers(), port: None };
     let seen = watch(ui, session, started, watched).await?;
     report(ui, desk, run, &id, stuck, Some(seen), shown).await
 }
@@ -332,6 +380,7 @@ fn finish(
         write_atomically(path, &text)?;
     }
     match ui.format(Format::Human) {
+        _ if shown.events => ui.print_json(&json!({ "report": report }))?,
         Format::Json if shown.output.is_none() => ui.print_json(report)?,
         Format::Json => {}
         Format::Human => {

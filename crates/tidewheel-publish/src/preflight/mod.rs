@@ -1,0 +1,15 @@
+//! What is looked at before anything is sent, beside the packages themselves: the checkout, names, lock files, tags, and
+//! whether there is leave to upload.
+//!
+//! What is wrong between packages is found by their [workspace](crate::Workspace), what is wrong with what was packed when
+//! it is [packed](crate::pack).
+
+mod checkout;
+mod leave;
+mod locks;
+mod names;
+
+pub(crate) use checkout::{about_checkout, wrong_tags};
+pub(crate) use leave::about_leave;
+pub(crate) use locks::stale_locks;
+pub(crate) use names::odd;
