@@ -320,6 +320,7 @@ fn wishes() -> [String; 7] {
         skip: BTreeSet::from(["ship".to_owned()]),
         new_files: true,
         max_workers: Some(2),
+        preview: Some("9f86d081884c7d65".to_owned()),
     };
     let answer = AnswerWish {
         version: None,
@@ -523,6 +524,7 @@ fn every_document_is_what_is_written_down() {
                 reused: vec!["build".to_owned()],
                 passed_over: vec!["flaky".to_owned()],
                 changed_files: vec!["nightly.yaml".to_owned()],
+                digest: "9f86d081884c7d65".to_owned(),
             },
             "",
         ),

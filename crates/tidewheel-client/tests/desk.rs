@@ -256,6 +256,31 @@ fn of_a_run_that_succeeded_nothing_is_left_unless_a_step_is_named_or_has_changed
 }
 
 #[test]
+fn a_retry_that_would_do_something_else_than_its_preview_has_shown_is_refused() {
+    let scene = Scene::new();
+    let file = failed(&scene);
+    let desk = scene.desk();
+    let shown = |wish: &RetryWish| RetryWish {
+        preview: Some(desk.preview("last", wish).unwrap().digest),
+        ..wish.clone()
+    };
+    let (plain, new) =
+        (RetryWish::default(), RetryWish { new_files: true, ..RetryWish::default() });
+    let (plain, new) = (shown(&plain), shown(&new));
+    assert_eq!(desk.retry("last", &plain).unwrap().1.run_again, ["use"]);
+    assert_eq!(desk.retry("last", &new).unwrap().1.run_again, ["use"]);
+    let other = RetryWish { from: Some("read".to_owned()), ..plain.clone() };
+    let error = refused(desk.retry("last", &other));
+    assert_eq!(error.kind(), RefusalKind::Conflict);
+    assert!(error.hints()[0].contains("--dry-run"), "{:?}", error.hints());
+    // The same tasks, but not the same work.
+    let text = std::fs::read_to_string(&file).unwrap();
+    scene.write("flow.yaml", &format!("{text}# Somebody has been here.\n"));
+    assert!(matches!(refused(desk.retry("last", &new)), DeskError::OtherPreview(_)));
+    assert!(desk.retry("last", &shown(&new)).is_ok());
+}
+
+#[test]
 fn how_a_run_stands_is_said_step_by_step() {
     let scene = Scene::new();
     failed(&scene);

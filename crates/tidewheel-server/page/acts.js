@@ -77,14 +77,22 @@ const quoted = (text) => (/^[\w.\/:=@%+,-]+$/.test(text) ? text : `'${text.repla
 const list = (names) => element('ul', {}, ...names.slice(0, 50).map((name) => element('li', {}, element('bdi', {}, name))),
   names.length > 50 && element('li', { class: 'dim' }, `${names.length - 50} more`));
 
-async function retry(run, from) {
-  const wish = from ? { from } : {};
-  const preview = await ask('POST', `/runs/${encodeURIComponent(run)}/retry/preview`, wish);
-  const content = [element('p', {}, element('b', {}, `${preview.run_again.length}`), ' to be run again, ', element('b', {}, `${preview.reused.length}`), ' reused as they are.'), list(preview.run_again)];
+async function retry(run, from, note) {
+  const wish = from ? { from } : {}, address = `/runs/${encodeURIComponent(run)}/retry`;
+  const preview = await ask('POST', `${address}/preview`, wish), changed = preview.changed_files ?? [];
+  const content = [note && element('p', { class: 'late', role: 'alert' }, note),
+    element('p', {}, element('b', {}, `${preview.run_again.length}`), ' to be run again, ', element('b', {}, `${preview.reused.length}`), ' reused as they are.'), list(preview.run_again),
+    changed.length > 0 && element('p', { class: 'late' }, `What it was started with counts, although these say something else by now: ${changed.join(', ')}.`)];
   const command = `tidewheel retry ${short(run)}${from ? ` --from ${quoted(from)}` : ''}`;
-  if (!(await dialog(from ? `Retry from ${from}` : 'Retry', content, { yes: 'Retry', command }))) return;
-  const started = await ask('POST', `/runs/${encodeURIComponent(run)}/retry`, wish);
-  location.assign(`${base}/runs/${started.run_id}`);
+  if (!(await dialog(from ? `Retry from ${from}` : 'Retry', content.filter(Boolean), { yes: 'Retry', command }))) return;
+  try {
+    const started = await ask('POST', address, { ...wish, preview: preview.digest });
+    location.assign(`${base}/runs/${started.run_id}`);
+  } catch (error) {
+    const now = error.status === 409 && (await ask('POST', `${address}/preview`, wish).catch(() => undefined));
+    if (!now || now.digest === preview.digest) throw error;
+    await retry(run, from, 'Something has changed meanwhile, and nothing was done. This is what it would do now.');
+  }
 }
 
 async function cancel(run) {

@@ -40,21 +40,21 @@ async function cancel(runs) {
 
 async function retry(runs) {
   let again = 0, reused = 0;
-  const able = [], unable = [];
+  const able = new Map(), unable = [];
   for (const run of runs) {
     try {
       const preview = await ask('POST', `/runs/${run}/retry/preview`, {});
       [again, reused] = [again + preview.run_again.length, reused + preview.reused.length];
-      able.push(run);
+      able.set(run, preview.digest);
     } catch (error) {
       unable.push(`${short(run)}: ${error.message}`);
     }
   }
-  if (!able.length) return toast(unable[0], { bad: true });
-  const content = [element('p', {}, element('b', {}, `${able.length}`), ` run${able.length > 1 ? 's' : ''}: `, element('b', {}, `${again}`), ' steps to be run again, ', element('b', {}, `${reused}`), ' reused as they are.'),
+  if (!able.size) return toast(unable[0], { bad: true });
+  const content = [element('p', {}, element('b', {}, `${able.size}`), ` run${able.size > 1 ? 's' : ''}: `, element('b', {}, `${again}`), ' steps to be run again, ', element('b', {}, `${reused}`), ' reused as they are.'),
     unable.length > 0 && element('p', { class: 'late' }, `${unable.length} cannot be: ${unable[0]}`)];
-  if (!(await dialog('Retry runs', content.filter(Boolean), { yes: `Retry ${able.length}`, command: commands('retry', able) }))) return;
-  await each(able, (run) => ask('POST', `/runs/${run}/retry`, {}), 'started again');
+  if (!(await dialog('Retry runs', content.filter(Boolean), { yes: `Retry ${able.size}`, command: commands('retry', [...able.keys()]) }))) return;
+  await each([...able.keys()], (run) => ask('POST', `/runs/${run}/retry`, { preview: able.get(run) }), 'started again');
 }
 
 if (bar) {

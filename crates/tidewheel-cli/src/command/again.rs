@@ -45,7 +45,7 @@ Examples:
   tidewheel retry 3f9a --dry-run
 
 Exit codes and the result are those of `tidewheel run`. With --dry-run --format json it prints
-{ run_id, run_again, reused, passed_over }.")]
+{ run_id, run_again, reused, passed_over, digest }.")]
 pub(crate) struct RetryArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
@@ -81,6 +81,7 @@ pub(crate) fn retry(ui: &Ui, args: &RetryArgs) -> Result<u8, CommandError> {
         skip: args.skip.iter().cloned().collect(),
         new_files: args.new_files,
         max_workers: how.max_workers,
+        preview: None,
     };
     let word = args.run.clone();
     if let Some(server) = owner(ui, &args.data, &args.how)? {

@@ -76,7 +76,10 @@ pub(crate) async fn retry(
         return Ok(0);
     }
     check_output(how)?;
-    let started = server.retry(run, wish).await?;
+    // What was said is what is done.
+    let digest = Some(preview.digest).filter(|digest| !digest.is_empty());
+    let wish = RetryWish { preview: digest, ..wish.clone() };
+    let started = server.retry(run, &wish).await?;
     watch(ui, server, &started.run_id, how).await
 }
 

@@ -90,6 +90,9 @@ pub struct Preview {
     /// they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
+    /// What all of this is known by: a wish that names it is followed only if it still holds.
+    #[serde(default)]
+    pub digest: String,
 }
 
 documents! {

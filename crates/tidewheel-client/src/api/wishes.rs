@@ -135,6 +135,9 @@ pub struct RetryWish {
     /// Tasks at once, if it is to be other than it was.
     #[serde(default)]
     pub max_workers: Option<u32>,
+    /// Only if it still does what this preview has shown, by its digest.
+    #[serde(default)]
+    pub preview: Option<String>,
 }
 
 /// What is said to a step that asks.

@@ -2,6 +2,7 @@
 //!
 //! What is run again, and whether a run may go on here, is found out by its [kind](crate::kind::Kind).
 
+use sha2::{Digest as _, Sha256};
 use tidewheel::RunId;
 use tidewheel::store::RunCommand;
 use tidewheel::store::sqlite::FolderError;
@@ -32,7 +33,8 @@ impl LocalDesk {
     ///
     /// # Errors
     ///
-    /// When there is no such run, it has not ended, or it cannot be made again so.
+    /// When there is no such run, it has not ended, it cannot be made again so, or it would be made again otherwise than
+    /// a preview has shown.
     pub fn retry(&self, word: &str, wish: &RetryWish) -> Result<(RunId, Retry), DeskError> {
         let view = self.show(word)?;
         let summary = &view.detail.summary;
@@ -41,6 +43,9 @@ impl LocalDesk {
             return Err(DeskError::NotEnded { run: summary.id, is_abandoned });
         }
         let retry = self.kinds.kind_of(&view.detail)?.retry(&view, wish)?;
+        if wish.preview.as_ref().is_some_and(|shown| *shown != retry.digest(summary.id)) {
+            return Err(DeskError::OtherPreview(summary.id));
+        }
         Ok((summary.id, retry))
     }
 
@@ -123,6 +128,27 @@ impl Retry {
             reused: self.reused.clone(),
             passed_over: self.passed_over.clone(),
             changed_files: self.changed_files.clone(),
+            digest: self.digest(run),
         }
+    }
+
+    /// What it would do, in few letters.
+    fn digest(&self, run: RunId) -> String {
+        let mut hash = Sha256::new();
+        // Nothing is said twice the same way: each text has its length before it.
+        let mut say = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        };
+        say(&run.to_string());
+        for list in [&self.run_again, &self.reused, &self.passed_over, &self.changed_files] {
+            say(&list.len().to_string());
+            list.iter().for_each(|text| say(text));
+        }
+        for (path, text) in self.files.iter().flat_map(|files| &files.loaded.texts) {
+            say(&path.to_string_lossy());
+            say(text);
+        }
+        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }

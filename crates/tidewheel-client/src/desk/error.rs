@@ -266,6 +266,9 @@ pub enum DeskError {
         /// The step that may be meant, in a sentence.
         near: Option<String>,
     },
+    /// It would do something else by now than was shown.
+    #[error("a retry of run {0} would not do any more what its preview has shown")]
+    OtherPreview(RunId),
     /// All of it succeeded.
     #[error("run {run} succeeded: nothing of it is left to be run again")]
     NothingLeft {
@@ -510,6 +513,7 @@ impl DeskError {
             | Self::Secret(_) => RefusalKind::Refused,
             Self::NotEnded { .. }
             | Self::Retried { .. }
+            | Self::OtherPreview(_)
             | Self::Ended { .. }
             | Self::NothingLeft { .. }
             | Self::Abandoned { .. }

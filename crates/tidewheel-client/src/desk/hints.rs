@@ -103,6 +103,13 @@ impl DeskError {
                 format!("{}  says how that stands", doing("show", *by)),
                 format!("{}  ends it", doing("cancel", *by)),
             ],
+            Self::OtherPreview(run) => {
+                let look = match at {
+                    Surface::Command => at.of_run_with("retry", &short_id(*run), "dry-run", ""),
+                    Surface::Http => doing("retry/preview", *run),
+                };
+                vec![format!("{look}  says what it would do now")]
+            }
             Self::Ended { run, .. } => {
                 vec![format!("{}  runs what is left in a new run", doing("retry", *run))]
             }
