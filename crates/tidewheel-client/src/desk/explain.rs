@@ -3,7 +3,6 @@
 //! What holds a step that could start, and when it will, is known to whoever runs the run, who is asked. Of a
 //! run that nobody runs, or whose process does not answer, only what is stored is told.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use tidewheel::TaskState;
@@ -50,18 +49,30 @@ impl LocalDesk {
     /// When there is no such run or step.
     pub fn explain(&self, word: &str, step: Option<&str>) -> Result<Explained, DeskError> {
         let view = self.show(word)?;
-        let heard = self.ask(&view)?;
-        view.explain(step, &heard)
+        let only = step.map(|step| task_of(&view.detail, step)).transpose()?;
+        let heard = self.ask(&view, only)?;
+        Ok(view.explain(only, &heard))
     }
 
-    /// Asks whoever runs a run about its tasks that wait.
-    fn ask(&self, view: &RunView) -> Result<Heard, DeskError> {
+    /// Why a step of a run that was read before is where it is.
+    pub(super) fn explain_step(
+        &self,
+        view: &RunView,
+        step: &StepView<'_>,
+    ) -> Result<StepExplained, DeskError> {
+        let heard = self.ask(view, Some(step.task))?;
+        Ok(view.explain_step(step, &heard))
+    }
+
+    /// Asks whoever runs a run about its tasks that wait, or about one of them only.
+    fn ask(&self, view: &RunView, only: Option<&TaskSummary>) -> Result<Heard, DeskError> {
         let summary = &view.detail.summary;
         if !summary.is_live || view.is_abandoned {
             return Ok(Heard::Nothing);
         }
         let waits = |task: &&TaskSummary| !task.state.is_terminal() && !task.state.holds_slot();
-        let tasks: Vec<u32> = view.detail.tasks.iter().filter(waits).map(|it| it.index).collect();
+        let all: Vec<&TaskSummary> = only.map_or(view.detail.tasks.iter().collect(), |it| vec![it]);
+        let tasks: Vec<u32> = all.into_iter().filter(waits).map(|it| it.index).collect();
         if tasks.is_empty() {
             return Ok(Heard::Nothing);
         }
@@ -76,40 +87,45 @@ impl LocalDesk {
 
 impl RunView {
     /// Why a step of the run is where it is; else all that have not succeeded.
-    fn explain(&self, step: Option<&str>, heard: &Heard) -> Result<Explained, DeskError> {
-        let tasks: Vec<&TaskSummary> = match step {
-            Some(step) => vec![task_of(&self.detail, step)?],
-            None => {
-                let tasks = self.detail.tasks.iter();
-                tasks.filter(|task| task.state != TaskState::Succeeded).collect()
-            }
+    fn explain(&self, only: Option<&TaskSummary>, heard: &Heard) -> Explained {
+        let mut views = match only {
+            Some(task) => vec![self.one(task)],
+            None => self.listed(),
         };
-        let views = self.listed();
-        let about: HashMap<u32, &StepView<'_>> =
-            views.iter().map(|step| (step.task.index, step)).collect();
+        if only.is_none() {
+            views.retain(|step| step.task.state != TaskState::Succeeded);
+            views.sort_by_key(|step| step.task.index);
+        }
         let mut elements = self.elements();
-        let steps = tasks.iter().map(|task| {
-            let about = about.get(&task.index);
-            let timeout = about.and_then(|step| step.timeout.as_deref());
-            let expected = heard.about(task.index).and_then(|answer| answer.expected_start);
-            StepExplained {
-                step: task.name.clone(),
-                element: elements.remove(&task.name),
-                state: step_state(task.state),
-                tolerated: about.is_some_and(|step| step.is_tolerated),
-                why: self.why(task, heard, timeout),
-                asks: self.is_asking(task),
-                waits_for: self.needs(task),
-                expected_start_seconds: expected.map(|it| it.as_secs_f64()),
-            }
+        let steps = views.iter().map(|step| StepExplained {
+            element: elements.remove(&step.task.name),
+            ..self.explain_step(step, heard)
         });
-        Ok(Explained {
+        Explained {
             version: None,
             run_id: self.detail.summary.id.to_string(),
             state: self.state(),
             why: self.why_of_run(heard),
             steps: steps.collect(),
-        })
+        }
+    }
+
+    fn explain_step(
+        &self,
+        StepView { task, is_tolerated, timeout, .. }: &StepView<'_>,
+        heard: &Heard,
+    ) -> StepExplained {
+        let expected = heard.about(task.index).and_then(|answer| answer.expected_start);
+        StepExplained {
+            step: task.name.clone(),
+            element: None,
+            state: step_state(task.state),
+            tolerated: *is_tolerated,
+            why: self.why(task, heard, timeout.as_deref()),
+            asks: self.is_asking(task),
+            waits_for: self.needs(task),
+            expected_start_seconds: expected.map(|it| it.as_secs_f64()),
+        }
     }
 
     /// What keeps the run as a whole.

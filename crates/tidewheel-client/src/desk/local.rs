@@ -3,12 +3,13 @@
 //! Each question and each wish is in a file of its own. Surfaces ask a [`Desk`](super::Desk), which may be
 //! elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
+use serde_json::Value as Json;
 use tidewheel::id::{ScheduleId, TaskId};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
-use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary};
+use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary, TaskSummary};
 use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::error::DeskError;
@@ -17,7 +18,7 @@ use super::reach::Reach;
 use super::readers::Readers;
 use super::states::run_state;
 use super::surface::Surface;
-use super::view::RunView;
+use super::view::{RunView, StepView};
 use crate::api::{
     AttemptLine, AttemptList, ListWish, RunLine, RunList, RunResult, RunState, StateWish,
 };
@@ -232,8 +233,22 @@ impl LocalDesk {
     }
 
     /// What a run came to, with the files it left.
-    pub(super) fn document(&self, view: &RunView, at: Surface) -> Result<RunResult, DeskError> {
-        let mut result = view.document(&self.folder.logs_dir(), at);
+    fn document(&self, view: &RunView, at: Surface) -> Result<RunResult, DeskError> {
+        self.with_files(view, view.document(&self.folder.logs_dir(), at))
+    }
+
+    /// The same, of what was found out before.
+    pub(super) fn document_of(
+        &self,
+        view: &RunView,
+        listed: &[StepView<'_>],
+        elements: HashMap<String, Json>,
+    ) -> Result<RunResult, DeskError> {
+        let logs = self.folder.logs_dir();
+        self.with_files(view, view.document_of(listed, elements, &logs, Surface::Command))
+    }
+
+    fn with_files(&self, view: &RunView, mut result: RunResult) -> Result<RunResult, DeskError> {
         let left = self.left_in(view.detail.summary.id)?;
         result.artifacts = left.iter().flat_map(super::artifacts::lines).collect();
         Ok(result)
@@ -256,7 +271,16 @@ impl LocalDesk {
     pub fn attempts(&self, word: &str, step: &str) -> Result<AttemptList, DeskError> {
         let detail = self.find(word)?;
         let task = task_of(&detail, step)?;
-        let id = TaskId { run: detail.summary.id, index: task.index };
+        self.attempts_at(detail.summary.id, task)
+    }
+
+    /// The same of a task that was found before.
+    pub(super) fn attempts_at(
+        &self,
+        run: RunId,
+        task: &TaskSummary,
+    ) -> Result<AttemptList, DeskError> {
+        let id = TaskId { run, index: task.index };
         let records = self.read(|reader| reader.attempts(id))?;
         let line = |record: AttemptRecord| AttemptLine {
             attempt: record.attempt,
@@ -277,10 +301,19 @@ impl LocalDesk {
 
     pub(super) fn view(&self, detail: RunDetail) -> Result<RunView, DeskError> {
         let results = self.read(|reader| reader.results(detail.summary.id))?;
+        Ok(RunView { results, ..self.bare(detail)? })
+    }
+
+    /// A run without what its tasks left, which takes its time where there are many.
+    pub(super) fn outline(&self, word: &str) -> Result<RunView, DeskError> {
+        self.bare(self.find(word)?)
+    }
+
+    fn bare(&self, detail: RunDetail) -> Result<RunView, DeskError> {
         let is_abandoned = self.is_abandoned(&detail.summary)?;
         let definition = self.kinds.definition_of(&detail);
         let place = self.place_of(&detail.summary)?;
-        Ok(RunView { detail, results, definition, is_abandoned, place })
+        Ok(RunView { detail, results: BTreeMap::new(), definition, is_abandoned, place })
     }
 
     /// How a run that has not ended stands in its concurrency group.

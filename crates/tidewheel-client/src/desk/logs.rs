@@ -2,6 +2,8 @@
 //!
 //! The files themselves are read in [`super::tail`].
 
+use std::collections::BTreeSet;
+
 use tidewheel::id::TaskId;
 use tidewheel::store::{AttemptRecord, RunDetail, TaskSummary, log_file};
 use tidewheel::{RunId, TaskState};
@@ -12,6 +14,7 @@ use super::find::{run_id_of, task_of};
 use super::local::LocalDesk;
 use super::states::{reason_words, step_state, timeout_words};
 use super::tail::{LogTail, log_path};
+use super::view::RunView;
 use crate::api::{LogFile, LogList, LogStream, LogTurn, LogWanted, LogWish, RequestEnd, StepLogs};
 use crate::kind::Definition;
 use crate::text::harmless;
@@ -22,7 +25,7 @@ struct Logs<'a> {
     desk: &'a LocalDesk,
     run: RunId,
     definition: std::sync::Arc<dyn Definition>,
-    wanted: Option<u32>,
+    wanted: Option<BTreeSet<u32>>,
     attempt: Option<u32>,
 }
 
@@ -33,24 +36,27 @@ impl LocalDesk {
     ///
     /// When there is no such run, step or attempt.
     pub fn logs(&self, word: &str, wish: &LogWish) -> Result<LogList, DeskError> {
-        let detail = self.find(word)?;
-        let wanted = match &wish.step {
-            Some(step) => Some(task_of(&detail, step)?),
-            None => None,
-        };
+        let view = self.show(word)?;
+        let wanted = wish.step.as_ref().map(|step| task_of(&view.detail, step)).transpose()?;
         if let (Some(task), Some(attempt)) = (wanted, wish.attempt)
             && (!wish.follow || task.state.is_terminal())
         {
             check_attempt(task, attempt)?;
         }
-        let logs = Logs {
-            desk: self,
-            run: detail.summary.id,
-            definition: self.kinds.definition_of(&detail),
-            wanted: wanted.map(|task| task.index),
-            attempt: wish.attempt,
-        };
-        logs.list(&detail)
+        let wanted = wanted.map(|task| BTreeSet::from([task.index]));
+        Ok(self.logs_of(&view, wanted, wish.attempt))
+    }
+
+    /// The same of a run that was read before, of these of its tasks.
+    pub(super) fn logs_of(
+        &self,
+        view: &RunView,
+        wanted: Option<BTreeSet<u32>>,
+        attempt: Option<u32>,
+    ) -> LogList {
+        let run = view.detail.summary.id;
+        let definition = std::sync::Arc::clone(&view.definition);
+        Logs { desk: self, run, definition, wanted, attempt }.list(view)
     }
 
     /// Some of what an attempt wrote to a stream; nothing at the end of what there is.
@@ -90,7 +96,7 @@ impl Logs<'_> {
     /// The tasks that were asked for, in the order of the flow.
     fn tasks<'b>(&self, detail: &'b RunDetail) -> Vec<&'b TaskSummary> {
         let mut tasks = listed(&detail.tasks);
-        tasks.retain(|task| self.wanted.is_none_or(|wanted| wanted == task.index));
+        tasks.retain(|task| self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&task.index)));
         tasks
     }
 
@@ -117,9 +123,8 @@ impl Logs<'_> {
         self.definition.work_of(&task.name) == Some("http")
     }
 
-    fn list(&self, detail: &RunDetail) -> Result<LogList, DeskError> {
-        let over = !detail.summary.is_live || self.desk.is_abandoned(&detail.summary)?;
-        let results = self.desk.read(|reader| reader.results(self.run))?;
+    fn list(&self, RunView { detail, results, is_abandoned, .. }: &RunView) -> LogList {
+        let over = !detail.summary.is_live || *is_abandoned;
         let (mut logs, mut requests, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         for task in self.tasks(detail) {
             logs.extend(self.files(task));
@@ -147,7 +152,7 @@ impl Logs<'_> {
                 });
             }
         }
-        Ok(LogList { version: None, run_id: self.run.to_string(), logs, requests, steps, over })
+        LogList { version: None, run_id: self.run.to_string(), logs, requests, steps, over }
     }
 
     /// The files that there are of a task.

@@ -2,8 +2,9 @@
 //!
 //! What they came to is in [`super::view`]; how a picture looks is the business of `tidewheel-picture`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use serde_json::Value as Json;
 use tidewheel::TaskState;
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
@@ -11,12 +12,15 @@ use tidewheel::store::{AttemptTimes, TaskSummary};
 use tidewheel_flow::picture::{Edge, Picture, Shape, State, Vertex};
 
 use super::error::DeskError;
+use super::find::task_of;
 use super::local::LocalDesk;
 use super::states::step_state;
-use super::surface::Surface;
+use super::step::WholeStep;
 use super::view::{RunView, StepView};
-use crate::api::{AttemptSpan, RunResult, StepList, StepRow, StepState, StepsOrder, StepsWish};
-use crate::text::{drawn_state, took};
+use crate::api::{
+    AttemptSpan, LogList, RunResult, StepList, StepRow, StepState, StepsOrder, StepsWish,
+};
+use crate::text::{drawn_state, span};
 
 /// A run as a whole.
 #[derive(Debug)]
@@ -27,6 +31,19 @@ pub struct WholeRun {
     pub steps: StepList,
     /// Its picture, if one was wanted.
     pub picture: Option<Picture>,
+    /// The step beside it.
+    pub beside: Option<WholeStep>,
+}
+
+/// Which step is shown beside a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Beside {
+    /// None.
+    Nothing,
+    /// The one to look at first: one that failed, else one that runs, else one that could.
+    First,
+    /// This one.
+    Step(String),
 }
 
 impl LocalDesk {
@@ -36,10 +53,31 @@ impl LocalDesk {
     ///
     /// When there is no such run, or the folder cannot be read.
     pub fn steps(&self, word: &str, wish: &StepsWish) -> Result<StepList, DeskError> {
+        if wish.limit == 0 {
+            // Letters and how many there are, which whoever watches a large run asks for all the time.
+            return Ok(self.outline(word)?.steps(wish, &BTreeMap::new()));
+        }
         let view = self.show(word)?;
         let run = view.detail.summary.id;
         let tried = self.read(|reader| reader.attempt_times(run))?;
         Ok(view.steps(wish, &tried))
+    }
+
+    /// Steps of a run, and what those of them that have begun left in logs.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, or the folder cannot be read.
+    pub fn story(&self, word: &str, wish: &StepsWish) -> Result<(StepList, LogList), DeskError> {
+        let view = self.show(word)?;
+        let run = view.detail.summary.id;
+        let tried = self.read(|reader| reader.attempt_times(run))?;
+        let list = view.steps(wish, &tried);
+        let names: HashSet<&str> = list.steps.iter().map(|step| step.step.as_str()).collect();
+        let is_named = |task: &&TaskSummary| names.contains(task.name.as_str());
+        let tasks = view.detail.tasks.iter().filter(is_named).map(|task| task.index).collect();
+        let logs = self.logs_of(&view, Some(tasks), None);
+        Ok((list, logs))
     }
 
     /// A run as a whole, read once: what it came to, steps of it, and a picture if one is wanted.
@@ -52,14 +90,22 @@ impl LocalDesk {
         word: &str,
         wish: &StepsWish,
         has_picture: bool,
+        beside: &Beside,
     ) -> Result<WholeRun, DeskError> {
         let view = self.show(word)?;
         let run = view.detail.summary.id;
         let tried = self.read(|reader| reader.attempt_times(run))?;
+        let (listed, critical, elements) = (view.listed(), view.critical(), view.elements());
+        let chosen = match beside {
+            Beside::Nothing => None,
+            Beside::First => first_of_interest(&listed),
+            Beside::Step(name) => Some(task_of(&view.detail, name)?),
+        };
         Ok(WholeRun {
-            steps: view.steps(wish, &tried),
-            picture: has_picture.then(|| view.picture()),
-            result: self.document(&view, Surface::Command)?,
+            steps: view.steps_of(&listed, &critical, &elements, wish, &tried),
+            picture: has_picture.then(|| view.picture_of(&listed, &critical)),
+            beside: chosen.map(|task| self.step_of(&view, task, &elements)).transpose()?,
+            result: self.document_of(&view, &listed, elements)?,
         })
     }
 
@@ -69,14 +115,42 @@ impl LocalDesk {
     ///
     /// When there is no such run, or the folder cannot be read.
     pub fn picture(&self, word: &str) -> Result<Picture, DeskError> {
-        Ok(self.show(word)?.picture())
+        let view = self.show(word)?;
+        Ok(view.picture_of(&view.listed(), &view.critical()))
     }
+}
+
+/// The step to look at first: one that failed, else one that runs, else one that has all it needs and waits.
+fn first_of_interest<'a>(listed: &[StepView<'a>]) -> Option<&'a TaskSummary> {
+    let of = |state: StepState| {
+        let is_so =
+            |step: &&StepView<'_>| step_state(step.task.state) == state && !step.is_tolerated;
+        listed.iter().find(is_so).map(|step| step.task)
+    };
+    let waits =
+        |step: &&StepView<'_>| matches!(step.task.state, TaskState::Ready | TaskState::Delayed);
+    let waiting = || listed.iter().find(waits).map(|step| step.task);
+    of(StepState::Failed).or_else(|| of(StepState::Running)).or_else(waiting)
 }
 
 impl RunView {
     fn steps(&self, wish: &StepsWish, tried: &BTreeMap<u32, Vec<AttemptTimes>>) -> StepList {
+        let (critical, elements) = match wish.limit {
+            0 => Default::default(),
+            _ => (self.critical(), self.elements()),
+        };
+        self.steps_of(&self.listed(), &critical, &elements, wish, tried)
+    }
+
+    fn steps_of(
+        &self,
+        listed: &[StepView<'_>],
+        critical: &BTreeSet<u32>,
+        elements: &HashMap<String, Json>,
+        wish: &StepsWish,
+        tried: &BTreeMap<u32, Vec<AttemptTimes>>,
+    ) -> StepList {
         let summary = &self.detail.summary;
-        let listed = self.listed();
         let text = wish.text.as_ref().map(|text| text.to_lowercase());
         let is_meant = |(_, step): &(usize, &StepView<'_>)| {
             let state = step_state(step.task.state);
@@ -92,12 +166,11 @@ impl RunView {
             };
             meant.sort_by_key(|(place, step)| (first(step).is_none(), first(step), *place));
         }
-        let (critical, mut elements) = (self.critical(), self.elements());
         let shown = meant.iter().skip(wish.from as usize).take(wish.limit as usize);
         let steps = shown.map(|(place, step)| {
             let mut row = self.row(*place, step, tried.get(&step.task.index));
             row.critical = critical.contains(&step.task.index);
-            row.element = elements.remove(&step.task.name);
+            row.element = elements.get(&step.task.name).cloned();
             row
         });
         StepList {
@@ -160,12 +233,10 @@ impl RunView {
         path
     }
 
-    fn picture(&self) -> Picture {
-        let critical = self.critical();
-        let shown: Vec<StepView<'_>> = self.listed();
+    fn picture_of(&self, shown: &[StepView<'_>], critical: &BTreeSet<u32>) -> Picture {
         let mut picture = Picture::new();
         let mut places: HashMap<u32, usize> = HashMap::new();
-        for StepView { task, .. } in &shown {
+        for StepView { task, .. } in shown {
             let mut vertex = Vertex::new(task.name.clone()).in_state(state(task.state));
             vertex = vertex.shaped(self.shape(task));
             if let Some(detail) = self.detail_of(task) {
@@ -179,7 +250,7 @@ impl RunView {
             }
             places.insert(task.index, picture.add(vertex));
         }
-        for StepView { task, .. } in &shown {
+        for StepView { task, .. } in shown {
             for before in &task.after {
                 let (Some(&from), Some(&to)) = (places.get(before), places.get(&task.index)) else {
                     continue;
@@ -206,7 +277,7 @@ impl RunView {
     /// What a step does and how long it took.
     fn detail_of(&self, task: &TaskSummary) -> Option<String> {
         let kind = self.definition.work_of(&task.name);
-        let time = task.started_at.zip(ended_at(task)).map(|(from, to)| took(to.since(from)));
+        let time = task.started_at.zip(ended_at(task)).map(|(from, to)| span(to.since(from)));
         let known: Vec<&str> = [kind, time.as_deref()].into_iter().flatten().collect();
         (!known.is_empty()).then(|| known.join(" · "))
     }

@@ -2,7 +2,7 @@
 //!
 //! The document that is made of it is [`crate::api::RunResult`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -89,19 +89,24 @@ impl RunView {
     #[must_use]
     pub fn listed(&self) -> Vec<StepView<'_>> {
         let tolerated = self.definition.tolerated(&self.detail);
-        let attempts = |task: &TaskSummary| match task.state {
+        let view = |task| self.step_view(task, &tolerated);
+        listed(&self.detail.tasks).into_iter().map(view).collect()
+    }
+
+    /// One of them.
+    pub(super) fn one<'a>(&'a self, task: &'a TaskSummary) -> StepView<'a> {
+        self.step_view(task, &self.definition.tolerated(&self.detail))
+    }
+
+    fn step_view<'a>(&'a self, task: &'a TaskSummary, tolerated: &BTreeSet<u32>) -> StepView<'a> {
+        let attempts = match task.state {
             // What it did was to see that there is nothing to do.
             TaskState::Skipped => 0,
             _ if task.attempts > 1 && self.definition.is_wait(&task.name) => 1,
             _ => task.attempts,
         };
-        let view = |task| StepView {
-            task,
-            attempts: attempts(task),
-            is_tolerated: tolerated.contains(&task.index),
-            timeout: self.timeout(task),
-        };
-        listed(&self.detail.tasks).into_iter().map(view).collect()
+        let is_tolerated = tolerated.contains(&task.index);
+        StepView { task, attempts, is_tolerated, timeout: self.timeout(task) }
     }
 
     /// The limit that a task ran into, with the last that is known of what it waited for.
@@ -141,9 +146,18 @@ impl RunView {
     /// The result as a document, in the words of a surface. `logs` is the folder of what steps wrote.
     #[must_use]
     pub fn document(&self, logs: &Path, at: Surface) -> RunResult {
+        self.document_of(&self.listed(), self.elements(), logs, at)
+    }
+
+    /// The same, of what was found out before.
+    pub(super) fn document_of(
+        &self,
+        listed: &[StepView<'_>],
+        mut elements: HashMap<String, Json>,
+        logs: &Path,
+        at: Surface,
+    ) -> RunResult {
         let summary = &self.detail.summary;
-        let listed = self.listed();
-        let mut elements = self.elements();
         let step = |it: &StepView<'_>| {
             let element = elements.remove(&it.task.name);
             (it.task.name.clone(), StepResult { element, ..self.step(it) })
@@ -166,7 +180,7 @@ impl RunView {
             reason: self.run_reason(),
             tags: self.definition.tags(),
             made_room: matches!(summary.reason, Reason::GroupTaken | Reason::Replaced),
-            hints: self.hints(&listed, logs, at),
+            hints: self.hints(listed, logs, at),
             steps: Named(steps),
             outputs: Named(outputs),
             artifacts: Vec::new(),
@@ -190,7 +204,8 @@ impl RunView {
         }
     }
 
-    fn step(
+    /// What a task came to, without the value that it is for.
+    pub(super) fn step(
         &self,
         StepView { task, attempts, is_tolerated, timeout }: &StepView<'_>,
     ) -> StepResult {

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use tidewheel::Timestamp;
-use tidewheel_client::api::{RunResult, StepList, StepRow, StepState};
+use tidewheel_client::api::{StepList, StepRow, StepState};
 use tidewheel_client::text;
 
 use super::link::Link;
@@ -77,14 +77,13 @@ impl Window {
 
 impl Gantt {
     pub fn of(
-        result: &RunResult,
         steps: &StepList,
         how: GanttWish,
         (begin, end): (Option<f64>, Option<f64>),
         now: Timestamp,
     ) -> Self {
-        let zero = result.accepted_at;
-        let whole = result.ended_at.unwrap_or(now).since(zero).as_secs_f64().max(0.001);
+        let zero = steps.accepted_at;
+        let whole = steps.ended_at.unwrap_or(now).since(zero).as_secs_f64().max(0.001);
         let is_finite = |value: &f64| value.is_finite();
         let begin = begin.filter(is_finite).unwrap_or(0.0).clamp(0.0, whole);
         let end =
@@ -92,7 +91,7 @@ impl Gantt {
         let window = Window { zero, begin, end };
         let rows = match how {
             GanttWish::Steps => {
-                steps.steps.iter().map(|step| step_row(&result.run_id, step, window, now)).collect()
+                steps.steps.iter().map(|step| step_row(&steps.run_id, step, window, now)).collect()
             }
             GanttWish::Slots => slot_rows(&steps.steps, window, now),
         };

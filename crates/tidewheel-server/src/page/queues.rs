@@ -12,7 +12,7 @@ use tidewheel_client::api::{LimitLine, QueueLine, SlotHolder, WaitingStep};
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
-use super::words::{Markup, away, going_on, step_address};
+use super::words::{Markup, away, going_on, quoting, step_address};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::Route;
@@ -61,7 +61,7 @@ struct Waiting {
     effective: u8,
     gained: u8,
     waited: Markup,
-    why: Vec<String>,
+    why: Vec<Markup>,
     expected: Option<Markup>,
 }
 
@@ -118,7 +118,7 @@ fn waiting(place: usize, it: &WaitingStep, now: Timestamp) -> Waiting {
         effective: it.effective,
         gained: it.effective.saturating_sub(it.priority),
         waited: going_on(now.before(span(it.waited_seconds)), now),
-        why: it.why.clone(),
+        why: it.why.iter().map(|why| quoting(why)).collect(),
         expected: it.expected_start_seconds.map(|seconds| away(now.after(span(seconds)), now)),
     }
 }

@@ -7,8 +7,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
-use tidewheel_client::api::{RunResult, RunState, StepRow, StepState, StepsOrder, StepsWish};
-use tidewheel_client::desk::WholeRun;
+use tidewheel_client::api::{
+    RunResult, RunState, StepList, StepRow, StepState, StepsOrder, StepsWish,
+};
+use tidewheel_client::desk::{Beside, WholeRun};
 use tidewheel_client::files::{Picture, SvgOptions};
 use tidewheel_client::text::{sentence, short_id};
 use utoipa::ToSchema;
@@ -110,13 +112,34 @@ struct RunPage {
     rows: Vec<Row>,
     matching: u32,
     from: u32,
-    is_part: bool,
     chunks: Vec<u32>,
     query: String,
     wanted: Option<StepState>,
     panel: Option<Panel>,
     commands: Vec<Markup>,
     artifacts: Vec<super::step::File>,
+}
+
+/// Some steps of a long list, for a page that has the others.
+#[derive(Template)]
+#[template(path = "steps_part.html")]
+struct Part {
+    base: String,
+    from: u32,
+    gantt: Option<Gantt>,
+    rows: Vec<Row>,
+}
+
+impl Part {
+    fn of(call: &Call, wish: &Wish, steps: &StepList) -> Self {
+        let now = wall_clock();
+        Self {
+            base: call.server.settings.base_path.as_str().to_owned(),
+            from: steps.from,
+            gantt: wish.gantt(steps, now),
+            rows: steps.steps.iter().map(|step| row(&steps.run_id, step, now)).collect(),
+        }
+    }
 }
 
 /// A step that did not go well.
@@ -139,6 +162,18 @@ struct Row {
     element: Option<String>,
 }
 
+impl Wish {
+    /// The steps by time, if they are to be seen so.
+    fn gantt(&self, steps: &StepList, now: Timestamp) -> Option<Gantt> {
+        let how = match self.view {
+            View::Time => GanttWish::Steps,
+            View::Slots => GanttWish::Slots,
+            View::Graph | View::List => return None,
+        };
+        Some(Gantt::of(steps, how, (self.begin, self.end), now))
+    }
+}
+
 async fn run(call: Call) -> Result<Response, Problem> {
     let wish: Wish = call.query()?;
     let word = call.param("run").to_owned();
@@ -155,38 +190,29 @@ async fn run(call: Call) -> Result<Response, Problem> {
         limit,
         ..StepsWish::default()
     };
+    if wish.part {
+        let steps = call.server.desk().here(move |desk| desk.steps(&word, &steps)).await?;
+        return page(&Part::of(&call, &wish, &steps));
+    }
     let has_picture = wish.view == View::Graph;
-    let whole = call.server.desk().here(move |desk| desk.whole(&word, &steps, has_picture)).await?;
-    let chosen = wish.step.clone().or_else(|| first_of_interest(&whole.result));
-    let panel = match chosen.filter(|_| !wish.part) {
-        Some(step) => Some(Panel::of(&call, &whole.result, &step).await?),
+    let beside = match &wish.step {
+        Some(step) => Beside::Step(step.clone()),
+        None => Beside::First,
+    };
+    let desk = call.server.desk();
+    let mut whole = desk.here(move |desk| desk.whole(&word, &steps, has_picture, &beside)).await?;
+    let panel = match whole.beside.take() {
+        Some(step) => Some(Panel::of(&call, step).await?),
         None => None,
     };
     page(&shown(&call, &wish, whole, panel))
 }
 
-/// The step to look at first: one that failed, else one that runs.
-fn first_of_interest(result: &RunResult) -> Option<String> {
-    let of = |state: StepState| {
-        let mut steps = result.steps.0.iter();
-        steps.find(|(_, step)| step.state == state && !step.tolerated).map(|(name, _)| name.clone())
-    };
-    of(StepState::Failed).or_else(|| of(StepState::Running))
-}
-
 fn shown(call: &Call, wish: &Wish, whole: WholeRun, panel: Option<Panel>) -> RunPage {
-    let WholeRun { result, steps, picture } = whole;
+    let WholeRun { result, steps, picture, .. } = whole;
     let (now, short) = (wall_clock(), short_id(&result.run_id));
-    let chunks = match wish.part {
-        true => vec![steps.from],
-        false => (0..steps.total.div_ceil(ROWS)).map(|chunk| chunk * ROWS).collect(),
-    };
-    let gantt = match wish.view {
-        View::Time => Some(GanttWish::Steps),
-        View::Slots => Some(GanttWish::Slots),
-        _ => None,
-    };
-    let gantt = gantt.map(|how| Gantt::of(&result, &steps, how, (wish.begin, wish.end), now));
+    let chunks = (0..steps.total.div_ceil(ROWS)).map(|chunk| chunk * ROWS).collect();
+    let gantt = wish.gantt(&steps, now);
     RunPage {
         frame: Frame::of(call, "runs"),
         to: run_address(&result.run_id),
@@ -206,7 +232,6 @@ fn shown(call: &Call, wish: &Wish, whole: WholeRun, panel: Option<Panel>) -> Run
         rows: steps.steps.iter().map(|step| row(&result.run_id, step, now)).collect(),
         matching: steps.total,
         from: steps.from,
-        is_part: wish.part,
         chunks,
         query: wish.q.clone().unwrap_or_default(),
         wanted: wish.state,

@@ -7,15 +7,16 @@ use axum::response::Response;
 use serde::Deserialize;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{
-    ArtifactLine, AttemptLine, LogStream, LogWanted, LogWish, RunResult, RunState, StepState,
+    ArtifactLine, AttemptLine, LogFile, LogList, LogStream, LogWanted, RunState, StepState,
 };
+use tidewheel_client::desk::WholeStep;
 use tidewheel_client::text::{self, block, sentence, short_id};
 use utoipa::ToSchema;
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
 use super::words::{
-    Markup, argument, bytes, command, going_on, in_address, moment, named, run_address,
+    Markup, argument, bytes, command, going_on, in_address, moment, named, quoting, run_address,
     step_address, step_mark, took,
 };
 use crate::door::Call;
@@ -74,7 +75,7 @@ pub(super) struct Panel {
     element: Option<String>,
     error: Option<String>,
     warnings: Vec<String>,
-    why: Option<String>,
+    why: Option<Markup>,
     expected: Option<String>,
     waits_for: Vec<Link>,
     attempts: Vec<Attempt>,
@@ -140,136 +141,138 @@ struct LogPage {
 }
 
 async fn step(call: Call) -> Result<Response, Problem> {
-    let result = call.server.desk().show(call.param("run")).await?;
-    let panel = Panel::of(&call, &result, call.param("step")).await?;
+    let (run, step) = (call.param("run").to_owned(), call.param("step").to_owned());
+    let whole = call.server.desk().here(move |desk| desk.step(&run, &step)).await?;
     let frame = Frame::of(&call, "runs");
-    let flow = result.flow.as_deref().map(Link::of_flow);
-    page(&StepPage { frame, flow, run: Link::of_run(&result.run_id), panel })
+    let flow = whole.flow.as_deref().map(Link::of_flow);
+    let run = Link::of_run(&whole.run_id);
+    page(&StepPage { frame, flow, run, panel: Panel::of(&call, whole).await? })
 }
 
 async fn log(call: Call) -> Result<Response, Problem> {
     let wish: OfAttempt = call.query()?;
-    let (run, step) = (call.param("run"), call.param("step"));
-    let desk = call.server.desk();
-    let attempts = desk.attempts(run, step).await?;
-    let result = desk.show(&attempts.run_id).await?;
-    let state = result.steps.0.iter().find(|(name, _)| name == step).map(|(_, it)| it.state);
-    let newest = attempts.attempts.last().map_or(1, |last| last.attempt);
+    let (run, name) = (call.param("run").to_owned(), call.param("step").to_owned());
+    let whole = call.server.desk().here(move |desk| desk.step(&run, &name)).await?;
+    let newest = whole.attempts.last().map_or(1, |last| last.attempt);
     let attempt = wish.attempt.unwrap_or(newest);
-    let (text, raw) =
-        tail(&call, &attempts.run_id, step, Some(attempt), (PLAIN_BYTES, PLAIN_LINES)).await?;
+    let logs = Logs { list: &whole.logs, step: &whole.name, attempt: Some(attempt) };
+    let (text, raw) = (logs.tail(&call, (PLAIN_BYTES, PLAIN_LINES)).await?, logs.raw());
+    let shown = whole.flow.clone().unwrap_or_else(|| short_id(&whole.run_id));
     page(&LogPage {
         frame: Frame::of(&call, "runs"),
-        run: Link::of(run_address(&attempts.run_id), result.flow.as_deref().unwrap_or(run)),
-        step: Link::of_step(&attempts.run_id, step),
-        id: attempts.run_id.clone(),
+        run: Link::of(run_address(&whole.run_id), &shown),
+        step: Link::of_step(&whole.run_id, &whole.name),
         attempt,
-        attempts: attempts.attempts.iter().map(|it| it.attempt).collect(),
-        is_running: state == Some(StepState::Running),
-        is_failed: state == Some(StepState::Failed),
+        attempts: whole.attempts.iter().map(|it| it.attempt).collect(),
+        is_running: whole.result.state == StepState::Running,
+        is_failed: whole.result.state == StepState::Failed,
         text,
         raw,
+        id: whole.run_id,
     })
 }
 
-/// The last lines that an attempt wrote, harmless, and where all of it is.
-pub(super) async fn tail(
-    call: &Call,
-    run: &str,
-    step: &str,
-    attempt: Option<u32>,
-    (most, lines): (u64, usize),
-) -> Result<(String, Vec<(&'static str, String)>), Problem> {
-    let desk = call.server.desk();
-    let wish = LogWish { step: Some(step.to_owned()), attempt, ..LogWish::default() };
-    let list = desk.logs(run, &wish).await?;
-    let (mut said, mut raw) = (String::new(), Vec::new());
-    for logs in &list.steps {
-        for file in list.logs.iter().filter(|file| file.step == logs.step) {
-            let from = file.bytes.saturating_sub(most);
+/// The logs of a step, of one attempt or of all.
+pub(super) struct Logs<'a> {
+    pub list: &'a LogList,
+    pub step: &'a str,
+    pub attempt: Option<u32>,
+}
+
+impl Logs<'_> {
+    fn files(&self) -> impl Iterator<Item = (&LogFile, LogWanted)> {
+        let task = self.list.steps.iter().find(|it| it.step == self.step).map(|it| it.task);
+        let own = self.list.logs.iter().filter(|file| {
+            file.step == self.step && self.attempt.is_none_or(|only| only == file.attempt)
+        });
+        own.filter_map(move |file| {
             let wanted = LogWanted {
                 version: None,
-                run_id: list.run_id.clone(),
-                task: logs.task,
+                run_id: self.list.run_id.clone(),
+                task: task?,
                 attempt: file.attempt,
                 stream: file.stream,
-                from,
+                from: 0,
             };
-            let bytes = desk.log(wanted).await?;
-            let text = String::from_utf8_lossy(&bytes);
-            let text = block(&text);
+            Some((file, wanted))
+        })
+    }
+
+    /// The last lines that were written, harmless.
+    pub async fn tail(&self, call: &Call, (most, lines): (u64, usize)) -> Result<String, Problem> {
+        let mut said = String::new();
+        for (file, wanted) in self.files() {
+            let from = file.bytes.saturating_sub(most);
+            let bytes = call.server.desk().log(LogWanted { from, ..wanted }).await?;
+            let text = block(&String::from_utf8_lossy(&bytes));
             let kept: Vec<&str> = text.lines().collect();
             let kept = &kept[kept.len().saturating_sub(lines)..];
             if !kept.is_empty() {
                 said.push_str(&kept.join("\n"));
                 said.push('\n');
             }
-            let (word, name) = match file.stream {
+        }
+        Ok(said)
+    }
+
+    /// Where all of it is.
+    fn raw(&self) -> Vec<(&'static str, String)> {
+        let address = |(_, wanted): (&LogFile, LogWanted)| {
+            let (word, name) = match wanted.stream {
                 LogStream::Stdout => ("stdout", "standard output"),
                 LogStream::Stderr => ("stderr", "standard error"),
             };
-            let address = format!(
-                "/api/v1{}/log?task={}&attempt={}&stream={word}&from=0",
-                run_address(run),
-                logs.task,
-                file.attempt
-            );
-            raw.push((name, address));
-        }
+            let (run, task, attempt) = (run_address(&wanted.run_id), wanted.task, wanted.attempt);
+            (name, format!("/api/v1{run}/log?task={task}&attempt={attempt}&stream={word}&from=0"))
+        };
+        self.files().map(address).collect()
     }
-    Ok((said, raw))
 }
 
 impl Panel {
     /// What is shown of a step of a run.
-    pub async fn of(call: &Call, result: &RunResult, name: &str) -> Result<Self, Problem> {
-        let desk = call.server.desk();
-        let (run, now) = (result.run_id.as_str(), wall_clock());
-        let attempts = desk.attempts(run, name).await?;
-        let step = result.steps.0.iter().find(|(known, _)| known == name).map(|(_, step)| step);
-        let state = step.map_or(StepState::Pending, |step| step.state);
-        let waits = state == StepState::Pending && is_live(result.state);
-        let explained = match waits || state == StepState::Skipped {
-            true => desk.explain(run, Some(name)).await?.steps.pop(),
-            false => None,
+    pub async fn of(call: &Call, whole: WholeStep) -> Result<Self, Problem> {
+        let WholeStep { run_id: run, name, result: step, explained, .. } = whole;
+        let (state, now) = (step.state, wall_clock());
+        let has_log = step.attempts > 0 && state != StepState::Pending;
+        let tail = match has_log {
+            true => {
+                let logs = Logs { list: &whole.logs, step: &name, attempt: None };
+                logs.tail(call, (TAIL_BYTES, TAIL_LINES)).await?
+            }
+            false => String::new(),
         };
-        let has_log = step.is_some_and(|step| step.attempts > 0) && state != StepState::Pending;
-        let (tail, _) = match has_log {
-            true => tail(call, run, name, None, (TAIL_BYTES, TAIL_LINES)).await?,
-            false => Default::default(),
-        };
-        let files = result.artifacts.iter().filter(|it| it.step == name);
-        let outputs = step.into_iter().flat_map(|step| step.outputs.iter());
         let asks = explained.as_ref().is_some_and(|it| it.asks);
         let seconds = explained.as_ref().and_then(|it| it.expected_start_seconds);
+        let is_over = !is_live(whole.run);
         Ok(Self {
-            name: name.to_owned(),
-            shown: named(name),
-            run: run.to_owned(),
-            to: step_address(run, name),
+            shown: named(&name),
+            to: step_address(&run, &name),
             mark: step_mark(state),
-            is_tolerated: step.is_some_and(|step| step.tolerated),
-            element: step
-                .and_then(|it| it.element.as_ref())
-                .map(|value| sentence(&value.to_string())),
-            error: step
-                .and_then(|it| it.error.clone().or_else(|| it.timeout.clone()))
-                .map(|it| block(&it)),
-            warnings: step.map(|it| it.warnings.clone()).unwrap_or_default(),
+            is_tolerated: step.tolerated,
+            element: step.element.as_ref().map(|value| sentence(&value.to_string())),
+            error: step.error.clone().or(step.timeout).map(|it| block(&it)),
+            warnings: step.warnings,
             waits_for: explained
                 .iter()
                 .flat_map(|it| &it.waits_for)
-                .map(|it| Link::of_step(run, it))
+                .map(|it| Link::of_step(&run, it))
                 .collect(),
-            why: explained.map(|it| it.why),
+            why: explained.map(|it| quoting(&it.why)),
             expected: seconds.map(|it| took(std::time::Duration::from_secs_f64(it.max(0.0)))),
-            attempts: attempts.attempts.iter().map(|it| attempt(it, now)).collect(),
+            attempts: whole.attempts.iter().map(|it| attempt(it, now)).collect(),
             tail,
-            outputs: outputs.map(|(key, value)| (text::name(key), shown_value(value))).collect(),
-            files: files.map(|it| File::of(run, it)).collect(),
+            outputs: step
+                .outputs
+                .iter()
+                .map(|(key, value)| (text::name(key), shown_value(value)))
+                .collect(),
+            files: whole.artifacts.iter().map(|it| File::of(&run, it)).collect(),
             asks,
-            may_retry: !is_live(result.state),
-            commands: commands(&short_id(run), name, asks, !is_live(result.state)),
+            may_retry: is_over,
+            commands: commands(&short_id(&run), &name, asks, is_over),
+            run,
+            name,
         })
     }
 }

@@ -5,12 +5,12 @@
 use askama::Template;
 use axum::response::Response;
 use serde::Deserialize;
-use tidewheel_client::api::{StepRow, StepsOrder, StepsWish};
+use tidewheel_client::api::{LogList, StepRow, StepsOrder, StepsWish};
 use utoipa::ToSchema;
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
-use super::step::tail;
+use super::step::Logs;
 use super::words::{Markup, moment, run_address, step_mark};
 use crate::door::Call;
 use crate::problem::Problem;
@@ -60,13 +60,13 @@ struct Said {
 async fn story(call: Call) -> Result<Response, Problem> {
     let Wish { from } = call.query()?;
     let wish = StepsWish { order: StepsOrder::Start, from, limit: ROWS, ..StepsWish::default() };
-    let desk = call.server.desk();
-    let steps = desk.steps(call.param("run"), wish).await?;
+    let word = call.param("run").to_owned();
+    let (steps, logs) = call.server.desk().here(move |desk| desk.story(&word, &wish)).await?;
     let (run, address) = (steps.run_id.as_str(), run_address(&steps.run_id));
     let mut said = Vec::new();
     // Those that have begun come first.
     for step in steps.steps.iter().take_while(|step| !step.attempts.is_empty()) {
-        said.push(of_step(&call, run, step).await?);
+        said.push(of_step(&call, &logs, step).await?);
     }
     let at = |from: u32| format!("{address}/log?from={from}");
     let is_full = said.len() == ROWS as usize && from.saturating_add(ROWS) < steps.total;
@@ -79,10 +79,10 @@ async fn story(call: Call) -> Result<Response, Problem> {
     })
 }
 
-async fn of_step(call: &Call, run: &str, step: &StepRow) -> Result<Said, Problem> {
-    let (text, _) = tail(call, run, &step.step, None, TAIL).await?;
+async fn of_step(call: &Call, list: &LogList, step: &StepRow) -> Result<Said, Problem> {
+    let text = Logs { list, step: &step.step, attempt: None }.tail(call, TAIL).await?;
     Ok(Said {
-        step: Link::of_step(run, &step.step),
+        step: Link::of_step(&list.run_id, &step.step),
         mark: step_mark(step.state),
         began: step.attempts.first().and_then(|first| first.started_at).map(moment),
         text,

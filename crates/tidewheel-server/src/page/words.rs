@@ -32,6 +32,22 @@ pub(crate) fn named(name: &str) -> Markup {
     Markup(format!("<bdi>{}</bdi>", escaped(&text::name(name))))
 }
 
+/// A sentence of the scheduler: what it quotes is a name of somebody's.
+pub(crate) fn quoting(sentence: &str) -> Markup {
+    let mut out = String::new();
+    // What stands between two marks is quoted; a last one alone is a letter.
+    let parts: Vec<&str> = sentence.split('`').collect();
+    for (place, part) in parts.iter().enumerate() {
+        let part = escaped(&text::name(part));
+        match (place % 2 == 1, place + 1 == parts.len()) {
+            (true, false) => _ = write!(out, "<code>{part}</code>"),
+            (true, true) => _ = write!(out, "`{part}"),
+            (false, _) => out.push_str(&part),
+        }
+    }
+    Markup(out)
+}
+
 /// Part of an address.
 pub(crate) fn in_address(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
@@ -144,6 +160,17 @@ mod tests {
         assert!(!name.trim_start_matches("<bdi>").contains(['"', '\'']), "{name}");
         assert_eq!(in_address("a/b c?d#e%f\"<é"), "a%2Fb%20c%3Fd%23e%25f%22%3C%C3%A9");
         assert_eq!(command("x '<y>'").0.matches('<').count(), 2);
+    }
+
+    #[test]
+    fn what_a_sentence_quotes_is_shown_as_a_name() {
+        let shown = |text: &str| quoting(text).0;
+        assert_eq!(
+            shown("held by `a<b>` and `c`"),
+            "held by <code>a&#60;b&#62;</code> and <code>c</code>"
+        );
+        assert_eq!(shown("a ` alone"), "a ` alone");
+        assert_eq!(shown("`x`"), "<code>x</code>");
     }
 
     #[test]

@@ -167,16 +167,8 @@ impl Reader {
     ///
     /// As [`Reader::runs`].
     pub fn counts(&self) -> Result<StoreCounts, FolderError> {
+        let mut counts = self.live_counts()?;
         self.read(|connection| {
-            let count = |sql: &str| {
-                connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
-            };
-            let mut counts = StoreCounts {
-                live_runs: count("SELECT COUNT(*) FROM live_runs")?,
-                live_submissions: count("SELECT COUNT(*) FROM live_submissions")?,
-                ended: Vec::new(),
-                schedules: count("SELECT COUNT(*) FROM schedules WHERE NOT ended")?,
-            };
             let mut statement =
                 connection.prepare_cached("SELECT state, COUNT(*) FROM runs GROUP BY state")?;
             let mut rows = statement.query([])?;
@@ -184,7 +176,27 @@ impl Reader {
                 let state = codec::state_of(row.get_ref(0)?.as_str().map_err(wrong)?)?;
                 counts.ended.push((state, row.get::<_, i64>(1)?.cast_unsigned()));
             }
-            Ok(counts)
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+
+    /// The same without what has ended, which takes no longer the more of that there is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn live_counts(&self) -> Result<StoreCounts, FolderError> {
+        self.read(|connection| {
+            let count = |sql: &str| {
+                connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+            };
+            Ok(StoreCounts {
+                live_runs: count("SELECT COUNT(*) FROM live_runs")?,
+                live_submissions: count("SELECT COUNT(*) FROM live_submissions")?,
+                ended: Vec::new(),
+                schedules: count("SELECT COUNT(*) FROM schedules WHERE NOT ended")?,
+            })
         })
     }
 
@@ -352,17 +364,19 @@ pub(super) fn summary(row: &Row<'_>) -> Result<RunSummary, Fault> {
     })
 }
 
-fn detail(connection: &Connection, id: RunId) -> Result<Option<RunDetail>, Fault> {
-    let mut found = None;
+fn summary_of(connection: &Connection, id: RunId) -> Result<Option<RunSummary>, Fault> {
     for from in [LIVE_RUN, LIVE_SINGLE, ENDED] {
         let mut statement = connection.prepare_cached(&format!("{from} WHERE run_id = ?1"))?;
         let mut rows = statement.query([blob(id)])?;
         if let Some(row) = rows.next()? {
-            found = Some(summary(row)?);
-            break;
+            return summary(row).map(Some);
         }
     }
-    let Some(summary) = found else { return Ok(None) };
+    Ok(None)
+}
+
+fn detail(connection: &Connection, id: RunId) -> Result<Option<RunDetail>, Fault> {
+    let Some(summary) = summary_of(connection, id)? else { return Ok(None) };
     let sql = "SELECT spec, payload, kind FROM specs WHERE seq = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let (spec, payload, payload_kind): (Option<String>, _, _) = statement
@@ -408,23 +422,47 @@ fn tasks_of(
         }
         tasks.push(TaskSummary::blocked(index, added.name.to_string(), added.after));
     }
-    let sql = "SELECT idx, state, reason, cause, attempts, started_at, at, until, error
-        FROM tasks WHERE seq = ?1 ORDER BY idx";
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement =
+        connection.prepare_cached(&format!("{TASKS} WHERE seq = ?1 ORDER BY idx"))?;
     let mut rows = statement.query([seq])?;
     while let Some(row) = rows.next()? {
         let index: u32 = row.get(0)?;
         // Indices have no gaps: those of added tasks follow those of the graph.
         let Some(task) = tasks.get_mut(index as usize) else { continue };
-        task.state = codec::state_of(row.get_ref(1)?.as_str().map_err(wrong)?)?;
-        task.reason = codec::reason_of(row.get_ref(2)?.as_str().map_err(wrong)?, row.get(3)?)?;
-        task.attempts = row.get(4)?;
-        task.started_at = instant(row, 5)?;
-        task.at = instant(row, 6)?;
-        task.until = instant(row, 7)?;
-        task.error = row.get(8)?;
+        stand(task, row)?;
     }
     Ok(tasks)
+}
+
+/// The columns of a task, in the order in which they are read.
+const TASKS: &str =
+    "SELECT idx, state, reason, cause, attempts, started_at, at, until, error FROM tasks";
+
+/// Takes over how a task stands.
+fn stand(task: &mut TaskSummary, row: &Row<'_>) -> Result<(), Fault> {
+    task.state = codec::state_of(row.get_ref(1)?.as_str().map_err(wrong)?)?;
+    task.reason = codec::reason_of(row.get_ref(2)?.as_str().map_err(wrong)?, row.get(3)?)?;
+    task.attempts = row.get(4)?;
+    task.started_at = instant(row, 5)?;
+    task.at = instant(row, 6)?;
+    task.until = instant(row, 7)?;
+    task.error = row.get(8)?;
+    Ok(())
+}
+
+/// How one task stands, without its name and what it waits for: for those, all of what was asked for is read.
+fn standing_of(connection: &Connection, task: TaskId) -> Result<Option<TaskSummary>, Fault> {
+    let Some(run) = summary_of(connection, task.run)? else { return Ok(None) };
+    if run.kind == RunKind::Single {
+        return Ok(Some(TaskSummary::of_single(&run)).filter(|it| it.index == task.index));
+    }
+    let mut statement =
+        connection.prepare_cached(&format!("{TASKS} WHERE seq = ?1 AND idx = ?2"))?;
+    let mut rows = statement.query(params![run.place, task.index])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut found = TaskSummary::blocked(task.index, String::new(), Vec::new());
+    stand(&mut found, row)?;
+    Ok(Some(found))
 }
 
 fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>, Fault> {
@@ -460,8 +498,7 @@ fn attempts(connection: &Connection, task: TaskId) -> Result<Vec<AttemptRecord>,
     })?;
     let mut known = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     // The newest attempt has no row when nobody left a record of it.
-    let tasks = detail(connection, task.run)?.map(|detail| detail.tasks).unwrap_or_default();
-    if let Some(row) = tasks.into_iter().find(|row| row.index == task.index) {
+    if let Some(row) = standing_of(connection, task)? {
         complete(task, row, &mut known);
     }
     Ok(known)
