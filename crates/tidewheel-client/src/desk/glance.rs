@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
-use tidewheel::store::{RunFilter, RunKind, RunSummary, TaskSummary};
+use tidewheel::store::{RunFilter, RunKind, RunSummary, StoreCounts, TaskSummary};
 use tidewheel::{TaskState, Timestamp};
 
 use super::error::DeskError;
@@ -197,6 +197,20 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn store(&self) -> Result<StoreFigures, DeskError> {
         let counts = self.read(|reader| reader.counts())?;
+        Ok(self.figures_of(&counts))
+    }
+
+    /// The same without how many have ended, which is counted in all of history.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn store_at_once(&self) -> Result<StoreFigures, DeskError> {
+        let counts = self.read(|reader| reader.live_counts())?;
+        Ok(self.figures_of(&counts))
+    }
+
+    fn figures_of(&self, counts: &StoreCounts) -> StoreFigures {
         let database = self.folder.database();
         let size = |suffix: &str| {
             let mut path = database.as_os_str().to_owned();
@@ -204,14 +218,14 @@ impl LocalDesk {
             std::fs::metadata(path).map_or(0, |about| about.len())
         };
         let ended = counts.ended.iter().map(|(state, count)| (state.word().to_owned(), *count));
-        Ok(StoreFigures {
+        StoreFigures {
             version: None,
             folder: self.folder.path().display().to_string(),
             database_bytes: size("") + size("-wal"),
             live: counts.live_runs + counts.live_submissions,
             ended: ended.collect(),
             schedules: counts.schedules,
-        })
+        }
     }
 }
 

@@ -39,6 +39,9 @@ struct Wish {
     /// Which part.
     #[serde(default)]
     tab: Tab,
+    /// Whether what has ended is counted, too.
+    #[serde(default)]
+    counts: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -68,6 +71,7 @@ struct System {
     health: Option<(Health, Markup)>,
     figures: Option<Figures>,
     store: Option<StoreFigures>,
+    is_counted: bool,
     tokens: Option<Vec<Token>>,
     rows: Option<Vec<Row>>,
     verified: Option<String>,
@@ -104,6 +108,7 @@ async fn system(call: Call) -> Result<Response, Problem> {
         health: None,
         figures: None,
         store: None,
+        is_counted: wish.counts,
         tokens: None,
         rows: None,
         verified: None,
@@ -119,7 +124,14 @@ async fn system(call: Call) -> Result<Response, Problem> {
             shown.health = Some((health, mark));
             shown.figures = Some(call.server.house()?.figures());
         }
-        Tab::Store => shown.store = Some(call.server.desk().here(|desk| desk.store()).await?),
+        Tab::Store => {
+            // All of history is counted only when somebody waits for that, and not for the page.
+            let figures = call.server.desk().here(move |desk| match wish.counts {
+                true => desk.store(),
+                false => desk.store_at_once(),
+            });
+            shown.store = Some(figures.await?);
+        }
         Tab::Tokens if may => {
             let now = wall_clock();
             let list = call.server.tokens().list(now)?;
