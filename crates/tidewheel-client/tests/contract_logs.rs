@@ -55,6 +55,7 @@ fn lines() -> LogLines {
         generation: "9f86d081-0".to_owned(),
         total: 812,
         size: 65_536,
+        counted: Some(32_768),
         from: 811,
         lines: vec![
             LogLine(None, LogStream::Stdout, vec![span("", "ok "), span("f2 b", "done")], None),
@@ -86,6 +87,7 @@ fn every_document_is_what_is_written_down() {
             stream: Some(LogStream::Stderr),
             from: -400,
             only: Some("12,40".to_owned()),
+            now: true,
             ..LinesWish::default()
         }),
         check(SearchWish {

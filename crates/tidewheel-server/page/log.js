@@ -10,7 +10,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   let task, generation, total = 0, size = 0, isOver = true;
   let top = 0, atEnd = false, anchor = [0, 0], frame, wrap = innerWidth < 600;
   let hits = [], found = 0, at = 0, only = false, text = '', isRegex = false, searching, errors;
-  let chosen, due;
+  let chosen, due, counted, counting, ending;
   const blocks = new Map(), asked = new Set();
   // What stands beside an element in a page is text, and nothing where it is only there.
   [follow, failed] = [follow, failed].map((it) => it === '' || it === true);
@@ -54,12 +54,21 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     return answer;
   }
   async function lines(query) {
-    const page = await (await ask('lines', query)).json();
+    const page = await (await ask('lines', { now: true, ...query })).json();
     if (generation && generation !== page.generation) { blocks.clear(); errors = undefined; }
-    ({ generation, total, size } = page);
+    ({ generation, total, size, counted } = page);
+    if (page.from === 0) ending = page.lines;
+    if (counted !== undefined) countOn();
     isOver = page.over ?? isOver;
     if (page.attempt) ({ run_id: run, task, attempt } = page);
     return page;
+  }
+  // The lines of a long log are counted by and by. Its end is shown before, without numbers.
+  function countOn() {
+    return counting ??= (async () => {
+      await 0;
+      while (counted !== undefined) { await lines({ count: 1 }); soon(); }
+    })().catch(tell).finally(() => { [counting, ending] = []; draw(); sync(); });
   }
   const shown = () => only ? hits.length : total;
   const numberOf = (index) => only ? hits[index] : index + 1;
@@ -104,22 +113,26 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     into.append(word.slice(from));
   }
   function row(index) {
-    const number = numberOf(index), line = lineOf(index), it = make('div', 'log-row'), code = make('span', 'log-text');
-    it.append(make('a', 'log-n', { href: `#L${number}`, textContent: number, tabIndex: -1, onclick: (event) => {
+    const line = lineOf(index);
+    if (!line) fetchBlock(Math.floor(index / BLOCK));
+    return rowOf(line, numberOf(index));
+  }
+  function rowOf(line, number) {
+    const it = make('div', 'log-row'), code = make('span', 'log-text');
+    it.append(number === undefined ? make('span', 'log-n') : make('a', 'log-n', { href: `#L${number}`, textContent: number, tabIndex: -1, onclick: (event) => {
       event.preventDefault();
       choose(event.shiftKey && chosen ? chosen[0] : number, number);
     } }));
     it.append(code);
     it.classList.toggle('chosen', number >= chosen?.[0] && number <= chosen[1]);
-    it.classList.toggle('here', number === at);
+    it.classList.toggle('here', number > 0 && number === at);
     if (!line) {
-      fetchBlock(Math.floor(index / BLOCK));
       code.textContent = '…';
       return it;
     }
     it.classList.toggle('err', line[1] === 'stderr');
     for (const [style, word] of line[2]) letters(code.appendChild(make('span', style)), word);
-    if (line[3]) it.append(make('button', 'log-more', { type: 'button', textContent: `show ${bytes(line[3][1])}`, onclick: async () => {
+    if (line[3] && number) it.append(make('button', 'log-more', { type: 'button', textContent: `show ${bytes(line[3][1])}`, onclick: async () => {
       const whole = await lines({ from: number, count: 1, bytes: 1 << 20 }).catch(tell);
       if (whole) line.splice(0, 4, ...whole.lines[0]);
       soon();
@@ -135,13 +148,16 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     space.style.height = `${Math.max(height(), view.clientHeight)}px`;
     pane.style.height = `${view.clientHeight}px`;
     top = atEnd ? last() : Math.min(Math.max(0, top), last());
-    const first = Math.floor(top), all = [];
-    for (let index = first; index < Math.min(shown(), first + fits() + 1); index++) all.push(row(index));
+    const first = Math.floor(top), isAhead = atEnd && counted !== undefined && !only, all = [];
+    if (isAhead) {
+      if (!ending) { ending = []; lines({ from: -BLOCK }).then(soon).catch(tell); }
+      all.push(...ending.slice(-Math.ceil(fits()) - 1).map((line) => rowOf(line)));
+    } else for (let index = first; index < Math.min(shown(), first + fits() + 1); index++) all.push(row(index));
     rows.replaceChildren(...all);
     rows.style.setProperty('--digits', `${Math.max(3, String(total).length)}ch`);
-    const shift = top >= last() ? Math.max(0, rows.offsetHeight - pane.clientHeight) : (top - first) * (all[0]?.offsetHeight || ROW);
+    const shift = isAhead || top >= last() ? Math.max(0, rows.offsetHeight - pane.clientHeight) : (top - first) * (all[0]?.offsetHeight || ROW);
     rows.style.transform = `translateY(${-shift}px)`;
-    note.textContent = `${only ? `${count(shown())} of ` : ''}${count(total)} lines, ${bytes(size)}${isOver ? '' : ', and it goes on'}`;
+    note.textContent = `${only ? `${count(shown())} of ` : ''}${count(total)} lines${counted === undefined ? '' : ` and more, ${Math.floor(counted / size * 100)} % counted`}, ${bytes(size)}${isOver ? '' : ', and it goes on'}`;
   }
   function sync() {
     const place = last() ? top / last() * Math.max(0, height() - view.clientHeight) : 0;
@@ -270,6 +286,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     return true;
   }
   function goTo(from, to) {
+    if (counting && to > total) return void counting.then(() => goTo(from, to));
     if (only) filter(false);
     choose(from, to);
     press(false);
@@ -316,7 +333,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   box.oninput = () => { clearTimeout(box.wait); box.wait = setTimeout(search, 300); };
   which.onchange = async () => {
     stream = which.value;
-    [generation, chosen, errors] = [];
+    [generation, chosen, errors, ending] = [];
     blocks.clear();
     await lines({ count: 1 }).catch(tell);
     search();
@@ -326,8 +343,9 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
 
   press();
   const ready = (async () => {
-    const first = await lines(follow ? { from: -BLOCK } : {});
+    const first = await lines(follow || failed ? { from: -BLOCK } : {});
     if (first.from === 1) keep('false0', first.lines);
+    atEnd = first.from === 0;
     draw();
     if (listen) listen(grown); else if (!isOver) hear();
     if (fromHash()) return;

@@ -283,6 +283,7 @@ pub(crate) fn lines(total: u64) -> LogLines {
         generation: "a".to_owned(),
         total,
         size: total * 12,
+        counted: None,
         from,
         lines: (from..=total).map(line).collect(),
     }

@@ -45,6 +45,13 @@ pub struct LinesWish {
     /// Only the lines of these numbers instead: up to 400, with commas between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
+    /// Whether what is known is told at once, although lines may not all be counted yet: asking again counts on.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub now: bool,
+}
+
+fn is_not(said: &bool) -> bool {
+    !said
 }
 
 fn first_line() -> i64 {
@@ -71,6 +78,7 @@ impl Default for LinesWish {
             count: usual_count(),
             bytes: usual_bytes(),
             only: None,
+            now: false,
         }
     }
 }
@@ -96,11 +104,14 @@ pub struct LogLines {
     /// Another one when lines that were told may have changed: the log was written anew, or its streams are in another order
     /// than could be known then.
     pub generation: String,
-    /// How many lines there are.
+    /// How many lines there are, as far as they are counted.
     pub total: u64,
     /// How many bytes.
     pub size: u64,
-    /// The number of the first line.
+    /// In how many of these the lines are counted, while that is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
+    /// The number of the first line; 0 while nobody knows it.
     pub from: u64,
     /// The lines, one after the other; or those that were asked for by their numbers, without those that there are not.
     pub lines: Vec<LogLine>,

@@ -28,6 +28,8 @@ const ONLY_MAX: usize = 400;
 const BYTES_MAX: u32 = 1 << 20;
 /// Bytes of all lines together.
 const ALL_MAX: u64 = 8 << 20;
+/// Bytes of a long log whose lines are counted before somebody who wants to know what there is now is answered.
+const AT_ONCE: u64 = 32 << 20;
 /// Lines in which something was found that are told.
 const HITS_MAX: u32 = 100_000;
 
@@ -80,10 +82,21 @@ impl LocalDesk {
         check("lines times bytes", lines * u64::from(bytes), 0, ALL_MAX)?;
         let log = self.log_of(word, LogOf { step: wish.step.as_deref(), task, attempt, stream })?;
         let bytes = bytes as usize;
-        let (index, mut files) = self.index_of(&log)?;
-        let page = match &numbers {
-            Some(numbers) => index.these(&mut files, numbers, bytes),
-            None => {
+        let most = if wish.now { AT_ONCE } else { u64::MAX };
+        let (mut index, mut files) = self.index_by(&log, most)?;
+        let mut from_end = None;
+        if wish.from < 0 && numbers.is_none() && index.counted() < files.size() {
+            let lines = wish.from.unsigned_abs().min(count.into());
+            from_end = Index::ending(&mut files, lines, bytes).map_err(DeskError::System)?;
+            if from_end.is_none() {
+                (index, files) = self.index_of(&log)?;
+            }
+        }
+        let is_numbered = from_end.is_none();
+        let page = match (from_end, &numbers) {
+            (Some(page), _) => Ok(page),
+            (None, Some(numbers)) => index.these(&mut files, numbers, bytes),
+            (None, None) => {
                 let from = if wish.from > 0 { wish.from - 1 } else { wish.from };
                 index.page(&mut files, Wanted { from, count: count.into(), bytes })
             }
@@ -99,7 +112,8 @@ impl LocalDesk {
             generation: index.generation(),
             total: index.total(),
             size: files.size(),
-            from: page.from + 1,
+            counted: Some(index.counted()).filter(|counted| *counted < files.size()),
+            from: if is_numbered { page.from + 1 } else { 0 },
             lines: page.lines.into_iter().map(line).collect(),
         })
     }
@@ -253,10 +267,15 @@ impl LocalDesk {
     /// The files of a log and its index, which has grown with it. It is a copy, so that nobody waits for whoever
     /// reads or searches.
     fn index_of(&self, log: &FoundLog) -> Result<(Index, LogFiles), DeskError> {
+        self.index_by(log, u64::MAX)
+    }
+
+    /// The same, which has grown by no more than about so many bytes.
+    fn index_by(&self, log: &FoundLog, most: u64) -> Result<(Index, LogFiles), DeskError> {
         let index = self.shelf.index((log.id, log.attempt, log.stream));
         let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = self.open_files(log).map_err(DeskError::System)?;
-        index.grow(&mut files).map_err(DeskError::System)?;
+        index.grow_by(&mut files, most).map_err(DeskError::System)?;
         Ok((index.clone(), files))
     }
 }

@@ -65,12 +65,27 @@ impl Index {
         size_of::<Self>() + self.places.capacity() * size_of::<Cursor>()
     }
 
+    /// Bytes whose lines are counted.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.end.bytes()
+    }
+
     /// Takes in what came since the last time.
     ///
     /// # Errors
     ///
     /// When the log cannot be read.
     pub fn grow(&mut self, files: &mut LogFiles) -> io::Result<()> {
+        self.grow_by(files, u64::MAX)
+    }
+
+    /// Takes in some of it: about so many bytes, or as many as are in no order yet.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be read.
+    pub fn grow_by(&mut self, files: &mut LogFiles, most: u64) -> io::Result<()> {
         let sizes = files.sizes();
         let seen = (sizes, files.order.size);
         let is_shorter = (0..2).any(|stream| sizes[stream] < self.seen.0[stream]);
@@ -91,23 +106,29 @@ impl Index {
             self.changed += 1;
         }
         self.places.truncate(places);
-        match self.walk(files, settled) {
-            Ok(()) => {}
+        let is_whole = match self.walk(files, settled, most) {
+            Ok(is_whole) => is_whole,
             Err(Stop::Otherwise) => {
                 let (identity, changed) = (self.identity, self.changed + 1);
                 *self = Self { identity, changed, ..Self::default() };
-                self.walk(files, Cursor::default())?;
+                self.walk(files, Cursor::default(), most)?
             }
             Err(Stop::Failed(error)) => return Err(error),
-        }
-        self.seen = seen;
+        };
+        self.seen = if is_whole { seen } else { (self.end.at, self.end.order) };
         Ok(())
     }
 
-    fn walk(&mut self, files: &mut LogFiles, from: Cursor) -> Result<(), Stop> {
+    /// Goes through about so many bytes; says whether it came to the end.
+    fn walk(&mut self, files: &mut LogFiles, from: Cursor, most: u64) -> Result<bool, Stop> {
         let mut walk = Walk::new(files, from);
-        let mut settled = None;
+        let (mut settled, mut is_whole) = (None, true);
         loop {
+            // What has no order yet is gone through anew each time, so that is never left half way.
+            if settled.is_none() && walk.cursor.bytes() - from.bytes() >= most {
+                is_whole = false;
+                break;
+            }
             let before = walk.cursor;
             let has_more = walk.pass(u64::MAX)?;
             if walk.is_unsettled && settled.is_none() {
@@ -126,7 +147,7 @@ impl Index {
         }
         self.end = walk.cursor;
         self.settled = settled.unwrap_or((self.end, self.places.len()));
-        Ok(())
+        Ok(is_whole)
     }
 
     /// Leaves every second place out.

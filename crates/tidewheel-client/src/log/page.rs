@@ -4,6 +4,9 @@
 
 use std::io;
 
+use memchr::memchr;
+
+use super::cursor::Cursor;
 use super::files::LogFiles;
 use super::index::Index;
 use super::signs::{last_state, spans};
@@ -12,6 +15,9 @@ use super::walk::{Line, Walk};
 
 /// Of a line that is longer, this much is looked at from its end for what was written over.
 const END: usize = 64 << 10;
+
+/// So much of the end is looked at for lines that are shown before all are counted.
+const ENDING: u64 = 256 << 10;
 
 /// Which lines are wanted, and how much of each.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +96,33 @@ impl Index {
         Ok(Page { from, lines })
     }
 
+    /// The last lines while those before them are not counted: their numbers are nobody's. None if they cannot be told
+    /// without, because both streams have some, or there is no line end near the end.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be read.
+    pub fn ending(files: &mut LogFiles, count: u64, bytes: usize) -> io::Result<Option<Page>> {
+        let sizes = files.sizes();
+        let stream = match sizes {
+            [_, 0] => 0,
+            [0, _] => 1,
+            _ => return Ok(None),
+        };
+        let near = sizes[stream].saturating_sub(ENDING);
+        let part = files.streams[stream].part(near, sizes[stream], ENDING as usize)?;
+        let Some(first) = memchr(b'\n', &part) else { return Ok(None) };
+        let at = if near == 0 { 0 } else { near + first as u64 + 1 };
+        let mut cursor = Cursor { order: files.order.size, ..Cursor::default() };
+        (cursor.at[stream], cursor.start[stream], cursor.told[stream]) = (at, at, at);
+        let mut end = Walk::new(files, cursor);
+        end.pass_to(u64::MAX)?;
+        let total = end.cursor.line + end.open().count() as u64;
+        let from = total.saturating_sub(count);
+        let lines = some(files, cursor, from, total - from, bytes)?;
+        Ok(Some(Page { from, lines }))
+    }
+
     fn some(
         &self,
         files: &mut LogFiles,
@@ -97,22 +130,33 @@ impl Index {
         count: u64,
         bytes: usize,
     ) -> io::Result<Vec<ShownLine>> {
-        let mut walk = Walk::new(files, self.near(from));
-        walk.pass_to(from)?;
-        let mut found = Vec::new();
-        while (found.len() as u64) < count {
-            match walk.line()? {
-                Some(line) => found.push((from + found.len() as u64, line)),
-                None => break,
-            }
-        }
-        if (found.len() as u64) < count {
-            let open = (walk.cursor.line..).zip(walk.open());
-            found.extend(open.filter(|(number, _)| (from..from + count).contains(number)));
-        }
-        let shown = found.into_iter().map(|(number, line)| show(files, number, line, bytes));
-        shown.collect()
+        some(files, self.near(from), from, count, bytes)
     }
+}
+
+/// So many lines from this one on, which comes after the cursor.
+fn some(
+    files: &mut LogFiles,
+    cursor: Cursor,
+    from: u64,
+    count: u64,
+    bytes: usize,
+) -> io::Result<Vec<ShownLine>> {
+    let mut walk = Walk::new(files, cursor);
+    walk.pass_to(from)?;
+    let mut found = Vec::new();
+    while (found.len() as u64) < count {
+        match walk.line()? {
+            Some(line) => found.push((from + found.len() as u64, line)),
+            None => break,
+        }
+    }
+    if (found.len() as u64) < count {
+        let open = (walk.cursor.line..).zip(walk.open());
+        found.extend(open.filter(|(number, _)| (from..from + count).contains(number)));
+    }
+    let shown = found.into_iter().map(|(number, line)| show(files, number, line, bytes));
+    shown.collect()
 }
 
 /// A line as it is shown.

@@ -184,6 +184,45 @@ fn some(chance: &mut Chance) -> Vec<u8> {
 }
 
 #[test]
+fn the_lines_of_a_long_log_are_counted_by_and_by_and_its_end_is_known_before() {
+    let written: String = (0..100_000).map(|number| format!("line {number}\n")).collect();
+    let mut log = Log::of(written.as_bytes());
+    let (mut index, mut files) = (Index::default(), log.files());
+    index.grow_by(&mut files, 100_000).unwrap();
+    assert!((100_000..300_000).contains(&index.counted()), "{}", index.counted());
+    let first = index.page(&mut files, Wanted { from: 0, count: 2, bytes: 99 }).unwrap();
+    assert_eq!(first.lines.iter().map(text).collect::<Vec<_>>(), ["line 0", "line 1"]);
+    let end = |log: &Log| {
+        let end = Index::ending(&mut log.files(), 2, 99).unwrap();
+        end.map(|end| end.lines.iter().map(text).collect::<Vec<_>>())
+    };
+    assert_eq!(end(&log).unwrap(), ["line 99998", "line 99999"]);
+    let mut turns = 0;
+    while index.counted() < files.size() {
+        index.grow_by(&mut files, 100_000).unwrap();
+        turns += 1;
+    }
+    assert!(turns > 2, "{turns}");
+    let whole = log.index().0;
+    assert_eq!((index.total(), index.generation()), (100_000, whole.generation()));
+    log.write(0, b"not en");
+    assert_eq!(end(&log).unwrap(), ["line 99999", "not en"]);
+    log.write(1, b"an error\n");
+    assert_eq!(end(&log), None, "in which order they came is told from the beginning on");
+}
+
+#[test]
+fn what_nobody_has_told_the_order_of_is_counted_at_once() {
+    let log = Log::new();
+    log.append(0, "out\n".repeat(60_000).as_bytes());
+    log.append(1, "err\n".repeat(60_000).as_bytes());
+    let (mut index, mut files) = (Index::default(), log.files());
+    index.grow_by(&mut files, 1).unwrap();
+    index.grow_by(&mut files, 1).unwrap();
+    assert_eq!((index.counted(), index.total()), (files.size(), 120_000));
+}
+
+#[test]
 fn whatever_is_written_in_whatever_order_is_read_in_part_as_it_is_as_a_whole() {
     for seed in 0..16 {
         let mut chance = Chance(seed);
