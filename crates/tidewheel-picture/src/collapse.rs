@@ -11,6 +11,8 @@ use super::model::{Edge, Picture, Shape, State, Vertex};
 use super::ranks::levels;
 use super::skeleton::Skeleton;
 
+/// How many of a group that is drawn as one are drawn beside it, because they have failed or are running.
+const URGENT_MAX: usize = 4;
 /// How many names of steps that are not drawn a tooltip lists.
 const NAMES_MAX: usize = 12;
 /// How long such a name may be.
@@ -19,8 +21,8 @@ const LETTERS_MAX: usize = 60;
 impl Picture {
     /// The picture with at most about so many vertices.
     ///
-    /// Groups become one vertex each, unless that would make cycles. If that is not enough, every
-    /// crowded rank keeps what matters most (what is critical, has failed or is running, then
+    /// Groups become one vertex each, beside the few of them that matter most, unless that would make
+    /// cycles. If that is not enough, every crowded rank keeps what matters most (what is critical, has failed or is running, then
     /// what comes first) and the rest becomes `… 312 more`.
     pub fn collapsed(&self, vertices_max: usize) -> Cow<'_, Self> {
         let vertices_max = vertices_max.max(2);
@@ -28,14 +30,30 @@ impl Picture {
             return Cow::Borrowed(self);
         }
         let groups: Vec<Vec<usize>> = self.by_group().into_iter().map(|group| group.1).collect();
-        let by_group = self.merged(&groups);
-        let is_better = by_group.vertices.len() < self.vertices.len()
-            && !Skeleton::new(by_group.vertices.len(), &by_group.edges).has_cycles();
-        let picture = if is_better { Cow::Owned(by_group) } else { Cow::Borrowed(self) };
+        let urgent: Vec<Vec<usize>> =
+            groups.iter().flat_map(|group| self.parts_of(group)).collect();
+        let is_better = |by_group: &Self| {
+            by_group.vertices.len() < self.vertices.len()
+                && !Skeleton::new(by_group.vertices.len(), &by_group.edges).has_cycles()
+        };
+        let by_group =
+            [urgent, groups].into_iter().map(|parts| self.merged(&parts)).find(is_better);
+        let picture = by_group.map_or(Cow::Borrowed(self), Cow::Owned);
         if picture.vertices.len() <= vertices_max {
             return picture;
         }
         Cow::Owned(picture.merged(&picture.parts_by_level(vertices_max)))
+    }
+
+    /// A group as one part, and those of it that matter most each as one of its own, behind it.
+    fn parts_of(&self, group: &[usize]) -> Vec<Vec<usize>> {
+        let mut urgent: Vec<usize> =
+            group.iter().copied().filter(|index| self.is_urgent(*index)).collect();
+        urgent.sort_by_key(|index| self.weight(*index));
+        urgent.truncate(URGENT_MAX.min(group.len() - 1));
+        urgent.sort_unstable();
+        let rest = group.iter().copied().filter(|index| !urgent.contains(index)).collect();
+        [rest].into_iter().chain(urgent.iter().map(|index| vec![*index])).collect()
     }
 
     fn parts_by_level(&self, vertices_max: usize) -> Vec<Vec<usize>> {
@@ -68,9 +86,12 @@ impl Picture {
 
     /// What matters most comes first.
     fn weight(&self, index: usize) -> impl Ord + use<> {
-        let vertex = &self.vertices[index];
-        let is_urgent = vertex.state.is_some_and(|state| state >= State::Running);
-        (!vertex.is_critical, !is_urgent, index)
+        (!self.vertices[index].is_critical, !self.is_urgent(index), index)
+    }
+
+    /// Whether it has failed or is running.
+    fn is_urgent(&self, index: usize) -> bool {
+        self.vertices[index].state.is_some_and(|state| state >= State::Running)
     }
 
     /// The picture in which each part is one vertex.

@@ -213,9 +213,9 @@ impl Drawing<'_> {
             write!(out, " state-{}", state.word())?;
         }
         out.push_str(if vertex.is_critical { r#" critical""# } else { r#"""# });
-        if vertex.shape != Shape::More {
-            write!(out, r#" data-step="{}""#, Escaped(&vertex.name))?;
-        }
+        // What stands for several is no step, and a page opens it otherwise.
+        let word = if vertex.shape == Shape::More { "more" } else { "step" };
+        write!(out, r#" data-{word}="{}""#, Escaped(&vertex.name))?;
         if let Some(group) = &vertex.group {
             write!(out, r#" data-group="{}""#, Escaped(group))?;
         }

@@ -186,6 +186,31 @@ fn groups_become_one_vertex_each_before_anything_is_left_out() {
 }
 
 #[test]
+fn what_failed_or_runs_is_drawn_beside_its_group() {
+    let mut picture = Picture::new();
+    let begin = picture.add(crate::Vertex::new("begin"));
+    for index in 0..500 {
+        let state = match index {
+            217 => State::Failed,
+            300..310 => State::Running,
+            _ => State::Succeeded,
+        };
+        let vertex = crate::Vertex::new(format!("each[{index}]")).grouped("each").in_state(state);
+        let vertex = picture.add(vertex);
+        picture.connect(begin, vertex);
+    }
+    let names = |picture: &Picture| -> Vec<String> {
+        picture.collapsed(100).vertices.iter().map(|vertex| vertex.name.clone()).collect()
+    };
+    let kept = ["begin", "each", "each[217]", "each[300]", "each[301]", "each[302]"];
+    assert_eq!(names(&picture), kept);
+    // Where one of them stands between others of its group, that would be a circle.
+    picture.connect(1, 218);
+    picture.connect(218, 3);
+    assert_eq!(names(&picture), ["begin", "each"]);
+}
+
+#[test]
 fn no_picture_has_many_more_vertices_than_allowed() {
     let mut chain = random(5_000, 0, 1, 1);
     (1..5_000).for_each(|to| chain.connect(to - 1, to));
