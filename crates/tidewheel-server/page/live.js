@@ -41,6 +41,8 @@ function aim() {
 }
 
 function show(state, text) {
+  // Of much that happens nothing is to be seen here.
+  if (lamp.dataset.state === state && lamp.lastElementChild.textContent === text) return;
   lamp.dataset.state = state;
   lamp.lastElementChild.textContent = text;
   document.documentElement.classList.toggle('lost', state === 'lost');
@@ -76,6 +78,21 @@ function lose() {
   };
   tick();
   retry = setInterval(tick, 1000);
+  leave();
+}
+
+/** A session ends with its server: whoever is not known any more is told so, and not asked to wait. */
+async function leave() {
+  const answer = await fetch(`${base}/api/v1/me`).catch(() => undefined);
+  if (answer?.status !== 401 || !isLost) return;
+  clearInterval(retry);
+  show('lost', 'logged out');
+  say('Your session has ended. On the machine of the server, tidewheel login makes a link that logs you in again.');
+}
+
+/** A sentence above the page. */
+function say(textContent) {
+  document.getElementById('bands').replaceChildren(Object.assign(document.createElement('p'), { className: 'band', textContent }));
 }
 
 function hear(event) {
@@ -85,6 +102,13 @@ function hear(event) {
   for (const listener of listeners) listener(happened);
   const flow = main.dataset.flow;
   if (hears.has(happened.what) && (!flow || !happened.flow || happened.flow === flow)) refresh();
+}
+
+function drain() {
+  alive();
+  if (document.querySelector('.band')) return;
+  say('The server is stopping: running steps finish, nothing new starts.');
+  for (const button of document.querySelectorAll('#form [type=submit]')) button.disabled = true;
 }
 
 function open() {
@@ -104,6 +128,7 @@ function open() {
     for (const listener of listeners) listener(undefined);
     refresh(0);
   });
+  stream.addEventListener('drain', drain);
   stream.addEventListener('error', lose);
   silence = setTimeout(lose, SILENCE);
 }

@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use serde::Deserialize;
 use tidewheel_client::api::{Document as _, Happened};
 use tidewheel_client::house::{Happenings, Seen};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use utoipa::ToSchema;
 
@@ -100,7 +100,7 @@ async fn answer(call: Call) -> Result<Response, Problem> {
         tokio::select! {
             () = over(&call) => {}
             () = events.closed() => {}
-            () = tell(happenings, &which, growth, &events) => {}
+            () = tell(happenings, &which, growth, call.server.closing(), &events) => {}
         }
         drop(place);
     });
@@ -119,10 +119,11 @@ async fn tell(
     mut happenings: Happenings,
     which: &Which,
     mut growth: Option<Growth>,
+    mut closing: watch::Receiver<Closing>,
     to: &mpsc::Sender<io::Result<Bytes>>,
 ) {
     let mut text = growth.as_ref().map(Growth::event).unwrap_or_default();
-    let mut told = Instant::now();
+    let (mut told, mut is_draining) = (Instant::now(), false);
     loop {
         if !text.is_empty() {
             told = Instant::now();
@@ -141,6 +142,10 @@ async fn tell(
             seen = timeout_at(told + QUIET, happenings.next()) => seen,
             more = more => {
                 text = more;
+                continue;
+            }
+            _ = closing.wait_for(|closing| *closing != Closing::No), if !is_draining => {
+                (is_draining, text) = (true, "event: drain\ndata: {}\n\n".to_owned());
                 continue;
             }
         };

@@ -80,6 +80,10 @@ async fn answer(call: Call) -> Result<Response, Problem> {
         true => name.to_owned(),
         false => format!("{name} ({})", wish.by),
     };
+    call.object.add("said", if wish.approved { "yes" } else { "no" });
+    if let Some(note) = &wish.note {
+        call.object.add("note", note);
+    }
     let wish = AnswerWish { by, ..wish };
     document(call.server.desk().answer(call.param("run"), call.param("step"), wish).await?)
 }
