@@ -11,10 +11,15 @@ root.classList.add('script');
 localise(document);
 loadChunks(document);
 
+// On a narrow screen the bar is longer than what is seen of it.
+document.querySelector('.bar nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+
 const main = document.getElementById('main');
 // Whoever is to hear of something is there before it is told.
 const hearing = main.dataset.run ? import('./run.js').then((it) => it.run(main)) : Promise.resolve();
 if (document.getElementById('lamp')) hearing.finally(begin);
+const picture = !main.dataset.run && document.querySelector('.picture');
+if (picture) import('./picture.js').then((it) => it.zoomable(picture));
 if (document.getElementById('p-runs')) import('./runs.js');
 if (document.getElementById('form')) import('./form.js');
 const log = document.getElementById('log');

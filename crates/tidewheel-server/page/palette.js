@@ -28,8 +28,8 @@ async function everything() {
 function ofThisPage() {
   const actions = [...document.querySelectorAll('main .acts button, main .acts .button')].filter((it) => it.offsetParent);
   const entries = actions.map((button) => [button.textContent.trim(), 'action', () => button.click()]);
-  for (const step of document.querySelectorAll('main [data-step] a, main a[data-step], .step-row .name a')) {
-    entries.push([step.textContent.trim(), 'step', () => step.click()]);
+  for (const step of document.querySelectorAll('.picture [data-step], .step-row .name a, .gantt-row .name a')) {
+    entries.push([step.dataset.step ?? step.textContent.trim(), 'step', () => step.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }))]);
   }
   return entries;
 }

@@ -2,6 +2,7 @@
 import { onEvent, refresh } from './live.js';
 import { fill, partOf } from './parts.js';
 import { inField } from './keys.js';
+import { zoomable } from './picture.js';
 import { base } from './times.js';
 
 const WORDS = { P: 'pending', R: 'running', S: 'succeeded', F: 'failed', K: 'skipped', C: 'cancelled', U: 'unknown' };
@@ -16,28 +17,38 @@ export function run(main) {
   let letters = [...holder.dataset.letters];
   const isLarge = letters.length > MANY;
   let nodes = new Map();
-  const places = new Map();
-  let dirty = new Set(), frame;
+  let dirty = new Map(), frame;
 
   function collect() {
     nodes = new Map();
     // With links in it, it is no mere image.
     document.querySelector('.picture svg')?.setAttribute('role', 'group');
-    for (const node of document.querySelectorAll('.picture [data-step]')) {
-      nodes.set(node.dataset.step, node);
+    for (const node of document.querySelectorAll('.picture :is([data-step], [data-more])')) {
+      if (node.dataset.step) nodes.set(node.dataset.step, node);
       node.setAttribute('tabindex', '0');
       node.setAttribute('role', 'link');
     }
   }
 
-  function columnsOf(place) {
-    const strip = document.querySelector('.strip');
-    const count = strip.children.length;
-    const column = Math.min(count - 1, Math.floor((place * count) / letters.length));
-    const from = Math.floor((column * letters.length) / count), to = Math.floor(((column + 1) * letters.length) / count);
-    let worst = WORST.length - 1;
-    for (let it = from; it < to; it++) worst = Math.min(worst, WORST.indexOf(letters[it]));
-    strip.children[column]?.setAttribute('class', `is-${WORDS[WORST[worst]]}`);
+  /** The strip and the counts, from the letters. */
+  function drawLetters() {
+    const strip = document.querySelector('.strip'), columns = strip?.children.length;
+    for (let column = 0; column < columns; column++) {
+      const from = Math.floor((column * letters.length) / columns), to = Math.floor(((column + 1) * letters.length) / columns);
+      let worst = WORST.length - 1;
+      for (let it = from; it < to; it++) worst = Math.min(worst, WORST.indexOf(letters[it]));
+      const word = `is-${WORDS[WORST[worst]]}`, rect = strip.children[column];
+      if (rect.getAttribute('class') !== word) rect.setAttribute('class', word);
+    }
+    const counts = {};
+    for (const letter of letters) counts[letter] = (counts[letter] ?? 0) + 1;
+    for (const link of document.querySelectorAll('.states a')) {
+      const letter = LETTERS[link.querySelector('.mark').classList[1].slice(3)];
+      link.querySelector('b').textContent = counts[letter] ?? 0;
+      delete counts[letter];
+    }
+    // The first in a state has no place yet.
+    if (Object.keys(counts).length) refresh(1000, ['p-strip']);
   }
 
   function paint() {
@@ -48,46 +59,32 @@ export function run(main) {
         for (const name of [...node.classList]) if (name.startsWith('state-')) node.classList.remove(name);
         node.classList.add(`state-${word}`);
       }
-      const place = places.get(step);
-      if (place !== undefined && letters[place]) {
-        letters[place] = LETTERS[word];
-        columnsOf(place);
-      }
-      const row = document.querySelector(`.step-row[data-step="${CSS.escape(step)}"] [role=cell]`);
-      if (row) {
-        const mark = row.querySelector('.mark');
-        mark?.setAttribute('class', `mark is-${word}`);
-        mark?.querySelector('use').setAttribute('href', `#m-${word}`);
-        if (row.lastElementChild) row.lastElementChild.textContent = word;
+      const mark = document.getElementById(`s-${step}`)?.querySelector('.mark');
+      if (mark) {
+        mark.setAttribute('class', `mark is-${word}`);
+        mark.querySelector('use').setAttribute('href', `#m-${word}`);
+        if (mark.nextElementSibling) mark.nextElementSibling.textContent = word;
       }
     }
     dirty = new Map();
-    const states = document.querySelector('.states');
-    if (isLarge && states) {
-      const counts = {};
-      for (const letter of letters) counts[letter] = (counts[letter] ?? 0) + 1;
-      for (const link of states.children) {
-        const word = link.querySelector('.mark').classList[1].slice(3);
-        link.querySelector('b').textContent = counts[LETTERS[word]] ?? 0;
-      }
-    }
   }
-  dirty = new Map();
+
+  // Of many steps, a letter each: ten thousand are ten kilobytes.
+  let asking;
+  function askLetters() {
+    asking ??= setTimeout(async () => {
+      try {
+        const answer = await fetch(`${base}/api/v1/runs/${id}/steps?limit=0`);
+        if (answer.ok) {
+          letters = [...(await answer.json()).letters];
+          requestAnimationFrame(drawLetters);
+        }
+      } catch { /* the lamp says it */ }
+      asking = undefined;
+    }, 1000);
+  }
 
   collect();
-  // Which letter is whose, asked for when something changes.
-  let asked = false;
-  async function askPlaces() {
-    if (asked) return;
-    asked = true;
-    try {
-      for (let from = 0; from < letters.length; from += 500) {
-        const answer = await fetch(`${base}/api/v1/runs/${id}/steps?from=${from}&limit=500`);
-        if (!answer.ok) return;
-        for (const row of (await answer.json()).steps) places.set(row.step, row.place);
-      }
-    } catch { /* the next refresh has the letters */ }
-  }
 
   onEvent((happened) => {
     if (!happened) return;
@@ -100,20 +97,26 @@ export function run(main) {
         fill(picture, news);
         Object.assign(picture, { scrollLeft, scrollTop });
         collect();
-        zoomTo(scale);
+        redraw();
         mark();
       }
       return;
     }
     const word = happened.what === 'step-started' ? 'running' : happened.what === 'step-ended' ? happened.state : happened.what === 'step-retries' ? 'pending' : undefined;
     if (word && happened.step) {
-      if (isLarge) askPlaces();
       dirty.set(happened.step, word);
       frame ??= requestAnimationFrame(paint);
     }
-    const parts = isLarge ? ['p-head', 'p-broken', 'panel', 'p-strip'] : undefined;
-    if (happened.what !== 'log') refresh(happened.what.startsWith('run-') ? 200 : isLarge ? 3000 : 700, parts);
+    if (happened.what === 'log') return;
+    if (!isLarge) return refresh(happened.what.startsWith('run-') ? 200 : 700);
+    askLetters();
+    // All of the page only where more is to be said than a state.
+    const isTold = word !== undefined && word !== 'failed' && happened.step !== panel?.querySelector('.panel')?.dataset.step;
+    if (!isTold) refresh(3000, ['p-head', 'p-broken', 'p-strip', 'panel']);
   });
+
+  // What stands for many is opened as a list: of the elements of a step, or of all if they have no name in common.
+  const openMore = ({ dataset: { more } }) => location.assign(`${base}/runs/${id}?view=list${more.startsWith('…') ? '' : `&q=${encodeURIComponent(more)}`}`);
 
   // The step beside the picture.
   const panel = document.getElementById('panel');
@@ -127,9 +130,10 @@ export function run(main) {
     if (!panel || matchMedia('(max-width: 1000px)').matches) return location.assign(address);
     const url = new URL(location.href);
     url.searchParams.set('step', step);
-    history.replaceState(null, '', url);
+    history.replaceState(history.state, '', url);
     try {
-      fill(panel, await partOf(address, 'panel'));
+      // What is around it has its own place on each page.
+      fill(panel.querySelector('.panel'), (await partOf(address, 'panel')).querySelector('.panel'));
     } catch {
       location.assign(address);
     }
@@ -140,26 +144,16 @@ export function run(main) {
   mark();
   document.querySelector('.run-body').addEventListener('click', (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const vertex = event.target.closest('.picture [data-step]');
+    const vertex = event.target.closest('.picture [data-step]'), more = event.target.closest('.picture [data-more]');
     const link = event.target.closest('.run-view a[href*="/steps/"]');
-    if (vertex && !vertex.classList.contains('shape-more')) choose(vertex.dataset.step);
-    else if (vertex) location.assign(`${base}/runs/${id}?view=list`);
+    if (vertex) choose(vertex.dataset.step);
+    else if (more) openMore(more);
     else if (link && panel) (event.preventDefault(), choose(stepOf(link.href)));
   });
 
-  // Size of the picture.
-  let scale = 1;
-  const svg = () => document.querySelector('#p-picture svg');
-  function zoomTo(to) {
-    const it = svg();
-    if (!it) return;
-    scale = Math.min(3, Math.max(0.2, to));
-    const { width, height } = it.viewBox.baseVal;
-    it.setAttribute('width', width * scale);
-    it.setAttribute('height', height * scale);
-  }
   const box = document.getElementById('p-picture');
-  if (box && svg().viewBox.baseVal.width > box.clientWidth) zoomTo(Math.max(0.5, (box.clientWidth - 8) / svg().viewBox.baseVal.width));
+  const redraw = box ? zoomable(box) : () => {};
+  nodes.get(panel?.querySelector('.panel')?.dataset.step)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
   const failed = () => [...nodes].filter(([, node]) => node.classList.contains('state-failed')).map(([step]) => step);
   function next(by) {
@@ -202,13 +196,11 @@ export function run(main) {
   });
   document.addEventListener('keydown', (event) => {
     if (inField(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const vertex = event.target.closest?.('.picture [data-step]');
+    const vertex = event.target.closest?.('.picture [data-step]'), more = event.target.closest?.('.picture [data-more]');
     if (vertex && event.key === 'Enter') choose(vertex.dataset.step, true);
+    else if (more && event.key === 'Enter') openMore(more);
     else if (event.key === 'f') next(1);
     else if (event.key === 'F') next(-1);
-    else if (box && event.key === '+') zoomTo(scale * 1.2);
-    else if (box && event.key === '-') zoomTo(scale / 1.2);
-    else if (box && event.key === '0') zoomTo(1);
     else if (document.getElementById('p-gantt') && 'wsad'.includes(event.key)) {
       const moves = {
         w: (a, b) => [a + (b - a) / 4, b - (b - a) / 4],

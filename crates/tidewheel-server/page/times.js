@@ -1,8 +1,10 @@
 // Instants in the time zone of whoever looks, and spans that go on.
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+// A day is one everywhere.
+const date = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
-let stopped = false;
+let stopped;
 
 /** The path below which the server stands. */
 export const base = document.documentElement.dataset.base ?? '';
@@ -19,7 +21,8 @@ export function span(ms) {
 
 function say(time, now) {
   const at = new Date(time.dateTime);
-  if (Number.isNaN(at.getTime()) || time.dateTime.length < 11) return;
+  if (Number.isNaN(at.getTime())) return;
+  if (time.dateTime.length < 11) return void (time.textContent = date.format(at));
   let text;
   if ('since' in time.dataset) text = span(now - at);
   else if ('away' in time.dataset) text = at > now ? `in ${span(at - now)}` : `${span(now - at)} ago`;
@@ -32,7 +35,7 @@ function say(time, now) {
 }
 
 export function localise(within) {
-  const now = Date.now();
+  const now = stopped ?? Date.now();
   for (const time of within.querySelectorAll('time')) say(time, now);
   for (const tick of within.querySelectorAll('[data-left]')) tick.style.left = `${tick.dataset.left}%`;
   const name = document.getElementById('zone');
@@ -41,11 +44,13 @@ export function localise(within) {
 
 /** Clocks stand still while nobody knows how things are. */
 export function stopClocks(still) {
-  stopped = still;
+  if (still === (stopped !== undefined)) return;
+  stopped = still ? Date.now() : undefined;
+  localise(document);
 }
 
 setInterval(() => {
-  if (stopped || document.hidden) return;
+  if (stopped !== undefined || document.hidden) return;
   const now = Date.now();
   for (const time of document.querySelectorAll('time[data-since], time[data-away]')) say(time, now);
 }, 1000);

@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{FlowDetail, FlowFile, FlowSource, ListWish, ScheduleLine, StepLine};
+use tidewheel_client::files::Picture;
 use tidewheel_client::text::{name as visible, sentence};
 use utoipa::ToSchema;
 
@@ -175,7 +176,8 @@ async fn flow(call: Call) -> Result<Response, Problem> {
     let (mut runs, mut schedules, mut files) = (Vec::new(), Vec::new(), Vec::new());
     match wish.tab {
         Tab::Graph => match house.sketch(&name).await {
-            Ok(drawing) => picture = Some(drawn(&drawing)),
+            // Its name stands above already.
+            Ok(drawing) => picture = Some(drawn(&Picture { title: None, ..drawing })),
             Err(error) => problem = Some(error.to_string()),
         },
         Tab::History => {

@@ -161,7 +161,8 @@ impl Asking {
         Self {
             run: Link::of(run_address(&it.run_id), it.flow.as_deref().unwrap_or(&short)),
             step: Link::of(step_address(&it.run_id, &it.step), &it.step),
-            asks: sentence(&it.asks),
+            // What a step waits for, said after its name; here only the question is of interest.
+            asks: sentence(it.asks.strip_prefix("waits for approval: ").unwrap_or(&it.asks)),
             since: it.since.map(|since| going_on(since, now)),
             command: command(&format!("tidewheel approve {short} {}", argument(&it.step))),
             id: it.run_id.clone(),
