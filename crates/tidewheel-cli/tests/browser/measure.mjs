@@ -5,7 +5,7 @@
 //
 // `RUNS` (1000000), `STEPS` (10000) and `LOG_MB` (1000) make it smaller. It needs python3, which multiplies a stored run.
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, copyFileSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { World } from './world.mjs';
 
@@ -97,6 +97,34 @@ async function manySteps(world, page) {
     return longest;
   });
   told(`longest task while ${STEPS} steps are scrolled (0: none over 50 ms)`, longest, 50, 'ms');
+  for (const view of ['graph', 'list']) await changes(world, await world.window(), run, view);
+}
+
+/** The longest task while a thousand steps a second change, as the stream would tell it. */
+async function changes(world, page, run, view) {
+  await page.addInitScript(() => {
+    const Real = EventSource;
+    globalThis.EventSource = class extends Real {
+      constructor(address) {
+        super(address);
+        globalThis.stream = this;
+      }
+    };
+  });
+  await world.goto(page, `/runs/${run}?view=${view}`);
+  await page.waitForSelector('#lamp[data-state=live]');
+  const longest = await page.evaluate(([run, steps]) => new Promise((resolve) => {
+    let longest = 0, told = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((it) => (longest = Math.max(longest, it.duration)))).observe({ type: 'longtask' });
+    const tell = setInterval(() => {
+      for (let time = 0; time < 20; time++, told++) {
+        const data = JSON.stringify({ what: told % 2 ? 'step-ended' : 'step-started', state: 'skipped', run_id: run, step: `each[${told % steps}]` });
+        stream.dispatchEvent(new MessageEvent('happened', { data }));
+      }
+      if (told >= 5000) (clearInterval(tell), setTimeout(() => resolve(longest), 1000));
+    }, 20);
+  }), [run, STEPS]);
+  told(`longest task while a thousand of ${STEPS} steps a second change, ${view} (0: none over 50 ms)`, longest, 50, 'ms');
 }
 
 async function event(world, page) {
@@ -124,10 +152,12 @@ async function event(world, page) {
 
 async function log(world, page) {
   const run = await world.run(page, 'nightly');
-  const file = openSync(join(world.folder, 'data/logs', run, '0-1.out'), 'w');
+  const path = join(world.folder, 'data/logs', run, '0-1.out');
+  const file = openSync(path, 'w');
   const block = Buffer.from(Array.from({ length: 12000 }, (_, it) => `line ${it} of a long log with some words in it, and then some more of them\n`).join(''));
   let size = 0;
   for (; size < LOG_MB * 1e6; size += block.length) writeSync(file, block);
+  size += writeSync(file, 'this is the last line\n');
   closeSync(file);
   const before = memory(world);
   const timed = async (path) => {
@@ -135,8 +165,30 @@ async function log(world, page) {
     const answer = await page.evaluate(async (path) => (await (await fetch(path)).text()).length, `/api/v1/runs/${run}/log/${path}`);
     return [performance.now() - began, answer];
   };
-  const [first] = await timed('lines?step=fetch&from=-400');
+  // In the browser, from asking for the page until it is seen.
+  const seen = async (text, act = () => world.goto(page, `/runs/${run}/steps/fetch/log`)) => {
+    const began = performance.now();
+    await act();
+    await page.waitForFunction((text) => [...document.querySelectorAll('.log-row .log-text')].some((it) => it.textContent === text), text, { polling: 'raf' });
+    return performance.now() - began;
+  };
+  const [first] = await timed('lines?step=fetch&from=-400&now=true');
   told(`end of a log of ${LOG_MB} MB, never opened`, first, 300, 'ms');
+  const fresh = async (word) => (renameSync(path, `${path}.${word}`), copyFileSync(`${path}.${word}`, path, constants.COPYFILE_FICLONE), rmSync(`${path}.${word}`));
+  await fresh('new');
+  told('its first lines are seen, never opened', await seen('line 0 of a long log with some words in it, and then some more of them'), 300, 'ms');
+  await page.focus('.log-view');
+  told('its end is seen, before its lines are counted', await seen('this is the last line', () => page.keyboard.press('End')), 300, 'ms');
+  await page.waitForFunction(() => !document.querySelector('.log-note').textContent.includes('counted'));
+  told('some other place is seen, after a drag', await (async () => {
+    const began = performance.now();
+    await page.evaluate(() => (document.querySelector('.log-view').scrollTop = 4e6));
+    await page.waitForFunction(() => [...document.querySelectorAll('.log-row')].every((it) => it.textContent.includes('long log')) && Number(document.querySelector('.log-n').textContent) > 1e6, undefined, { polling: 'raf' });
+    return performance.now() - began;
+  })(), 500, 'ms');
+  const devtools = await page.context().newCDPSession(page);
+  const { usedSize } = await devtools.send('Runtime.getHeapUsage');
+  told('memory of scripts and documents of the tab', usedSize / 1e6, 150, 'MB');
   const again = [];
   for (let time = 0; time < 5; time++) again.push((await timed('lines?step=fetch&from=-400'))[0]);
   told('end of it, opened before', median(again), 300, 'ms');
@@ -148,6 +200,8 @@ async function log(world, page) {
 
 const world = await World.begin(FLOWS);
 try {
+  const load = () => readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 2).join(' and ');
+  console.error(`load of the machine in the last one and five minutes: ${load()}`);
   let page = await world.window();
   await world.run(page, 'nightly');
   await world.kill();
@@ -166,5 +220,6 @@ try {
 } finally {
   await world.end();
 }
+console.log(`Load at the end: ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}\n`);
 console.log('| What | Measured | Promised | |\n|---|---:|---:|---|');
 for (const row of table) console.log(`| ${row.join(' | ')} |`);

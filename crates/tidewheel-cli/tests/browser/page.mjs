@@ -1,6 +1,10 @@
-// What a person does with the page, in a real browser. Each test is a function with a name that says what holds.
+// What a person does with the page, in a real browser. Each test is a function with a name that says what holds; more of
+// them are in the files beside: what is shown, what is done, what changes.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
+import * as acted from './acted.mjs';
+import * as live from './live.mjs';
+import * as shown from './shown.mjs';
 import { World } from './world.mjs';
 
 const EVIL = '<img src=x onerror=alert(1)>';
@@ -134,10 +138,10 @@ const tests = {
   async 'whatever waits says why and behind whom'(world, page) {
     const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'busy' });
     await world.goto(page, '/queues');
-    await page.waitForSelector('#p-waiting >> text=limit `one` has 1 of 1 in use');
+    await page.waitForSelector('#p-waiting td:has-text("limit one has 1 of 1 in use")');
     await page.waitForSelector('#p-holders >> text=crunch');
     await page.click('#p-waiting a:has-text("crunch[3]")');
-    assert.match(await page.textContent('#panel .why'), /limit `one`/);
+    assert.match(await page.textContent('#panel .why'), /limit one/);
     await world.goto(page, `/runs/${run}`);
     await page.click('text=Cancel…');
     assert.match(await page.textContent('dialog'), /1 running steps are told to stop/);
@@ -309,6 +313,7 @@ const tests = {
   async 'a part of the time of a run is chosen by dragging over it'(world, page) {
     const run = await world.run(page, 'nightly');
     await world.goto(page, `/runs/${run}?view=time`);
+    await page.waitForSelector('#lamp[data-state=live]');
     const { x, y, width } = await page.locator('.ticks').boundingBox();
     await page.mouse.move(x + width * 0.25, y + 8);
     await page.mouse.down();
@@ -344,6 +349,7 @@ const tests = {
     assert.match(await page.textContent('#lamp'), /not live since/);
     await world.serve();
     // Sessions are gone with the server, and that is said.
+    await page.waitForSelector('.band >> text=tidewheel login');
     world.state = undefined;
     const again = await world.window();
     await world.goto(again, '/');
@@ -395,12 +401,12 @@ async function pictures(world, page, folder) {
 }
 
 const only = process.env.ONLY;
-const world = await World.begin(FLOWS);
+const world = await World.begin(process.env.TIDEWHEEL_PICTURES ? FLOWS : { ...FLOWS, ...shown.FLOWS, ...acted.FLOWS, ...live.FLOWS });
 let failed = 0, passed = 0;
 try {
   if (process.env.TIDEWHEEL_PICTURES) await pictures(world, await world.window(), process.env.TIDEWHEEL_PICTURES);
   else {
-    for (const [name, test] of Object.entries(tests)) {
+    for (const [name, test] of Object.entries({ ...shown.tests, ...acted.tests, ...live.tests, ...tests, ...live.last })) {
       if (only && !name.includes(only)) continue;
       const page = await world.window(), began = performance.now();
       try {

@@ -1,10 +1,11 @@
 // A server of its own on a free port, a real browser beside it, and what tests of the page need of both.
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 
 const require = createRequire(join(process.env.TIDEWHEEL_BROWSER_TOOLS, 'node_modules/'));
 const { chromium } = require('playwright-core');
@@ -16,6 +17,12 @@ const freePort = () => new Promise((resolve) => {
     server.close(() => resolve(port));
   });
 });
+
+/** A module or a style sheet as it is in a folder now, for whoever changes them and does not want to build. */
+const freshAsset = (route) => {
+  const path = join(process.env.TIDEWHEEL_ASSETS, route.request().url().split('/').pop());
+  return existsSync(path) ? route.fulfill({ path }) : route.continue();
+};
 
 export class World {
   static async begin(flows) {
@@ -58,9 +65,10 @@ export class World {
   /** A window that is logged in; what goes wrong in it is kept. */
   async window({ width = 1280, height = 800, colorScheme = 'light', javaScriptEnabled = true, reducedMotion = 'reduce' } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled, reducedMotion, timezoneId: 'Europe/Berlin', locale: 'en-GB', storageState: this.state });
+    if (process.env.TIDEWHEEL_ASSETS) await context.route('**/assets/*/*', freshAsset);
     const page = await context.newPage();
     // A busy machine is slow: what does not come in this time does not come.
-    page.setDefaultTimeout(60000);
+    page.setDefaultTimeout(Number(process.env.PATIENCE ?? 60000));
     page.wrong = [];
     page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
     page.on('console', (said) => said.type() === 'error' && !/net::ERR|Failed to load resource/.test(said.text()) && page.wrong.push(said.text()));
@@ -80,6 +88,12 @@ export class World {
     await page.goto(this.base + path, { waitUntil: 'load' });
   }
 
+  /** What somebody does who pastes a command into a shell where the server runs; says what it printed. */
+  async command(line) {
+    const env = { ...process.env, HOME: this.folder, XDG_CONFIG_HOME: this.folder, TIDEWHEEL_DATA: join(this.folder, 'data'), PATH: `${dirname(process.env.TIDEWHEEL)}${delimiter}${process.env.PATH}` };
+    return (await promisify(execFile)('sh', ['-c', line], { cwd: this.folder, env })).stdout;
+  }
+
   /** Asks the interface, as the browser's session. */
   async api(page, method, path, body) {
     return page.evaluate(async ([method, path, body]) => {
@@ -92,14 +106,18 @@ export class World {
 
   /** Starts a run and waits until it is in one of these states. */
   async run(page, flow, params = {}, states = ['succeeded', 'failed']) {
-    const { run_id: run } = await this.api(page, 'POST', '/runs', { flow, params });
+    const { run_id: run, detail } = await this.api(page, 'POST', '/runs', { flow, params });
+    if (!run) throw new Error(`${flow} was not started: ${detail}`);
     await this.until(page, run, states);
     return run;
   }
 
   async until(page, run, states) {
-    await page.evaluate(([run, states]) => new Promise((resolve) => {
-      const look = async () => states.includes((await (await fetch(`/api/v1/runs/${run}`)).json()).state) && (stream.close(), resolve());
+    await page.evaluate(([run, states]) => new Promise((resolve, reject) => {
+      let state;
+      // A busy machine is slow: what does not come in this time does not come.
+      setTimeout(() => reject(new Error(`run ${run} is ${state}, not ${states}`)), 60000);
+      const look = async () => states.includes((state = (await (await fetch(`/api/v1/runs/${run}`)).json()).state)) && (stream.close(), resolve());
       const stream = new EventSource(`/api/v1/events?run=${run}`);
       stream.addEventListener('open', look);
       stream.addEventListener('happened', ({ data }) => JSON.parse(data).what.startsWith('run-') && look());

@@ -1,0 +1,164 @@
+// What changes while somebody looks: it comes by itself, or the page says that it does not.
+import assert from 'node:assert/strict';
+
+export const FLOWS = {
+  'ticker.yaml': `
+name: ticker
+flow:
+  - { name: tick, run: 'i=0; until [ -e "$TIDEWHEEL_RUN_DIR/go" ]; do i=$((i+1)); echo "tick $i"; sleep 0.02; done; echo the very last' }
+`,
+};
+
+/** Lets a test say whether anybody looks, and counts the streams that are open. */
+const watched = (page) => page.addInitScript(() => {
+  globalThis.streams = new Set();
+  let isHidden = false;
+  Object.defineProperty(document, 'hidden', { get: () => isHidden });
+  globalThis.look = (looks) => ((isHidden = !looks), document.dispatchEvent(new Event('visibilitychange')));
+  const Real = EventSource;
+  globalThis.EventSource = class extends Real {
+    constructor(address) {
+      super(address);
+      streams.add(this);
+    }
+    close() {
+      super.close();
+      streams.delete(this);
+    }
+  };
+});
+
+export const tests = {
+  async 'the end of a log that grows is followed until somebody scrolls up'(world, page) {
+    const { writeFileSync } = await import('node:fs');
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'ticker' });
+    await world.until(page, run, ['running']);
+    await page.setViewportSize({ width: 1280, height: 420 });
+    await world.goto(page, `/runs/${run}/steps/tick/log`);
+    const last = () => page.evaluate(() => Number([...document.querySelectorAll('.log-row')].at(-1)?.querySelector('.log-n').textContent ?? 0));
+    const grows = (than) => page.waitForFunction((than) => Number([...document.querySelectorAll('.log-row')].at(-1)?.querySelector('.log-n').textContent ?? 0) > than, than);
+    await grows(60);
+    await grows((await last()) + 10);
+    await page.hover('.log-view');
+    await page.mouse.wheel(0, -400);
+    await page.waitForSelector('.log-bar button[aria-pressed=false]:text("Follow")');
+    const stays = await last();
+    await page.waitForFunction((than) => Number(document.querySelector('.log-note').textContent.match(/([\d,]+) lines/)[1].replaceAll(',', '')) > than + 60, stays);
+    assert.ok(Math.abs((await last()) - stays) <= 1, 'it stays where somebody reads');
+    await page.focus('.log-view');
+    await page.keyboard.press('End');
+    await grows(stays + 30);
+    await page.waitForSelector('.log-bar button[aria-pressed=true]:text("Follow")');
+    // Its last lines come without anybody asking for them.
+    writeFileSync(`${world.folder}/data/runs/${run}/work/go`, '');
+    await page.waitForSelector('.log-row >> text=the very last');
+  },
+
+  async 'a thousand changes are seen, and cost few requests'(world, page) {
+    const run = await world.run(page, 'large');
+    await watched(page);
+    await world.goto(page, `/runs/${run}?view=list`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    let asked = 0;
+    page.on('request', () => asked++);
+    await page.evaluate((run) => {
+      const tell = (step, what, state) => [...streams][0].dispatchEvent(new MessageEvent('happened', { data: JSON.stringify({ what, run_id: run, step: `each[${step}]`, state }) }));
+      for (let step = 0; step < 1000; step++) tell(step, 'step-started');
+      for (let step = 0; step < 1000; step++) if (step % 2) tell(step, 'step-ended', 'skipped');
+    }, run);
+    await page.waitForFunction(() => document.querySelector('[id="s-each[0]"] .word').textContent === 'running' && document.querySelector('[id="s-each[1]"] .is-skipped'));
+    // The counts are those of the server, which knows better.
+    await page.waitForFunction(() => document.querySelector('.states b').textContent === '1501');
+    assert.ok(asked <= 3, `${asked} requests`);
+  },
+
+  async 'focus, size and what was chosen stay while the page changes'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
+    await world.asking(page, run);
+    await world.goto(page, `/runs/${run}`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    await page.click('.picture [data-step=pack]');
+    await page.waitForSelector('#panel .panel[data-step=pack]');
+    await page.keyboard.press('+');
+    await page.focus('#p-head [data-cancel]');
+    const [width, outline] = await page.evaluate(() => [document.querySelector('.picture svg').getAttribute('width'), getComputedStyle(document.activeElement).outlineStyle]);
+    assert.notEqual(outline, 'none', 'where one is can be seen');
+    await world.api(page, 'POST', `/runs/${run}/pause`);
+    await page.waitForSelector('#p-head .word:text("paused")');
+    const kept = await page.evaluate(() => [document.activeElement.dataset.cancel, document.querySelector('.picture svg').getAttribute('width'), document.querySelector('#panel .panel').dataset.step, document.querySelector('.picture [data-chosen]').dataset.step]);
+    assert.deepEqual(kept, [run, width, 'pack', 'pack']);
+    await world.api(page, 'POST', `/runs/${run}/cancel`, {});
+  },
+
+  async 'what happened while the network was away is there when it is back'(world, page) {
+    await watched(page);
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
+    await world.asking(page, run);
+    await world.goto(page, `/runs/${run}`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    const other = await world.window();
+    await page.context().setOffline(true);
+    await page.evaluate(() => [...streams][0].dispatchEvent(new Event('error')));
+    await page.waitForSelector('#lamp[data-state=lost]');
+    assert.match(await page.textContent('#lamp'), /not live since \d/);
+    const clock = () => page.textContent('#p-head time[data-since]');
+    const stood = await clock();
+    await world.api(other, 'POST', `/runs/${run}/steps/ask/answer`, { approved: true, by: '' });
+    await world.until(other, run, ['succeeded']);
+    assert.equal(await clock(), stood, 'clocks stand still while nobody knows');
+    await page.context().setOffline(false);
+    await page.waitForSelector('#lamp[data-state=live]');
+    await page.waitForSelector('#p-head .word:text("succeeded")');
+    page.wrong = page.wrong.filter((it) => !/fetch/i.test(it));
+    await other.context().close();
+  },
+
+  async 'of eight tabs only the one that is seen has a stream, and it is right at once'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
+    await world.asking(page, run);
+    const tabs = [];
+    for (let place = 0; place < 8; place++) {
+      const tab = await page.context().newPage();
+      await watched(tab);
+      await tab.clock.install();
+      await world.goto(tab, `/runs/${run}`);
+      await tab.waitForSelector('#lamp[data-state=live]');
+      if (place < 7) {
+        await tab.evaluate(() => look(false));
+        // Ten minutes, of which nobody has to wait for one.
+        await tab.clock.fastForward(600000);
+        await tab.waitForFunction(() => streams.size === 0);
+      }
+      tabs.push(tab);
+    }
+    // A browser has six connections to a server: with a stream in each tab this would never be answered.
+    await tabs[7].click('#p-head >> text=Pause');
+    await tabs[7].waitForSelector('#p-head .word:text("paused")');
+    assert.equal(await tabs[0].textContent('#p-head .word'), 'running', 'nobody looked');
+    await tabs[0].evaluate(() => look(true));
+    await tabs[0].clock.fastForward(1000);
+    await tabs[0].waitForSelector('#p-head .word:text("paused")');
+    assert.equal(await tabs[0].evaluate(() => streams.size), 1);
+    await world.api(page, 'POST', `/runs/${run}/cancel`, {});
+    for (const tab of tabs) await tab.close();
+  },
+};
+
+/** What ends the server comes last. */
+export const last = {
+  async 'a server that stops says so, and takes nothing new'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'ticker' });
+    await world.until(page, run, ['running']);
+    await world.goto(page, '/flows/nightly/run');
+    await page.waitForSelector('#lamp[data-state=live]');
+    world.server.removeAllListeners('exit');
+    world.server.kill('SIGTERM');
+    await page.waitForSelector('.band >> text=The server is stopping');
+    assert.equal(await page.isDisabled('#form [type=submit]'), true);
+    await page.reload();
+    await page.waitForSelector('.band >> text=The server is stopping');
+    assert.equal(await page.isDisabled('#form [type=submit]'), true);
+    const { state } = await world.api(page, 'GET', `/runs/${run}`);
+    assert.equal(state, 'running', 'what runs goes on');
+  },
+};
