@@ -125,7 +125,7 @@ pub fn pack(
     let known = known.filter(|known| known.tree == copied.tree);
     let (set, made) = match known {
         Some(known) => {
-            let made = made.into_iter().filter(|it| broken.contains(&it.id)).collect();
+            let made: Vec<Made> = made.into_iter().filter(|it| broken.contains(&it.id)).collect();
             check_again(&known, &made, packages, was_sent)?;
             (known, made)
         }
@@ -138,7 +138,7 @@ pub fn pack(
 /// What is packed again must be what it was, if that may be out.
 fn check_again(
     known: &PackedSet,
-    made: &Vec<Made>,
+    made: &[Made],
     packages: &[(&Package, &Target)],
     was_sent: &dyn Fn(&Path, &PackageId) -> bool,
 ) -> Result<(), Vec<Problem>> {
