@@ -55,7 +55,9 @@ impl LocalDesk {
     ///
     /// As for [`LocalDesk::retry`].
     pub fn preview(&self, word: &str, wish: &RetryWish) -> Result<Preview, DeskError> {
-        let (id, retry) = self.retry(word, wish)?;
+        // What was shown before does not matter to whoever looks again.
+        let wish = RetryWish { preview: None, ..wish.clone() };
+        let (id, retry) = self.retry(word, &wish)?;
         Ok(retry.preview(id))
     }
 
