@@ -48,7 +48,7 @@ impl LocalDesk {
     ///
     /// When there is no such run or step.
     pub fn explain(&self, word: &str, step: Option<&str>) -> Result<Explained, DeskError> {
-        let view = self.show(word)?;
+        let view = self.glimpse(self.find(word)?)?;
         let only = step.map(|step| task_of(&view.detail, step)).transpose()?;
         let heard = self.ask(&view, only)?;
         Ok(view.explain(only, &heard))

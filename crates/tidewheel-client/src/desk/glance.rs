@@ -173,7 +173,8 @@ impl LocalDesk {
         let runs = self.runs_within(&filter)?;
         let mut live = Live { count: runs.len() as u64, ..Live::default() };
         for run in &runs {
-            let Some(view) = self.show_run(run.id)? else { continue };
+            let Some(detail) = self.run_within(run.id)? else { continue };
+            let view = self.glimpse(detail)?;
             live.approvals.extend(view.approvals());
             live.now.push(view.now(self.line(run)));
         }

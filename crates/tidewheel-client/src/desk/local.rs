@@ -3,8 +3,8 @@
 //! Each question and each wish is in a file of its own. Surfaces ask a [`Desk`](super::Desk), which may be
 //! elsewhere.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
 use tidewheel::id::{ScheduleId, TaskId};
@@ -22,7 +22,7 @@ use super::view::{RunView, StepView};
 use crate::api::{
     AttemptLine, AttemptList, ListWish, RunLine, RunList, RunResult, RunState, StateWish,
 };
-use crate::kind::{Kind, Kinds};
+use crate::kind::{Definition, Kind, Kinds};
 use crate::log::Shelf;
 
 /// The desk of a data folder on this machine, and what only whoever has the folder can do: prepare runs
@@ -39,12 +39,20 @@ pub struct LocalDesk {
     pub(super) shelf: Arc<Shelf>,
     /// Of which flow schedules are, by what is kept with them: to read a flow takes its time.
     pub(super) flows: Arc<FlowNames>,
+    /// What runs were started with that were looked at last: it never changes, and to read it takes its time.
+    definitions: Arc<Definitions>,
     /// Of which flows whoever asks may know.
     pub(super) reach: Reach,
 }
 
 /// The names of flows, each with the payload that it was read from.
 type FlowNames = Mutex<HashMap<ScheduleId, (Arc<[u8]>, Option<String>)>>;
+
+/// What runs were started with, the one that was asked for last behind.
+type Definitions = Mutex<VecDeque<(RunId, Arc<dyn Definition>)>>;
+
+/// Of so many runs it is kept what they were started with: somebody who looks at one run, or at what runs now, looks again.
+const DEFINITIONS_MAX: usize = 8;
 
 /// So many runs are looked at at once where few of them may be meant.
 const PAGE: u32 = 100;
@@ -81,14 +89,15 @@ impl LocalDesk {
     pub fn open(folder: DataFolder) -> Result<Self, DeskError> {
         let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
         let (readers, kinds) = (Arc::new(Readers::new(reader)), Kinds::default());
-        let (shelf, flows, reach) = (Arc::default(), Arc::default(), Reach::all());
-        Ok(Self { folder, readers, kinds, shelf, flows, reach })
+        let (shelf, flows, definitions) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { folder, readers, kinds, shelf, flows, definitions, reach: Reach::all() })
     }
 
     /// Understands these kinds of work, and no others.
     #[must_use]
     pub fn of_kinds(mut self, kinds: Kinds) -> Self {
         self.kinds = kinds;
+        self.definitions = Arc::default();
         self
     }
 
@@ -96,6 +105,7 @@ impl LocalDesk {
     #[must_use]
     pub fn knowing(mut self, kind: impl Kind + 'static) -> Self {
         self.kinds = self.kinds.with(kind);
+        self.definitions = Arc::default();
         self
     }
 
@@ -304,6 +314,16 @@ impl LocalDesk {
         Ok(RunView { results, ..self.bare(detail)? })
     }
 
+    /// The same for whoever looks again and again: what tasks left is read only where it says for which elements they are.
+    pub(super) fn glimpse(&self, detail: RunDetail) -> Result<RunView, DeskError> {
+        let run = detail.summary.id;
+        let results = match self.definition_of(&detail).needs_outputs(&detail) {
+            true => self.read(|reader| reader.results(run))?,
+            false => self.read(|reader| reader.notable(run))?,
+        };
+        Ok(RunView { results, ..self.bare(detail)? })
+    }
+
     /// A run without what its tasks left, which takes its time where there are many.
     pub(super) fn outline(&self, word: &str) -> Result<RunView, DeskError> {
         self.bare(self.find(word)?)
@@ -311,9 +331,26 @@ impl LocalDesk {
 
     fn bare(&self, detail: RunDetail) -> Result<RunView, DeskError> {
         let is_abandoned = self.is_abandoned(&detail.summary)?;
-        let definition = self.kinds.definition_of(&detail);
+        let definition = self.definition_of(&detail);
         let place = self.place_of(&detail.summary)?;
         Ok(RunView { detail, results: BTreeMap::new(), definition, is_abandoned, place })
+    }
+
+    /// What a run was started with.
+    fn definition_of(&self, run: &RunDetail) -> Arc<dyn Definition> {
+        let id = run.summary.id;
+        let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = known.iter().position(|(other, _)| *other == id);
+        let found = place.and_then(|place| known.remove(place));
+        let definition = match found {
+            Some((_, definition)) => definition,
+            None => self.kinds.definition_of(run),
+        };
+        if known.len() == DEFINITIONS_MAX {
+            known.pop_front();
+        }
+        known.push_back((id, Arc::clone(&definition)));
+        definition
     }
 
     /// How a run that has not ended stands in its concurrency group.
@@ -335,11 +372,10 @@ impl LocalDesk {
 
     /// When the first attempt of a run that has not ended started: its own row does not say.
     fn first_start(&self, run: &RunSummary) -> Option<Timestamp> {
-        let detail = match run.is_live {
-            true => self.read(|reader| reader.run(run.id)).ok()??,
-            false => return None,
-        };
-        detail.tasks.iter().filter_map(|task| task.started_at).min()
+        match run.is_live {
+            true => self.read(|reader| reader.first_start(run.place)).ok()?,
+            false => None,
+        }
     }
 
     /// Asks a reader that nobody else asks meanwhile.

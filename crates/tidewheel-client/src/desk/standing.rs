@@ -25,7 +25,7 @@ impl LocalDesk {
     ///
     /// When there is no such run.
     pub fn standing(&self, word: &str) -> Result<Standing, DeskError> {
-        let view = self.show(word)?;
+        let view = self.glimpse(self.find(word)?)?;
         let summary = &view.detail.summary;
         let expected = match &summary.name {
             Some(name) if summary.is_live => self.expectations(name)?,

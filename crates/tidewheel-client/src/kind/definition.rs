@@ -70,6 +70,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it takes what tasks left to know for which elements the tasks of a run are.
+    fn needs_outputs(&self, _run: &RunDetail) -> bool {
+        false
+    }
+
     /// The values of the elements that tasks of a run are for, by name, as far as they are known. `outputs` says
     /// what a task left, by its index.
     fn elements(

@@ -62,6 +62,7 @@ impl Kind for Flows {
             order.params = params_again(&flow, &order.params)?;
             order.tags = flow.tags.clone();
             order.has_tagged_steps = flow.has_tagged_steps();
+            order.is_plain = flow.is_plain();
         }
         let changed_files = match wish.new_files {
             false => changes_since(&then).into_iter().map(|change| change.file).collect(),
@@ -133,7 +134,7 @@ fn order_of(run: &RunDetail) -> Result<FlowOrder, DeskError> {
 }
 
 /// Files, by paths from a folder.
-struct DiskAt(PathBuf);
+pub(crate) struct DiskAt(pub PathBuf);
 
 impl ReadText for DiskAt {
     fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -262,6 +263,11 @@ impl FlowDefinition {
         self.flow.get_or_init(|| self.order.flow().ok()).as_ref()
     }
 
+    /// The same for questions to which a plain flow has only the usual answers.
+    fn unusual(&self) -> Option<&Arc<Flow>> {
+        if self.order.is_plain { None } else { self.flow() }
+    }
+
     fn step_of(&self, task: &str) -> Option<Arc<Step>> {
         self.flow()?.step_of_task(task)
     }
@@ -269,19 +275,19 @@ impl FlowDefinition {
 
 impl Definition for FlowDefinition {
     fn is_wait(&self, task: &str) -> bool {
-        self.flow().is_some_and(|flow| flow.is_wait(task))
+        self.unusual().is_some_and(|flow| flow.is_wait(task))
     }
 
     fn waited_before(&self, task: &str) -> Duration {
-        self.flow().map_or(Duration::ZERO, |flow| flow.waited_before(task))
+        self.unusual().map_or(Duration::ZERO, |flow| flow.waited_before(task))
     }
 
     fn waits_for(&self, task: &str) -> Option<String> {
-        self.step_of(task)?.waits_for()
+        self.unusual()?.step_of_task(task)?.waits_for()
     }
 
     fn asks(&self, task: &str) -> bool {
-        self.flow().is_some_and(|flow| flow.asks(task))
+        self.unusual().is_some_and(|flow| flow.asks(task))
     }
 
     fn work_of(&self, task: &str) -> Option<&'static str> {
@@ -298,17 +304,17 @@ impl Definition for FlowDefinition {
     }
 
     fn attempts_max(&self, task: &str) -> Option<u32> {
-        self.flow()?.attempts_of_task(task)
+        self.unusual()?.attempts_of_task(task)
     }
 
     fn tolerates(&self, task: &str) -> bool {
-        self.flow().is_some_and(|flow| flow.tolerates_task(task))
+        self.unusual().is_some_and(|flow| flow.tolerates_task(task))
     }
 
     fn tolerated(&self, run: &RunDetail) -> BTreeSet<u32> {
         let has_failed =
             run.tasks.iter().any(|it| matches!(it.state, TaskState::Failed | TaskState::Unknown));
-        let flow = if has_failed { self.flow() } else { None };
+        let flow = if has_failed { self.unusual() } else { None };
         tolerated(run, flow)
     }
 
@@ -318,6 +324,10 @@ impl Definition for FlowDefinition {
 
     fn is_passed_over(&self, task: &str) -> bool {
         self.order.passed_over.contains(task)
+    }
+
+    fn needs_outputs(&self, run: &RunDetail) -> bool {
+        run.tasks.iter().any(|task| is_of_element(&task.name))
     }
 
     fn elements(

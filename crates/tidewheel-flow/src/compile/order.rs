@@ -58,6 +58,9 @@ pub struct FlowOrder {
     /// Whether steps have such words too; to read the flow for them takes its time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_tagged_steps: bool,
+    /// Whether the flow [is plain](Flow::is_plain): then nobody has to read it to say how its tasks stand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_plain: bool,
 }
 
 /// How deep flows can be inside each other, and more.
@@ -112,6 +115,7 @@ impl FlowOrder {
             priority: None,
             tags: flow.map(|flow| flow.tags.clone()).unwrap_or_default(),
             has_tagged_steps: flow.is_some_and(|flow| flow.has_tagged_steps()),
+            is_plain: flow.is_some_and(|flow| flow.is_plain()),
         }
     }
 

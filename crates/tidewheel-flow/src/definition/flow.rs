@@ -198,6 +198,23 @@ pub struct Param {
     pub pattern: Option<String>,
 }
 
+impl Param {
+    /// One that may have any value of its kind, and must be said.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: ParamKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            default: None,
+            choices: Vec::new(),
+            description: None,
+            min: None,
+            max: None,
+            pattern: None,
+        }
+    }
+}
+
 /// What kind of value a param takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamKind {

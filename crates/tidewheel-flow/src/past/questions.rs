@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
-use tidewheel::policy::Jitter;
+use tidewheel::policy::{Jitter, failure};
 use tidewheel::schedule::{Anchor, Trigger};
 use tidewheel::{Retry, Timestamp};
 
@@ -36,6 +36,22 @@ impl Flow {
             _ if !step.tags.is_empty() => true,
             Work::Flow(child) => child.flow.has_tagged_steps(),
             _ => false,
+        })
+    }
+
+    /// Whether no step, of a called flow neither, waits, is done or tried again, or may fail: then the rows of its tasks say
+    /// all there is to say of them while they run.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.steps.iter().all(|step| {
+            let does_more = step.retries().is_some()
+                || step.waits_for().is_some()
+                || failure::is_tolerated(step.treatment.on_error, false);
+            match &step.work {
+                _ if does_more => false,
+                Work::Flow(child) => child.flow.is_plain(),
+                _ => true,
+            }
         })
     }
 

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use tidewheel_core::id::{RunId, TaskId};
+use tidewheel_core::time::Timestamp;
 
 use super::changes::blob;
 use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::reader::{Reader, instant, lines, outcome};
+use super::store::Fault;
 use crate::store::{
     Answer, AttemptRecord, AttemptTimes, OutputRecord, OutputValue, RecordedOutcome, TaskResult,
     durations,
@@ -27,29 +29,10 @@ impl Reader {
     pub fn results(&self, run: RunId) -> Result<BTreeMap<u32, TaskResult>, FolderError> {
         self.read(|connection| {
             let mut results: BTreeMap<u32, TaskResult> = BTreeMap::new();
-            let sql =
-                "SELECT idx, number, started_at, ended_at, outcome, code, signal, error, tail,
-                    warnings
-                FROM attempts WHERE run_id = ?1 ORDER BY idx, number";
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([blob(run)])?;
-            while let Some(row) = rows.next()? {
-                let index = row.get(0)?;
-                let record = AttemptRecord {
-                    task: TaskId { run, index },
-                    attempt: row.get(1)?,
-                    started_at: instant(row, 2)?,
-                    ended_at: instant(row, 3)?,
-                    outcome: outcome(row, 4)?,
-                    code: row.get(5)?,
-                    signal: row.get(6)?,
-                    error: row.get(7)?,
-                    tail: row.get(8)?,
-                    warnings: lines(row, 9)?,
-                    ..AttemptRecord::default()
-                };
+            newest(connection, run, |record| {
+                let index = record.task.index;
                 results.entry(index).or_default().newest = Some(record);
-            }
+            })?;
             let sql = "SELECT idx, name, bytes, value, path FROM outputs
                 WHERE run_id = ?1 ORDER BY idx, id";
             let mut statement = connection.prepare_cached(sql)?;
@@ -67,6 +50,40 @@ impl Reader {
                 results.entry(row.get(0)?).or_default().outputs.push(output);
             }
             Ok(results)
+        })
+    }
+
+    /// The newest attempt of each task of a run of which there is more to say than that it did its work, by index. What they
+    /// left is not read: this is for whoever looks at a run again and again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn notable(&self, run: RunId) -> Result<BTreeMap<u32, TaskResult>, FolderError> {
+        self.read(|connection| {
+            let mut notable: BTreeMap<u32, TaskResult> = BTreeMap::new();
+            newest(connection, run, |record| {
+                let index = record.task.index;
+                match record.outcome {
+                    Some(RecordedOutcome::Succeeded) => drop(notable.remove(&index)),
+                    _ => notable.entry(index).or_default().newest = Some(record),
+                }
+            })?;
+            Ok(notable)
+        })
+    }
+
+    /// When the first attempt at any task of a run started, by the run's place: the row of one that has not ended does not
+    /// say.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::runs`].
+    pub fn first_start(&self, place: i64) -> Result<Option<Timestamp>, FolderError> {
+        self.read(|connection| {
+            let sql = "SELECT MIN(started_at) FROM tasks WHERE seq = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row([place], |row| instant(row, 0))?)
         })
     }
 
@@ -148,6 +165,35 @@ impl Reader {
             Ok(answer)
         })
     }
+}
+
+/// Tells the attempts at the tasks of a run, the newest of each task last.
+fn newest(
+    connection: &Connection,
+    run: RunId,
+    mut tell: impl FnMut(AttemptRecord),
+) -> Result<(), Fault> {
+    let sql =
+        "SELECT idx, number, started_at, ended_at, outcome, code, signal, error, tail, warnings
+        FROM attempts WHERE run_id = ?1 ORDER BY idx, number";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([blob(run)])?;
+    while let Some(row) = rows.next()? {
+        tell(AttemptRecord {
+            task: TaskId { run, index: row.get(0)? },
+            attempt: row.get(1)?,
+            started_at: instant(row, 2)?,
+            ended_at: instant(row, 3)?,
+            outcome: outcome(row, 4)?,
+            code: row.get(5)?,
+            signal: row.get(6)?,
+            error: row.get(7)?,
+            tail: row.get(8)?,
+            warnings: lines(row, 9)?,
+            ..AttemptRecord::default()
+        });
+    }
+    Ok(())
 }
 
 impl DataFolder {
