@@ -99,4 +99,29 @@ pub struct StepStanding {
     pub asks: bool,
 }
 
+impl StepStanding {
+    /// A step in a state of which nothing else is known.
+    #[must_use]
+    pub fn new(name: impl Into<String>, state: StepState) -> Self {
+        Self {
+            name: name.into(),
+            state,
+            after: Vec::new(),
+            expected: None,
+            attempts_max: None,
+            element: None,
+            attempt: 0,
+            started_at: None,
+            retry_at: None,
+            ended_at: None,
+            reason: None,
+            error: None,
+            tail: Vec::new(),
+            tolerated: false,
+            waits: None,
+            asks: false,
+        }
+    }
+}
+
 documents! { Standing: "standing" 1 }

@@ -10,6 +10,7 @@ mod desk;
 mod error;
 mod explain;
 mod find;
+mod flows;
 mod glance;
 mod grid;
 mod hints;

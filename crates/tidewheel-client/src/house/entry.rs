@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
-use tidewheel_flow::{Flow, FlowOrder, OrderError, ParamError, parse_param, resolve_params};
+use tidewheel::clock::wall_clock;
+use tidewheel_flow::{Flow, FlowOrder, OrderError, ParamError, Step, parse_param, resolve_params};
 
-use crate::api::FlowFile;
+use super::setting::names;
+use crate::api::{FlowDetail, FlowFile, FlowLine, StartWish, StepLine};
 use crate::desk::{DeskError, workers_of};
-use crate::files::FlowFiles;
+use crate::files::{FlowFiles, param_line};
+use crate::kind::{DiskAt, FlowRun};
 
 /// A flow as its file had it.
 #[derive(Debug)]
@@ -113,6 +116,20 @@ impl Version {
         Ok(Self { path, flow, order, fingerprint, since, warnings: json!([]) })
     }
 
+    /// The version that the files of a run have now; those of one that came from elsewhere are as they were.
+    pub fn anew(then: FlowOrder) -> Result<Self, DeskError> {
+        let files = match then.is_of_files() {
+            true => FlowFiles::read_with(&then.paths, &DiskAt(then.base.clone())),
+            false => FlowFiles::of_texts(&then.paths, &then.texts),
+        };
+        let Ok(flow) = files.runnable() else { return Err(DeskError::Problems(Box::new(files))) };
+        let workers = workers_of(None, flow);
+        let mut order = FlowOrder::new(&files.loaded, then.paths, BTreeMap::new(), workers);
+        order.base = then.base;
+        let warnings = files.validated(false).problems;
+        Ok(Self { warnings, ..Self::of_order(order, wall_clock())? })
+    }
+
     /// Its files and what is in them, the first one first.
     pub fn files(&self) -> Vec<FlowFile> {
         let first = |path: &Path| path != self.path;
@@ -144,7 +161,56 @@ impl Version {
         Ok(order)
     }
 
-    /// The same before its params are known.
+    /// A run of it as somebody wishes for it.
+    pub fn run(&self, wish: StartWish) -> Result<FlowRun, DeskError> {
+        if let Some(wanted) = wish.fingerprint.filter(|wanted| *wanted != self.fingerprint) {
+            return Err(DeskError::OtherVersion { flow: wish.flow, wanted });
+        }
+        let mut order = self.order(&wish.params)?;
+        order.priority = wish.priority.and_then(|said| u8::try_from(said.clamp(0, 100)).ok());
+        order.max_workers = wish.max_workers.unwrap_or(order.max_workers);
+        for tag in wish.tags {
+            if !order.tags.contains(&tag) {
+                order.tags.push(tag);
+            }
+        }
+        Ok(FlowRun::new(Arc::clone(&self.flow), order).once(wish.key))
+    }
+
+    /// It as a document, with what is wrong with its file by now.
+    pub fn detail(&self, problems: Option<Json>) -> FlowDetail {
+        let step = |step: &Arc<Step>| StepLine {
+            name: step.name.clone(),
+            kind: self.flow.kind_of_task(&step.name).map(str::to_owned),
+            description: step.description.clone(),
+            after: step.after.iter().map(|needed| needed.step.clone()).collect(),
+        };
+        FlowDetail {
+            version: None,
+            flow: self.line(problems.is_some()),
+            max_workers: workers_of(None, &self.flow),
+            params: self.flow.params.iter().map(param_line).collect(),
+            steps: self.flow.steps.iter().map(step).collect(),
+            problems: problems.unwrap_or_else(|| self.warnings.clone()),
+        }
+    }
+
+    /// It in one line.
+    pub fn line(&self, is_outdated: bool) -> FlowLine {
+        FlowLine {
+            name: self.flow.name.clone(),
+            description: self.flow.description.clone(),
+            tags: self.flow.tags.clone(),
+            file: self.path.display().to_string(),
+            fingerprint: self.fingerprint.clone(),
+            since: self.since,
+            steps: self.flow.steps.len(),
+            schedules: names(&self.flow),
+            outdated: is_outdated,
+        }
+    }
+
+    /// A run of it before its params are known.
     pub fn bare_order(&self) -> FlowOrder {
         self.order.clone()
     }

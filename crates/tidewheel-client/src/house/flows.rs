@@ -5,15 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tidewheel_flow::Param;
-
 use super::entry::{Broken, Version};
 use super::house::House;
-use super::setting::names;
-use crate::api::{
-    BrokenFile, FlowDetail, FlowLine, FlowList, ParamLine, Plan, StartWish, StepLine,
-};
-use crate::desk::{DeskError, workers_of};
+use crate::api::{BrokenFile, FlowDetail, FlowList, Plan, StartWish};
+use crate::desk::DeskError;
 use crate::files::Picture;
 use crate::kind::FlowRun;
 use crate::text::nearest;
@@ -23,7 +18,7 @@ impl House {
     pub async fn flows(&self) -> FlowList {
         let catalogue = self.inner.catalogue();
         let line = |version: &Arc<Version>| {
-            line(version, catalogue.broken().any(|(broken, _)| broken == version.path))
+            version.line(catalogue.broken().any(|(broken, _)| broken == version.path))
         };
         let broken = |(path, broken): (&std::path::Path, &Arc<Broken>)| BrokenFile {
             file: path.display().to_string(),
@@ -52,20 +47,7 @@ impl House {
         let catalogue = self.inner.catalogue();
         let broken = catalogue.broken().find(|(path, _)| *path == version.path);
         let problems = broken.map(|(_, broken)| broken.problems.clone());
-        let step = |step: &Arc<tidewheel_flow::Step>| StepLine {
-            name: step.name.clone(),
-            kind: version.flow.kind_of_task(&step.name).map(str::to_owned),
-            description: step.description.clone(),
-            after: step.after.iter().map(|needed| needed.step.clone()).collect(),
-        };
-        Ok(FlowDetail {
-            version: None,
-            flow: line(&version, problems.is_some()),
-            max_workers: workers_of(None, &version.flow),
-            params: version.flow.params.iter().map(param).collect(),
-            steps: version.flow.steps.iter().map(step).collect(),
-            problems: problems.unwrap_or_else(|| version.warnings.clone()),
-        })
+        Ok(version.detail(problems))
     }
 
     /// What a run of a flow would do.
@@ -120,34 +102,5 @@ impl House {
             }),
             None => Err(DeskError::NoFlow { flow: name.to_owned(), near }),
         }
-    }
-}
-
-fn line(version: &Version, is_outdated: bool) -> FlowLine {
-    let flow = &version.flow;
-    FlowLine {
-        name: flow.name.clone(),
-        description: flow.description.clone(),
-        tags: flow.tags.clone(),
-        file: version.path.display().to_string(),
-        fingerprint: version.fingerprint.clone(),
-        since: version.since,
-        steps: flow.steps.len(),
-        schedules: names(&version.flow),
-        outdated: is_outdated,
-    }
-}
-
-fn param(param: &Param) -> ParamLine {
-    ParamLine {
-        name: param.name.clone(),
-        kind: param.kind.word().to_owned(),
-        required: param.default.is_none(),
-        default: param.default.clone(),
-        choices: param.choices.clone(),
-        description: param.description.clone(),
-        min: param.min,
-        max: param.max,
-        pattern: param.pattern.clone(),
     }
 }

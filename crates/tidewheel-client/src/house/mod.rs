@@ -25,6 +25,7 @@ mod setting;
 mod signature;
 mod sketch;
 
+pub(crate) use entry::Version;
 pub use figures::Lately;
 pub(crate) use firings::{InForce, Maker, maker};
 pub use happenings::{Happenings, Seen};

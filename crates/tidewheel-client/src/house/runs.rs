@@ -12,7 +12,7 @@ use tidewheel_flow::StartError;
 use super::house::{House, SHARD};
 use crate::api::{GoneOn, ResumeWish, RetryWish, StartWish, StartedRun};
 use crate::desk::{DeskError, Resumption};
-use crate::kind::{FlowRun, Startable};
+use crate::kind::Startable;
 
 impl House {
     /// Starts a run of a flow, at the version that is in force.
@@ -23,18 +23,7 @@ impl House {
     /// is refused.
     pub async fn start(&self, wish: StartWish) -> Result<StartedRun, DeskError> {
         let version = self.version(&wish.flow)?;
-        if let Some(wanted) = wish.fingerprint.filter(|wanted| *wanted != version.fingerprint) {
-            return Err(DeskError::OtherVersion { flow: wish.flow, wanted });
-        }
-        let mut order = version.order(&wish.params)?;
-        order.priority = wish.priority.and_then(|said| u8::try_from(said.clamp(0, 100)).ok());
-        order.max_workers = wish.max_workers.unwrap_or(order.max_workers);
-        for tag in wish.tags {
-            if !order.tags.contains(&tag) {
-                order.tags.push(tag);
-            }
-        }
-        let run = FlowRun::new(Arc::clone(&version.flow), order).once(wish.key);
+        let run = version.run(wish)?;
         let fingerprint = Some(version.fingerprint.clone());
         self.begin(&run, fingerprint).await
     }

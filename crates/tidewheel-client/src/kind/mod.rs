@@ -8,5 +8,6 @@ mod flow;
 mod kinds;
 
 pub use definition::{Definition, Timeouts};
+pub(crate) use flow::DiskAt;
 pub use flow::{FlowDefinition, FlowRun, Flows};
 pub use kinds::{Doing, Kind, Kinds, MadeAgain, Retry, Startable};

@@ -189,24 +189,7 @@ mod tests {
     }
 
     fn step(name: &str) -> StepStanding {
-        StepStanding {
-            name: name.to_owned(),
-            state: StepState::Pending,
-            after: Vec::new(),
-            expected: None,
-            attempts_max: None,
-            element: None,
-            attempt: 0,
-            started_at: None,
-            retry_at: None,
-            ended_at: None,
-            reason: None,
-            error: None,
-            tail: Vec::new(),
-            tolerated: false,
-            waits: None,
-            asks: false,
-        }
+        StepStanding::new(name, StepState::Pending)
     }
 
     fn run(steps: Vec<StepStanding>) -> Standing {

@@ -172,22 +172,11 @@ fn standing_of(name: &str, step: &ToldStep) -> StepStanding {
         _ => StepState::Unknown,
     };
     StepStanding {
-        name: name.to_owned(),
-        state,
-        after: Vec::new(),
-        expected: None,
-        attempts_max: None,
-        element: None,
         attempt: u32::from(step.started_at.is_some()),
         started_at: step.started_at.map(instant),
-        retry_at: None,
         ended_at: step.ended_at.map(instant),
-        reason: None,
         error: (!step.notes.is_empty()).then(|| step.notes.join("; ")),
-        tail: Vec::new(),
-        tolerated: false,
-        waits: None,
-        asks: false,
+        ..StepStanding::new(name, state)
     }
 }
 

@@ -12,11 +12,13 @@ mod session;
 mod shard;
 mod start;
 mod turn;
+mod workshop;
 
 pub use opening::Opening;
 pub use options::{SessionOptions, Takeover};
 pub use session::Session;
 pub use start::Started;
+pub use workshop::{Carried, Workshop};
 
 pub(crate) use learnt::Learnt;
 pub(crate) use shard::end_left;
