@@ -219,10 +219,13 @@ fn the_flows_of_a_server_are_started_answered_and_paused() {
     tmux.keys(&["s"]);
     tmux.wait_for("Start served?");
     tmux.keys(&["y"]);
+    // What was started is looked at.
+    tmux.wait_for("› served");
+    tmux.keys(&["Escape"]);
     tmux.wait_for("ASKS");
     tmux.keys(&["y"]);
     tmux.wait_for("Say yes to ask");
-    tmux.keys(&["y"]);
+    tmux.keys(&["fine", "Enter"]);
     scratch.wait_for("flows/acted");
     tmux.keys(&["4"]);
     tmux.wait_for("active");
@@ -234,6 +237,114 @@ fn the_flows_of_a_server_are_started_answered_and_paused() {
     tmux.wait_for("left with 0");
     server.signal("TERM");
     server.ended();
+}
+
+/// A flow that wants to know something, and fails if that is `no`.
+const ASKING: &str = r#"
+name: asking
+params:
+  word: { type: text, description: what is written }
+  times: { type: int, default: 2, max: 9 }
+flow:
+  - { name: write, env: { WORD: '{{ params.word }}', TIMES: '{{ params.times }}' }, run: 'echo "$WORD $TIMES" >> written' }
+  - { name: check, depends_on: [write], run: '[ -e fixed ]' }
+"#;
+
+/// Without a server, what is started and made again is carried out by the screens themselves.
+#[test]
+fn a_flow_is_started_and_made_again_without_a_server() {
+    let scratch = Scratch::new("tui-own");
+    let file = scratch.file("asking.yaml", ASKING);
+    assert_eq!(scratch.run(&["run", &file, "-p", "word=first", "-q"]).status.code(), Some(1));
+    let Some(tmux) = Tmux::start(&scratch, (100, 30)) else { return };
+    tmux.line(&format!("cd /; {} tui; echo left with $?", tidewheel()));
+    tmux.wait_for("FLOWS");
+    tmux.keys(&["End", "s"]);
+    tmux.wait_for("Start asking");
+    tmux.wait_for("what is written");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("the flow needs the param `word`");
+    tmux.keys(&["second", "Tab", "0", "Enter"]);
+    tmux.wait_for("must be at most 9");
+    tmux.keys(&["BSpace", "BSpace", "7", "Enter"]);
+    tmux.wait_for("› asking");
+    tmux.wait_for("failed");
+    assert_eq!(scratch.read("written"), "first 2\nsecond 7\n");
+    scratch.file("fixed", "");
+    tmux.keys(&["t"]);
+    tmux.wait_for("1 step again, 1 reused");
+    tmux.keys(&["y"]);
+    tmux.wait_for("✓ check");
+    assert_eq!(scratch.read("written"), "first 2\nsecond 7\n", "what had succeeded was reused");
+    tmux.keys(&["Home", "T"]);
+    tmux.wait_for("Run write and what comes after it again");
+    tmux.keys(&["y"]);
+    wait_until("it is written again", || scratch.read("written").lines().count() == 3);
+    wait_until("it is over", || {
+        scratch.json(&["show", "last"])["state"].as_str() == Some("succeeded")
+    });
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+}
+
+/// A run whose process was killed is gone on with here.
+#[test]
+fn a_run_that_nobody_runs_is_gone_on_with() {
+    let scratch = Scratch::new("tui-taken");
+    let file = scratch.file("flow.yaml", FLOW);
+    let running = scratch.start(&["run", &file, "--quiet"]);
+    scratch.wait_for("started");
+    running.signal("KILL");
+    let _ = running.output();
+    let Some(tmux) = Tmux::start(&scratch, (100, 30)) else { return };
+    tmux.line(&format!("{} tui; echo left with $?", tidewheel()));
+    tmux.wait_for("RUNS");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("interrupted");
+    scratch.file("go", "");
+    tmux.keys(&["r"]);
+    scratch.wait_for("next");
+    tmux.wait_for("✓ next");
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+}
+
+/// Ten thousand steps are looked at, without a server, in as little memory as it is promised: what the run was started with
+/// is not read at each look.
+#[test]
+fn ten_thousand_steps_take_little_memory() {
+    let scratch = Scratch::new("tui-memory");
+    let mut flow = "name: large\nflow:\n  - { name: hold, run: 'touch started; while [ ! -e go ]; do sleep 0.05; done; false' }\n".to_owned();
+    for step in 1..10_000 {
+        flow.push_str(&format!("  - {{ name: step-{step}, depends_on: [hold], run: 'true' }}\n"));
+    }
+    let file = scratch.file("large.yaml", &flow);
+    let Some(tmux) = Tmux::start(&scratch, (120, 40)) else { return };
+    let running = scratch.start(&["run", &file, "--quiet"]);
+    scratch.wait_for("started");
+    tmux.line(&format!("sh -c 'echo $$ > pid; exec {} tui'; echo left with $?", tidewheel()));
+    tmux.wait_for("RUNS");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("of 10000 steps");
+    // Several looks, at each of which something has changed.
+    for note in ["pause", "resume", "pause", "resume"] {
+        assert!(scratch.run(&[note, "last"]).status.success());
+        tmux.wait_for(if note == "pause" { "paused" } else { "running" });
+    }
+    tmux.keys(&["End"]);
+    tmux.wait_for("step-9999");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", scratch.read("pid").trim()));
+    let status = status.unwrap();
+    let figure = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().unwrap()
+    };
+    println!("anonymous {} kB, most of all {} kB", figure("RssAnon"), figure("VmHWM"));
+    assert!(figure("RssAnon") <= 30_000, "{status}");
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+    scratch.file("go", "");
+    let _ = running.output();
 }
 
 /// A flow as flowtoy runs it: a step that waits for the test, and one after it.

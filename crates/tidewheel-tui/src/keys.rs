@@ -35,10 +35,12 @@ pub enum Action {
     Resume,
     Cancel,
     Retry,
+    RetryFrom,
     Approve,
     Reject,
     Start,
     Fire,
+    Backfill,
     Command,
     Help,
     Suspend,
@@ -96,10 +98,12 @@ pub const BINDINGS: &[Binding] = bindings! {
     Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;
     Cancel "x" [letter('x')] "cancel" "end the run" &[S::Overview, S::Runs, S::Run, S::Step], true;
     Retry "t" [letter('t')] "retry" "run again what did not succeed" &[S::Overview, S::Runs, S::Run, S::Step], true;
+    RetryFrom "T" [letter('T')] "retry-from" "run again the step and all that comes after it" &[S::Run, S::Step], true;
     Approve "y" [letter('y')] "approve" "say yes to a step that asks" &[S::Overview, S::Run, S::Step], true;
-    Reject "n" [letter('n')] "reject" "say no to it" &[S::Overview, S::Run], false;
+    Reject "n" [letter('n')] "reject" "say no to it" &[S::Overview, S::Run], true;
     Start "s" [letter('s')] "start" "start the flow" &[S::Overview, S::Runs], true;
     Fire "!" [letter('!')] "fire" "run the schedule now" &[S::Schedules, S::Schedule], true;
+    Backfill "b" [letter('b')] "backfill" "fire instants of the past" &[S::Schedules, S::Schedule], true;
     All "a" [letter('a')] "all" "all steps" &[S::Run], false;
     Window "w" [letter('w')] "window" "the steps that matter now" &[S::Run], false;
     Failed "f" [letter('f')] "failed" "failed steps" &[S::Run], true;
@@ -111,7 +115,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Up "↑ k" [(N, KeyCode::Up), letter('k')] "up" "a row up" &[], false;
     Down "↓ j" [(N, KeyCode::Down), letter('j')] "down" "a row down" &[], false;
     PageUp "PgUp ^B" [(N, KeyCode::PageUp), (CTRL, KeyCode::Char('b'))] "page-up" "a page up" &[], false;
-    PageDown "PgDn ^F" [(N, KeyCode::PageDown), (CTRL, KeyCode::Char('f'))] "page-down" "a page down" &[], false;
+    PageDown "PgDn ^F" [(N, KeyCode::PageDown), (CTRL, KeyCode::Char('f')), letter(' ')] "page-down" "a page down" &[], false;
     Top "Home g" [(N, KeyCode::Home), letter('g')] "top" "to the first row" &[], false;
     Bottom "End G" [(N, KeyCode::End), letter('G')] "bottom" "to the last row" &[], false;
     Overview "1" [letter('1')] "overview" "what matters now" &[], false;

@@ -4,12 +4,13 @@
 //! A [`Model`](model::Model) is all that is known and looked at. [`update`](update::update) takes in a
 //! [`Message`](message::Message) and says which [`Effect`](message::Effect)s follow: it is pure. [`view`](view::view)
 //! draws it. [`show`](app::show) is the loop around them, which has a [`Source`](source::Source) answer what is asked;
-//! [`terminal`] takes the terminal and gives it back. [`run`] is a run as it is watched.
+//! [`terminal`] takes the terminal and gives it back. [`run`] is a run as it is watched, [`inline`] draws it where the cursor is.
 //!
 //! No rule is here: what may be asked and done is known at the desk of the client.
 #![forbid(unsafe_code)]
 
 pub mod app;
+pub mod inline;
 pub mod keys;
 pub mod message;
 pub mod model;

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tidewheel_client::api::{
-    AttemptList, Glance, Ledger, LimitList, LogLines, QueueList, RunList, ScheduleList, Standing,
-    StepExplained, StepResult, Upcoming, WaitingLine,
+    AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, Preview, QueueList,
+    RunList, ScheduleList, Standing, StartWish, StepExplained, StepResult, Upcoming, WaitingLine,
 };
 
 use crate::keys::Action;
@@ -30,11 +30,20 @@ pub enum Message {
     /// A question was answered, after so long.
     Answered(Question, Result<Answer, String>, Duration),
     /// A wish was taken up, or refused.
-    Done(Result<String, String>),
+    Done(Result<Said, String>),
     /// A run that this process carries out has begun.
     Began(String),
-    /// All runs that this process carries out are over.
-    Over,
+    /// A run that this process carries out is over.
+    Over(String),
+}
+
+/// What came of a wish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// In words.
+    pub text: String,
+    /// The run that was started by it, which is looked at from now on.
+    pub run: Option<String>,
 }
 
 /// What the mouse does.
@@ -55,10 +64,14 @@ pub enum Hit {
     Row(usize),
     /// Something that can be done.
     Action(Action),
+    /// What a key does.
+    Key(KeyCode),
+    /// Nothing, and nothing of what is below it.
+    Nothing,
 }
 
 /// What follows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Ask this.
     Ask(Question),
@@ -123,6 +136,19 @@ pub enum Question {
     Schedules,
     /// What a schedule will do and did.
     Schedule(String),
+    /// What can be said when a flow is started.
+    Flow(String),
+    /// What a retry would do.
+    Preview(Again),
+}
+
+/// A run that is to be made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Again {
+    /// The run.
+    pub run: String,
+    /// The step from which on everything is run again, if not only what did not succeed is.
+    pub from: Option<String>,
 }
 
 /// What is answered.
@@ -146,6 +172,10 @@ pub enum Answer {
     Schedules(ScheduleList),
     /// What a schedule will do and did.
     Schedule(Box<(Upcoming, Ledger)>),
+    /// A flow.
+    Flow(Box<FlowDetail>),
+    /// What a retry would do.
+    Preview(Box<Preview>),
 }
 
 /// What is known of a step. Nothing where that cannot be found out.
@@ -160,7 +190,7 @@ pub struct StepKnown {
 }
 
 /// What can be wished for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Wish {
     /// Start nothing more of a run for now.
     Pause(String),
@@ -169,7 +199,7 @@ pub enum Wish {
     /// End it.
     Cancel(String),
     /// Run again what did not succeed in it.
-    Retry(String),
+    Retry(Again),
     /// Answer a step that asks.
     Answer {
         /// The run.
@@ -178,13 +208,17 @@ pub enum Wish {
         step: String,
         /// Yes or no.
         approved: bool,
+        /// What else is said.
+        note: Option<String>,
     },
     /// Start a flow.
-    Start(String),
+    Start(StartWish),
     /// Fire a schedule no more for now.
     PauseSchedule(String),
     /// Fire it again.
     ResumeSchedule(String),
     /// Fire it once, now.
     Fire(String),
+    /// Fire instants of the past.
+    Backfill(String, BackfillWish),
 }

@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, FlowGlance, Glance, Ledger, LedgerFate, LedgerLine, LogLine, LogLines, LogSpan,
-    LogStream, PastRun, RunLine, RunList, RunNow, RunState, ScheduleLine, ScheduleList,
-    ScheduleWord, SlotHolder, Standing, StepStanding, StepState, Upcoming, UpcomingFiring,
-    WaitingLine, WaitingStep,
+    ApprovalLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate, LedgerLine,
+    LogLine, LogLines, LogSpan, LogStream, ParamLine, PastRun, RunLine, RunList, RunNow, RunState,
+    ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding, StepState,
+    Upcoming, UpcomingFiring, WaitingLine, WaitingStep,
 };
 
 /// The time of the tests: 17 November 2026, 14:00 UTC.
@@ -28,22 +29,11 @@ const RUN: &str = "0a2b3c4d5e6f7a8b9c0d1e2f3a";
 
 fn step(name: &str, state: StepState, after: &[u32]) -> StepStanding {
     StepStanding {
-        name: name.to_owned(),
-        state,
         after: after.to_vec(),
         expected: Some(Duration::from_secs(40)),
         attempts_max: Some(3),
-        element: None,
         attempt: u32::from(state != StepState::Pending),
-        started_at: None,
-        retry_at: None,
-        ended_at: None,
-        reason: None,
-        error: None,
-        tail: Vec::new(),
-        tolerated: false,
-        waits: None,
-        asks: false,
+        ..StepStanding::new(name, state)
     }
 }
 
@@ -186,6 +176,53 @@ fn schedule(name: &str) -> ScheduleLine {
         running: 0,
         waiting: 0,
         backoff_level: 0,
+    }
+}
+
+fn param(name: &str, kind: &str, default: Option<Json>) -> ParamLine {
+    ParamLine {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        required: default.is_none(),
+        default,
+        choices: Vec::new(),
+        description: Some(format!("what is used as {name}")),
+        min: None,
+        max: None,
+        pattern: None,
+    }
+}
+
+/// A flow with params.
+pub(crate) fn flow_detail() -> FlowDetail {
+    let environment = ParamLine {
+        choices: vec![json!("staging"), json!("production")],
+        ..param("environment", "text", Some(json!("staging")))
+    };
+    let workers =
+        ParamLine { min: Some(1.0), max: Some(20.0), ..param("workers", "int", Some(json!(5))) };
+    FlowDetail {
+        version: None,
+        flow: FlowLine {
+            name: "release".to_owned(),
+            description: Some("builds, tests and publishes main: \u{1b}]0;x\u{7}".to_owned()),
+            tags: Vec::new(),
+            file: "flows/release.yaml".to_owned(),
+            fingerprint: "0a1b2c".to_owned(),
+            since: ago(4000),
+            steps: 7,
+            schedules: Vec::new(),
+            outdated: false,
+        },
+        max_workers: 4,
+        params: vec![
+            param("version", "text", None),
+            environment,
+            workers,
+            param("dry_run", "bool", Some(json!(false))),
+        ],
+        steps: Vec::new(),
+        problems: json!([]),
     }
 }
 

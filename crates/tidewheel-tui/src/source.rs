@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_client::api::{
-    AnswerWish, CancelWish, LedgerWish, LinesWish, ListWish, RetryWish, SearchWish, StartWish,
-    StepResult, StepState,
+    AnswerWish, Asked, CancelWish, GoneOn, LedgerWish, LinesWish, ListWish, RetryWish,
+    ScheduleAsked, SearchWish, StartWish, StartedRun, StepResult, StepState,
 };
 use tidewheel_client::desk::{Changes, Desk, DeskError, ScheduleWish};
 use tidewheel_client::remote::StatusPage;
+use tidewheel_client::session::Workshop;
 use tidewheel_client::text::short_id;
 
-use crate::message::{Answer, Question, StepKnown, Wish};
+use crate::message::{Again, Answer, Question, Said, StepKnown, Wish};
 
 /// Something that is waited for.
 pub type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -45,7 +46,7 @@ pub trait Source: Send + Sync {
     fn ask(&self, question: Question) -> Waiting<Result<Answer, String>>;
 
     /// Has something done, and says what came of it.
-    fn wish(&self, wish: Wish) -> Waiting<Result<String, String>>;
+    fn wish(&self, wish: Wish) -> Waiting<Result<Said, String>>;
 
     /// What says when something may have changed.
     ///
@@ -75,18 +76,26 @@ impl News {
 }
 
 /// A desk, of a data folder or a server.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DeskSource {
     desk: Desk,
     /// Who answers steps that ask.
     user: String,
+    /// Who carries out runs, where no server does.
+    workshop: Option<Workshop>,
 }
 
 impl DeskSource {
     /// A desk, asked by somebody of this name.
     #[must_use]
     pub fn new(desk: Desk, user: String) -> Self {
-        Self { desk, user }
+        Self { desk, user, workshop: None }
+    }
+
+    /// Has runs carried out here, where no server does.
+    #[must_use]
+    pub fn carried_out_by(self, workshop: Workshop) -> Self {
+        Self { workshop: Some(workshop), ..self }
     }
 }
 
@@ -96,9 +105,9 @@ impl Source for DeskSource {
         Box::pin(async move { answer(&desk, question).await.map_err(|error| in_words(&error)) })
     }
 
-    fn wish(&self, wish: Wish) -> Waiting<Result<String, String>> {
-        let (desk, user) = (self.desk.clone(), self.user.clone());
-        Box::pin(async move { fulfil(&desk, user, wish).await.map_err(|error| in_words(&error)) })
+    fn wish(&self, wish: Wish) -> Waiting<Result<Said, String>> {
+        let own = self.clone();
+        Box::pin(async move { own.fulfil(wish).await.map_err(|error| in_words(&error)) })
     }
 
     fn news(&self) -> Result<News, String> {
@@ -150,6 +159,11 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             let ledger = ledger.await?;
             Answer::Schedule(Box::new((desk.upcoming(&name, NEXT).await?, ledger)))
         }
+        Question::Flow(name) => Answer::Flow(Box::new(desk.flow(&name).await?)),
+        Question::Preview(Again { run, from }) => {
+            let wish = RetryWish { from, ..RetryWish::default() };
+            Answer::Preview(Box::new(desk.preview(&run, wish).await?))
+        }
     })
 }
 
@@ -161,49 +175,87 @@ async fn known(desk: &Desk, run: &str, step: &str) -> Result<StepKnown, DeskErro
     Ok(StepKnown { result: result.map(|(_, result)| result), explained, attempts })
 }
 
-async fn fulfil(desk: &Desk, user: String, wish: Wish) -> Result<String, DeskError> {
-    let schedule = |asked: tidewheel_client::api::ScheduleAsked| {
-        format!("{}: {}", asked.schedule, asked.asked)
-    };
-    Ok(match wish {
-        Wish::Pause(run) => asked(&desk.pause(&run).await?),
-        Wish::Resume(run) => {
-            let gone_on = desk.go_on(&run).await?;
-            format!("run {} is {}", short_id(&gone_on.run_id), gone_on.state)
+impl DeskSource {
+    async fn fulfil(&self, wish: Wish) -> Result<Said, DeskError> {
+        let desk = &self.desk;
+        Ok(match wish {
+            Wish::Pause(run) => asked(&desk.pause(&run).await?),
+            Wish::Resume(run) => gone_on(&self.resume(&run).await?),
+            Wish::Cancel(run) => asked(&desk.cancel(&run, CancelWish::default()).await?),
+            Wish::Retry(again) => {
+                let started = self.retry(again).await?;
+                begun(format!("run {} goes on with it", short_id(&started.run_id)), started)
+            }
+            Wish::Answer { run, step, approved, note } => {
+                let by = self.user.clone();
+                let wish = AnswerWish { version: None, approved, by, note };
+                let answered = desk.answer(&run, &step, wish).await?;
+                said(format!("{}: {}", answered.step, answered.answer))
+            }
+            Wish::Start(wish) => {
+                let started = self.start(wish).await?;
+                let run = short_id(&started.run_id);
+                begun(format!("run {run} of {} has begun", started.flow), started)
+            }
+            Wish::PauseSchedule(name) => {
+                scheduled(&desk.ask_schedule(&name, ScheduleWish::Pause).await?)
+            }
+            Wish::ResumeSchedule(name) => {
+                scheduled(&desk.ask_schedule(&name, ScheduleWish::Resume).await?)
+            }
+            Wish::Fire(name) => scheduled(&desk.ask_schedule(&name, ScheduleWish::Fire).await?),
+            Wish::Backfill(name, wish) => scheduled(&desk.backfill(&name, wish).await?),
+        })
+    }
+
+    async fn start(&self, wish: StartWish) -> Result<StartedRun, DeskError> {
+        match (self.desk.server(), &self.workshop) {
+            (Some(server), _) => server.start(&wish).await,
+            (None, Some(workshop)) => workshop.start(wish).await,
+            (None, None) => Err(DeskError::NotHere),
         }
-        Wish::Cancel(run) => asked(&desk.cancel(&run, CancelWish::default()).await?),
-        Wish::Retry(run) => {
-            let Some(server) = desk.server() else { return Ok(by_hand("retry", &short_id(run))) };
-            let started = server.retry(&run, &RetryWish::default()).await?;
-            format!("run {} goes on with it", short_id(&started.run_id))
+    }
+
+    async fn retry(&self, Again { run, from }: Again) -> Result<StartedRun, DeskError> {
+        let wish = RetryWish { from, ..RetryWish::default() };
+        match (self.desk.server(), &self.workshop) {
+            (Some(server), _) => server.retry(&run, &wish).await,
+            (None, Some(workshop)) => workshop.retry(&run, wish).await,
+            (None, None) => Err(DeskError::NotHere),
         }
-        Wish::Answer { run, step, approved } => {
-            let wish = AnswerWish { version: None, approved, by: user, note: None };
-            let answered = desk.answer(&run, &step, wish).await?;
-            format!("{}: {}", answered.step, answered.answer)
+    }
+
+    async fn resume(&self, run: &str) -> Result<GoneOn, DeskError> {
+        match &self.workshop {
+            Some(workshop) => workshop.resume(run).await,
+            None => self.desk.go_on(run).await,
         }
-        Wish::Start(flow) => {
-            let Some(server) = desk.server() else { return Ok(by_hand("run", "FILE")) };
-            let wish = StartWish { flow, ..StartWish::default() };
-            let started = server.start(&wish).await?;
-            format!("run {} of {} has begun", short_id(&started.run_id), started.flow)
-        }
-        Wish::PauseSchedule(name) => schedule(desk.ask_schedule(&name, ScheduleWish::Pause).await?),
-        Wish::ResumeSchedule(name) => {
-            schedule(desk.ask_schedule(&name, ScheduleWish::Resume).await?)
-        }
-        Wish::Fire(name) => schedule(desk.ask_schedule(&name, ScheduleWish::Fire).await?),
-    })
+    }
 }
 
-/// Who carries out runs is somebody else, where there is no server.
-fn by_hand(command: &str, what: &str) -> String {
-    format!("no server has this folder to run it: say `tidewheel {command} {what}`")
+fn said(text: String) -> Said {
+    Said { text, run: None }
 }
 
-fn asked(asked: &tidewheel_client::api::Asked) -> String {
+fn begun(text: String, started: StartedRun) -> Said {
+    Said { text, run: Some(started.run_id) }
+}
+
+fn gone_on(gone_on: &GoneOn) -> Said {
+    said(format!("run {} is {}", short_id(&gone_on.run_id), gone_on.state))
+}
+
+fn asked(asked: &Asked) -> Said {
     let heard = if asked.heard { "" } else { ", which is not heard yet" };
-    format!("run {}: {}{heard}", short_id(&asked.run_id), asked.asked)
+    said(format!("run {}: {}{heard}", short_id(&asked.run_id), asked.asked))
+}
+
+fn scheduled(asked: &ScheduleAsked) -> Said {
+    let firings = match asked.firings {
+        Some(count) if count != 1 => format!(", {count} instants"),
+        _ => String::new(),
+    };
+    said(format!("{}: {}{firings}", asked.schedule, asked.asked))
 }
 
 /// A page with the state of one run, as flowtoy serves it.
@@ -233,7 +285,7 @@ impl Source for PageSource {
         })
     }
 
-    fn wish(&self, _: Wish) -> Waiting<Result<String, String>> {
+    fn wish(&self, _: Wish) -> Waiting<Result<Said, String>> {
         Box::pin(async { Err("a status page can only be looked at".to_owned()) })
     }
 

@@ -2,9 +2,11 @@
 //!
 //! What has which tone is decided by whoever writes a line. No colour ever says more than the words do.
 
+use ratatui::backend::IntoCrossterm as _;
+use ratatui::crossterm::style::{PrintStyledContent, StyledContent};
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::run::{ASCII, Look, Signs, Tone, UNICODE};
+use crate::run::{ASCII, Line, Look, Signs, Tone, UNICODE, push_ascii};
 
 /// How tones look.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +41,39 @@ impl Theme {
             Tone::Doubtful => colour(Color::Yellow),
             Tone::Active => colour(Color::Cyan),
         }
+    }
+
+    /// A line as bytes for a terminal or a log, without spaces at the end.
+    #[must_use]
+    pub fn paint(&self, line: &Line) -> String {
+        let pieces: Vec<(&str, Tone)> = line.pieces().collect();
+        let end = pieces.iter().rposition(|(text, _)| !text.trim_end().is_empty());
+        let shown = end.map_or(&pieces[..0], |last| &pieces[..=last]);
+        let mut painted = String::new();
+        for (place, (text, tone)) in shown.iter().enumerate() {
+            let text = if place + 1 == shown.len() { text.trim_end() } else { text };
+            let text = self.shown(text);
+            let style = if text.trim().is_empty() { Style::new() } else { self.style(*tone) };
+            match style == Style::new() || !self.is_colourful {
+                true => painted.push_str(&text),
+                false => {
+                    let content = StyledContent::new(style.into_crossterm(), text);
+                    painted.push_str(&PrintStyledContent(content).to_string());
+                }
+            }
+        }
+        painted
+    }
+
+    /// A text as this terminal can show it.
+    #[must_use]
+    pub fn shown(&self, text: &str) -> String {
+        if self.is_unicode {
+            return text.to_owned();
+        }
+        let mut ascii = String::new();
+        push_ascii(&mut ascii, &plain(text));
+        ascii
     }
 
     /// The style of the selected row.
@@ -77,5 +112,44 @@ impl Theme {
             };
         }
         style
+    }
+}
+
+/// Lines and corners in ASCII.
+fn plain(text: &str) -> String {
+    let letter = |letter| match letter {
+        '─' | '━' | '—' => '-',
+        '│' | '┃' => '|',
+        '\u{2500}'..='\u{257f}' => '+',
+        '▁'..='▇' | '█' | '▓' => '#',
+        '░' => '.',
+        '·' => '.',
+        '→' => '>',
+        '↑' => '^',
+        '↓' => 'v',
+        '✓' => '+',
+        '✗' => 'x',
+        '▶' => '>',
+        '○' => 'o',
+        '●' => '*',
+        '…' => '~',
+        other => other,
+    };
+    text.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paint_is_plain_where_asked() {
+        let line = Line::new().with(Tone::Good, "✓").with(Tone::Plain, " 東  ");
+        let paint = |is_colourful, is_unicode| {
+            Theme::new(Look { is_live: true, is_colourful, is_unicode }).paint(&line)
+        };
+        assert_eq!(paint(true, true), "\x1b[38;5;2m✓\x1b[39m 東");
+        assert_eq!(paint(false, true), "✓ 東");
+        assert_eq!(paint(false, false), "+ ??");
     }
 }

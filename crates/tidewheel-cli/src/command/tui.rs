@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tidewheel::Cancel;
 use tidewheel::clock::wall_clock;
-use tidewheel::{Cancel, Run};
+use tidewheel::store::sqlite::Durability;
 use tidewheel_client::api::RunState;
 use tidewheel_client::desk::Desk;
 use tidewheel_client::files::RunWish;
-use tidewheel_client::kind::Startable as _;
 use tidewheel_client::remote::StatusPage;
-use tidewheel_client::session::{Session, Takeover};
+use tidewheel_client::session::{Carried, Workshop};
 use tidewheel_client::text::short_id;
 use tidewheel_tui::app::{Beside, show};
 use tidewheel_tui::message::{End, Message};
@@ -39,7 +39,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Watch and steer runs, queues and schedules on screens
 ///
 /// Without a file, it shows what is in the data folder, through the server that has it if there is one. With files it runs
-/// them as `tidewheel run` does, and shows that; what they run ends when it is left. `?` shows the keys.
+/// them as `tidewheel run` does, and shows that. Where there is no server, what is run from here ends when it is left.
+/// `?` shows the keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -80,18 +81,10 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     if let Some(url) = &args.status_url {
         return of_page(ui, url);
     }
-    if !args.files.is_empty() {
-        return of_files(ui, args);
-    }
-    let (name, desk) = match args.data.owner(ui)? {
-        Some(server) => (format!("server {}", server.name()), Desk::from(server)),
-        None => {
-            let folder = args.data.data.open_existing(ui)?;
-            (folder.path().display().to_string(), Desk::from(local_desk(folder)?))
-        }
-    };
-    let model = model(name, Attached::Desk);
-    let source = Arc::new(DeskSource::new(desk, user()));
+    let server = if args.files.is_empty() { args.data.owner(ui)? } else { None };
+    let Some(server) = server else { return of_folder(ui, args) };
+    let model = model(format!("server {}", server.name()), Attached::Desk);
+    let source = Arc::new(DeskSource::new(Desk::from(server), user()));
     on_runtime(async { shown(ui, model, source, None).await.map(|_| 0) })
 }
 
@@ -142,63 +135,75 @@ fn of_page(ui: &Ui, url: &str) -> Result<u8, CommandError> {
     })
 }
 
-/// Runs files and shows that.
-fn of_files(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
-    let wish = RunWish {
-        params: args.params.clone(),
-        max_workers: args.max_workers.or_else(|| ui.config().run_max_workers()),
-        ..RunWish::default()
+/// A data folder that no server has: what is started from the screens is carried out here, and so are files.
+fn of_folder(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
+    let files = match args.files.is_empty() {
+        true => None,
+        false => {
+            let wish = RunWish {
+                params: args.params.clone(),
+                max_workers: args.max_workers.or_else(|| ui.config().run_max_workers()),
+                ..RunWish::default()
+            };
+            Some(read_files(ui, &args.files)?.run(&wish)?)
+        }
     };
-    let run = read_files(ui, &args.files)?.run(&wish)?;
-    let folder = args.data.data.open(ui, tidewheel::store::sqlite::Durability::Process)?;
+    let folder = match &files {
+        Some(_) => args.data.data.open(ui, Durability::Process)?,
+        None => args.data.data.open_with(ui, Durability::Process)?,
+    };
     on_runtime(async {
         let name = folder.path().display().to_string();
-        let desk = local_desk(folder.clone())?;
-        let flow = run.name().to_owned();
-        let expected = desk.expectations(&flow)?;
-        let desk = Desk::from(desk);
-        let session =
-            Session::open_inline(folder, &Takeover::Fresh, session_options(ui, run.workers()))?;
-        run.prepare(&session);
-        let started = session.start(&run, expected).await?;
-        drop(run);
-        let own = started.run.clone();
-        let id = own.id().to_string();
+        let desk = Desk::from(local_desk(folder)?);
         let (to, messages) = mpsc::unbounded_channel();
+        let workshop = workshop(ui, desk.clone(), to);
+        let mut model = model(name, Attached::Desk);
+        let first = match files {
+            Some(run) => Some(workshop.begin(&run).await?.run_id),
+            None => None,
+        };
+        first.iter().for_each(|run| model.watch(run));
         let (ends, wanted) = mpsc::unbounded_channel();
-        let carried = tokio::spawn(carry(own.clone(), to, wanted));
-        let source = Arc::new(DeskSource::new(desk.clone(), user()));
-        let left =
-            shown(ui, model(name, Attached::Own), source, Some(Beside { messages, ends })).await;
+        let ending = tokio::spawn(end(workshop.clone(), wanted));
+        let source = DeskSource::new(desk.clone(), user()).carried_out_by(workshop.clone());
+        let left = shown(ui, model, Arc::new(source), Some(Beside { messages, ends })).await;
+        ending.abort();
         // Whoever left without a word, as by a signal, wants nothing to go on.
-        if !carried.is_finished() {
-            let _ = own.cancel(Cancel::after(GRACE));
+        workshop.end(Cancel::after(GRACE));
+        workshop.settled().await;
+        let left = left?;
+        match first {
+            Some(run) => finish(ui, &desk, &run, &left).await,
+            None => Ok(0),
         }
-        let _ = carried.await;
-        session.close().await;
-        finish(ui, &desk, &id, &left?).await
     })
 }
 
-/// Carries a run to its end, and tells the screens; they say if it is to end sooner.
-async fn carry(run: Run, to: UnboundedSender<Message>, mut wanted: UnboundedReceiver<End>) {
-    // Nobody listens when they have left.
-    let _ = to.send(Message::Began(run.id().to_string()));
-    let report = run.report();
-    let mut report = std::pin::pin!(report);
-    loop {
-        tokio::select! {
-            _ = &mut report => break,
-            Some(end) = wanted.recv() => {
-                // A run that has just ended can be ended no more.
-                let _ = run.cancel(match end {
-                    End::Drain => Cancel::Drain,
-                    End::Kill => Cancel::after(GRACE),
-                });
-            }
-        }
+/// Who carries out runs here, and tells the screens of them.
+fn workshop(ui: &Ui, desk: Desk, to: UnboundedSender<Message>) -> Workshop {
+    let options = session_options(ui, u32::MAX);
+    let options = move |workers: u32| {
+        let mut options = options.clone();
+        options.slots = options.slots.min(workers);
+        options
+    };
+    Workshop::new(desk, options, move |carried| {
+        // Nobody listens when they have left.
+        let _ = to.send(match carried {
+            Carried::Began(run) => Message::Began(run.to_string()),
+            Carried::Over(run) => Message::Over(run.to_string()),
+        });
+    })
+}
+
+/// Ends what runs here when somebody says so.
+async fn end(workshop: Workshop, mut wanted: UnboundedReceiver<End>) {
+    while let Some(end) = wanted.recv().await {
+        workshop.end(match end {
+            End::Drain => Cancel::Drain,
+            End::Kill => Cancel::after(GRACE),
+        });
     }
-    let _ = to.send(Message::Over);
 }
 
 /// Says what it came to, and gives the exit code.

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use tidewheel::Timestamp;
 use tidewheel_client::progress::Event;
+use tidewheel_tui::inline::Inline;
+use tidewheel_tui::keys::Action;
 use tidewheel_tui::run::{
-    ASCII, Canvas, Decoder, Key, LOG_MAX, Level, Line, Look, Model, Plain, Signs, UNICODE, eta,
-    page, summary, view,
+    Canvas, Decoder, LOG_MAX, Level, Look, Model, Plain, eta, page, pressed, summary, view,
 };
+use tidewheel_tui::theme::Theme;
 
 use super::events::Events;
-use super::screen::Screen;
 use super::signals::Signals;
 use super::terminal::{self, Grip, Typed};
 
@@ -72,7 +73,7 @@ pub(crate) struct Display {
 #[derive(Debug)]
 enum Kind {
     Live(Live),
-    Plain(Box<Mutex<Plain>>, Look),
+    Plain(Box<Mutex<Plain>>, Theme),
     Lines(Box<Mutex<Events>>),
 }
 
@@ -81,18 +82,19 @@ impl Display {
     /// another thread; those that only change what is shown have been obeyed already.
     ///
     /// The caller handles SIGINT, SIGTERM and SIGHUP, and drops this before the process ends.
-    pub fn start(options: Options, on_key: impl FnMut(Key) + Send + 'static) -> Self {
+    pub fn start(options: Options, on_key: impl FnMut(Action) + Send + 'static) -> Self {
         let look = Look::of_environment(io::stderr().is_terminal());
+        let theme = Theme::new(look);
         let live = match options.shown {
             Shown::People(Level::Normal) if look.is_live => {
-                Live::start(options, look, Box::new(on_key)).ok()
+                Live::start(options, theme, Box::new(on_key)).ok()
             }
             _ => None,
         };
         let kind = match (live, options.shown) {
             (Some(live), _) => Kind::Live(live),
             (None, Shown::People(level)) => {
-                Kind::Plain(Box::new(Mutex::new(Plain::new(level))), look)
+                Kind::Plain(Box::new(Mutex::new(Plain::new(level))), theme)
             }
             (None, Shown::Programs) => Kind::Lines(Box::default()),
         };
@@ -114,12 +116,11 @@ impl Display {
     pub fn tell(&self, now: Duration, event: Event) {
         match &self.kind {
             Kind::Live(live) => live.tell(now, event),
-            Kind::Plain(plain, look) => {
+            Kind::Plain(plain, theme) => {
                 let clock = clock(self.since.after(now));
                 let mut plain = plain.lock().unwrap_or_else(PoisonError::into_inner);
                 let lines = plain.tell(now, &clock, event);
-                let paint = |line: &Line| line.paint(look.is_colourful, look.is_unicode) + "\n";
-                let text: String = lines.iter().map(paint).collect();
+                let text: String = lines.iter().map(|line| theme.paint(line) + "\n").collect();
                 // Nobody has to listen.
                 let _ = io::stderr().lock().write_all(text.as_bytes());
             }
@@ -158,7 +159,7 @@ struct Queue {
 }
 
 impl Live {
-    fn start(options: Options, look: Look, on_key: OnKey) -> io::Result<Self> {
+    fn start(options: Options, theme: Theme, on_key: OnKey) -> io::Result<Self> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
@@ -172,8 +173,8 @@ impl Live {
             wake,
             on_key,
             model: Model::default(),
-            screen: Screen::new(look.is_colourful, look.is_unicode),
-            signs: if look.is_unicode { &UNICODE } else { &ASCII },
+            frame: Inline::new(theme),
+            theme,
             decoder: Decoder::default(),
             read_at: options.started,
             is_known: false,
@@ -233,7 +234,7 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type OnKey = Box<dyn FnMut(Key) + Send>;
+type OnKey = Box<dyn FnMut(Action) + Send>;
 
 /// The thread that draws, seen from inside.
 struct Artist {
@@ -243,8 +244,8 @@ struct Artist {
     wake: UnixStream,
     on_key: OnKey,
     model: Model,
-    screen: Screen,
-    signs: &'static Signs,
+    frame: Inline,
+    theme: Theme,
     decoder: Decoder,
     /// When keys were read last.
     read_at: Instant,
@@ -312,7 +313,7 @@ impl Artist {
         }
         if self.signals.take_resumption() {
             // Whoever was in the foreground meanwhile may have written and changed settings.
-            self.screen.forget();
+            self.frame.forget();
             terminal::hold_again();
             self.is_stale = true;
         }
@@ -322,10 +323,10 @@ impl Artist {
     /// Leaves the terminal as if there had been no frame.
     fn let_go(&mut self) {
         if !self.is_deaf && terminal::hold() != Grip::Refused {
-            let erase = self.screen.erase(terminal::size().0);
+            let erase = self.frame.erase(terminal::size().0);
             self.write(&erase, PATIENCE);
         }
-        self.screen.forget();
+        self.frame.forget();
         self.has_keys = false;
         terminal::release();
     }
@@ -353,12 +354,12 @@ impl Artist {
         match terminal::hold() {
             Grip::Refused => {
                 self.has_keys = false;
-                self.screen.forget();
+                self.frame.forget();
                 return;
             }
             Grip::Taken { has_keys } => {
                 self.has_keys = has_keys;
-                self.screen.forget();
+                self.frame.forget();
             }
             Grip::Kept { has_keys } => self.has_keys = has_keys,
         }
@@ -379,9 +380,9 @@ impl Artist {
             now: self.now(),
             eta: self.eta,
             has_keys: self.has_keys,
-            signs: self.signs,
+            signs: self.theme.signs,
         };
-        let bytes = self.screen.replace(&view(&self.model, &canvas), (width, height));
+        let bytes = self.frame.replace(&view(&self.model, &canvas), (width, height));
         self.write(&bytes, PATIENCE);
     }
 
@@ -400,7 +401,7 @@ impl Artist {
         self.read_at = now;
         let page = isize::try_from(page(terminal::size().1)).unwrap_or(isize::MAX);
         for &byte in &buffer[..count] {
-            if let Some(key) = self.decoder.push(byte) {
+            if let Some(key) = self.decoder.push(byte).and_then(pressed) {
                 self.model.press(key, page);
                 self.is_stale = true;
                 (self.on_key)(key);
@@ -414,27 +415,27 @@ impl Artist {
             return;
         }
         let (width, _) = terminal::size();
-        let mut bytes = String::new();
+        let mut bytes = Vec::new();
         if terminal::hold() == Grip::Refused {
-            self.screen.forget();
+            self.frame.forget();
             if !terminal::allows_background_writes() {
                 return;
             }
             // Below the prompt of a shell.
-            bytes.push_str("\r\n");
+            bytes.extend(b"\r\n");
         }
-        bytes.push_str(&self.screen.erase(width));
-        let lines = summary(&self.model, width, self.now(), self.signs);
-        bytes.push_str(&self.screen.lasting(&lines));
+        bytes.extend(self.frame.erase(width));
+        let lines = summary(&self.model, width, self.now(), self.theme.signs);
+        bytes.extend(self.frame.lasting(&lines));
         self.write(&bytes, PATIENCE);
     }
 
-    fn write(&mut self, bytes: &str, patience: Duration) {
-        match terminal::write(bytes.as_bytes(), patience) {
+    fn write(&mut self, bytes: &[u8], patience: Duration) {
+        match terminal::write(bytes, patience) {
             Ok(true) => {}
             // What the screen shows is unknown now; the next frame stands below it.
             Ok(false) => {
-                self.screen.forget();
+                self.frame.forget();
                 self.is_stale = true;
             }
             Err(_) => self.be_deaf(),

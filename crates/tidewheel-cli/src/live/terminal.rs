@@ -1,7 +1,7 @@
 //! The terminal itself: single keys, the cursor, its size, and giving all of it back.
 //!
 //! The only place that changes a terminal's settings. It touches none while another process group
-//! is in the foreground, which would stop this one. What is drawn comes from `screen`.
+//! is in the foreground, which would stop this one. What is drawn comes from [`tidewheel_tui::inline`].
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,10 +17,8 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr,
     tcgetpgrp, tcgetwinsize, tcsetattr,
 };
+use tidewheel_tui::inline;
 
-const HIDE_CURSOR: &str = "\x1b[?25l";
-/// Colours off and lines broken again as well, should a frame have been interrupted.
-const SHOW_CURSOR: &str = "\x1b[0m\x1b[?7h\x1b[?25h";
 /// Columns and rows where the terminal does not say.
 const SIZE_DEFAULT: (usize, usize) = (80, 24);
 /// Bytes that are written at once.
@@ -75,7 +73,7 @@ pub(crate) fn hold() -> Grip {
     let has_keys = modes.is_some();
     *held = Some(Held { modes });
     // If it cannot be written, then neither can the frame, which is noticed.
-    let _ = write(HIDE_CURSOR.as_bytes(), RELEASE_PATIENCE);
+    let _ = write(&inline::begin(), RELEASE_PATIENCE);
     Grip::Taken { has_keys }
 }
 
@@ -89,7 +87,7 @@ pub(crate) fn hold_again() {
         if held.modes.is_some() {
             take_keys();
         }
-        let _ = write(HIDE_CURSOR.as_bytes(), RELEASE_PATIENCE);
+        let _ = write(&inline::begin(), RELEASE_PATIENCE);
     }
 }
 
@@ -124,7 +122,7 @@ fn give_back(held: Option<Held>) {
         // At once: waiting for output to drain could take for ever.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
     }
-    let _ = write(SHOW_CURSOR.as_bytes(), RELEASE_PATIENCE);
+    let _ = write(&inline::end(), RELEASE_PATIENCE);
 }
 
 /// Sets the terminal for single keys and gives its settings before.

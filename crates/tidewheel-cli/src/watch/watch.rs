@@ -16,7 +16,7 @@ use tokio::time::MissedTickBehavior;
 use super::screen::Screen;
 use super::signals::{Signals, Wish};
 use crate::error::CommandError;
-use crate::live::{Display, Key, Options, Shown};
+use crate::live::{Action, Display, Options, Shown};
 
 /// How often the output of running steps is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -73,7 +73,7 @@ enum End {
 pub(crate) struct Watch {
     subject: Subject,
     screen: Screen,
-    keys: mpsc::UnboundedReceiver<Key>,
+    keys: mpsc::UnboundedReceiver<Action>,
     /// Wishes to end the run so far.
     urgency: u8,
     ending: Ending,
@@ -122,11 +122,11 @@ impl Watch {
         Ok(Seen { ending, lost })
     }
 
-    fn press(&mut self, key: Key) {
+    fn press(&mut self, key: Action) {
         match key {
-            Key::Pause => self.heed(Wish::Pause),
-            Key::Resume => self.heed(Wish::Resume),
-            Key::Quit => self.heed(Wish::End(2)),
+            Action::Pause => self.heed(Wish::Pause),
+            Action::Resume => self.heed(Wish::Resume),
+            Action::Quit => self.heed(Wish::End(2)),
             _ => {}
         }
     }
@@ -235,7 +235,7 @@ fn show(
     since: Timestamp,
     workers: u32,
     shown: Shown,
-) -> (Display, Instant, mpsc::UnboundedReceiver<Key>) {
+) -> (Display, Instant, mpsc::UnboundedReceiver<Action>) {
     let now = Instant::now();
     let started = now.checked_sub(wall_clock().since(since)).unwrap_or(now);
     let (sender, keys) = mpsc::unbounded_channel();

@@ -8,6 +8,7 @@ use tidewheel_client::api::{
     Glance, Ledger, LimitList, QueueList, RunList, ScheduleList, Upcoming, WaitingLine,
 };
 
+use super::form::Form;
 use super::list::List;
 use super::reading::Reading;
 use super::watched::Watched;
@@ -51,8 +52,6 @@ impl Screen {
 pub enum Attached {
     /// A data folder or a server.
     Desk,
-    /// The same, and this process carries out runs in it.
-    Own,
     /// A page with the state of one run, and nothing else.
     Page,
 }
@@ -104,6 +103,8 @@ pub struct Model {
     pub prompt: Option<Prompt>,
     /// What is asked.
     pub dialog: Option<Dialog>,
+    /// What is filled in.
+    pub form: Option<Form>,
     /// How far the help is scrolled, if it is shown.
     pub help: Option<usize>,
     /// What was said last, and until when it is shown.
@@ -116,10 +117,10 @@ pub struct Model {
     pub is_stale: bool,
     /// Before this nothing is asked again: who is asked for much needs their time.
     pub ask_at: Timestamp,
-    /// Runs that this process carries out, and whether they are over.
+    /// Runs that this process carries out.
     pub own: Vec<String>,
-    /// Whether they are.
-    pub is_over: bool,
+    /// How many of those are over.
+    pub over: usize,
     /// How often somebody wanted them to end.
     pub urgency: u8,
 }
@@ -151,10 +152,12 @@ impl Prompt {
 }
 
 /// Something is asked before it is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Dialog {
     /// The question.
     pub question: String,
+    /// What else is to be known, line by line.
+    pub details: Vec<String>,
     /// The keys, what they say, and what follows.
     pub answers: Vec<(char, &'static str, Vec<Effect>)>,
 }
@@ -164,7 +167,13 @@ impl Dialog {
     #[must_use]
     pub fn of(question: String, yes: &'static str, wish: Wish) -> Self {
         let answers = vec![('y', yes, vec![Effect::Do(wish)]), ('n', "no", Vec::new())];
-        Self { question, answers }
+        Self { question, details: Vec::new(), answers }
+    }
+
+    /// The same, with what else is to be known.
+    #[must_use]
+    pub fn with(self, details: Vec<String>) -> Self {
+        Self { details, ..self }
     }
 }
 
@@ -206,6 +215,7 @@ impl Model {
             ledger_list: List::default(),
             prompt: None,
             dialog: None,
+            form: None,
             help: None,
             note: None,
             trouble: None,
@@ -213,7 +223,7 @@ impl Model {
             is_stale: true,
             ask_at: now,
             own: Vec::new(),
-            is_over: false,
+            over: 0,
             urgency: 0,
         }
     }

@@ -3,12 +3,15 @@
 //! It has no clock and asks nobody: what changes it is in [`crate::update`], how it looks in [`crate::view`].
 
 mod app;
+mod form;
 mod list;
 mod overview;
 mod reading;
+mod selected;
 mod watched;
 
 pub use app::{Attached, Dialog, Model, Note, Prompt, Screen};
+pub use form::{Field, Form};
 pub use list::List;
 pub use overview::{Row, rows};
 pub use reading::{Log, Reading};

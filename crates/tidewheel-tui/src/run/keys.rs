@@ -1,36 +1,28 @@
-//! [`Key`]: what the keys of the view mean, and how they come as bytes from a terminal.
+//! Keys of the live view of `tidewheel run`, as they come in bytes from a terminal.
 //!
-//! Reading them is up to `terminal` and `display`; Ctrl-C and Ctrl-Z are signals, never keys.
+//! What they mean is in [`crate::keys`]. Reading them is up to whoever has the terminal; Ctrl-C and Ctrl-Z are signals there,
+//! never keys.
 
-/// A key that means something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// `p`: start nothing new for now.
-    Pause,
-    /// `r`: go on.
-    Resume,
-    /// `q`: start nothing more, let what runs finish, and leave.
-    Quit,
-    /// `a`: show all steps.
-    All,
-    /// `w`: show the steps that matter now.
-    Window,
-    /// `f`: show failed steps.
-    Failed,
-    /// `l`: show the latest output.
-    Log,
-    /// A row up.
-    Up,
-    /// A row down.
-    Down,
-    /// A page up.
-    PageUp,
-    /// A page down.
-    PageDown,
-    /// To the first row.
-    Top,
-    /// To the last row.
-    Bottom,
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::keys::{Action, action};
+use crate::model::Screen;
+
+/// What a key does where a run is watched and nothing else, if it does anything there.
+#[must_use]
+pub fn pressed(key: KeyEvent) -> Option<Action> {
+    use Action::{All, Bottom, Down, Failed, Log, PageDown, PageUp, Pause, Quit};
+    use Action::{Resume, Top, Up, Window};
+    let lower = match key.code {
+        KeyCode::Char(letter) => KeyCode::Char(letter.to_ascii_lowercase()),
+        code => code,
+    };
+    // Letters are keys in either case, unless both mean something.
+    let meant = action(Screen::Run, key);
+    let meant = meant.or_else(|| action(Screen::Run, KeyEvent::new(lower, key.modifiers)))?;
+    let known =
+        [Pause, Resume, Quit, All, Window, Failed, Log, Up, Down, PageUp, PageDown, Top, Bottom];
+    known.contains(&meant).then_some(meant)
 }
 
 /// Finds keys in bytes, which may come in pieces. Sequences it does not know are passed over whole,
@@ -72,7 +64,7 @@ impl Decoder {
     }
 
     /// Takes in a byte and gives the key that it completes.
-    pub fn push(&mut self, byte: u8) -> Option<Key> {
+    pub fn push(&mut self, byte: u8) -> Option<KeyEvent> {
         let mut key = None;
         self.state = match (self.state, byte) {
             (State::Text(true), b'\\') | (State::Text(_), 0x07) => State::Ground,
@@ -114,61 +106,51 @@ fn append(number: u16, digit: u8) -> u16 {
     number.saturating_mul(10).saturating_add(u16::from(digit - b'0'))
 }
 
-fn letter(byte: u8) -> Option<Key> {
-    Some(match byte.to_ascii_lowercase() {
-        b'p' => Key::Pause,
-        b'r' => Key::Resume,
-        b'q' => Key::Quit,
-        b'a' => Key::All,
-        b'w' => Key::Window,
-        b'f' => Key::Failed,
-        b'l' => Key::Log,
-        b'k' => Key::Up,
-        b'j' => Key::Down,
-        b' ' => Key::PageDown,
-        b'g' => {
-            if byte == b'G' {
-                Key::Bottom
-            } else {
-                Key::Top
-            }
-        }
-        _ => return None,
-    })
-}
-
-fn arrow(byte: u8) -> Option<Key> {
+fn letter(byte: u8) -> Option<KeyEvent> {
+    let control = |letter: u8| KeyEvent::new(char_of(letter), KeyModifiers::CONTROL);
     Some(match byte {
-        b'A' => Key::Up,
-        b'B' => Key::Down,
-        b'H' => Key::Top,
-        b'F' => Key::Bottom,
+        0x01..=0x1a => control(byte + b'a' - 1),
+        b' '..=b'~' => KeyEvent::from(char_of(byte)),
         _ => return None,
     })
 }
 
-fn numbered(number: u16) -> Option<Key> {
-    Some(match number {
-        1 | 7 => Key::Top,
-        4 | 8 => Key::Bottom,
-        5 => Key::PageUp,
-        6 => Key::PageDown,
+fn char_of(byte: u8) -> KeyCode {
+    KeyCode::Char(char::from(byte))
+}
+
+fn arrow(byte: u8) -> Option<KeyEvent> {
+    Some(KeyEvent::from(match byte {
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'H' => KeyCode::Home,
+        b'F' => KeyCode::End,
         _ => return None,
-    })
+    }))
+}
+
+fn numbered(number: u16) -> Option<KeyEvent> {
+    Some(KeyEvent::from(match number {
+        1 | 7 => KeyCode::Home,
+        4 | 8 => KeyCode::End,
+        5 => KeyCode::PageUp,
+        6 => KeyCode::PageDown,
+        _ => return None,
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn keys(bytes: &[u8]) -> Vec<Key> {
+    fn keys(bytes: &[u8]) -> Vec<Action> {
         let mut decoder = Decoder::default();
-        bytes.iter().filter_map(|&byte| decoder.push(byte)).collect()
+        bytes.iter().filter_map(|&byte| pressed(decoder.push(byte)?)).collect()
     }
 
     #[test]
     fn letters_are_keys_in_either_case() {
-        use Key::{All, Failed, Log, Pause, Quit, Resume, Window};
+        use Action::{All, Failed, Log, Pause, Quit, Resume, Window};
         let all = [Pause, Resume, Quit, All, Window, Failed, Log];
         assert_eq!(keys(b"prqawfl"), all);
         assert_eq!(keys(b"PRQAWFL"), all);
@@ -177,33 +159,33 @@ mod tests {
 
     #[test]
     fn arrows_and_pages_scroll() {
-        use Key::{Bottom, Down, PageDown, PageUp, Top, Up};
+        use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
         assert_eq!(keys(b"\x1b[A\x1b[B\x1bOA\x1bOB\x1b[1;5A"), [Up, Down, Up, Down, Up]);
         assert_eq!(
             keys(b"\x1b[5~\x1b[6~\x1b[H\x1b[F\x1b[1~"),
             [PageUp, PageDown, Top, Bottom, Top]
         );
-        assert_eq!(keys(b"gG"), [Top, Bottom]);
+        assert_eq!(keys(b"gGkj \x02\x06"), [Top, Bottom, Up, Down, PageDown, PageUp, PageDown]);
     }
 
     #[test]
     fn letters_in_sequences_are_no_keys() {
         assert_eq!(keys(b"\x1bp\x1b[15~\x1b[?1;2c\x1b[200p\x1bOq\x1b[I"), []);
-        assert_eq!(keys(b"\x1b]11;rgb:ffff/aaaa/pppp\x07q"), [Key::Quit]);
-        assert_eq!(keys(b"\x1bP1$r0q\x1b\\q"), [Key::Quit]);
+        assert_eq!(keys(b"\x1b]11;rgb:ffff/aaaa/pppp\x07q"), [Action::Quit]);
+        assert_eq!(keys(b"\x1bP1$r0q\x1b\\q"), [Action::Quit]);
     }
 
     #[test]
     fn pasted_text_is_no_keys() {
-        assert_eq!(keys(b"\x1b[200~quit all \x1b[Aapp\x1b[201~q"), [Key::Quit]);
+        assert_eq!(keys(b"\x1b[200~quit all \x1b[Aapp\x1b[201~q"), [Action::Quit]);
     }
 
     #[test]
     fn a_lone_escape_swallows_no_more_than_one_letter() {
-        assert_eq!(keys(b"\x1b\x1bxq"), [Key::Quit]);
+        assert_eq!(keys(b"\x1b\x1bxq"), [Action::Quit]);
         let mut decoder = Decoder::default();
         assert_eq!(decoder.push(0x1b), None);
         decoder.settle();
-        assert_eq!(decoder.push(b'q'), Some(Key::Quit));
+        assert_eq!(decoder.push(b'q').and_then(pressed), Some(Action::Quit));
     }
 }

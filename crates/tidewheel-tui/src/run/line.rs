@@ -36,20 +36,6 @@ pub enum Tone {
     Active,
 }
 
-impl Tone {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "",
-            Self::Strong => "1",
-            Self::Faint => "2",
-            Self::Good => "32",
-            Self::Bad => "31",
-            Self::Doubtful => "33",
-            Self::Active => "36",
-        }
-    }
-}
-
 impl Line {
     /// An empty line.
     pub fn new() -> Self {
@@ -118,31 +104,6 @@ impl Line {
         let text: String = self.spans.iter().map(|span| span.text.as_str()).collect();
         text.trim_end().to_owned()
     }
-
-    /// The bytes for a terminal, without spaces at the end.
-    pub fn paint(&self, is_colourful: bool, is_unicode: bool) -> String {
-        let mut painted = String::new();
-        let is_seen = |span: &Span| !span.text.trim_end().is_empty();
-        let end = self.spans.iter().rposition(is_seen).map_or(0, |last| last + 1);
-        for (index, span) in self.spans[..end].iter().enumerate() {
-            let text = if index + 1 == end { span.text.trim_end() } else { &span.text };
-            let code = if is_colourful && !text.trim().is_empty() { span.tone.code() } else { "" };
-            if !code.is_empty() {
-                painted.push_str("\x1b[");
-                painted.push_str(code);
-                painted.push('m');
-            }
-            if is_unicode {
-                painted.push_str(text);
-            } else {
-                push_ascii(&mut painted, text);
-            }
-            if !code.is_empty() {
-                painted.push_str("\x1b[0m");
-            }
-        }
-        painted
-    }
 }
 
 /// A question mark for each column of what a terminal without Unicode cannot show.
@@ -193,6 +154,8 @@ pub struct Signs {
     pub rule: &'static str,
     /// Before what is not certain.
     pub about: &'static str,
+    /// Where something is typed.
+    pub caret: &'static str,
 }
 
 /// The signs where the locale is UTF-8.
@@ -213,6 +176,7 @@ pub static UNICODE: Signs = Signs {
     gutter: "│",
     rule: "─",
     about: "~",
+    caret: "▏",
 };
 
 /// The signs where it is not.
@@ -233,6 +197,7 @@ pub static ASCII: Signs = Signs {
     gutter: "|",
     rule: "-",
     about: "~",
+    caret: "_",
 };
 
 #[cfg(test)]
@@ -259,13 +224,5 @@ mod tests {
             all.dedup();
             assert_eq!(all.len(), count);
         }
-    }
-
-    #[test]
-    fn paint_is_plain_where_asked() {
-        let line = Line::new().with(Tone::Good, "✓").with(Tone::Plain, " 東  ");
-        assert_eq!(line.paint(true, true), "\x1b[32m✓\x1b[0m 東");
-        assert_eq!(line.paint(false, true), "✓ 東");
-        assert_eq!(line.paint(false, false), "? ??");
     }
 }

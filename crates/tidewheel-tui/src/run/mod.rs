@@ -19,14 +19,14 @@ mod window;
 mod tests;
 
 pub use eta::eta;
-pub use keys::{Decoder, Key};
+pub use keys::{Decoder, pressed};
 pub(crate) use line::push_ascii;
 pub use line::{ASCII, Line, Signs, Tone, UNICODE};
 pub use look::Look;
 pub use model::{LOG_MAX, Model};
 pub(crate) use model::{Phase, Status, Step};
 pub use plain::{Level, Plain};
-pub(crate) use row::{RowStyle, end_mark, step as step_row};
+pub(crate) use row::{RowStyle, detail, end_mark, step as step_row};
 pub use summary::summary;
 pub use view::{Canvas, page, view};
 pub(crate) use view::{progress, state as phase_word};

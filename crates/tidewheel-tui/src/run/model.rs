@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidewheel_client::progress::{EndState, Event, StepInfo};
 use tidewheel_client::text;
 
-use super::keys::Key;
+use crate::keys::Action;
 
 /// Steps that ended lately, which are remembered in order.
 const RECENT_MAX: usize = 16;
@@ -160,19 +160,19 @@ impl Model {
 
     /// Looks at another part of the run, where a page has so many rows. Keys for the run itself change nothing
     /// here.
-    pub fn press(&mut self, key: Key, page: isize) {
+    pub fn press(&mut self, key: Action, page: isize) {
         match key {
-            Key::All => self.look_at(Part::All),
-            Key::Window => self.look_at(Part::Window),
-            Key::Failed => self.look_at(Part::Failed),
-            Key::Log => self.look_at(Part::Log),
-            Key::Up => self.scroll_by(-1, page),
-            Key::Down => self.scroll_by(1, page),
-            Key::PageUp => self.scroll_by(-page, page),
-            Key::PageDown => self.scroll_by(page, page),
-            Key::Top => self.scroll_by(isize::MIN + 1, page),
-            Key::Bottom => self.scroll_by(isize::MAX, page),
-            Key::Pause | Key::Resume | Key::Quit => {}
+            Action::All => self.look_at(Part::All),
+            Action::Window => self.look_at(Part::Window),
+            Action::Failed => self.look_at(Part::Failed),
+            Action::Log => self.look_at(Part::Log),
+            Action::Up => self.scroll_by(-1, page),
+            Action::Down => self.scroll_by(1, page),
+            Action::PageUp => self.scroll_by(-page, page),
+            Action::PageDown => self.scroll_by(page, page),
+            Action::Top => self.scroll_by(isize::MIN + 1, page),
+            Action::Bottom => self.scroll_by(isize::MAX, page),
+            _ => {}
         }
     }
 

@@ -9,12 +9,14 @@ use tidewheel_client::progress::{EndState, Event, StepInfo};
 use tidewheel_client::text;
 
 use super::eta::eta;
-use super::keys::Key;
 use super::line::{ASCII, UNICODE};
+use super::look::Look;
 use super::model::Model;
 use super::plain::{Level, Plain};
 use super::summary::summary;
 use super::view::{Canvas, page, view};
+use crate::keys::Action;
+use crate::theme::Theme;
 
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -181,7 +183,8 @@ fn a_run_in_ascii_at_120_columns() {
     let model = told(story());
     let canvas = Canvas { signs: &ASCII, has_keys: false, ..canvas(120, 39, s(6)) };
     let lines = view(&model, &canvas);
-    let lines: Vec<String> = lines.iter().map(|line| line.paint(false, false)).collect();
+    let theme = Theme::new(Look { is_live: true, is_colourful: false, is_unicode: false });
+    let lines: Vec<String> = lines.iter().map(|line| theme.paint(line)).collect();
     let expected = [
         " nightly  019a2b3c-4d5e  running  6 s",
         "",
@@ -233,8 +236,15 @@ fn every_part_fits_into_every_terminal() {
         models[2].update(s(1), Event::StepOutput { step: index % 500, line });
     }
     for model in &mut models {
-        let keys =
-            [Key::Up, Key::All, Key::Bottom, Key::Window, Key::Failed, Key::Log, Key::PageUp];
+        let keys = [
+            Action::Up,
+            Action::All,
+            Action::Bottom,
+            Action::Window,
+            Action::Failed,
+            Action::Log,
+            Action::PageUp,
+        ];
         for key in keys {
             model.press(key, 10);
             for width in [0, 1, 2, 3, 5, 8, 13, 20, 21, 40, 59, 60, 80, 200] {
@@ -299,7 +309,7 @@ fn a_window_follows_the_run() {
 fn all_steps_can_be_scrolled() {
     let mut model = wide(100);
     let page = page(13) as isize;
-    model.press(Key::All, page);
+    model.press(Action::All, page);
     let first = |model: &Model| {
         let lines = frame(model, canvas(80, 13, s(0)));
         (lines[2].clone(), lines[9].clone())
@@ -308,20 +318,20 @@ fn all_steps_can_be_scrolled() {
         (format!(" ○ {name}   ready       ~10 s"), format!("   … steps {words} of 100"))
     };
     assert_eq!(first(&model), at("step-0", "1 to 7"));
-    model.press(Key::Down, page);
+    model.press(Action::Down, page);
     assert_eq!(first(&model), at("step-1", "2 to 8"));
-    model.press(Key::Bottom, page);
+    model.press(Action::Bottom, page);
     assert_eq!(first(&model).1, "   … steps 94 to 100 of 100");
-    model.press(Key::Up, page);
+    model.press(Action::Up, page);
     assert_eq!(first(&model).1, "   … steps 93 to 99 of 100");
-    model.press(Key::All, page);
+    model.press(Action::All, page);
     assert!(first(&model).0.contains("step-0"));
 }
 
 #[test]
 fn failed_steps_alone_with_their_output() {
     let mut model = wide(40);
-    model.press(Key::Failed, 10);
+    model.press(Action::Failed, 10);
     assert_eq!(frame(&model, canvas(80, 20, s(1)))[2], "   … no step has failed");
     model.update(s(1), failed(3, 2));
     model.update(s(2), failed(1, 1));
@@ -339,7 +349,7 @@ fn failed_steps_alone_with_their_output() {
 #[test]
 fn the_log_shows_the_latest_output() {
     let mut model = told(story());
-    model.press(Key::Log, 10);
+    model.press(Action::Log, 10);
     let line = "50%\r\x1b[2K100% \x1b]0;evil\x07done".to_owned();
     model.update(s(6), Event::StepOutput { step: 2, line });
     let expected = [
@@ -354,7 +364,7 @@ fn the_log_shows_the_latest_output() {
 #[test]
 fn a_reader_of_older_output_is_not_disturbed() {
     let mut model = wide(2);
-    model.press(Key::Log, 10);
+    model.press(Action::Log, 10);
     let write = |model: &mut Model, range: std::ops::Range<usize>| {
         for number in range {
             let line = format!("line {number}");
@@ -362,7 +372,7 @@ fn a_reader_of_older_output_is_not_disturbed() {
         }
     };
     write(&mut model, 0..100);
-    model.press(Key::Up, 10);
+    model.press(Action::Up, 10);
     let before = frame(&model, canvas(80, 20, s(1)));
     assert!(before[3].starts_with("") && before[16].ends_with("line 98"), "{before:?}");
     write(&mut model, 100..110);
@@ -408,7 +418,7 @@ fn hostile_text_stays_in_its_place() {
     );
     model.update(s(0), Event::StepOutput { step: 0, line: evil.to_owned() });
     model.update(s(0), Event::StepStarted { step: 99, attempt: 1 });
-    for key in [Key::All, Key::Window, Key::Log] {
+    for key in [Action::All, Action::Window, Action::Log] {
         model.press(key, 10);
         for line in frame(&model, canvas(200, 24, s(0))) {
             assert!(

@@ -1,14 +1,12 @@
 //! What is done by a key, a command or the mouse.
 //!
-//! What destroys something is asked for first, in a [`Dialog`].
+//! What destroys something is asked for first, in [`super::ask`].
 
-use tidewheel_client::api::RunState;
-use tidewheel_client::text::{harmless, name, short_id};
-
+use super::ask::{ask_to_answer, ask_to_cancel, ask_to_fire, backfill, preview, start};
 use super::update::redraw;
 use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
-use crate::model::{Attached, Dialog, Model, Part, Prompt, Reading, Row, Screen, Shown, rows};
+use crate::model::{Attached, Dialog, Model, Part, Prompt, Reading, Row, Screen, Shown};
 use crate::run::Tone;
 
 /// Does something.
@@ -44,11 +42,13 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Quit => return quit(model),
         Action::Pause | Action::Resume => return steer(model, action == Action::Pause),
         Action::Cancel => ask_to_cancel(model),
-        Action::Retry => ask_to_retry(model),
+        Action::Retry => return preview(model, false),
+        Action::RetryFrom => return preview(model, true),
         Action::Approve => ask_to_answer(model, true),
         Action::Reject => ask_to_answer(model, false),
-        Action::Start => ask_to_start(model),
+        Action::Start => return start(model),
         Action::Fire => ask_to_fire(model),
+        Action::Backfill => backfill(model),
     }
     Vec::new()
 }
@@ -123,26 +123,26 @@ fn open(model: &mut Model) {
             model.screens.push(Screen::Step);
         }
         Screen::Schedules => {
-            let Some(schedule) = schedule(model) else { return };
+            let Some(schedule) = model.named_schedule().map(str::to_owned) else { return };
             model.schedule_name = schedule;
             model.schedule = None;
             model.screens.push(Screen::Schedule);
         }
-        Screen::Overview => match row(model) {
+        Screen::Overview => match model.row() {
             Some(Row::Late(place)) => {
                 let late = model.glance.as_ref().and_then(|glance| glance.late.get(place));
                 model.schedule_name = late.map(|it| it.name.clone()).unwrap_or_default();
                 model.schedule = None;
                 model.screens.push(Screen::Schedule);
             }
-            Some(_) => match run(model) {
+            Some(_) => match model.run().map(str::to_owned) {
                 Some(run) => model.watch(&run),
                 None => model.say(Tone::Doubtful, "this flow has no run yet"),
             },
             None => {}
         },
         _ => {
-            if let Some(run) = run(model) {
+            if let Some(run) = model.run().map(str::to_owned) {
                 model.watch(&run);
             }
         }
@@ -221,7 +221,7 @@ fn jump(model: &mut Model, by: isize) {
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {
-    if model.own.is_empty() || model.is_over {
+    if model.own.is_empty() {
         return vec![Effect::Quit];
     }
     if model.urgency > 0 {
@@ -229,6 +229,7 @@ fn quit(model: &mut Model) -> Vec<Effect> {
     }
     model.dialog = Some(Dialog {
         question: "What runs here ends with this. How?".to_owned(),
+        details: Vec::new(),
         answers: vec![
             ('f', "let running steps finish", vec![Effect::End(End::Drain)]),
             ('e', "end them", vec![Effect::End(End::Kill)]),
@@ -240,7 +241,7 @@ fn quit(model: &mut Model) -> Vec<Effect> {
 
 /// Ends what this process runs, gently at first; leaves where it runs nothing.
 pub(super) fn end_own(model: &mut Model) -> Vec<Effect> {
-    if model.own.is_empty() || model.is_over {
+    if model.own.is_empty() {
         return vec![Effect::Quit];
     }
     model.urgency = model.urgency.saturating_add(1);
@@ -252,64 +253,7 @@ pub(super) fn end_own(model: &mut Model) -> Vec<Effect> {
     vec![Effect::End(End::Kill)]
 }
 
-/// The selected row of the first screen.
-fn row(model: &Model) -> Option<Row> {
-    let rows = rows(model);
-    rows.get(model.overview.cursor.min(rows.len().saturating_sub(1))).copied()
-}
-
-/// The run that is meant.
-fn run(model: &Model) -> Option<String> {
-    match model.screen() {
-        Screen::Run | Screen::Step => Some(model.watched.as_ref()?.run.clone()),
-        Screen::Runs => {
-            let shown = model.shown_runs();
-            let place = shown.get(model.runs_list.cursor.min(shown.len().saturating_sub(1)))?;
-            Some(model.runs.as_ref()?.runs.get(*place)?.run_id.clone())
-        }
-        Screen::Overview => {
-            let glance = model.glance.as_ref()?;
-            Some(match row(model)? {
-                Row::Asks(place) => glance.approvals.get(place)?.run_id.clone(),
-                Row::Fails(place) => glance.failing.get(place)?.run_id.clone(),
-                Row::Runs(place) => glance.now.get(place)?.run.run_id.clone(),
-                Row::Flow(place) => glance.flows.get(place)?.runs.last()?.run_id.clone(),
-                Row::Late(_) => return None,
-            })
-        }
-        Screen::Queues => {
-            let line = model.line.as_ref()?;
-            let shown = model.shown_line();
-            let place = *shown.get(model.line_list.cursor.min(shown.len().saturating_sub(1)))?;
-            let holders = line.holders.len();
-            Some(match place.checked_sub(holders) {
-                None => line.holders.get(place)?.run_id.clone(),
-                Some(place) => line.waiting.get(place)?.run_id.clone(),
-            })
-        }
-        Screen::Schedule => {
-            let (_, ledger) = model.schedule.as_ref()?;
-            ledger.firings.get(model.ledger_list.cursor)?.run_id.clone()
-        }
-        Screen::Schedules => None,
-    }
-}
-
-/// The schedule that is meant.
-fn schedule(model: &Model) -> Option<String> {
-    match model.screen() {
-        Screen::Schedule => Some(model.schedule_name.clone()),
-        Screen::Schedules => {
-            let shown = model.shown_schedules();
-            let place =
-                shown.get(model.schedules_list.cursor.min(shown.len().saturating_sub(1)))?;
-            Some(model.schedules.as_ref()?.schedules.get(*place)?.name.clone())
-        }
-        _ => None,
-    }
-}
-
-fn is_page(model: &mut Model) -> bool {
+pub(super) fn is_page(model: &mut Model) -> bool {
     let is_page = model.attached == Attached::Page;
     if is_page {
         model.say(Tone::Doubtful, "a status page can only be looked at");
@@ -322,7 +266,8 @@ fn steer(model: &mut Model, is_pause: bool) -> Vec<Effect> {
     if is_page(model) {
         return Vec::new();
     }
-    let wish = match (schedule(model), run(model), is_pause) {
+    let (schedule, run) = (model.named_schedule(), model.run().map(str::to_owned));
+    let wish = match (schedule.map(str::to_owned), run, is_pause) {
         (Some(schedule), _, true) => Wish::PauseSchedule(schedule),
         (Some(schedule), _, false) => Wish::ResumeSchedule(schedule),
         (_, Some(run), true) => Wish::Pause(run),
@@ -330,88 +275,4 @@ fn steer(model: &mut Model, is_pause: bool) -> Vec<Effect> {
         (None, None, _) => return Vec::new(),
     };
     vec![Effect::Do(wish)]
-}
-
-fn ask_to_cancel(model: &mut Model) {
-    if is_page(model) {
-        return;
-    }
-    let Some(run) = run(model) else { return };
-    let is_ended = match model.screen() {
-        Screen::Run | Screen::Step => {
-            model.watched.as_ref().is_some_and(|it| it.state.is_some_and(has_ended))
-        }
-        _ => false,
-    };
-    if is_ended {
-        return model.say(Tone::Doubtful, "it has ended already");
-    }
-    let question = format!("End run {}? Its running steps are stopped.", short_id(&run));
-    model.dialog = Some(Dialog::of(question, "end it", Wish::Cancel(run)));
-}
-
-fn has_ended(state: RunState) -> bool {
-    use RunState::{Interrupted, Paused, Running, Waiting};
-    !matches!(state, Running | Waiting | Paused | Interrupted)
-}
-
-fn ask_to_retry(model: &mut Model) {
-    if is_page(model) {
-        return;
-    }
-    let Some(run) = run(model) else { return };
-    let question = format!("Run again what did not succeed in run {}?", short_id(&run));
-    model.dialog = Some(Dialog::of(question, "run it again", Wish::Retry(run)));
-}
-
-fn ask_to_answer(model: &mut Model, approved: bool) {
-    if is_page(model) {
-        return;
-    }
-    let asked = match model.screen() {
-        Screen::Overview => match row(model) {
-            Some(Row::Asks(place)) => {
-                let line = model.glance.as_ref().and_then(|glance| glance.approvals.get(place));
-                line.map(|line| (line.run_id.clone(), line.step.clone()))
-            }
-            _ => None,
-        },
-        Screen::Run | Screen::Step => model.watched.as_ref().and_then(|watched| {
-            let step = watched.selected().filter(|step| watched.asks.contains(step));
-            let step = step.or_else(|| watched.asks.first().copied())?;
-            Some((watched.run.clone(), watched.names[step].to_string()))
-        }),
-        _ => None,
-    };
-    let Some((run, step)) = asked else {
-        return model.say(Tone::Doubtful, "nothing here asks for an answer");
-    };
-    let (word, yes) = if approved { ("yes", "say yes") } else { ("no", "say no") };
-    let question = format!("Say {word} to {} of run {}?", name(&step), short_id(&run));
-    let wish = Wish::Answer { run, step, approved };
-    model.dialog = Some(Dialog::of(question, yes, wish));
-}
-
-fn ask_to_start(model: &mut Model) {
-    let flow = match (model.screen(), row(model)) {
-        (Screen::Overview, Some(Row::Flow(place))) => {
-            model.glance.as_ref().and_then(|it| Some(it.flows.get(place)?.name.clone()))
-        }
-        (Screen::Runs, _) => run(model).and_then(|run| {
-            let runs = &model.runs.as_ref()?.runs;
-            runs.iter().find(|it| it.run_id == run)?.flow.clone()
-        }),
-        _ => None,
-    };
-    let Some(flow) = flow else {
-        return model.say(Tone::Doubtful, "select the flow that is to be started");
-    };
-    let question = format!("Start {}?", harmless(&flow));
-    model.dialog = Some(Dialog::of(question, "start it", Wish::Start(flow)));
-}
-
-fn ask_to_fire(model: &mut Model) {
-    let Some(schedule) = schedule(model) else { return };
-    let question = format!("Run {} now?", harmless(&schedule));
-    model.dialog = Some(Dialog::of(question, "run it", Wish::Fire(schedule)));
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use tidewheel_client::text::sentence;
 
+use super::ask::{ask_again, ask_to_start};
 use super::update::redraw;
 use crate::message::{Answer, Question};
 use crate::model::Model;
+use crate::run::Tone;
 
 /// Questions are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,6 +25,9 @@ pub(super) fn answered(
     answer: Result<Answer, String>,
     took: Duration,
 ) {
+    if matches!(question, Question::Flow(_) | Question::Preview(_)) {
+        return beforehand(model, question, answer);
+    }
     if model.asking.as_ref() == Some(question) {
         model.asking = None;
     }
@@ -61,6 +66,18 @@ pub(super) fn answered(
         Answer::Schedules(schedules) => model.schedules = Some(schedules),
         Answer::Schedule(told) if is_asked => model.schedule = Some(*told),
         answer if is_asked => of_step(model, answer),
+        _ => {}
+    }
+}
+
+/// What is answered before something is done, which is not what is looked at.
+fn beforehand(model: &mut Model, question: &Question, answer: Result<Answer, String>) {
+    match (question, answer) {
+        (Question::Flow(_), Ok(Answer::Flow(flow))) => ask_to_start(model, &flow),
+        (Question::Preview(again), Ok(Answer::Preview(preview))) => {
+            ask_again(model, again.clone(), &preview);
+        }
+        (_, Err(why)) => model.say(Tone::Bad, sentence(&why)),
         _ => {}
     }
 }

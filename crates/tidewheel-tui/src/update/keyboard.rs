@@ -6,6 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tidewheel_client::text::harmless;
 
 use super::act::{act, end_own};
+use super::form;
 use crate::keys;
 use crate::message::Effect;
 use crate::model::{Model, Prompt, Screen};
@@ -26,6 +27,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if model.dialog.is_some() {
         return answer(model, key);
     }
+    if model.form.is_some() {
+        return form::key(model, key);
+    }
     if model.prompt.is_some() {
         return typed(model, key);
     }
@@ -37,7 +41,8 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// Ctrl-C leaves; where this process runs something, it does what it does to `tidewheel run`.
 fn interrupt(model: &mut Model) -> Vec<Effect> {
-    if model.prompt.take().is_some() || model.dialog.take().is_some() {
+    let is_left = model.dialog.take().is_some() || model.form.take().is_some();
+    if is_left || model.prompt.take().is_some() {
         return Vec::new();
     }
     end_own(model)
@@ -63,6 +68,10 @@ fn answer(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// Takes in pasted text, where something is typed.
 pub(super) fn pasted(model: &mut Model, text: &str) -> Vec<Effect> {
+    if model.form.is_some() && model.dialog.is_none() {
+        form::pasted(model, text);
+        return Vec::new();
+    }
     for letter in text.chars().filter(|letter| !letter.is_control()) {
         if model.prompt.is_none() {
             break;

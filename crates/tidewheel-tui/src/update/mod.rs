@@ -4,10 +4,13 @@
 
 mod act;
 mod answers;
+mod ask;
+mod form;
 mod keyboard;
 #[cfg(test)]
 mod tests;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]
 mod update;
 
+pub(crate) use ask::is_live;
 pub use update::{next_tick, update};

@@ -8,11 +8,12 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
+use tidewheel_client::api::{BackfillWish, FlowDetail, Preview};
 
 use super::{next_tick, update};
-use crate::message::{Answer, Effect, End, Hit, Message, Mouse, Question, Wish};
+use crate::message::{Again, Answer, Effect, End, Hit, Message, Mouse, Question, Said, Wish};
 use crate::model::{Attached, Model, Part, Screen, Shown};
-use crate::samples::{NOW, glance, lines, schedules, standing, upcoming};
+use crate::samples::{NOW, flow_detail, glance, lines, schedules, standing, upcoming};
 
 fn model() -> Model {
     Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC)
@@ -35,6 +36,24 @@ fn key(model: &mut Model, code: KeyCode) -> Vec<Effect> {
 fn answer(model: &mut Model, question: Question, answer: Answer) -> Vec<Effect> {
     let now = model.now;
     update(model, now, Message::Answered(question, Ok(answer), Duration::from_millis(5)))
+}
+
+fn done(said: Result<&str, &str>, run: Option<&str>) -> Message {
+    let run = run.map(str::to_owned);
+    let said = said.map(|text| Said { text: text.to_owned(), run });
+    Message::Done(said.map_err(str::to_owned))
+}
+
+/// What a retry would do that runs so many steps again.
+fn preview(count: usize) -> Preview {
+    Preview {
+        version: None,
+        run_id: "r".to_owned(),
+        run_again: (0..count).map(|step| format!("step{step}")).collect(),
+        reused: vec!["fetch".to_owned()],
+        passed_over: Vec::new(),
+        changed_files: Vec::new(),
+    }
 }
 
 /// A model that looks at a run.
@@ -119,26 +138,125 @@ fn rows_lead_to_runs_and_steps_and_back() {
 fn what_destroys_asks_first() {
     let mut model = at_run();
     let run = model.watched.as_ref().unwrap().run.clone();
-    for (key, wish) in [('x', Wish::Cancel(run.clone())), ('t', Wish::Retry(run.clone()))] {
-        assert_eq!(press(&mut model, key), []);
-        assert!(model.dialog.is_some());
-        assert_eq!(press(&mut model, 'q'), [], "it wants an answer");
-        assert_eq!(press(&mut model, 'n'), []);
-        assert!(model.dialog.is_none());
-        press(&mut model, key);
-        assert_eq!(press(&mut model, 'y'), [Effect::Do(wish)]);
-    }
+    assert_eq!(press(&mut model, 'x'), []);
+    let told = model.dialog.clone().unwrap().details;
+    assert_eq!(
+        told,
+        ["2 running steps are stopped, 2 never started; what cleans up is still done"]
+    );
+    assert_eq!(press(&mut model, 'q'), [], "it wants an answer");
+    assert_eq!(press(&mut model, 'n'), []);
+    assert!(model.dialog.is_none());
+    press(&mut model, 'x');
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Cancel(run.clone()))]);
     assert_eq!(press(&mut model, 'p'), [Effect::Do(Wish::Pause(run.clone()))], "nothing is lost");
     assert_eq!(press(&mut model, 'r'), [Effect::Do(Wish::Resume(run))]);
 }
 
 #[test]
-fn a_step_that_asks_is_answered() {
+fn what_a_retry_would_do_is_told_first() {
     let mut model = at_run();
     let run = model.watched.as_ref().unwrap().run.clone();
+    let again = |from: Option<&str>| Again { run: run.clone(), from: from.map(str::to_owned) };
+    assert_eq!(press(&mut model, 't'), [Effect::Ask(Question::Preview(again(None)))]);
+    assert!(model.dialog.is_none());
+    key(&mut model, KeyCode::Down);
+    let from = again(Some("build"));
+    assert_eq!(press(&mut model, 'T'), [Effect::Ask(Question::Preview(from.clone()))]);
+    answer(&mut model, Question::Preview(from.clone()), Answer::Preview(Box::new(preview(12))));
+    let told = model.dialog.clone().unwrap().details;
+    assert_eq!(told[0], "12 steps again, 1 reused as they are");
+    assert_eq!((told.len(), told.last().unwrap().as_str()), (10, "  and 4 more"));
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Retry(from))]);
+    update(&mut model, NOW, done(Ok("begun"), Some("another")));
+    assert_eq!(model.watched.as_ref().unwrap().run, "another", "what was started is looked at");
+    let refused = Message::Answered(
+        Question::Preview(again(None)),
+        Err("it goes on".to_owned()),
+        Duration::ZERO,
+    );
+    update(&mut model, NOW, refused);
+    assert_eq!(model.note.as_ref().unwrap().text, "it goes on");
+    assert_eq!(model.trouble, None, "what is looked at is known");
+}
+
+#[test]
+fn a_step_that_asks_is_answered_with_a_note() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    let wish = |approved, note: Option<&str>| Wish::Answer {
+        run: run.clone(),
+        step: "approve".to_owned(),
+        approved,
+        note: note.map(str::to_owned),
+    };
     press(&mut model, 'y');
-    let wish = Wish::Answer { run, step: "approve".to_owned(), approved: true };
-    assert_eq!(press(&mut model, 'y'), [Effect::Do(wish)]);
+    assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(wish(true, None))]);
+    update(&mut model, NOW, done(Ok("approved"), None));
+    press(&mut model, 'n');
+    for letter in "nxt".chars() {
+        assert_eq!(press(&mut model, letter), [], "letters are letters here");
+    }
+    key(&mut model, KeyCode::Left);
+    press(&mut model, 'e');
+    key(&mut model, KeyCode::Left);
+    key(&mut model, KeyCode::Left);
+    key(&mut model, KeyCode::Backspace);
+    press(&mut model, 'N');
+    let wish = wish(false, Some("Nxet"));
+    assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(wish)], "typed where the caret was");
+    assert_eq!(key(&mut model, KeyCode::Enter), [], "it is on its way already");
+}
+
+#[test]
+fn a_flow_is_started_with_its_params() {
+    let mut model = model();
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    press(&mut model, 'G');
+    let name = glance().flows[2].name.clone();
+    assert_eq!(press(&mut model, 's'), [Effect::Ask(Question::Flow(name.clone()))]);
+    answer(&mut model, Question::Flow(name), Answer::Flow(Box::new(flow_detail())));
+    // What must be said is missed at its field, as `tidewheel run` would.
+    assert_eq!(key(&mut model, KeyCode::Enter), []);
+    let fields = |model: &Model| model.form.clone().unwrap().fields;
+    assert_eq!(fields(&model)[0].error.as_deref(), Some("the flow needs the param `version`"));
+    for letter in "1.4".chars() {
+        press(&mut model, letter);
+    }
+    assert_eq!(fields(&model)[0].error, None);
+    key(&mut model, KeyCode::Tab);
+    key(&mut model, KeyCode::Right);
+    assert_eq!(fields(&model)[1].text, "production", "the next choice");
+    key(&mut model, KeyCode::Tab);
+    update(&mut model, NOW, Message::Pasted("0\n\u{1b}".to_owned()));
+    assert_eq!(key(&mut model, KeyCode::Enter), [], "50 is too many");
+    assert_eq!(fields(&model)[2].error.as_deref(), Some("must be at most 20"));
+    key(&mut model, KeyCode::Backspace);
+    let effects = key(&mut model, KeyCode::Enter);
+    let [Effect::Do(Wish::Start(wish))] = &effects[..] else { panic!("{effects:?}") };
+    let said: Vec<(&str, String)> =
+        wish.params.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
+    assert_eq!(
+        said,
+        [("environment", "\"production\"".to_owned()), ("version", "\"1.4\"".to_owned())],
+        "what is as by default is not said"
+    );
+    update(&mut model, NOW, done(Err("too \u{1b}[2J many wait"), None));
+    let refused = model.form.as_ref().unwrap().refused.clone().unwrap();
+    assert!(refused.contains("many wait") && !refused.contains('\u{1b}'), "{refused}");
+    key(&mut model, KeyCode::Enter);
+    update(&mut model, NOW, done(Ok("begun"), Some("a-run")));
+    assert_eq!((model.form.is_none(), model.screen()), (true, Screen::Run));
+}
+
+#[test]
+fn a_flow_without_params_is_asked_about() {
+    let mut model = model();
+    let flow = FlowDetail { params: Vec::new(), ..flow_detail() };
+    answer(&mut model, Question::Flow("x".to_owned()), Answer::Flow(Box::new(flow)));
+    assert!(model.dialog.as_ref().unwrap().question.starts_with("Start release"));
+    let effects = press(&mut model, 'y');
+    assert!(matches!(&effects[..], [Effect::Do(Wish::Start(_)), ..]), "{effects:?}");
 }
 
 #[test]
@@ -151,6 +269,19 @@ fn schedules_are_paused_resumed_and_run_now() {
     assert_eq!(press(&mut model, 'r'), [Effect::Do(Wish::ResumeSchedule(name()))]);
     press(&mut model, '!');
     assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Fire(name()))]);
+    press(&mut model, 'b');
+    key(&mut model, KeyCode::Tab);
+    press(&mut model, '7');
+    assert_eq!(key(&mut model, KeyCode::Enter), []);
+    let form = model.form.as_mut().unwrap();
+    assert_eq!(form.fields[1].error.as_deref(), Some("this is no instant; write 2026-11-17 14:00"));
+    form.fields[1].put("2026-11-17 14:00");
+    key(&mut model, KeyCode::BackTab);
+    key(&mut model, KeyCode::Right);
+    let from = Some(NOW);
+    let wish = BackfillWish { from, missed: false, ..BackfillWish::default() };
+    assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(Wish::Backfill(name(), wish))]);
+    update(&mut model, NOW, done(Ok("backfilled"), None));
     model.ask_at = model.now;
     model.asking = None;
     assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Ask(Question::Schedule(name()))]);
@@ -262,23 +393,23 @@ fn the_mouse_selects_opens_and_scrolls() {
 fn leaving_ends_what_runs_here_only_when_that_is_meant() {
     let mut model = model();
     assert!(press(&mut model, 'q').contains(&Effect::Quit), "nothing runs here");
-    model.attached = Attached::Own;
     update(&mut model, NOW, Message::Began("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned()));
-    assert_eq!(model.screen(), Screen::Run);
     let asked = press(&mut model, 'q');
     assert!(!asked.contains(&Effect::Quit) && model.dialog.is_some());
     assert_eq!(press(&mut model, 'n'), []);
     let interrupt = || Message::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
     assert_eq!(update(&mut model, NOW, interrupt()), [Effect::End(End::Drain)]);
     assert_eq!(update(&mut model, NOW, interrupt()), [Effect::End(End::Kill)]);
-    assert!(update(&mut model, NOW, Message::Over).contains(&Effect::Quit));
+    let over = Message::Over("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned());
+    assert!(update(&mut model, NOW, over).contains(&Effect::Quit));
 }
 
 #[test]
 fn what_ran_here_stays_on_the_screen_when_it_is_over() {
     let mut model = model();
     update(&mut model, NOW, Message::Began("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned()));
-    assert!(!update(&mut model, NOW, Message::Over).contains(&Effect::Quit));
+    let over = Message::Over("0a2b3c4d5e6f7a8b9c0d1e2f3a".to_owned());
+    assert!(!update(&mut model, NOW, over).contains(&Effect::Quit));
     assert_eq!(press(&mut model, 'q'), [Effect::Quit]);
 }
 
@@ -286,7 +417,7 @@ fn what_ran_here_stays_on_the_screen_when_it_is_over() {
 fn a_status_page_can_only_be_looked_at() {
     let mut model = at_run();
     model.attached = Attached::Page;
-    for letter in ['p', 'x', 't', 'y', 'l', '3'] {
+    for letter in ['p', 'x', 't', 'T', 'y', 'l', '3'] {
         assert_eq!(press(&mut model, letter), [], "{letter}");
         assert!(model.dialog.is_none() && model.note.take().is_some(), "{letter}");
     }

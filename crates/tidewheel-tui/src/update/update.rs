@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use ratatui::crossterm::event::KeyEvent;
 use tidewheel::Timestamp;
 use tidewheel_client::text::sentence;
 
@@ -11,7 +12,7 @@ use super::act::act;
 use super::answers::answered;
 use super::keyboard::{key, pasted};
 use crate::keys::Action;
-use crate::message::{Effect, Hit, Message, Mouse};
+use crate::message::{Effect, Hit, Message, Mouse, Said};
 use crate::model::{Model, Screen};
 use crate::run::Tone;
 
@@ -47,35 +48,48 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
             answered(model, &question, answer, took);
             Vec::new()
         }
-        Message::Done(Ok(said)) => {
-            model.say(Tone::Good, sentence(&said));
-            model.is_stale = true;
-            Vec::new()
-        }
-        Message::Done(Err(why)) => {
-            model.say(Tone::Bad, sentence(&why));
+        Message::Done(done) => {
+            self::done(model, done);
             Vec::new()
         }
         Message::Began(run) => {
-            if model.own.is_empty() {
-                model.screens = vec![Screen::Overview];
-                model.watch(&run);
-            }
             model.own.push(run);
             model.is_stale = true;
             Vec::new()
         }
-        Message::Over => {
-            model.is_over = true;
+        Message::Over(run) => {
+            model.own.retain(|own| *own != run);
+            model.over += 1;
             model.is_stale = true;
-            match model.urgency {
-                0 => Vec::new(),
-                _ => vec![Effect::Quit],
-            }
+            let is_left = model.urgency > 0 && model.own.is_empty();
+            if is_left { vec![Effect::Quit] } else { Vec::new() }
         }
     };
     effects.extend(ask(model));
     effects
+}
+
+/// Takes in what came of a wish. What was started is looked at.
+fn done(model: &mut Model, done: Result<Said, String>) {
+    match done {
+        Ok(Said { text, run }) => {
+            model.form = None;
+            model.say(Tone::Good, sentence(&text));
+            model.is_stale = true;
+            if let Some(run) = run {
+                model.screens.truncate(1);
+                model.watch(&run);
+                model.ask_at = model.now;
+            }
+        }
+        Err(why) => match &mut model.form {
+            Some(form) => {
+                form.refused = Some(sentence(&why));
+                form.is_sent = false;
+            }
+            None => model.say(Tone::Bad, sentence(&why)),
+        },
+    }
 }
 
 /// Asks for what is looked at, if it may have changed and nobody is asked already.
@@ -116,9 +130,15 @@ pub(super) fn redraw(model: &mut Model) {
 }
 
 fn mouse(model: &mut Model, mouse: Mouse, hit: Option<Hit>) -> Vec<Effect> {
-    // A question is answered with a key.
-    if model.dialog.is_some() {
-        return Vec::new();
+    match (mouse, hit) {
+        (Mouse::Press, Some(Hit::Key(code))) => return key(model, KeyEvent::from(code)),
+        (Mouse::Press, Some(Hit::Row(row))) if model.form.is_some() => {
+            model.form.iter_mut().for_each(|form| form.cursor = row);
+            return Vec::new();
+        }
+        // What is asked is answered first.
+        _ if model.dialog.is_some() || model.form.is_some() => return Vec::new(),
+        _ => {}
     }
     match (mouse, hit) {
         (Mouse::Up, _) => scroll(model, -WHEEL),
@@ -131,7 +151,7 @@ fn mouse(model: &mut Model, mouse: Mouse, hit: Option<Hit>) -> Vec<Effect> {
             // Once to select, once more to open.
             if was == row { act(model, Action::Open) } else { Vec::new() }
         }
-        (Mouse::Press, None) => Vec::new(),
+        (Mouse::Press, Some(Hit::Key(_) | Hit::Nothing) | None) => Vec::new(),
     }
 }
 

@@ -3,14 +3,16 @@
 //! What is between them is each screen's own.
 
 use ratatui::layout::Rect;
-use tidewheel_client::text::{count, name, short_id};
+use tidewheel_client::api::{RunState, ScheduleWord};
+use tidewheel_client::text::{count, name, sentence, short_id};
 
 use super::paper::Paper;
-use super::words::clock;
+use super::words::time_of_day;
 use crate::keys::{Action, BINDINGS, Binding};
 use crate::message::Hit;
-use crate::model::{Attached, Model, Prompt, Screen};
-use crate::run::{Line, Tone};
+use crate::model::{Attached, Model, Prompt, Row, Screen};
+use crate::run::{Line, Tone, detail};
+use crate::update::is_live;
 
 /// What can be looked at from everywhere.
 const TABS: [(Screen, &str, &str, Action); 4] = [
@@ -24,7 +26,7 @@ const TABS: [(Screen, &str, &str, Action); 4] = [
 pub(super) fn top(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let width = usize::from(area.width);
     let signs = paper.theme.signs;
-    let time = clock(model, model.now);
+    let time = time_of_day(model);
     let mut line = Line::new().with(Tone::Strong, " tidewheel").with(Tone::Plain, "  ");
     let counts = counts(model);
     let end = width.saturating_sub(time.len() + 2 + counts.width());
@@ -106,7 +108,7 @@ pub(super) fn bottom(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     for binding in reminders(model) {
         let room = usize::from(area.right().saturating_sub(x));
         let words = word(binding, model.screen());
-        let next = paper.key((x, keys), room, binding.shown, words, binding.action);
+        let next = paper.key((x, keys), room, binding.shown, words, Hit::Action(binding.action));
         if next == x {
             break;
         }
@@ -114,11 +116,10 @@ pub(super) fn bottom(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     }
 }
 
-/// The keys that are reminded of: what leads on is never left out.
+/// The keys that are reminded of: those that do something to what is selected, and what leads on.
 fn reminders(model: &Model) -> Vec<&'static Binding> {
-    let is_first = model.screens.len() == 1;
     let here = BINDINGS.iter().filter(|it| it.is_reminded && it.is_on(model.screen()));
-    let here = here.filter(|it| it.action != Action::Back || !is_first);
+    let here = here.filter(|it| is_fit(model, it.action));
     let mut shown: Vec<&Binding> = here.collect();
     shown.sort_by_key(|it| match it.action {
         Action::Open | Action::Back => 0,
@@ -127,6 +128,31 @@ fn reminders(model: &Model) -> Vec<&'static Binding> {
         _ => 3,
     });
     shown
+}
+
+/// Whether something can be done with what is selected. Where that is not known, it may.
+fn is_fit(model: &Model, action: Action) -> bool {
+    use RunState::{Interrupted, Paused, Running, Waiting};
+    let (run, schedule) = (model.run_state(), model.schedule_state());
+    let has_run = || run.is_none() && model.run().is_some();
+    let is_page = model.attached == Attached::Page;
+    match action {
+        Action::Back => model.screens.len() > 1,
+        Action::Pause => match schedule {
+            Some(state) => state == ScheduleWord::Active,
+            None => !is_page && (has_run() || matches!(run, Some(Running | Waiting))),
+        },
+        Action::Resume => match schedule {
+            Some(state) => state == ScheduleWord::Paused,
+            None => !is_page && matches!(run, Some(Paused | Interrupted)),
+        },
+        Action::Cancel => !is_page && (has_run() || run.is_some_and(is_live)),
+        Action::Retry | Action::RetryFrom => !is_page && run.is_some_and(|it| !is_live(it)),
+        Action::Approve | Action::Reject => !is_page && model.asked().is_some(),
+        Action::Start => model.flow().is_some(),
+        Action::Log => !is_page,
+        _ => true,
+    }
 }
 
 /// What a key does, in one word.
@@ -156,13 +182,46 @@ fn said_line(model: &Model, signs: &crate::run::Signs, width: usize) -> Line {
         line.push_cut(Tone::Bad, &format!("not up to date: {trouble}"), width, signs);
     } else if let Some(filter) = filter(model) {
         line.push_cut(Tone::Doubtful, &format!("only `{}`; Esc: all", name(&filter)), width, signs);
-    } else if model.urgency > 0 && !model.is_over {
+    } else if model.urgency > 0 && !model.own.is_empty() {
         line.push(Tone::Doubtful, "stopping: Ctrl-C again ends what runs");
-    } else if model.is_over {
-        let runs = count(model.own.len(), "run");
+    } else if model.over > 0 && model.own.is_empty() {
+        let runs = count(model.over, "run");
         line.push_cut(Tone::Faint, &format!("{runs} over; q leaves"), width, signs);
+    } else if let Some(more) = more(model) {
+        line.push_cut(Tone::Faint, &more, width, signs);
     }
     line
+}
+
+/// What there may be no room for in the selected row.
+fn more(model: &Model) -> Option<String> {
+    let text = match model.screen() {
+        Screen::Overview => {
+            let glance = model.glance.as_ref()?;
+            match model.row()? {
+                Row::Asks(place) => glance.approvals.get(place)?.asks.clone(),
+                Row::Fails(place) => glance.failing.get(place)?.error.clone()?,
+                Row::Runs(place) => glance.now.get(place)?.running.join(", "),
+                _ => return None,
+            }
+        }
+        Screen::Runs => {
+            let run = model.run()?;
+            model.runs.as_ref()?.runs.iter().find(|it| it.run_id == run)?.error.clone()?
+        }
+        Screen::Run => {
+            let watched = model.watched.as_ref()?;
+            let now = watched.elapsed(model.now);
+            detail(&watched.model, watched.model.steps.get(watched.selected()?)?, now)
+        }
+        Screen::Queues => {
+            let line = model.line.as_ref()?;
+            let place = model.place_in_line()?.checked_sub(line.holders.len())?;
+            line.waiting.get(place)?.why.join("; ")
+        }
+        _ => return None,
+    };
+    (!text.is_empty()).then(|| sentence(&text))
 }
 
 /// The commands that begin so.

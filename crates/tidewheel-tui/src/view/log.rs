@@ -33,7 +33,7 @@ pub(super) fn draw(_: &Model, reading: &Reading, paper: &mut Paper<'_>, area: Re
         let pieces = pieces(line, &reading.log.text, paper);
         paper.pieces((body.x + wide as u16, y), width.saturating_sub(wide), &pieces);
         if line.3.is_some() {
-            let sign = paper.shown(paper.theme.signs.cut);
+            let sign = paper.theme.shown(paper.theme.signs.cut);
             let style = paper.theme.style(Tone::Faint);
             paper.pieces((area.right() - 1, y), 1, &[(sign, style)]);
         }
@@ -70,7 +70,7 @@ fn pieces(line: &LogLine, text: &str, paper: &Paper<'_>) -> Vec<(String, Style)>
     let mut pieces = Vec::new();
     for span in &line.2 {
         let style = paper.theme.written(&span.0);
-        let mut rest = paper.shown(&visible(&span.1));
+        let mut rest = paper.theme.shown(&visible(&span.1));
         while let Some(at) = find(&rest, text) {
             let after = rest.split_off(at);
             let end = after.char_indices().nth(text.chars().count()).map_or(after.len(), |it| it.0);

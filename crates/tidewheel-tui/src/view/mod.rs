@@ -3,6 +3,7 @@
 //! Each screen has a file of its own. A drawing says where what is, for the mouse.
 
 mod dialog;
+mod form;
 mod frame;
 mod graph;
 mod help;
@@ -22,5 +23,6 @@ mod view;
 mod words;
 
 pub use paper::Hits;
+pub(crate) use paper::Paper;
 pub(crate) use step::details_rows;
 pub use view::view;

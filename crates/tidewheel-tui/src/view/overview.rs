@@ -3,12 +3,12 @@
 //! What its rows are is in [`crate::model`].
 
 use ratatui::layout::Rect;
-use tidewheel_client::api::Glance;
+use tidewheel_client::api::{ApprovalLine, FlowGlance, Glance, RunLine, RunNow, ScheduleLine};
 use tidewheel_client::text::{self, name, sentence};
 
 use super::paper::Paper;
 use super::words::{away, bar, bars, column, run_mark};
-use crate::model::{Model, Row, rows};
+use crate::model::{List, Model, Row, rows};
 use crate::run::{Line, Signs, Tone};
 
 /// From so many columns on, flows stand beside the rest.
@@ -33,12 +33,14 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         }
         false => (area, None),
     };
+    let signs = paper.theme.signs;
+    let sheet = |area: Rect| Sheet { model, glance, signs, selected, width: area.width.into() };
     match right {
         Some(right) => {
-            list(model, glance, paper, left, &numbered[..flows], selected);
-            list(model, glance, paper, right, &numbered[flows..], selected);
+            list(&sheet(left), paper, left, &numbered[..flows]);
+            list(&sheet(right), paper, right, &numbered[flows..]);
         }
-        None => list(model, glance, paper, left, &numbered, selected),
+        None => list(&sheet(left), paper, left, &numbered),
     }
 }
 
@@ -52,15 +54,7 @@ fn faint(words: &str) -> Line {
 }
 
 /// Draws rows below the headings of their kinds, so that the selected one is seen.
-fn list(
-    model: &Model,
-    glance: &Glance,
-    paper: &mut Paper<'_>,
-    area: Rect,
-    rows: &[(usize, Row)],
-    selected: usize,
-) {
-    let (width, signs) = (usize::from(area.width), paper.theme.signs);
+fn list(sheet: &Sheet<'_>, paper: &mut Paper<'_>, area: Rect, rows: &[(usize, Row)]) {
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     let mut heading = "";
     for (number, row) in rows {
@@ -72,10 +66,11 @@ fn list(
             heading = words;
             lines.push((None, Line::new().with(Tone::Strong, format!(" {words}"))));
         }
-        lines.push((Some(*number), line(model, glance, *row, width, signs)));
+        lines.push((Some(*number), sheet.line(*row)));
     }
+    let selected = sheet.selected;
     let at = lines.iter().position(|(row, _)| *row == Some(selected)).unwrap_or_default();
-    let shown = crate::model::List { cursor: at, filter: String::new() };
+    let shown = List { cursor: at, filter: String::new() };
     let shown = shown.window(lines.len(), usize::from(area.height));
     paper.rows(area, lines.drain(shown), Some(selected));
 }
@@ -90,93 +85,99 @@ fn kind(row: Row) -> &'static str {
     }
 }
 
-fn line(model: &Model, glance: &Glance, row: Row, width: usize, signs: &'static Signs) -> Line {
-    let flow = |flow: &Option<String>| name(flow.as_deref().unwrap_or("-"));
-    let names = (width / 4).clamp(10, 28);
-    let mut line = Line::new().with(Tone::Plain, "  ");
-    match row {
-        Row::Asks(place) => {
-            let it = &glance.approvals[place];
-            line.push(Tone::Doubtful, format!("{} ", signs.unknown));
-            column(&mut line, Tone::Strong, &flow(&it.flow), names, signs);
-            let since = it.since.map_or_else(String::new, |at| away(at, model.now));
-            column(&mut line, Tone::Faint, &since, 10, signs);
-            let asks = format!("{}: {}", name(&it.step), sentence(&it.asks));
-            line.push_cut(Tone::Plain, &asks, width, signs);
-        }
-        Row::Fails(place) => {
-            let it = &glance.failing[place];
-            let (mark, tone) = run_mark(it.state, signs);
-            line.push(tone, format!("{mark} "));
-            column(&mut line, Tone::Strong, &flow(&it.flow), names, signs);
-            let at = it.ended_at.unwrap_or(it.accepted_at);
-            column(&mut line, Tone::Faint, &away(at, model.now), 10, signs);
-            let error = it.error.as_deref().map_or_else(|| it.state.to_string(), sentence);
-            line.push_cut(Tone::Plain, &error, width, signs);
-        }
-        Row::Late(place) => {
-            let it = &glance.late[place];
-            line.push(Tone::Doubtful, format!("{} ", signs.delayed));
-            column(&mut line, Tone::Strong, &name(&it.name), names, signs);
-            let due = it.next.map_or_else(String::new, |at| format!("due {}", away(at, model.now)));
-            line.push_cut(Tone::Plain, &due, width, signs);
-        }
-        Row::Runs(place) => run(model, glance, place, names, width, signs, &mut line),
-        Row::Flow(place) => self::flow(model, glance, place, names, width, signs, &mut line),
-    }
-    line.fit(width);
-    line
+/// What rows are made of, and how wide they are.
+struct Sheet<'a> {
+    model: &'a Model,
+    glance: &'a Glance,
+    signs: &'static Signs,
+    selected: usize,
+    width: usize,
 }
 
-fn run(
-    model: &Model,
-    glance: &Glance,
-    place: usize,
-    names: usize,
-    width: usize,
-    signs: &'static Signs,
-    line: &mut Line,
-) {
-    let it = &glance.now[place];
-    let (mark, tone) = run_mark(it.run.state, signs);
-    line.push(tone, format!("{mark} "));
-    column(line, Tone::Strong, &name(it.run.flow.as_deref().unwrap_or("-")), names, signs);
-    let steps = it.run.steps.max(it.ended);
-    line.append(bar(it.ended, steps, 10, signs));
-    let done = format!(" {}/{steps}", it.ended);
-    column(line, Tone::Plain, &done, 8, signs);
-    let since = it.run.started_at.map_or_else(String::new, |at| text::about(model.now.since(at)));
-    column(line, Tone::Plain, &since, 6, signs);
-    let running: Vec<String> = it.running.iter().map(|step| name(step)).collect();
-    let ends = it.expected_end.filter(|end| *end > model.now);
-    let ends = ends.map(|end| format!("ends {}; ", away(end, model.now))).unwrap_or_default();
-    line.push_cut(Tone::Faint, &format!("{ends}{}", running.join(", ")), width, signs);
-}
-
-fn flow(
-    model: &Model,
-    glance: &Glance,
-    place: usize,
-    names: usize,
-    width: usize,
-    signs: &'static Signs,
-    line: &mut Line,
-) {
-    let it = &glance.flows[place];
-    let last = it.runs.last().map(|run| run_mark(run.state, signs));
-    let (mark, tone) = last.unwrap_or((signs.blocked, Tone::Faint));
-    line.push(tone, format!("{mark} "));
-    column(line, Tone::Plain, &name(&it.name), names, signs);
-    let most = if width < 100 { 12 } else { 24 };
-    line.append(bars(&it.runs, most));
-    line.push(Tone::Plain, "  ");
-    let ok = it.ok.map_or_else(String::new, |ok| format!("{:>3.0}%", ok * 100.0));
-    column(line, if it.ok < Some(0.9) { Tone::Doubtful } else { Tone::Plain }, &ok, 4, signs);
-    let median = it.median.map(text::took).unwrap_or_default();
-    column(line, Tone::Plain, &median, 6, signs);
-    if it.outdated {
-        line.push_cut(Tone::Bad, "its file cannot be run ", width, signs);
+impl Sheet<'_> {
+    fn line(&self, row: Row) -> Line {
+        let mut line = match row {
+            Row::Asks(place) => self.asks(&self.glance.approvals[place]),
+            Row::Fails(place) => self.fails(&self.glance.failing[place]),
+            Row::Late(place) => self.late(&self.glance.late[place]),
+            Row::Runs(place) => self.run(&self.glance.now[place]),
+            Row::Flow(place) => self.flow(&self.glance.flows[place]),
+        };
+        line.fit(self.width);
+        line
     }
-    let next = it.next.map(|at| format!("next {}", away(at, model.now))).unwrap_or_default();
-    line.push_cut(Tone::Faint, &next, width, signs);
+
+    /// A mark and a name, with which every row begins.
+    fn begin(&self, (mark, tone): (&str, Tone), named: Tone, words: &str) -> Line {
+        let mut line = Line::new().with(Tone::Plain, "  ").with(tone, format!("{mark} "));
+        let names = (self.width / 4).clamp(10, 28);
+        column(&mut line, named, &name(words), names, self.signs);
+        line
+    }
+
+    fn end(&self, line: &mut Line, tone: Tone, words: &str) {
+        line.push_cut(tone, words, self.width, self.signs);
+    }
+
+    fn asks(&self, it: &ApprovalLine) -> Line {
+        let flow = it.flow.as_deref().unwrap_or("-");
+        let mut line = self.begin((self.signs.unknown, Tone::Doubtful), Tone::Strong, flow);
+        let since = it.since.map_or_else(String::new, |at| away(at, self.model.now));
+        column(&mut line, Tone::Faint, &since, 10, self.signs);
+        self.end(&mut line, Tone::Plain, &format!("{}: {}", name(&it.step), sentence(&it.asks)));
+        line
+    }
+
+    fn fails(&self, it: &RunLine) -> Line {
+        let flow = it.flow.as_deref().unwrap_or("-");
+        let mut line = self.begin(run_mark(it.state, self.signs), Tone::Strong, flow);
+        let at = it.ended_at.unwrap_or(it.accepted_at);
+        column(&mut line, Tone::Faint, &away(at, self.model.now), 10, self.signs);
+        let error = it.error.as_deref().map_or_else(|| it.state.to_string(), sentence);
+        self.end(&mut line, Tone::Plain, &error);
+        line
+    }
+
+    fn late(&self, it: &ScheduleLine) -> Line {
+        let mut line = self.begin((self.signs.delayed, Tone::Doubtful), Tone::Strong, &it.name);
+        let due = it.next.map(|at| format!("due {}", away(at, self.model.now)));
+        self.end(&mut line, Tone::Plain, &due.unwrap_or_default());
+        line
+    }
+
+    fn run(&self, it: &RunNow) -> Line {
+        let flow = it.run.flow.as_deref().unwrap_or("-");
+        let (now, signs) = (self.model.now, self.signs);
+        let mut line = self.begin(run_mark(it.run.state, signs), Tone::Strong, flow);
+        let steps = it.run.steps.max(it.ended);
+        line.append(bar(it.ended, steps, 10, signs));
+        column(&mut line, Tone::Plain, &format!(" {}/{steps}", it.ended), 8, signs);
+        let since = it.run.started_at.map(|at| text::about(now.since(at)));
+        column(&mut line, Tone::Plain, &since.unwrap_or_default(), 6, signs);
+        let running: Vec<String> = it.running.iter().map(|step| name(step)).collect();
+        let ends = it.expected_end.filter(|end| *end > now);
+        let ends = ends.map(|end| format!("ends {}; ", away(end, now))).unwrap_or_default();
+        self.end(&mut line, Tone::Faint, &format!("{ends}{}", running.join(", ")));
+        line
+    }
+
+    fn flow(&self, it: &FlowGlance) -> Line {
+        let signs = self.signs;
+        let last = it.runs.last().map(|run| run_mark(run.state, signs));
+        let last = last.unwrap_or((signs.blocked, Tone::Faint));
+        let mut line = self.begin(last, Tone::Plain, &it.name);
+        let most = if self.width < 100 { 12 } else { 24 };
+        line.append(bars(&it.runs, most));
+        line.push(Tone::Plain, "  ");
+        let ok = it.ok.map_or_else(String::new, |ok| format!("{:>3.0}%", ok * 100.0));
+        let tone = if it.ok < Some(0.9) { Tone::Doubtful } else { Tone::Plain };
+        column(&mut line, tone, &ok, 4, signs);
+        column(&mut line, Tone::Plain, &it.median.map(text::took).unwrap_or_default(), 6, signs);
+        if it.outdated {
+            self.end(&mut line, Tone::Bad, "its file cannot be run ");
+        }
+        let next = it.next.map(|at| format!("next {}", away(at, self.model.now)));
+        self.end(&mut line, Tone::Faint, &next.unwrap_or_default());
+        line
+    }
 }

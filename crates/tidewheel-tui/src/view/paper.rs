@@ -6,9 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::keys::Action;
 use crate::message::Hit;
-use crate::run::{Line, Tone, push_ascii};
+use crate::run::{Line, Tone};
 use crate::theme::Theme;
 
 /// Where what is drawn; what was drawn later lies above.
@@ -25,18 +24,22 @@ impl Hits {
 }
 
 /// What is drawn on.
-pub(super) struct Paper<'a> {
+pub(crate) struct Paper<'a> {
     pub buffer: &'a mut Buffer,
     pub theme: Theme,
     pub hits: Hits,
 }
 
-impl Paper<'_> {
+impl<'a> Paper<'a> {
+    pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
+        Self { buffer, theme, hits: Hits::default() }
+    }
+
     /// Draws a line at a place, of at most so many columns.
     pub fn line(&mut self, (x, y): (u16, u16), width: usize, line: &Line) {
         let pieces = line.pieces().map(|(text, tone)| (text, self.theme.style(tone)));
         let pieces: Vec<(String, Style)> =
-            pieces.map(|(text, style)| (self.shown(text), style)).collect();
+            pieces.map(|(text, style)| (self.theme.shown(text), style)).collect();
         self.pieces((x, y), width, &pieces);
     }
 
@@ -53,16 +56,6 @@ impl Paper<'_> {
             room -= usize::from(next - at);
             at = next;
         }
-    }
-
-    /// A text as this terminal can show it.
-    pub fn shown(&self, text: &str) -> String {
-        if self.theme.is_unicode {
-            return text.to_owned();
-        }
-        let mut ascii = String::new();
-        push_ascii(&mut ascii, &plain(text));
-        ascii
     }
 
     /// Draws rows of a list from a place downwards; the selected one stands out.
@@ -91,7 +84,7 @@ impl Paper<'_> {
         width: usize,
         key: &str,
         words: &str,
-        action: Action,
+        hit: Hit,
     ) -> u16 {
         let line = Line::new().with(Tone::Strong, key).with(Tone::Faint, format!(" {words}"));
         if line.width() > width {
@@ -99,35 +92,17 @@ impl Paper<'_> {
         }
         self.line((x, y), width, &line);
         let wide = line.width() as u16;
-        self.hit(Rect { x, y, width: wide, height: 1 }, Hit::Action(action));
+        self.hit(Rect { x, y, width: wide, height: 1 }, hit);
         x + wide
+    }
+
+    /// Hides from the mouse what lies below.
+    pub fn cover(&mut self, area: Rect) {
+        self.hit(area, Hit::Nothing);
     }
 
     /// Says what is at a place.
     pub fn hit(&mut self, area: Rect, hit: Hit) {
         self.hits.0.push((area, hit));
     }
-}
-
-/// Lines and corners in ASCII.
-fn plain(text: &str) -> String {
-    let letter = |letter| match letter {
-        '─' | '━' | '—' => '-',
-        '│' | '┃' => '|',
-        '\u{2500}'..='\u{257f}' => '+',
-        '▁'..='▇' | '█' | '▓' => '#',
-        '░' => '.',
-        '·' => '.',
-        '→' => '>',
-        '↑' => '^',
-        '↓' => 'v',
-        '✓' => '+',
-        '✗' => 'x',
-        '▶' => '>',
-        '○' => 'o',
-        '●' => '*',
-        '…' => '~',
-        other => other,
-    };
-    text.chars().map(letter).collect()
 }

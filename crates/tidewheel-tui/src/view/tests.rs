@@ -19,10 +19,10 @@ use tidewheel_client::api::{
 };
 
 use super::view;
-use crate::message::{Answer, Message, Question, StepKnown};
+use crate::message::{Answer, Effect, Message, Question, StepKnown};
 use crate::model::{Attached, Model};
 use crate::run::Look;
-use crate::samples::{NOW, glance, lines, queue, runs, schedules, standing, upcoming};
+use crate::samples::{NOW, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming};
 use crate::theme::Theme;
 use crate::update::update;
 
@@ -42,6 +42,8 @@ fn friendly(text: &str) -> String {
 /// The same with other texts.
 fn model_of((width, height): (u16, u16), keys: &[KeyCode], text: impl Fn(&str) -> String) -> Model {
     let (mut glance, mut standing, mut lines) = (glance(), standing(), lines(500));
+    let mut flow = flow_detail();
+    flow.flow.description = flow.flow.description.as_deref().map(&text);
     for flow in &mut glance.flows {
         flow.name = text(&flow.name);
     }
@@ -62,7 +64,12 @@ fn model_of((width, height): (u16, u16), keys: &[KeyCode], text: impl Fn(&str) -
     tell(&mut model, Question::Schedules, Answer::Schedules(schedules()));
     tell(&mut model, Question::Line, Answer::Line(Box::new((queue(), None))));
     for key in keys {
-        update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
+        let effects = update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
+        for effect in effects {
+            if let Effect::Ask(question @ Question::Flow(_)) = effect {
+                tell(&mut model, question, Answer::Flow(Box::new(flow.clone())));
+            }
+        }
         let answer = match model.question() {
             Some(Question::Run(_)) => Answer::Run(Box::new(standing.clone())),
             Some(Question::Step { .. }) => Answer::Step(Box::new(known())),
@@ -141,6 +148,7 @@ fn text(buffer: &Buffer) -> String {
 
 const ENTER: KeyCode = KeyCode::Enter;
 const DOWN: KeyCode = KeyCode::Down;
+const RIGHT: KeyCode = KeyCode::Right;
 const TAB: KeyCode = KeyCode::Tab;
 
 const fn c(letter: char) -> KeyCode {
@@ -151,7 +159,7 @@ const NARROW: (u16, u16) = (80, 24);
 const WIDE: (u16, u16) = (130, 18);
 
 /// The pictures: their names, how large they are, and the keys that lead there.
-const PICTURES: [(&str, (u16, u16), &[KeyCode]); 14] = [
+const PICTURES: [(&str, (u16, u16), &[KeyCode]); 16] = [
     ("overview", NARROW, &[]),
     ("overview-wide", WIDE, &[]),
     ("runs", NARROW, &[c('2')]),
@@ -166,10 +174,12 @@ const PICTURES: [(&str, (u16, u16), &[KeyCode]); 14] = [
     ("schedule", NARROW, &[c('4'), ENTER]),
     ("help", NARROW, &[ENTER, c('?')]),
     ("dialog", NARROW, &[ENTER, c('x')]),
+    ("form", NARROW, &[c('G'), c('s'), TAB, RIGHT, TAB, c('0'), ENTER]),
+    ("note", NARROW, &[c('n'), c('w'), c('h'), c('y'), c('?')]),
 ];
 
 /// Those that the documentation shows.
-const SHOWN: [&str; 6] = ["overview-wide", "run-wide", "graph", "time", "log", "queues"];
+const SHOWN: [&str; 7] = ["overview-wide", "run-wide", "graph", "time", "log", "queues", "form"];
 
 fn is_blessing() -> bool {
     std::env::var_os("TIDEWHEEL_BLESS").is_some()

@@ -6,14 +6,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::paper::{Hits, Paper};
-use super::{dialog, frame, help, overview, queues, run, runs, schedules, step};
+use super::{dialog, form, frame, help, overview, queues, run, runs, schedules, step};
 use crate::model::{Model, Screen};
 use crate::theme::Theme;
 
 /// Draws what is looked at; gives where what is.
 pub fn view(model: &Model, theme: Theme, buffer: &mut Buffer) -> Hits {
     let area = *buffer.area();
-    let mut paper = Paper { buffer, theme, hits: Hits::default() };
+    let mut paper = Paper::new(buffer, theme);
     if area.width < 20 || area.height < 6 {
         let words = crate::run::Line::new().with(crate::run::Tone::Plain, "too small");
         paper.line((area.x, area.y), usize::from(area.width), &words);
@@ -32,6 +32,9 @@ pub fn view(model: &Model, theme: Theme, buffer: &mut Buffer) -> Hits {
         Screen::Schedule => schedules::draw_one(model, &mut paper, body),
     }
     frame::bottom(model, &mut paper, area);
+    if let Some(filled) = &model.form {
+        form::draw(filled, &mut paper, area);
+    }
     if let Some(asked) = &model.dialog {
         dialog::draw(asked, &mut paper, area);
     }

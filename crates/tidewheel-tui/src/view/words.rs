@@ -47,6 +47,12 @@ pub(super) fn clock(model: &Model, at: Timestamp) -> String {
     }
 }
 
+/// The time of day. Without seconds: while nothing happens, nothing is drawn for their sake.
+pub(super) fn time_of_day(model: &Model) -> String {
+    let at = jiff::Timestamp::from_microsecond(model.now.as_micros()).unwrap_or_default();
+    at.to_zoned(model.zone.clone()).strftime("%H:%M").to_string()
+}
+
 /// Seconds as a time.
 pub(super) fn seconds(seconds: f64) -> String {
     text::took(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))

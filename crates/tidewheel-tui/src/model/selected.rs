@@ -1,0 +1,142 @@
+//! What is selected: the row, run, schedule or flow that keys are about.
+//!
+//! What they do with it is in [`crate::update`].
+
+use tidewheel_client::api::{RunState, ScheduleWord};
+
+use super::app::{Model, Screen};
+use super::overview::{Row, rows};
+
+impl Model {
+    /// The selected row of the first screen.
+    #[must_use]
+    pub fn row(&self) -> Option<Row> {
+        let rows = rows(self);
+        rows.get(self.overview.cursor.min(rows.len().saturating_sub(1))).copied()
+    }
+
+    /// The run that is meant.
+    #[must_use]
+    pub fn run(&self) -> Option<&str> {
+        match self.screen() {
+            Screen::Run | Screen::Step => Some(&self.watched.as_ref()?.run),
+            Screen::Runs => {
+                let shown = self.shown_runs();
+                let place = shown.get(self.runs_list.cursor.min(shown.len().saturating_sub(1)))?;
+                Some(&self.runs.as_ref()?.runs.get(*place)?.run_id)
+            }
+            Screen::Overview => {
+                let glance = self.glance.as_ref()?;
+                Some(match self.row()? {
+                    Row::Asks(place) => &glance.approvals.get(place)?.run_id,
+                    Row::Fails(place) => &glance.failing.get(place)?.run_id,
+                    Row::Runs(place) => &glance.now.get(place)?.run.run_id,
+                    Row::Flow(place) => &glance.flows.get(place)?.runs.last()?.run_id,
+                    Row::Late(_) => return None,
+                })
+            }
+            Screen::Queues => {
+                let line = self.line.as_ref()?;
+                let place = self.place_in_line()?;
+                Some(match place.checked_sub(line.holders.len()) {
+                    None => &line.holders.get(place)?.run_id,
+                    Some(place) => &line.waiting.get(place)?.run_id,
+                })
+            }
+            Screen::Schedule => {
+                let (_, ledger) = self.schedule.as_ref()?;
+                ledger.firings.get(self.ledger_list.cursor)?.run_id.as_deref()
+            }
+            Screen::Schedules => None,
+        }
+    }
+
+    /// How it stands, as far as that is known.
+    #[must_use]
+    pub fn run_state(&self) -> Option<RunState> {
+        let run = self.run()?;
+        match self.screen() {
+            Screen::Run | Screen::Step => self.watched.as_ref()?.state,
+            Screen::Runs => {
+                let runs = &self.runs.as_ref()?.runs;
+                runs.iter().find(|it| it.run_id == run).map(|it| it.state)
+            }
+            Screen::Overview => {
+                let glance = self.glance.as_ref()?;
+                let now = glance.now.iter().map(|it| (&it.run.run_id, it.run.state));
+                let failing = glance.failing.iter().map(|it| (&it.run_id, it.state));
+                let past = glance.flows.iter().flat_map(|it| &it.runs);
+                let past = past.map(|it| (&it.run_id, it.state));
+                now.chain(failing).chain(past).find(|(id, _)| *id == run).map(|(_, state)| state)
+            }
+            Screen::Queues => Some(RunState::Running),
+            Screen::Schedule | Screen::Schedules => None,
+        }
+    }
+
+    /// The flow that is meant.
+    #[must_use]
+    pub fn flow(&self) -> Option<&str> {
+        let glance = self.glance.as_ref();
+        match (self.screen(), self.row()) {
+            (Screen::Overview, Some(Row::Flow(place))) => Some(&glance?.flows.get(place)?.name),
+            (Screen::Overview, Some(Row::Fails(place))) => {
+                glance?.failing.get(place)?.flow.as_deref()
+            }
+            (Screen::Runs, _) => {
+                let (run, runs) = (self.run()?, &self.runs.as_ref()?.runs);
+                runs.iter().find(|it| it.run_id == run)?.flow.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// The schedule that is meant.
+    #[must_use]
+    pub fn named_schedule(&self) -> Option<&str> {
+        match self.screen() {
+            Screen::Schedule => Some(&self.schedule_name),
+            Screen::Schedules => {
+                let shown = self.shown_schedules();
+                let place = self.schedules_list.cursor.min(shown.len().saturating_sub(1));
+                Some(&self.schedules.as_ref()?.schedules.get(*shown.get(place)?)?.name)
+            }
+            _ => None,
+        }
+    }
+
+    /// How it stands, as far as that is known.
+    #[must_use]
+    pub fn schedule_state(&self) -> Option<ScheduleWord> {
+        let (name, all) = (self.named_schedule()?, self.schedules.as_ref()?);
+        all.schedules.iter().find(|it| it.name == name).map(|it| it.state)
+    }
+
+    /// The step that asks and is meant, with its run.
+    #[must_use]
+    pub fn asked(&self) -> Option<(&str, &str)> {
+        match self.screen() {
+            Screen::Overview => match self.row()? {
+                Row::Asks(place) => {
+                    let line = self.glance.as_ref()?.approvals.get(place)?;
+                    Some((&line.run_id, &line.step))
+                }
+                _ => None,
+            },
+            Screen::Run | Screen::Step => {
+                let watched = self.watched.as_ref()?;
+                let step = watched.selected().filter(|step| watched.asks.contains(step));
+                let step = step.or_else(|| watched.asks.first().copied())?;
+                Some((&watched.run, &watched.names[step]))
+            }
+            _ => None,
+        }
+    }
+
+    /// The place in line that is selected: holders first.
+    #[must_use]
+    pub fn place_in_line(&self) -> Option<usize> {
+        let shown = self.shown_line();
+        shown.get(self.line_list.cursor.min(shown.len().saturating_sub(1))).copied()
+    }
+}

@@ -1,0 +1,133 @@
+//! What is asked before something is done: whether it is really meant, and what is to be said with it.
+//!
+//! What is done at once is in [`super::act`].
+
+use tidewheel_client::api::{FlowDetail, Preview, RunState, StartWish};
+use tidewheel_client::text::{count, name, short_id};
+
+use super::act::is_page;
+use crate::message::{Again, Effect, Question, Wish};
+use crate::model::{Dialog, Form, Model, Screen};
+use crate::run::Tone;
+
+/// Steps that are named one by one before a retry.
+const NAMES_MAX: usize = 8;
+
+pub(super) fn ask_to_cancel(model: &mut Model) {
+    if is_page(model) {
+        return;
+    }
+    let Some(run) = model.run().map(str::to_owned) else { return };
+    let watched = match model.screen() {
+        Screen::Run | Screen::Step => model.watched.as_ref(),
+        _ => None,
+    };
+    if model.run_state().is_some_and(|state| !is_live(state)) {
+        return model.say(Tone::Doubtful, "it has ended already");
+    }
+    let what = watched.map_or_else(
+        || "its running steps are stopped, and others never started".to_owned(),
+        |it| {
+            let running = it.model.running.len();
+            let open = it.model.steps.len() - it.model.ended_count() - running;
+            format!("{} are stopped, {open} never started", count(running, "running step"))
+        },
+    );
+    let question = format!("End run {}?", short_id(&run));
+    let details = vec![format!("{what}; what cleans up is still done")];
+    model.dialog = Some(Dialog::of(question, "end it", Wish::Cancel(run)).with(details));
+}
+
+/// Whether a run in this state has not ended.
+pub(crate) fn is_live(state: RunState) -> bool {
+    use RunState::{Interrupted, Paused, Running, Waiting};
+    matches!(state, Running | Waiting | Paused | Interrupted)
+}
+
+/// Finds out what a retry would do: of what did not succeed, or from the selected step on.
+pub(super) fn preview(model: &mut Model, is_from_step: bool) -> Vec<Effect> {
+    if is_page(model) {
+        return Vec::new();
+    }
+    let Some(run) = model.run().map(str::to_owned) else { return Vec::new() };
+    let from = match model.screen() {
+        _ if !is_from_step => None,
+        Screen::Step => model.reading.as_ref().map(|reading| reading.step.clone()),
+        _ => model
+            .watched
+            .as_ref()
+            .and_then(|watched| watched.selected().map(|step| watched.names[step].to_string())),
+    };
+    vec![Effect::Ask(Question::Preview(Again { run, from }))]
+}
+
+/// Asks whether what a retry would do is meant.
+pub(super) fn ask_again(model: &mut Model, again: Again, preview: &Preview) {
+    let id = short_id(&again.run);
+    let question = match &again.from {
+        Some(step) => format!("Run {} and what comes after it again, of run {id}?", name(step)),
+        None => format!("Run again what did not succeed in run {id}?"),
+    };
+    let mut details = vec![format!(
+        "{} again, {} reused as they are",
+        count(preview.run_again.len(), "step"),
+        preview.reused.len()
+    )];
+    details.extend(preview.run_again.iter().take(NAMES_MAX).map(|it| format!("  {}", name(it))));
+    let more = preview.run_again.len().saturating_sub(NAMES_MAX);
+    if more > 0 {
+        details.push(format!("  and {more} more"));
+    }
+    if !preview.changed_files.is_empty() {
+        details.push("its files have changed; they are used as they were".to_owned());
+    }
+    model.dialog = Some(Dialog::of(question, "run it again", Wish::Retry(again)).with(details));
+}
+
+pub(super) fn ask_to_answer(model: &mut Model, approved: bool) {
+    if is_page(model) {
+        return;
+    }
+    match model.asked() {
+        Some((run, step)) => {
+            model.form = Some(Form::answer(run.to_owned(), step.to_owned(), approved));
+        }
+        None => model.say(Tone::Doubtful, "nothing here asks for an answer"),
+    }
+}
+
+/// Finds out what can be said when the selected flow is started.
+pub(super) fn start(model: &mut Model) -> Vec<Effect> {
+    match model.flow() {
+        Some(flow) => vec![Effect::Ask(Question::Flow(flow.to_owned()))],
+        None => {
+            model.say(Tone::Doubtful, "select the flow that is to be started");
+            Vec::new()
+        }
+    }
+}
+
+/// Asks what is to be said when a flow is started, or whether that is meant where there is nothing to say.
+pub(super) fn ask_to_start(model: &mut Model, flow: &FlowDetail) {
+    model.form = Form::start(flow);
+    if model.form.is_none() {
+        let line = &flow.flow;
+        let (flow, fingerprint) = (line.name.clone(), Some(line.fingerprint.clone()));
+        let wish = Wish::Start(StartWish { flow, fingerprint, ..StartWish::default() });
+        let question = format!("Start {}?", name(&line.name));
+        let details = vec![format!("{}, {}", name(&line.file), count(line.steps, "step"))];
+        model.dialog = Some(Dialog::of(question, "start it", wish).with(details));
+    }
+}
+
+pub(super) fn ask_to_fire(model: &mut Model) {
+    let Some(schedule) = model.named_schedule().map(str::to_owned) else { return };
+    let question = format!("Run {} now?", name(&schedule));
+    model.dialog = Some(Dialog::of(question, "run it", Wish::Fire(schedule)));
+}
+
+pub(super) fn backfill(model: &mut Model) {
+    if let Some(schedule) = model.named_schedule().map(str::to_owned) {
+        model.form = Some(Form::backfill(schedule));
+    }
+}
