@@ -3,7 +3,6 @@
 //! What is reused of a run that is made again is found out by its kind.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::Rejection;

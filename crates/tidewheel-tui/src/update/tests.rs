@@ -53,6 +53,7 @@ fn preview(count: usize) -> Preview {
         reused: vec!["fetch".to_owned()],
         passed_over: Vec::new(),
         changed_files: Vec::new(),
+        digest: String::new(),
     }
 }
 
