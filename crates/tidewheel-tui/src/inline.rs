@@ -331,10 +331,10 @@ mod tests {
             let mut terminal = Terminal::new(20, 10);
             let mut screen = inline();
             for line in 0..before {
-                terminal.write(&format!("old {line}\r\n"));
+                terminal.write(format!("old {line}\r\n"));
             }
             for texts in frames {
-                terminal.write(&screen.replace(&frame(texts), (20, 10)));
+                terminal.write(screen.replace(&frame(texts), (20, 10)));
                 let shown = terminal.text();
                 assert!(
                     shown.ends_with(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>())
@@ -351,8 +351,8 @@ mod tests {
     fn lines_wider_than_believed_do_not_shift_the_frame() {
         let mut terminal = Terminal::new(5, 6);
         let mut screen = inline();
-        terminal.write(&screen.replace(&frame(&["123456789", "b"]), (5, 10)));
-        terminal.write(&screen.replace(&frame(&["123456789", "c"]), (5, 10)));
+        terminal.write(screen.replace(&frame(&["123456789", "b"]), (5, 10)));
+        terminal.write(screen.replace(&frame(&["123456789", "c"]), (5, 10)));
         assert_eq!(terminal.text(), ["12345", "c"]);
     }
 
@@ -363,7 +363,7 @@ mod tests {
         // The terminal has broken the first line in two.
         let mut terminal = Terminal::new(5, 8);
         terminal.write("\x1b[?7lold\r\n01234\r\n56789\r\nabc\r\n");
-        terminal.write(&screen.replace(&frame(&["01234", "new"]), (5, 10)));
+        terminal.write(screen.replace(&frame(&["01234", "new"]), (5, 10)));
         assert_eq!(terminal.text(), ["old", "01234", "new"]);
     }
 
@@ -372,11 +372,11 @@ mod tests {
         let mut terminal = Terminal::new(20, 6);
         let mut screen = inline();
         terminal.write("old\r\n");
-        terminal.write(&screen.replace(&frame(&["frame 1", "frame 2"]), (20, 10)));
-        terminal.write(&screen.erase(20));
-        terminal.write(&screen.lasting(&frame(&["note"])));
+        terminal.write(screen.replace(&frame(&["frame 1", "frame 2"]), (20, 10)));
+        terminal.write(screen.erase(20));
+        terminal.write(screen.lasting(&frame(&["note"])));
         assert_eq!(terminal.text(), ["old", "note"]);
-        terminal.write(&screen.replace(&frame(&["frame 3"]), (20, 10)));
+        terminal.write(screen.replace(&frame(&["frame 3"]), (20, 10)));
         assert_eq!(terminal.text(), ["old", "note", "frame 3"]);
     }
 }

@@ -24,8 +24,11 @@ pub struct Workshop {
     options: Arc<dyn Fn(u32) -> SessionOptions + Send + Sync>,
     /// Who hears what becomes of runs.
     tell: Arc<dyn Fn(Carried) + Send + Sync>,
-    runs: Arc<Mutex<Vec<(Run, JoinHandle<()>)>>>,
+    runs: Arc<Mutex<Vec<Kept>>>,
 }
+
+/// A run and the task that waits for its end.
+type Kept = (Run, JoinHandle<()>);
 
 /// What becomes of a run that is carried out here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +170,7 @@ impl Workshop {
         runs.push((run, task));
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<(Run, JoinHandle<()>)>> {
+    fn runs(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
