@@ -140,9 +140,8 @@ impl Code {
                  committed: commit or remove them, or say --allow-dirty."
             }
             Self::Commit => {
-                "What is published should be what somebody else can check out. A commit that is on no branch and has no \
-                 tag is nobody's but this clone's, and git forgets it: check out a branch or a tag, or say \
-                 --allow-detached."
+                "A commit that is on no branch and has no tag is nobody's but this clone's, and git forgets it: check out \
+                 a branch or a tag, so that others can see what was published, or say --allow-detached."
             }
             Self::Lock => {
                 "A lock file that knows a package by another version than its manifest was not brought up to date when \

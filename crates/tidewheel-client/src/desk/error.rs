@@ -550,14 +550,11 @@ impl DeskError {
         if let Self::OfKind(refusal) = self {
             return (**refusal).clone();
         }
-        let changes = match self {
-            Self::Changed { changes, .. } => changes.clone(),
-            _ => Vec::new(),
-        };
-        let problems = match self {
-            Self::Problems(files) => Some(files.validated(false).problems),
-            Self::Unrunnable { problems, .. } => Some(problems.clone()),
-            _ => None,
+        let (changes, problems) = match self {
+            Self::Changed { changes, .. } => (changes.clone(), None),
+            Self::Problems(files) => (Vec::new(), Some(files.validated(false).problems)),
+            Self::Unrunnable { problems, .. } => (Vec::new(), Some(problems.clone())),
+            _ => (Vec::new(), None),
         };
         Refusal {
             kind: self.kind(),

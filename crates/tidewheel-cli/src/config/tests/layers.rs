@@ -110,6 +110,7 @@ fn every_setting_can_be_said_in_a_file_and_in_the_environment() {
         ("serve.flows", "/etc/flows"),
         ("serve.grace", "45s"),
         ("serve.flowtoy_open", "true"),
+        ("serve.metrics_token", "true"),
         ("serve.base_path", "/tide"),
         ("serve.tls_cert", "/tls/crt"),
         ("serve.tls_key", "/tls/key"),
