@@ -108,28 +108,40 @@ impl Scheduler {
         position.map(|index| index as u32).ok_or_else(|| Rejection::UnknownLimit(name.clone()))
     }
 
-    /// Accepts so many tasks for each queue, if all of these queues take more and nothing else is
-    /// against it.
+    /// Accepts so many tasks for each queue, if all of these queues take more and the breakers of the class, if one
+    /// is said, are not against it. Refusals are large: where nothing is refused, none is carried about.
     fn admit(
         &mut self,
         counts: &[(u32, u64)],
-        refusal: Option<Rejection>,
+        class: Option<(u32, Moment)>,
     ) -> Result<(), Rejection> {
-        let answer = if self.shutdown.is_some() {
-            Err(Rejection::ShuttingDown)
-        } else {
-            let check =
-                |&(queue, count): &(u32, u64)| self.queues[queue as usize].check_room(count);
-            counts.iter().try_for_each(check).and(refusal.map_or(Ok(()), Err))
-        };
+        let refusal = self.refusal(counts, class);
         for &(queue, count) in counts {
             let statistics = &mut self.queues[queue as usize].statistics;
-            match answer {
-                Ok(()) => statistics.submitted += count,
-                Err(_) => statistics.rejected += count,
+            match refusal {
+                None => statistics.submitted += count,
+                Some(_) => statistics.rejected += count,
             }
         }
-        answer
+        refusal.map_or(Ok(()), Err)
+    }
+
+    #[inline]
+    fn refusal(&self, counts: &[(u32, u64)], class: Option<(u32, Moment)>) -> Option<Rejection> {
+        if self.shutdown.is_some() {
+            return Some(Rejection::ShuttingDown);
+        }
+        for &(queue, count) in counts {
+            let queue = &self.queues[queue as usize];
+            if count > queue.room() {
+                return queue.check_room(count).err();
+            }
+        }
+        let (class, now) = class?;
+        if self.classes[class as usize].needs.is_empty() {
+            return None;
+        }
+        self.open_breaker(class, now)
     }
 
     /// The breaker that whoever submits a task of this class should not wait for.
@@ -170,7 +182,7 @@ impl Scheduler {
         self.refuse_known(once, now.wall)?;
         let profile = &self.profiles[submission.profile.0 as usize];
         let (queue, class) = (profile.queue, profile.class);
-        self.admit(&[(queue, 1)], self.open_breaker(class, now.monotonic))?;
+        self.admit(&[(queue, 1)], Some((class, now.monotonic)))?;
         self.remember_once(once, submission.id, now.wall);
         let is_special = submission.deadline.is_some()
             || submission.key.is_some()
