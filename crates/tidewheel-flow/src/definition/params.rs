@@ -252,16 +252,7 @@ mod tests {
     use super::*;
 
     fn param(kind: ParamKind) -> Param {
-        Param {
-            name: "p".to_owned(),
-            kind,
-            default: None,
-            choices: Vec::new(),
-            description: None,
-            min: None,
-            max: None,
-            pattern: None,
-        }
+        Param::new("p", kind)
     }
 
     #[test]
