@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::checkpoint::PAGES_FOR_COMMIT;
 use super::error::{FolderError, Stage, store_error};
 use super::folder::Durability;
-use super::{private, schema};
+use super::{migrations, private, schema};
 use crate::file;
 
 /// The first SQLite without the bug that let a reset of the write-ahead log destroy data.
@@ -76,7 +76,7 @@ pub(super) fn prepare(path: &Path, durability: Durability) -> Result<Prepared, F
     let database = |error| FolderError::Store(store_error(error, Stage::Before, path));
     let connection = open(path, durability).map_err(database)?;
     if !is_new {
-        schema::migrate(&connection, schema::MIGRATIONS).map_err(database)?;
+        migrations::migrate(&connection, migrations::MIGRATIONS).map_err(database)?;
         // A restored copy comes without.
         let set = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
         set.map_err(database)?;
@@ -212,7 +212,7 @@ fn write_first(path: &Path) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
     connection.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
-    schema::migrate(&connection, schema::MIGRATIONS)?;
+    migrations::migrate(&connection, migrations::MIGRATIONS)?;
     connection.execute("INSERT INTO meta VALUES ('mark', lower(hex(randomblob(16))))", [])?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.close().map_err(|(_, error)| error)

@@ -16,6 +16,7 @@ mod definitions;
 mod error;
 mod folder;
 mod inbox;
+mod migrations;
 mod moving;
 mod places;
 mod private;

@@ -25,7 +25,7 @@ use tidewheel_core::spec::{
 use tidewheel_core::task::TaskState;
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
-use super::schema::{MIGRATIONS, migrate};
+use super::migrations::{MIGRATIONS, migrate};
 use super::store::SqliteStore;
 use super::tests::{folder, open};
 use crate::store::{AttemptRecord, OutputRecord, OutputValue, RunFilter, RunKind, Store as _};
