@@ -212,7 +212,7 @@ fn write_first(path: &Path) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
     connection.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
-    migrations::migrate(&connection, migrations::MIGRATIONS)?;
+    schema::make(&connection)?;
     connection.execute("INSERT INTO meta VALUES ('mark', lower(hex(randomblob(16))))", [])?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.close().map_err(|(_, error)| error)

@@ -393,8 +393,43 @@ CREATE UNIQUE INDEX arrivals_by_nominal ON arrivals (schedule, nominal);
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::VERSION;
+    use super::super::schema::{self, VERSION};
     use super::*;
+
+    /// A line for each column of each table and index: what statements can tell of a schema.
+    fn columns(connection: &Connection) -> Vec<String> {
+        let sql = "SELECT concat_ws(' ', t.type, t.name, t.wr, c.cid, c.name, c.type, c.\"notnull\", c.dflt_value, c.pk)
+                FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c
+                WHERE t.schema = 'main' AND t.name <> 'sqlite_schema'
+            UNION ALL
+            SELECT concat_ws(' ', 'index of', t.name, i.name, i.\"unique\", i.origin, c.seqno, c.cid, c.name, c.\"desc\", c.key,
+                    (SELECT substr(sql, instr(sql, 'WHERE')) FROM sqlite_schema WHERE name = i.name AND i.partial))
+                FROM pragma_table_list AS t, pragma_index_list(t.name) AS i, pragma_index_xinfo(i.name) AS c
+                WHERE t.schema = 'main' AND t.name <> 'sqlite_schema'
+            UNION ALL
+            SELECT concat_ws(' ', 'counter', next) FROM counter
+            UNION ALL
+            SELECT concat_ws(' ', 'autoincrement', name) FROM sqlite_schema WHERE sql LIKE '%AUTOINCREMENT%'
+            ORDER BY 1";
+        let mut statement = connection.prepare(sql).unwrap();
+        let lines = statement.query_map([], |row| row.get(0)).unwrap();
+        lines.collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    #[test]
+    fn a_new_database_is_what_the_oldest_one_becomes() {
+        let (new, old) =
+            (Connection::open_in_memory().unwrap(), Connection::open_in_memory().unwrap());
+        schema::make(&new).unwrap();
+        migrate(&old, MIGRATIONS).unwrap();
+        assert_eq!(user_version(&new).unwrap(), user_version(&old).unwrap());
+        let (new, old) = (columns(&new), columns(&old));
+        assert!(new.len() > 150, "{}", new.len());
+        for (new, old) in new.iter().zip(&old) {
+            assert_eq!(new, old);
+        }
+        assert_eq!(new.len(), old.len());
+    }
 
     fn has_table(connection: &Connection, name: &str) -> bool {
         let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
