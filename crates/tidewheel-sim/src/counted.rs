@@ -4,7 +4,7 @@
 //! How fast these are is measured by `tidewheel bench`, with more tasks and on more threads.
 
 use anyhow::{Result, bail, ensure};
-use tidewheel::{Graph, Tidewheel};
+use tidewheel::{Graph, Priority, Shutdown, Tidewheel};
 use tidewheel_core::time::Moment;
 use tidewheel_core::timer::Wheel;
 
@@ -13,6 +13,7 @@ use crate::random::Random;
 const LAYERS: u64 = 10;
 const WIDTH: u64 = 200;
 const TIMERS: u64 = 20_000;
+const SUBMISSIONS: u64 = 5_000;
 
 /// Runs the workload of this name.
 ///
@@ -23,7 +24,8 @@ pub fn run(name: &str) -> Result<()> {
     match name {
         "graph" => graph(),
         "timers" => timers(),
-        _ => bail!("there are `graph` and `timers`, not `{name}`"),
+        "submissions" => submissions(),
+        _ => bail!("there are `graph`, `timers` and `submissions`, not `{name}`"),
     }
 }
 
@@ -73,13 +75,36 @@ fn timers() -> Result<()> {
     Ok(())
 }
 
+/// Single empty tasks of all priorities, all of which wait before the first one starts.
+fn submissions() -> Result<()> {
+    let mut random = Random::new(42);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let completed = runtime.block_on(async {
+        let wheel = Tidewheel::builder().slots(16).start();
+        wheel.pause();
+        for _ in 0..SUBMISSIONS {
+            let priority = Priority::new(random.below(101) as i64);
+            wheel.submit(priority, async {}).detach();
+        }
+        wheel.resume();
+        wheel.shutdown(Shutdown::drain()).await;
+        wheel.stats().total.completed
+    });
+    ensure!(completed == SUBMISSIONS, "{completed} of {SUBMISSIONS} tasks were done");
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn workloads_do_what_they_should_and_others_are_refused() {
         super::run("graph").expect("it runs");
         super::run("timers").expect("it runs");
+        super::run("submissions").expect("it runs");
         let refused = super::run("graphs").expect_err("there is none of this name");
-        assert_eq!(refused.to_string(), "there are `graph` and `timers`, not `graphs`");
+        assert_eq!(
+            refused.to_string(),
+            "there are `graph`, `timers` and `submissions`, not `graphs`"
+        );
     }
 }

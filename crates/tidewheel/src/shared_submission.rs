@@ -241,7 +241,8 @@ pub(crate) fn submit_shared<T: Clone + Send + Sync + 'static>(
 ) -> SharedSubmission<T> {
     let mut forgotten = Vec::new();
     let waiter: Arc<dyn Waiter> = slot.clone();
-    let asked = Asked { profile: Some(profile), priority: profile.priority, said, code };
+    let asked =
+        Asked { profile: Some(profile), priority: profile.priority, said: Some(said), code };
     let accepted = ask(shared, asked, waiter, |state, run, ticket, now| {
         if said.once.is_some() {
             let slot = Arc::clone(&slot) as Arc<dyn Any + Send + Sync>;

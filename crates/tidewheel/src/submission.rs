@@ -272,7 +272,7 @@ pub(crate) fn submit_once<T: Send + 'static>(
         kept.put(Ok(future.await));
         Outcome::Succeeded
     });
-    submit(shared, Asked::plain(priority, &Said::default(), future), slot)
+    submit(shared, Asked::plain(priority, future), slot)
 }
 
 /// Submits a future that runs once and whose error is a failure.
@@ -285,7 +285,7 @@ pub(crate) fn submit_fallible<T: Send + 'static, E: Into<BoxError>>(
     let kept = Arc::clone(&slot);
     let future: BoxFuture<Outcome> =
         Box::pin(async move { keep(|returned| kept.put(returned), future.await, false) });
-    submit(shared, Asked::plain(priority, &Said::default(), future), slot)
+    submit(shared, Asked::plain(priority, future), slot)
 }
 
 fn keep<T, E: Into<BoxError>>(
@@ -325,13 +325,14 @@ pub(crate) struct Asked<'a> {
     /// `None`: as plain futures are.
     pub profile: Option<&'a Profile>,
     pub priority: Priority,
-    pub said: &'a Said,
+    /// `None`: nothing. Of plain futures there may be millions, and what is said is large.
+    pub said: Option<&'a Said>,
     pub code: Code,
 }
 
-impl<'a> Asked<'a> {
-    fn plain(priority: Priority, said: &'a Said, future: BoxFuture<Outcome>) -> Self {
-        Self { profile: None, priority, said, code: Code::Once(Some(future)) }
+impl Asked<'_> {
+    fn plain(priority: Priority, future: BoxFuture<Outcome>) -> Self {
+        Self { profile: None, priority, said: None, code: Code::Once(Some(future)) }
     }
 }
 
@@ -356,8 +357,9 @@ pub(crate) fn ask(
                 Some(profile) => state.engine.scheduler_mut().profile(profile)?,
                 None => state.plain,
             };
-            let (deadline, key) = (said.deadline, said.key.clone());
-            let attachment = said.attachment().map(Arc::new);
+            let deadline = said.and_then(|said| said.deadline);
+            let key = said.and_then(|said| said.key.clone());
+            let attachment = said.and_then(Said::attachment).map(Arc::new);
             let submission = input::Submission { id, profile, priority, deadline, key, attachment };
             Ok(Command::Submit(submission))
         },
@@ -462,7 +464,7 @@ impl<F> TaskRequest<F> {
         let kept = Arc::clone(&slot);
         let code = repeat(self.code, move |returned| kept.put(returned));
         let profile = self.said.apply(&Profile::default());
-        let (priority, said) = (profile.priority, &self.said);
+        let (priority, said) = (profile.priority, Some(&self.said));
         submit(&self.shared, Asked { profile: Some(&profile), priority, said, code }, slot)
     }
 

@@ -337,12 +337,14 @@ impl Scheduler {
         let Some(Work::Single(single)) = self.works.remove(key.run.0) else { return };
         self.profiles.leave(single.task.profile);
         let (state, reason) = (single.task.state, single.task.reason);
-        let is_well = single.task.is_met();
         let error = single.extra.and_then(|extra| extra.error);
         let (run, id) = (key.run, single.id);
-        let end = FiringEnd { run: id, success: is_well, error: error.clone() };
+        let end = single.schedule.map(|schedule| {
+            let success = single.task.is_met();
+            (schedule, FiringEnd { run: id, success, error: error.clone() })
+        });
         decision.act(Action::SubmissionEnded { run, id, state, reason, error });
-        if let Some(schedule) = single.schedule {
+        if let Some((schedule, end)) = end {
             self.firing_ended(now, schedule, key.run.0, end, decision);
         }
     }

@@ -293,6 +293,9 @@ impl State {
                     next = Some(Next::Run(start));
                 }
                 Action::StartAttempt(start) => self.start(start, wanted, &mut next, effects),
+                Action::SubmissionEnded { run, id, state, reason, error } => {
+                    self.end_single(run, id, End::Ended { state, reason, error }, effects);
+                }
                 action => self.act(action, effects),
             }
         }
@@ -338,7 +341,15 @@ impl State {
         code.map_or(SingleCode::Missing, |code| SingleCode::Call(Arc::clone(code)))
     }
 
-    /// Not part of its caller, where starts are what counts.
+    #[inline]
+    fn end_single(&mut self, run: RunKey, id: RunId, end: End, effects: &mut Vec<Effect>) {
+        let entry = self.entries.remove(run).or_else(|| self.ending.remove(&id));
+        if let Some(Entry::Single(entry)) = entry {
+            effects.push(Effect::EndSingle(entry, end));
+        }
+    }
+
+    /// Not part of its caller, where starts and ends of single tasks are what counts.
     #[inline(never)]
     fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
         match action {
@@ -357,11 +368,7 @@ impl State {
                 }
             }
             Action::SubmissionEnded { run, id, state, reason, error } => {
-                let entry = self.entries.remove(run).or_else(|| self.ending.remove(&id));
-                if let Some(Entry::Single(entry)) = entry {
-                    let end = End::Ended { state, reason, error };
-                    effects.push(Effect::EndSingle(entry, end));
-                }
+                self.end_single(run, id, End::Ended { state, reason, error }, effects);
             }
             Action::RunEnded { run, .. } => {
                 let report = self.engine.scheduler_mut().take_report(run).map(Box::new);
