@@ -2,7 +2,9 @@
 //!
 //! What follows from what they say is decided in [`super::catalogue`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,9 +21,10 @@ use super::entry::Read;
 pub(super) struct Look {
     folder: Option<PathBuf>,
     files: Vec<PathBuf>,
-    known: BTreeMap<PathBuf, Known>,
+    /// By path, as text: to compare thousands of paths part by part takes longer than to look at the files.
+    known: BTreeMap<OsString, Known>,
     /// How files look that were being written when it was looked last.
-    unsettled: BTreeMap<PathBuf, Vec<Mark>>,
+    unsettled: BTreeMap<OsString, Vec<Mark>>,
 }
 
 #[derive(Debug)]
@@ -62,15 +65,16 @@ impl Look {
     pub fn look(&mut self, when: When, now: Timestamp) -> io::Result<bool> {
         let paths = self.paths()?;
         let gone = self.known.len();
-        // They are sorted, and there may be thousands.
-        self.known.retain(|path, _| paths.binary_search(path).is_ok());
+        self.known.retain(|path, _| paths.contains(path));
         let mut has_changed = self.known.len() < gone;
         let mut unsettled = BTreeMap::new();
         for path in paths {
-            let parts = self.known.get(&path).map(|known| known.parts.clone());
-            let parts = parts.unwrap_or_else(|| vec![path.clone()]);
-            let marks: Vec<Mark> = parts.iter().map(|part| mark(part)).collect();
-            let known = self.known.get(&path).filter(|known| known.marks == marks);
+            let known = self.known.get(&path);
+            let marks: Vec<Mark> = match known {
+                Some(known) => known.parts.iter().map(|part| mark(part)).collect(),
+                None => vec![mark(Path::new(&path))],
+            };
+            let known = known.filter(|known| known.marks == marks);
             // What it lacks may be in a file that was not there to be marked.
             let is_broken = known.is_some_and(|known| matches!(known.read, Read::Broken(_)));
             if known.is_some() && !is_broken {
@@ -83,8 +87,9 @@ impl Look {
             }
             // Marks of before it was read: a change that comes between is seen the next time.
             let before = marks;
-            let (read, parts) = Read::file(&path, now);
-            let marks = match parts.first() == Some(&path) && parts.len() == before.len() {
+            let (read, parts) = Read::file(Path::new(&path), now);
+            let is_itself = parts.first().is_some_and(|first| first.as_os_str() == path);
+            let marks = match is_itself && parts.len() == before.len() {
                 true => before,
                 false => parts.iter().map(|part| mark(part)).collect(),
             };
@@ -98,23 +103,30 @@ impl Look {
 
     /// What was read of each file.
     pub fn read(&self) -> BTreeMap<PathBuf, Read> {
-        self.known.iter().map(|(path, known)| (path.clone(), known.read.clone())).collect()
+        self.known.iter().map(|(path, known)| (path.into(), known.read.clone())).collect()
     }
 
-    fn paths(&self) -> io::Result<Vec<PathBuf>> {
-        let mut paths = self.files.clone();
-        paths.retain(|path| mark(path).is_some());
+    fn paths(&self) -> io::Result<BTreeSet<OsString>> {
+        let files = self.files.iter().filter(|path| mark(path).is_some());
+        let mut paths: BTreeSet<OsString> = files.map(|path| path.clone().into()).collect();
         if let Some(folder) = &self.folder {
             for entry in std::fs::read_dir(folder)? {
                 let entry = entry?;
-                if is_flow(&entry.path()) && !entry.path().is_dir() {
-                    paths.push(entry.path());
+                let path = entry.path();
+                if is_flow(&path) && !is_folder(&entry, &path) {
+                    paths.insert(path.into());
                 }
             }
         }
-        paths.sort_unstable();
-        paths.dedup();
         Ok(paths)
+    }
+}
+
+/// Whether it is a folder, or a link to one. Only links have to be looked at.
+fn is_folder(entry: &DirEntry, path: &Path) -> bool {
+    match entry.file_type() {
+        Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+        _ => path.is_dir(),
     }
 }
 
