@@ -12,8 +12,8 @@ mod registry;
 
 use std::process::Command;
 
-use publishing::Scene;
-use registry::{Fault, Faults, What};
+use publishing::{Scene, told};
+use registry::{Fault, Faults, RetryAfter, What};
 use serde_json::json;
 use skipped::skipped;
 
@@ -95,4 +95,46 @@ fn where_a_registry_gives_no_digest_files_are_fetched_and_compared() {
     let (code, report) = scene.published(&[]);
     assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
     assert!(scene.brought().is_empty());
+}
+
+/// `our-b` needs a version of `our-a` that is not the one of the workspace.
+fn scene_of_newer(name: &str) -> Option<Scene> {
+    let scene = scene(name)?;
+    let manifest = std::fs::read_to_string(scene.path("ws/b/pyproject.toml")).unwrap();
+    scene.file("b/pyproject.toml", &manifest.replace("our_a>=1", "our_a>=2,<3"));
+    scene.commit();
+    Some(scene)
+}
+
+#[test]
+fn a_need_that_nothing_will_satisfy_is_told_before_anything_is_sent() {
+    let Some(scene) = scene_of_newer("publish-python-unmet") else { return };
+    let (code, error) = scene.published(&[]);
+    assert_eq!(code, 3, "{error:#}");
+    let said = error["error"]["message"].as_str().unwrap();
+    let words = "python:our-b needs python:our-a >=2,<3, and there is 1.0";
+    assert!(said.contains(words) && said.contains("[needs-unpublished]"), "{said}");
+    assert!(scene.brought().is_empty());
+}
+
+#[test]
+fn all_that_packages_need_of_each_other_is_out_at_the_end_or_it_is_not_done() {
+    let Some(scene) = scene_of_newer("publish-python-gap") else { return };
+    scene.registry.put("our-a", "2.1", "our_a-2.1.tar.gz", b"newer");
+    let limited = Fault::TooMany(RetryAfter::Seconds(1));
+    scene.registry.script(Faults::none().on(What::Upload, "our-b", limited));
+    let begun = scene.begin(&[]);
+    begun.until_uploading("our-b");
+    // What would do is taken back while it goes on. Every upload goes well.
+    scene.registry.yank("our-a", "2.1");
+    assert_eq!(begun.wait().code(), Some(8));
+    let output = scene.tidewheel(&["publish", "status", "--format", "json"]).output().unwrap();
+    let (code, report) = told(&output);
+    assert_eq!((code, &report["verdict"]), (8, &"blocked".into()), "{report:#}");
+    let unmet = json!([{ "package": "python:our-b", "needs": "python:our-a", "range": ">=2,<3" }]);
+    assert_eq!(report["unmet"], unmet, "{report:#}");
+    // Another one that will do makes it whole.
+    scene.registry.put("our-a", "2.2", "our_a-2.2.tar.gz", b"newest");
+    let report = scene.finish();
+    assert_eq!(report["unmet"], json!([]), "{report:#}");
 }

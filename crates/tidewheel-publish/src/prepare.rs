@@ -12,7 +12,9 @@ use crate::exchange::census;
 use crate::pack::{Carried, Checkout, PackOptions, PackedSet, begin, checkout, pack, take_over};
 use crate::package::{Package, PackageId, Version};
 use crate::plan::{Class, Plan, Situation};
-use crate::preflight::{about_checkout, about_leave, odd, stale_locks, wrong_tags};
+use crate::preflight::{
+    about_checkout, about_leave, odd, stale_locks, unmet_needs, wrong_tags,
+};
 use crate::problem::{Code, Problem};
 use crate::registry::Listing;
 use crate::run::{Journal, Publisher, pace_of};
@@ -108,7 +110,7 @@ pub async fn prepare(
         check_outside(publisher, &gathered.whole, &gathered.workspace).await?;
     }
     let set = gathered.packed(publisher, wish, ours, tell)?;
-    let Gathered { workspace, targets, checkout, .. } = gathered;
+    let Gathered { whole, workspace, targets, checkout } = gathered;
     let workspace = with_built_versions(&workspace, &set);
     let listings = match wish.offline {
         true => BTreeMap::new(),
@@ -117,9 +119,10 @@ pub async fn prepare(
             ask(publisher, &targets, &set).await?
         }
     };
-    let plan = plan(&workspace, &set, &targets, listings)?;
+    let plan = plan(&workspace, &set, &targets, listings.clone())?;
     let asks = wish.check_tokens && !wish.offline;
     let mut problems = about_leave(publisher, &workspace, &plan, &targets, asks).await;
+    problems.extend(unmet_needs(&whole, &plan, &set, listings));
     let prepared = Prepared { workspace, plan, set, targets, checkout };
     let around = publisher.around();
     problems.extend(wish.tag.iter().flat_map(|tag| wrong_tags(around, tag, &prepared)));

@@ -7,6 +7,7 @@ mod archive;
 mod cargo;
 mod carry;
 mod git;
+mod needs;
 mod npm;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]
 mod pack;

@@ -8,7 +8,9 @@ mod plan;
 mod rate;
 #[cfg(test)]
 mod tests;
+mod unmet;
 
 pub use class::Class;
 pub use plan::{Plan, Planned, Situation};
 pub use rate::{Pace, Rate};
+pub use unmet::{Unmet, unmet};

@@ -8,8 +8,10 @@ mod checkout;
 mod leave;
 mod locks;
 mod names;
+mod needs;
 
 pub(crate) use checkout::{about_checkout, wrong_tags};
 pub(crate) use leave::about_leave;
 pub(crate) use locks::stale_locks;
 pub(crate) use names::odd;
+pub(crate) use needs::unmet_needs;

@@ -7,7 +7,9 @@ mod hash;
 mod listing;
 mod npm;
 mod page;
+mod pep440;
 mod python;
+mod range;
 #[cfg(test)]
 mod tests;
 
@@ -16,3 +18,4 @@ pub use hash::{Algorithm, Digest};
 pub use listing::{Listed, ListedFile, Listing, Unreadable};
 pub use npm::{document_path, read_document, read_manifest};
 pub use python::{project_path, read_project};
+pub use range::satisfies;

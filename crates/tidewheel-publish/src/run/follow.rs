@@ -119,13 +119,15 @@ impl Report {
         }
     }
 
-    fn is_out(&self, id: &PackageId) -> bool {
+    /// Whether those who resolve can have a package.
+    pub(super) fn is_out(&self, id: &PackageId) -> bool {
         let name = id.to_string();
         let found = self.packages.iter().find(|it| it.package == name);
         found.is_some_and(|it| matches!(it.result, "published" | "done"))
     }
 
-    fn object(&mut self, id: &PackageId, worth: Verdict, what: String) {
+    /// Something is wrong with a package all the same.
+    pub(super) fn object(&mut self, id: &PackageId, worth: Verdict, what: String) {
         let name = id.to_string();
         let is_it = |it: &&mut Reported| it.package == name;
         if let Some(reported) = self.packages.iter_mut().find(is_it) {

@@ -15,6 +15,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod unmet;
 
 pub use follow::Tagged;
 pub(crate) use follow::tags;
@@ -26,3 +27,4 @@ pub use publisher::Publisher;
 pub(crate) use publisher::pace_of;
 pub use report::{Report, Reported, Verdict};
 pub use undo::{TakenBack, take_back};
+pub use unmet::UnmetNeed;

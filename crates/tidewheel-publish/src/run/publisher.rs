@@ -100,16 +100,36 @@ impl Publisher {
         self.targets_of(order, &discover(&order.root).packages)
     }
 
+    /// Where other packages of its workspace are, of those that are wanted.
+    pub(super) fn other_targets(
+        &self,
+        order: &PublishOrder,
+        is_wanted: impl Fn(&PackageId) -> bool,
+    ) -> BTreeMap<PackageId, Target> {
+        let packages = discover(&order.root).packages;
+        let is_other = |it: &Package| order.package(&it.id.to_string()).is_none();
+        let others = packages.iter().filter(|it| it.is_public() && is_other(it));
+        self.located(order, others.filter(|it| is_wanted(&it.id)))
+    }
+
     fn targets_of(
         &self,
         order: &PublishOrder,
         packages: &[Package],
     ) -> BTreeMap<PackageId, Target> {
+        let is_ours = |package: &&Package| order.package(&package.id.to_string()).is_some();
+        self.located(order, packages.iter().filter(is_ours))
+    }
+
+    fn located<'a>(
+        &self,
+        order: &PublishOrder,
+        packages: impl Iterator<Item = &'a Package>,
+    ) -> BTreeMap<PackageId, Target> {
         let mut around = self.around.clone();
         around.registry.clone_from(&order.registry);
-        let ours =
-            packages.iter().filter(|package| order.package(&package.id.to_string()).is_some());
-        ours.filter_map(|package| Some((package.id.clone(), target_of(package, &around).ok()?)))
+        packages
+            .filter_map(|package| Some((package.id.clone(), target_of(package, &around).ok()?)))
             .collect()
     }
 

@@ -13,10 +13,12 @@ use super::follow::Tagged;
 use super::journal::{End, Journal, Phase};
 use super::order::PublishOrder;
 use super::publisher::Publisher;
+use super::unmet::UnmetNeed;
 use crate::exchange::census;
 use crate::pack::PackedSet;
 use crate::package::PackageId;
 use crate::plan::Class;
+use crate::registry::Listing;
 
 /// How often what was seen once is looked for again.
 const LOOKS_AGAIN: u32 = 10;
@@ -48,6 +50,8 @@ pub struct Report {
     pub actor: String,
     /// When this was found out.
     pub at: String,
+    /// Needs of packages that are out, for which nothing is out that will do.
+    pub unmet: Vec<UnmetNeed>,
     /// Tags of git.
     pub tags: Vec<Tagged>,
     /// All of them.
@@ -138,7 +142,8 @@ impl Report {
         stuck: &[(String, String, String)],
     ) -> Self {
         let set = PackedSet::load(&order.packed);
-        let mut classes = look(publisher, order, set.as_ref()).await;
+        let mut seen = look(publisher, order, set.as_ref()).await;
+        let listings = std::mem::take(&mut seen.listings);
         let mut packages = Vec::new();
         let mut verdict = Verdict::Done;
         let mut until: Option<i64> = None;
@@ -146,7 +151,7 @@ impl Report {
         for package in &order.packages {
             let id = package.id();
             let journal = Journal::load(&Journal::path(&order.packed, &id));
-            let class = classes.remove(&id);
+            let class = seen.classes.remove(&id);
             let class = class.unwrap_or_else(|| Err("nobody says where it goes".to_owned()));
             let task =
                 run.and_then(|run| run.tasks.iter().find(|task| task.name == id.to_string()));
@@ -175,7 +180,7 @@ impl Report {
             let found = packages.iter().filter(|it| results.contains(&it.result));
             found.map(|it| it.package.clone()).collect()
         };
-        Self {
+        let mut report = Self {
             run_id: run.map(|run| run.summary.id.to_string()),
             plan: order.plan.clone(),
             commit: order.commit.clone(),
@@ -188,9 +193,14 @@ impl Report {
             wants_code,
             actor: order.actor.clone(),
             at: wall_clock().to_string(),
+            unmet: Vec::new(),
             tags: Vec::new(),
             packages,
+        };
+        if let Some(set) = &set {
+            report.check_needs(publisher, order, set, listings).await;
         }
+        report
     }
 
     /// The same for people who read it later, in Markdown.
@@ -242,33 +252,43 @@ impl Report {
     }
 }
 
+/// What registries say of the packages of an order.
+#[derive(Default)]
+struct SeenPackages {
+    classes: BTreeMap<PackageId, Result<Class, String>>,
+    listings: BTreeMap<PackageId, Listing>,
+}
+
 /// What is out of an order. Registries that are several machines may not be of one mind yet: what was seen once and is not
 /// seen now is looked for a few times more.
 async fn look(
     publisher: &Publisher,
     order: &PublishOrder,
     set: Option<&PackedSet>,
-) -> BTreeMap<PackageId, Result<Class, String>> {
+) -> SeenPackages {
     let mut targets = publisher.targets(order);
-    let mut classes = BTreeMap::new();
+    let mut seen = SeenPackages::default();
     let version_of = |id: &PackageId| Some(order.package(&id.to_string())?.version.clone());
     for round in 0..=LOOKS_AGAIN {
         for (id, listing) in census(&publisher.client, &targets, version_of).await {
             let ours = set.and_then(|set| set.digests(&id)).unwrap_or_default();
             let version = order.package(&id.to_string()).map_or("", |package| &package.version);
-            classes.insert(id, listing.map(|listing| Class::of(&listing, version, &ours)));
+            let class = listing.as_ref().map(|listing| Class::of(listing, version, &ours));
+            seen.classes.insert(id.clone(), class.map_err(Clone::clone));
+            seen.listings.extend(listing.ok().map(|listing| (id, listing)));
         }
         let was_seen = |id: &PackageId| {
             Journal::load(&Journal::path(&order.packed, id)).phase == Phase::Visible
         };
-        let is_seen = |id: &PackageId| classes.get(id).is_some_and(|it| *it == Ok(Class::Done));
+        let is_seen =
+            |id: &PackageId| seen.classes.get(id).is_some_and(|it| *it == Ok(Class::Done));
         targets.retain(|id, _| was_seen(id) && !is_seen(id));
         if targets.is_empty() || round == LOOKS_AGAIN {
             break;
         }
         tokio::time::sleep(order.options.look_every).await;
     }
-    classes
+    seen
 }
 
 /// What became of a package: what its registry says now, and if it is not out, why.
