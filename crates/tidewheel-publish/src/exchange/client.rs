@@ -25,6 +25,9 @@ use crate::settings::{Credentials, Identities, Secret, Surroundings, Target};
 const CONNECTIONS_MAX: usize = 10;
 /// The longest silence of a registry. While it takes a file in, it may have much to do.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
+/// The same of one that is only asked for something, and how long it may take to say it: whoever plans waits for it.
+const LOOK_SILENCE_MAX: Duration = Duration::from_secs(30);
+const LOOK_MAX: Duration = Duration::from_secs(120);
 /// Bytes of an answer. What npm knows of an old package is long.
 const BODY_MAX: u64 = 128 << 20;
 
@@ -234,6 +237,7 @@ impl Client {
     pub(super) async fn ask(&self, request: HttpRequest) -> Result<Option<String>, Trouble> {
         // What is kept between us and the registry is not what those see who resolve now.
         let request = request.header("Cache-Control", "no-cache");
+        let request = request.read_timeout(LOOK_SILENCE_MAX).total_timeout(LOOK_MAX);
         let request =
             request.accept_status(200..=299).accept_status(404..=404).accept_status(410..=410);
         let end = self.send(request).await?;

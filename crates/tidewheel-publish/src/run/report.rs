@@ -322,7 +322,13 @@ fn judge(
         Some(End::Refused) => ("failed", Verdict::Failed, said()),
         Some(End::Trouble) => ("failed", Verdict::Incomplete, said()),
         None => {
-            ("failed", Verdict::Incomplete, asked.or_else(|| Some("it cannot be seen".to_owned())))
+            let what = match journal.is_open {
+                true => {
+                    "nobody knows what became of its upload: its time was up before it was answered"
+                }
+                false => "it cannot be seen",
+            };
+            ("failed", Verdict::Incomplete, asked.or_else(|| Some(what.to_owned())))
         }
     }
 }

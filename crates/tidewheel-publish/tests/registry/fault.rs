@@ -29,6 +29,10 @@ pub enum Fault {
     Slow(Duration),
     /// It is done or not, and never answered; the connection stays open until the client leaves.
     Silent { is_done: bool },
+    /// It is read a thousand bytes a second, and not done.
+    Dripping,
+    /// It is done, and its answer comes byte by byte and has no end; the client leaves.
+    Endless,
     /// It is done and answered, and the next so many looks do not see it.
     Hidden(u32),
     /// It is done and never answered, and no look ever sees it: the index is late, and the client is killed meanwhile.

@@ -324,6 +324,13 @@ impl Shared {
             connection.body_up_to(&head, length);
             return None;
         }
+        if fault == Some(Fault::Dripping) {
+            for read in (0..Connection::body_length(&head)).step_by(1000) {
+                connection.body_up_to(&head, read)?;
+                thread::sleep(Duration::from_secs(1));
+            }
+            return None;
+        }
         let body = connection.body(&head)?;
         let is_upload = asked.what == What::Upload;
         if is_upload {
@@ -422,6 +429,14 @@ impl Shared {
             connection.wait_for_end();
         }
         let answer = answer?;
+        if fault == Some(Fault::Endless) {
+            let start = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n";
+            connection.send(start).ok()?;
+            while connection.send(b" ").is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            return None;
+        }
         let bytes = answer.bytes(&head.method);
         if fault == Some(Fault::CutWhileAnswering) {
             let _ = connection.send(&bytes[..bytes.len() / 2]);

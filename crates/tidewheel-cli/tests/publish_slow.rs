@@ -1,0 +1,65 @@
+//! `tidewheel publish` to registries that are slow, or never answer: each try has its time, and what became of it is looked up.
+//!
+//! Registries that answer that something went wrong are in `publish_cargo.rs`.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+mod publishing;
+#[path = "../../tidewheel-publish/tests/registry/mod.rs"]
+mod registry;
+
+use publishing::Scene;
+use registry::{Fault, Faults, Request, What};
+
+/// A file that takes a registry a quarter of an hour, at a thousand bytes a second. Nothing that packs makes it smaller.
+fn large(scene: &Scene) {
+    let mut seed = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 56) as u8
+    });
+    std::fs::write(scene.path("ws/b/noise"), noise.take(1 << 20).collect::<Vec<u8>>()).unwrap();
+    scene.commit();
+}
+
+#[test]
+fn a_try_that_takes_too_long_is_ended_and_what_became_of_it_is_looked_up() {
+    for (name, fault, uploads) in [
+        ("never-done", Fault::Silent { is_done: true }, 1),
+        ("never-not-done", Fault::Silent { is_done: false }, 2),
+        ("endless", Fault::Endless, 1),
+        ("dripping", Fault::Dripping, 2),
+    ] {
+        let scene = Scene::chain(&format!("slow-{name}"));
+        large(&scene);
+        scene.registry.script(Faults::none().on(What::Upload, "b", fault));
+        // A machine that is slow itself only tries again.
+        let (code, report) = scene.published(&["--task-timeout", "2s", "--max-retries", "20"]);
+        assert_eq!(code, 0, "{name}: {report:#}");
+        let requests = scene.registry.requests();
+        let is =
+            |it: &Request, what| it.asked.what == what && it.asked.package.as_deref() == Some("b");
+        let first = requests.iter().position(|it| is(it, What::Upload)).unwrap();
+        assert!(requests[first].fault.is_some(), "{name}");
+        let next =
+            requests[first + 1..].iter().find(|it| is(it, What::Upload) || is(it, What::Look));
+        assert!(next.is_some_and(|it| is(it, What::Look)), "{name}: it was sent again unseen");
+        let sent = requests.iter().filter(|it| is(it, What::Upload)).count();
+        assert_eq!(sent, uploads, "{name}");
+        scene.registry.assert_nothing_twice();
+    }
+}
+
+#[test]
+fn a_registry_that_never_answers_leaves_a_publish_that_can_be_run_again() {
+    let scene = Scene::chain("slow-gives-up");
+    let silent = Fault::Silent { is_done: false };
+    scene.registry.script(Faults::none().on(What::Upload, "b", silent).always());
+    let (code, report) = scene.published(&["--task-timeout", "2s", "--max-retries", "1"]);
+    assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+    let b = report["packages"].as_array().unwrap().iter().find(|it| it["package"] == "cargo:b");
+    let why = b.unwrap()["error"].as_str().unwrap();
+    assert!(why.contains("nobody knows what became of its upload"), "{why}");
+    scene.registry.script(Faults::none());
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+}
