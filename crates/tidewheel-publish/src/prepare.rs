@@ -9,7 +9,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::discover::discover;
 use crate::exchange::census;
-use crate::pack::{Carried, Checkout, PackOptions, PackedSet, begin, checkout, pack, take_over};
+use crate::pack::{
+    Carried, Checkout, Handed, PackOptions, PackedSet, begin, checkout, pack, take_over,
+};
 use crate::package::{Package, PackageId, Version};
 use crate::plan::{Class, Plan, Situation};
 use crate::preflight::{
@@ -48,8 +50,10 @@ pub struct Wish {
     pub rebuild: bool,
     /// Nothing is packed before it is its turn.
     pub stream: bool,
-    /// What was packed on another machine is sent, and nothing is packed here.
-    pub packed: Option<Carried>,
+    /// What was packed on other machines is sent, and nothing is packed here.
+    pub packed: Vec<Carried>,
+    /// Folders with files of Python's that were built elsewhere, and are published as they are.
+    pub wheels: Vec<PathBuf>,
     /// Registries are asked whether tokens are good, where they can say it.
     pub check_tokens: bool,
 }
@@ -198,18 +202,39 @@ impl Gathered {
         let public = self.workspace.packages();
         let public = public.filter_map(|it| Some((it, self.targets.get(&it.id)?)));
         let public: Vec<(&Package, &Target)> = public.collect();
-        if let Some(carried) = &wish.packed {
+        if !wish.packed.is_empty() {
             let packages: Vec<&Package> = public.iter().map(|(package, _)| *package).collect();
-            return take_over(around, checkout, &packages, carried, ours);
+            return take_over(around, checkout, &packages, &wish.packed, ours);
         }
         if wish.stream {
             return begin(around, checkout, &public, ours);
         }
         tell(Chore::Packing { packages: public.len() });
-        let (verify, offline, in_place) = (wish.verify, wish.offline, wish.pin_in_place);
-        let options = PackOptions { verify, offline, in_place, rebuild: wish.rebuild };
-        pack(around, checkout, &public, options, ours, &Journal::may_be_out)
+        let options = PackOptions {
+            verify: wish.verify,
+            offline: wish.offline,
+            in_place: wish.pin_in_place,
+            rebuild: wish.rebuild,
+            handed: handed(&wish.wheels, &self.whole)?,
+        };
+        pack(around, checkout, &public, &options, ours, &Journal::may_be_out)
     }
+}
+
+/// What is in folders of files that were built elsewhere. A file of a package that is not here was meant for something else.
+fn handed(folders: &[PathBuf], whole: &Workspace) -> Result<Handed, Vec<Problem>> {
+    let refuse = |file: PathBuf, what: String, hint: &str| {
+        let hint = Some(hint.to_owned());
+        vec![Problem { code: Code::Packing, package: None, file, line: None, what, hint }]
+    };
+    let handed = Handed::read(folders).map_err(|(folder, what)| {
+        refuse(folder, what, "name folders with wheels that were built of this commit")
+    })?;
+    if let Some(stray) = handed.stray(|id| whole.package(id).is_some()) {
+        let what = "it is of no package of this workspace".to_owned();
+        return Err(refuse(stray.to_owned(), what, "take it out of the folder"));
+    }
+    Ok(handed)
 }
 
 impl Prepared {

@@ -3,6 +3,7 @@
 //!
 //! Whether anything may be sent is found out where it is sent, as ever.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use tidewheel::file::write_atomically;
 
 use super::git::Checkout;
 use super::pack::{tree_of, whole};
-use super::set::{Changed, LIST, PackedFile, PackedSet, folder_of, hex};
+use super::set::{Changed, LIST, PackedFile, PackedPackage, PackedSet, folder_of, hex};
 use crate::package::{Package, PackageId, Version};
 use crate::problem::Problem;
 use crate::settings::Surroundings;
@@ -55,40 +56,101 @@ impl PackedSet {
     }
 }
 
-/// Takes over a set that was packed elsewhere, of the same commit, or of the same tree if it was none.
+/// Takes over what was packed elsewhere, of the same commit, or of the same tree if it was none. Several sets become one,
+/// with all files of a package that one of them has: of those with one name, that of the first set.
 pub(crate) fn take_over(
     around: &Surroundings,
     checkout: Option<&Checkout>,
     packages: &[&Package],
-    carried: &Carried,
+    carried: &[Carried],
     into: &Path,
 ) -> Result<PackedSet, Vec<Problem>> {
-    let refuse = |what: String| {
+    let refuse = |folder: &Path, what: String| {
         let hint = Some(
             "carry over what `tidewheel publish pack` has packed of this commit, as it is"
                 .to_owned(),
         );
-        vec![Problem { file: carried.folder.clone(), hint, ..whole(around, what) }]
+        vec![Problem { file: folder.to_owned(), hint, ..whole(around, what) }]
     };
-    let set = read(carried).map_err(refuse)?;
-    same_source(around, checkout, &set).map_err(refuse)?;
-    for package in packages {
-        let Some(packed) = set.package(&package.id) else {
-            return Err(refuse(format!("{} is not in it", package.id)));
+    let mut sets = Vec::new();
+    for carried in carried {
+        let set = read(carried).and_then(|set| {
+            same_source(around, checkout, &set)?;
+            check_files(&set, packages).map(|()| set)
+        });
+        sets.push(set.map_err(|what| refuse(&carried.folder, what))?);
+    }
+    let Some(first) = sets.first() else { return Err(refuse(into, "nothing is in it".to_owned())) };
+    let folder = first.folder.clone();
+    let joined = sets.iter().try_fold(None, |joined, set| join(joined, set).map(Some));
+    let joined = joined.map_err(|(folder, what)| refuse(&folder, what))?;
+    let Some((mut joined, parts)) = joined else { return Err(refuse(&folder, String::new())) };
+    if let Some(missing) = packages.iter().find(|it| joined.package(&it.id).is_none()) {
+        return Err(refuse(&folder, format!("{} is not in it", missing.id)));
+    }
+    joined.folder = into.join("packed").join(&joined.tree);
+    let kept =
+        parts.iter().try_for_each(|part| part.copied_to(&joined.folder, &part.folder).map(drop));
+    let kept = kept.and_then(|()| joined.store());
+    kept.map(|()| joined)
+        .map_err(|error| refuse(&folder, format!("it cannot be taken over: {error}")))
+}
+
+/// Sets that have become one, and of each the part that is in it.
+type Joined = (PackedSet, Vec<PackedSet>);
+
+/// One set more, with what it has that is not there yet.
+fn join(joined: Option<Joined>, set: &PackedSet) -> Result<Joined, (PathBuf, String)> {
+    let Some((mut joined, mut parts)) = joined else {
+        return Ok((set.clone(), vec![set.clone()]));
+    };
+    let mut part = PackedSet { packages: BTreeMap::new(), ..set.clone() };
+    for (written, packed) in &set.packages {
+        let Some(known) = joined.packages.get_mut(written) else {
+            joined.packages.insert(written.clone(), packed.clone());
+            part.packages.insert(written.clone(), packed.clone());
+            continue;
         };
+        if known.version != packed.version {
+            let what = format!(
+                "{written} has the version {} in it, and {} in another folder",
+                packed.version, known.version
+            );
+            return Err((set.folder.clone(), what));
+        }
+        let is_new = |file: &&PackedFile| known.files.iter().all(|it| it.name != file.name);
+        let files: Vec<PackedFile> = packed.files.iter().filter(is_new).cloned().collect();
+        // What is told of files is told of each by its name, where there can be several.
+        if let (Some(all), Some(told)) =
+            (known.metadata.as_object_mut(), packed.metadata.as_object())
+        {
+            for file in &files {
+                all.extend(told.get(&file.name).map(|it| (file.name.clone(), it.clone())));
+            }
+        }
+        known.files.extend(files.iter().cloned());
+        known.files.sort_by(|one, other| one.name.cmp(&other.name));
+        part.packages.insert(written.clone(), PackedPackage { files, ..packed.clone() });
+    }
+    joined.tree = hex(&Sha256::digest(format!("{} {}", joined.tree, set.tree)))[..32].to_owned();
+    parts.push(part);
+    Ok((joined, parts))
+}
+
+/// What a set has of packages is what its list says, in the versions that they have.
+fn check_files(set: &PackedSet, packages: &[&Package]) -> Result<(), String> {
+    for package in packages {
+        let Some(packed) = set.package(&package.id) else { continue };
         if let Version::Written(version) = &package.version
             && *version != packed.version
         {
-            let what = format!("{} is {version}, and {} was packed", package.id, packed.version);
-            return Err(refuse(what));
+            return Err(format!("{} is {version}, and {} was packed", package.id, packed.version));
         }
         for file in &packed.files {
-            check(&set, &package.id, file).map_err(|changed| refuse(changed.to_string()))?;
+            check(set, &package.id, file).map_err(|changed| changed.to_string())?;
         }
     }
-    let kept = set.copied_to(&into.join("packed").join(&set.tree), &carried.folder);
-    let kept = kept.and_then(|kept| kept.store().map(|()| kept));
-    kept.map_err(|error| refuse(format!("it cannot be taken over: {error}")))
+    Ok(())
 }
 
 /// What a folder says that it has. It comes from elsewhere: no name in it may lead out of it.

@@ -7,6 +7,7 @@ mod archive;
 mod cargo;
 mod carry;
 mod git;
+mod handed;
 mod needs;
 mod npm;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]
@@ -26,6 +27,7 @@ pub use carry::Carried;
 pub(crate) use carry::take_over;
 pub use git::{Checkout, checkout};
 pub(crate) use git::{TagState, is_kept, is_shallow, is_tag, push_tag, set_tag, tag_state};
+pub use handed::Handed;
 pub use pack::{PackOptions, pack, pins_folder};
 pub use pin::{PinError, Pins};
 pub(crate) use set::folder_of;

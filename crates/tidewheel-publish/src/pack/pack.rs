@@ -11,6 +11,7 @@ use tidewheel::file::{make_private_folder, write_atomically};
 
 use super::archive::Contents;
 use super::git::{self, Checkout};
+use super::handed::Handed;
 use super::pin::{PinError, Pins};
 use super::set::{PackedFile, PackedPackage, PackedSet, folder_of};
 use super::{cargo, npm, python, requirement, tree};
@@ -24,7 +25,7 @@ const BYTES_MAX: u64 = 1 << 30;
 const CRATE_MAX: u64 = 10 << 20;
 
 /// How it is packed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub struct PackOptions {
     /// Crates are built from what was packed.
     pub verify: bool,
@@ -34,12 +35,14 @@ pub struct PackOptions {
     pub in_place: bool,
     /// Packages of which files that were packed are not there any more, or not what they were, are packed again.
     pub rebuild: bool,
+    /// Files of Python's that are published as they are, instead of being built.
+    pub handed: Handed,
 }
 
 /// Where packing is done.
 pub(super) struct Bench<'a> {
     pub around: &'a Surroundings,
-    pub options: PackOptions,
+    pub options: &'a PackOptions,
     /// The copy of the workspace.
     pub root: &'a Path,
     /// Where tools put things.
@@ -84,20 +87,24 @@ pub fn pack(
     around: &Surroundings,
     checkout: Option<&Checkout>,
     packages: &[(&Package, &Target)],
-    options: PackOptions,
+    options: &PackOptions,
     into: &Path,
     was_sent: &dyn Fn(&Path, &PackageId) -> bool,
 ) -> Result<PackedSet, Vec<Problem>> {
     let uncopied =
         |error: String| vec![whole(around, format!("the workspace cannot be copied: {error}"))];
     let staging = Staging::new(into);
+    let handed = &options.handed;
     let tree = tree_of(around, checkout, options.in_place).map_err(uncopied)?;
     let ids = || packages.iter().map(|(package, _)| &package.id);
     let is_whole = |set: &PackedSet| ids().all(|id| set.package(id).is_some());
     let known = PackedSet::load(&into.join("packed").join(&tree)).filter(is_whole);
     let mut broken = BTreeSet::new();
     for (id, set) in known.iter().flat_map(|set| ids().map(move |id| (id, set))) {
+        let is_other = set.package(id).is_some_and(|packed| handed.is_other(id, packed));
         match set.check(id) {
+            // What was handed over counts, and is not built.
+            _ if is_other => drop(broken.insert(id.clone())),
             Ok(()) => {}
             Err(_) if options.rebuild => drop(broken.insert(id.clone())),
             Err(changed) => {
@@ -114,7 +121,13 @@ pub fn pack(
         false => copy(around, checkout, &staging),
     };
     let copied = copied.map_err(uncopied)?;
-    let made = make_copied(around, packages, options, into, &copied)?;
+    // Crates are packed together; of the others only those that are needed.
+    let is_alone = !broken.is_empty() && broken.iter().all(|id| id.ecosystem() != Ecosystem::Cargo);
+    let wanted: Vec<(&Package, &Target)> =
+        packages.iter().filter(|(it, _)| !is_alone || broken.contains(&it.id)).copied().collect();
+    let is_same = known.as_ref().is_none_or(|known| known.tree == copied.tree);
+    let wanted = if is_same { &wanted[..] } else { packages };
+    let made = make_copied(around, wanted, options, into, &copied)?;
     let fresh = || PackedSet {
         tree: copied.tree.clone(),
         commit: copied.commit.clone(),
@@ -307,7 +320,7 @@ fn pin_all(
 pub(super) fn make_copied(
     around: &Surroundings,
     packages: &[(&Package, &Target)],
-    options: PackOptions,
+    options: &PackOptions,
     into: &Path,
     copied: &Copied,
 ) -> Result<Vec<Made>, Vec<Problem>> {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::archive::{self, Contents};
 use super::pack::{Bench, Made};
 use super::tool::run;
-use crate::package::Package;
+use crate::package::{Ecosystem, Package, PackageId};
 
 /// Asks a backend itself, which must be there with all it needs: nothing is installed.
 const BACKEND: &str = "\
@@ -36,7 +36,10 @@ pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String>
     let folder = bench.folder_of(package);
     let out = bench.scratch.join("python").join(super::set::folder_of(&package.id));
     fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    build(bench, &folder, &out)?;
+    match &bench.options.handed.of(&package.id)[..] {
+        [] => build(bench, &folder, &out)?,
+        handed => take(handed, &out)?,
+    }
     let mut files: Vec<PathBuf> = fs::read_dir(&out)
         .map_err(|error| error.to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -54,6 +57,10 @@ pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String>
         let (text, contents) = core_metadata(path)?;
         let fields = fields(&text, path);
         let said = fields.get("version").and_then(Json::as_str).map(str::to_owned);
+        let named = fields.get("name").and_then(Json::as_str).unwrap_or_default();
+        if PackageId::new(Ecosystem::Python, named) != package.id {
+            return Err(format!("{name} says that it is of `{named}`"));
+        }
         if version.get_or_insert_with(|| said.clone()) != &said {
             return Err(format!("{name} has another version than the other files"));
         }
@@ -67,6 +74,14 @@ pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String>
         files,
         metadata: Json::Object(metadata),
         contents: all,
+    })
+}
+
+/// Takes files that were built elsewhere as they are.
+fn take(files: &[&Path], out: &Path) -> Result<(), String> {
+    files.iter().try_for_each(|path| {
+        let copied = fs::copy(path, out.join(path.file_name().unwrap_or_default()));
+        copied.map(drop).map_err(|error| format!("{}: {error}", path.display()))
     })
 }
 

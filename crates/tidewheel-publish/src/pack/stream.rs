@@ -79,8 +79,8 @@ impl Workbench {
     ) -> Result<PackedSet, Vec<Problem>> {
         let gone = || vec![whole(around, format!("{} is not there any more", folder.display()))];
         let set = PackedSet::load(folder).ok_or_else(gone)?;
-        let options = PackOptions { verify, offline: false, in_place: false, rebuild: false };
-        let made = make_copied(around, &[(package, target)], options, folder, &self.copied)?;
+        let options = PackOptions { verify, ..PackOptions::default() };
+        let made = make_copied(around, &[(package, target)], &options, folder, &self.copied)?;
         let failed =
             |error| vec![whole(around, format!("what was packed cannot be kept: {error}"))];
         keep(set, made).map_err(failed)

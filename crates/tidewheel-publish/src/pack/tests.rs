@@ -97,12 +97,12 @@ impl Scene {
         let target = Target { address, credentials: None, credentials_hint: String::new() };
         let packages: Vec<(&Package, &Target)> =
             found.packages.iter().map(|it| (it, &target)).collect();
-        let options = PackOptions { verify: false, offline: true, in_place: false, rebuild: false };
+        let options = PackOptions { offline: true, ..PackOptions::default() };
         pack(
             &around,
             checkout(&around).as_ref(),
             &packages,
-            options,
+            &options,
             &self.0.join("ours"),
             &|_, _| false,
         )

@@ -5,11 +5,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use tidewheel_publish::pack::Carried;
 use tidewheel_publish::prepare::Wish;
 use tidewheel_publish::run::PublishOptions;
 
 use crate::data::DataArgs;
+use crate::error::CommandError;
 use crate::value::span;
 
 /// Show what would be published, and send nothing
@@ -47,16 +49,17 @@ pub(crate) struct PublishArgs {
 
     /// Pack each package when it is its turn, not all of them before the first is sent. What cannot be packed is then
     /// found out when others are out already
-    #[arg(long, conflicts_with_all = ["pin_in_place", "rebuild", "rehearse", "packed"])]
+    #[arg(long, conflicts_with_all = ["pin_in_place", "rebuild", "rehearse", "packed", "wheels"])]
     pub stream: bool,
 
-    /// Send what `tidewheel publish pack` has packed of this commit, here or on another machine, and pack nothing
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["pin_in_place", "rebuild", "rehearse"])]
-    pub packed: Option<PathBuf>,
+    /// Send what `tidewheel publish pack` has packed of this commit, here or on another machine, and pack nothing; may be
+    /// given again: what several machines have packed becomes one
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["pin_in_place", "rebuild", "rehearse", "wheels"])]
+    pub packed: Vec<PathBuf>,
 
-    /// The digest that it has said
+    /// The digest that it has said; for several folders one for each, in their order
     #[arg(long, value_name = "DIGEST", requires = "packed")]
-    pub packed_hash: Option<String>,
+    pub packed_hash: Vec<String>,
 
     /// Ask no registry; what it would say is unknown
     #[arg(long)]
@@ -135,6 +138,11 @@ pub(crate) struct WhatArgs {
     /// comes of it than what was sent
     #[arg(long)]
     pub rebuild: bool,
+
+    /// Publish the wheels and source distributions in this folder as they are, instead of building the packages they are of;
+    /// may be given again
+    #[arg(long, value_name = "FOLDER")]
+    pub wheels: Vec<PathBuf>,
 }
 
 /// What follows once packages can be had.
@@ -207,18 +215,25 @@ pub(crate) struct ShownArgs {
 }
 
 impl PublishArgs {
-    pub fn wish(&self) -> Wish {
-        let carried =
-            |folder: &PathBuf| Carried { folder: folder.clone(), digest: self.packed_hash.clone() };
-        Wish {
+    /// What is wanted, if it makes sense.
+    pub fn wish(&self) -> Result<Wish, CommandError> {
+        let (folders, digests) = (self.packed.len(), self.packed_hash.len());
+        if digests != 0 && digests != folders {
+            let error = anyhow!("--packed was given {folders} times, and --packed-hash {digests}");
+            let hint = "give one digest for each folder, in their order, or none";
+            return Err(CommandError::usage(error).hint(hint));
+        }
+        let digests = self.packed_hash.iter().cloned().map(Some).chain(std::iter::repeat(None));
+        let carried = self.packed.iter().cloned().zip(digests);
+        Ok(Wish {
             offline: self.offline,
             tag: self.follow.tag.clone(),
             allow_pull_request: self.allow_pull_request,
             check_tokens: !self.no_token_check,
-            packed: self.packed.as_ref().map(carried),
+            packed: carried.map(|(folder, digest)| Carried { folder, digest }).collect(),
             stream: self.stream,
             ..self.what.wish()
-        }
+        })
     }
 
     pub fn options(&self) -> PublishOptions {
@@ -246,6 +261,7 @@ impl WhatArgs {
             only: self.only.clone(),
             except: self.except.clone(),
             from: self.from.clone(),
+            wheels: self.wheels.clone(),
             ..Wish::default()
         }
     }

@@ -97,7 +97,7 @@ async fn prepared(
 ) -> Result<Result<Prepared, u8>, CommandError> {
     place.listen()?;
     let tell = |chore| say_chore(ui, &args.shown, chore);
-    let prepared = prepare(&place.publisher, &args.wish(), &place.ours, &tell).await;
+    let prepared = prepare(&place.publisher, &args.wish()?, &place.ours, &tell).await;
     if let Some(code) = place.is_packed() {
         return Ok(Err(code));
     }
@@ -197,7 +197,7 @@ async fn rebuild(
 ) -> Result<(), CommandError> {
     let order = PublishRun::look_at(&left.detail).map(|run| run.order().packed.clone());
     let tell = |chore| say_chore(ui, &args.shown, chore);
-    let prepared = prepare(&place.publisher, &args.wish(), &place.ours, &tell).await;
+    let prepared = prepare(&place.publisher, &args.wish()?, &place.ours, &tell).await;
     let prepared = prepared.map_err(|problems| refused(&problems))?;
     if order.is_some_and(|packed| packed != prepared.set.folder) {
         let error =
