@@ -139,6 +139,18 @@ impl Ui {
         Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
     }
 
+    /// One line of standard input; at a terminal it is asked for.
+    pub fn line(&self, what: &str) -> Result<String, CommandError> {
+        if io::stdin().is_terminal() && io::stderr().is_terminal() {
+            let mut stream = io::stderr().lock();
+            write!(stream, "{what} ")?;
+            stream.flush()?;
+        }
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        Ok(line.trim().to_owned())
+    }
+
     /// Writes what people should know although the command goes on.
     pub fn warn(&self, text: &str) {
         warn(text);

@@ -327,6 +327,7 @@ fn wishes() -> [String; 7] {
         approved: false,
         by: "me".to_owned(),
         note: Some("not on a Friday".to_owned()),
+        code: None,
     };
     let grace = Some(Duration::from_secs(5));
     [

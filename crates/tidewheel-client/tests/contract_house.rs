@@ -246,6 +246,7 @@ fn looks() -> [String; 8] {
         step: text("ask"),
         asks: text("waits for approval: Ship 2.1?"),
         since: Some(AT),
+        wants_code: false,
     };
     let past = PastRun {
         run_id: text(RUN),

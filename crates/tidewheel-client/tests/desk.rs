@@ -49,7 +49,7 @@ fn now(everything: bool) -> CancelWish {
 }
 
 fn said(approved: bool) -> AnswerWish {
-    AnswerWish { version: None, approved, by: "me".to_owned(), note: None }
+    AnswerWish { version: None, approved, by: "me".to_owned(), note: None, code: None }
 }
 
 fn with_data() -> (Scene, std::path::PathBuf) {

@@ -160,7 +160,8 @@ fn what_others_do_in_the_data_folder_is_told_as_well() {
         assert_eq!(next(&mut happenings, What::RunPaused).await.run_id.as_ref(), Some(&run));
         house.desk().go_on(&run).await.unwrap();
         next(&mut happenings, What::RunResumed).await;
-        let yes = AnswerWish { version: None, approved: true, by: String::new(), note: None };
+        let yes =
+            AnswerWish { version: None, approved: true, by: String::new(), note: None, code: None };
         house.desk().answer(&run, "ask", yes).await.unwrap();
         let ended = next(&mut happenings, What::StepEnded).await;
         assert_eq!(

@@ -53,7 +53,8 @@ async fn everything(scene: &Scene) {
     assert_eq!(desk.log(wanted).await.unwrap(), b"");
     assert_eq!(desk.pause(&id).await.unwrap().asked, "paused");
     assert_eq!(desk.go_on(&id).await.unwrap().state, "resumed");
-    let no = AnswerWish { version: None, approved: false, by: "me".to_owned(), note: None };
+    let no =
+        AnswerWish { version: None, approved: false, by: "me".to_owned(), note: None, code: None };
     assert_eq!(desk.answer(&id, "ask", no).await.unwrap().answer, "rejected");
     let cancel =
         CancelWish { grace: Some(Duration::ZERO), everything: true, ..CancelWish::default() };

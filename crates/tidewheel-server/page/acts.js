@@ -105,12 +105,16 @@ async function cancel(run) {
 }
 
 async function answer(run, step, isYes) {
-  const content = [element('p', {}, element('bdi', {}, step)), element('label', {}, 'Note ', element('input', { name: 'note', autocomplete: 'off' }))];
-  const command = `tidewheel approve ${short(run)} ${quoted(step)}${isYes ? '' : ' --reject'}`;
+  const { approvals } = await ask('GET', '/approvals');
+  const wantsCode = isYes && approvals.some((it) => it.run_id === run && it.step === step && it.wants_code);
+  const field = wantsCode ? ['One-time code ', element('input', { name: 'code', type: 'password', autocomplete: 'one-time-code', required: true })]
+    : ['Note ', element('input', { name: 'note', autocomplete: 'off' })];
+  const content = [element('p', {}, element('bdi', {}, step)), element('label', {}, ...field)];
+  const command = `tidewheel approve ${short(run)} ${quoted(step)}${isYes ? (wantsCode ? ' --code' : '') : ' --reject'}`;
   const values = await dialog(isYes ? 'Say yes' : 'Say no', content, { yes: isYes ? 'Yes' : 'No, reject it', command });
   if (!values) return;
   const { name } = await (await fetch(`${api}/me`)).json();
-  await ask('POST', `/runs/${run}/steps/${encodeURIComponent(step)}/answer`, { approved: isYes, by: name, note: values.note || null });
+  await ask('POST', `/runs/${run}/steps/${encodeURIComponent(step)}/answer`, { approved: isYes, by: name, note: values.note || null, ...(wantsCode && { code: values.code }) });
   toast(isYes ? 'Approved.' : 'Rejected.');
 }
 

@@ -75,7 +75,8 @@ async fn a_run_is_started_watched_steered_and_answered_from_elsewhere() {
     until(&mut follow, |event| *event == Event::Paused).await;
     follow.resume();
     until(&mut follow, |event| *event == Event::Resumed).await;
-    let yes = AnswerWish { version: None, approved: true, by: String::new(), note: None };
+    let yes =
+        AnswerWish { version: None, approved: true, by: String::new(), note: None, code: None };
     let desk = Desk::from(Arc::clone(&server));
     desk.answer(&started.run_id, "ask", yes).await.unwrap();
     let told = until(&mut follow, |event| matches!(event, Event::RunEnded { .. })).await;
@@ -137,7 +138,8 @@ async fn a_run_whose_process_died_goes_on_at_the_server() {
     let gone_on = server.resume(&run, &ResumeWish::default()).await.unwrap();
     assert!(gone_on.taken_over);
     assert_eq!(scene.house.overview().runs, 1, "it is one of the house, as all others");
-    let yes = AnswerWish { version: None, approved: true, by: String::new(), note: None };
+    let yes =
+        AnswerWish { version: None, approved: true, by: String::new(), note: None, code: None };
     desk.answer(&run, "ask", yes).await.unwrap();
     let mut follow = RemoteFollow::begin(server, &run).await.unwrap();
     follow.listen(false);

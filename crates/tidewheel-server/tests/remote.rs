@@ -93,7 +93,13 @@ async fn what_is_asked_elsewhere_is_answered_as_here() {
     same(here.ledger("nothing", ledger.clone()).await, there.ledger("nothing", ledger).await);
     let wish = StartWish { flow: "asks".to_owned(), ..StartWish::default() };
     let asks = scene.house.start(wish).await.unwrap().run_id;
-    let answer = AnswerWish { version: None, approved: true, by: "owner".to_owned(), note: None };
+    let answer = AnswerWish {
+        version: None,
+        approved: true,
+        by: "owner".to_owned(),
+        note: None,
+        code: None,
+    };
     assert_eq!(there.answer(&asks, "ask", answer.clone()).await.unwrap().answer, "approved");
     let error = there.here(|_| Ok(())).await.unwrap_err();
     assert_eq!(error.kind(), RefusalKind::Usage, "{error}");

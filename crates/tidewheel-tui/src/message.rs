@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tidewheel_client::api::{
-    AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, Preview, QueueList,
-    RunList, ScheduleList, Standing, StartWish, StepExplained, StepResult, Upcoming, WaitingLine,
+    AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, OneTimeCode,
+    Preview, QueueList, RunList, ScheduleList, Standing, StartWish, StepExplained, StepResult,
+    Upcoming, WaitingLine,
 };
 
 use crate::keys::Action;
@@ -210,6 +211,8 @@ pub enum Wish {
         approved: bool,
         /// What else is said.
         note: Option<String>,
+        /// The one-time code, if it wants one.
+        code: Option<OneTimeCode>,
     },
     /// Start a flow.
     Start(StartWish),

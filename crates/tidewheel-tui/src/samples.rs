@@ -141,6 +141,7 @@ pub(crate) fn glance() -> Glance {
             step: "approve".to_owned(),
             asks: "waits for approval".to_owned(),
             since: Some(ago(12)),
+            wants_code: false,
         }],
         now: vec![RunNow {
             run: all[0].clone(),

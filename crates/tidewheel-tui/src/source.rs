@@ -186,9 +186,9 @@ impl DeskSource {
                 let started = self.retry(again).await?;
                 begun(format!("run {} goes on with it", short_id(&started.run_id)), started)
             }
-            Wish::Answer { run, step, approved, note } => {
+            Wish::Answer { run, step, approved, note, code } => {
                 let by = self.user.clone();
-                let wish = AnswerWish { version: None, approved, by, note };
+                let wish = AnswerWish { version: None, approved, by, note, code };
                 let answered = desk.answer(&run, &step, wish).await?;
                 said(format!("{}: {}", answered.step, answered.answer))
             }

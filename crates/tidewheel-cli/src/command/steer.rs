@@ -5,7 +5,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tidewheel_client::api::{AnswerWish, Asked, CancelWish};
+use anyhow::anyhow;
+use tidewheel_client::api::{AnswerWish, Asked, CancelWish, OneTimeCode};
 use tidewheel_client::desk::{Desk, DeskError};
 
 use crate::cli::Format;
@@ -119,6 +120,7 @@ fn said(ui: &Ui, asked: &Asked) -> Result<u8, CommandError> {
 Examples:
   tidewheel approve last deploy
   tidewheel approve 3f9a deploy --reject --note 'not on a Friday'
+  tidewheel approve last npm:core --code
 
 The first answer counts.")]
 pub(crate) struct ApproveArgs {
@@ -136,12 +138,28 @@ pub(crate) struct ApproveArgs {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 
+    /// The one-time code, for a step that wants one; without a value it is read from standard input, where no list of
+    /// processes shows it. It is handed on and kept nowhere
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with = "reject")]
+    code: Option<String>,
+
     /// Who answers [default: the user's name]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
     #[command(flatten)]
     data: DeskArgs,
+}
+
+/// The code that was said, or is now.
+fn code(ui: &Ui, said: &str) -> Result<OneTimeCode, CommandError> {
+    let said = match said {
+        "" => ui.line("One-time code:")?,
+        said => said.to_owned(),
+    };
+    OneTimeCode::new(&said).ok_or_else(|| {
+        CommandError::usage(anyhow!("there is no code")).hint("write one to standard input")
+    })
 }
 
 pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {
@@ -151,6 +169,7 @@ pub(crate) fn approve(ui: &Ui, args: &ApproveArgs) -> Result<u8, CommandError> {
         approved: !args.reject,
         by: by.unwrap_or_else(|| "somebody".to_owned()),
         note: args.note.clone(),
+        code: args.code.as_deref().map(|said| code(ui, said)).transpose()?,
     };
     let answered = args
         .data

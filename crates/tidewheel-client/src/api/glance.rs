@@ -120,6 +120,9 @@ pub struct ApprovalLine {
     #[serde(default, with = "instant_if_any")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub since: Option<Timestamp>,
+    /// Whether a yes has to come with a one-time code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wants_code: bool,
 }
 
 documents! {

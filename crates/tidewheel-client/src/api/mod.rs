@@ -76,6 +76,6 @@ pub use steps::{AttemptSpan, StepList, StepRow, StepsOrder, StepsWish};
 pub use store::StoreFigures;
 pub use values::Values;
 pub use wishes::{
-    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, ResumeWish, RetryWish,
-    StartWish, StateWish,
+    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, OneTimeCode, ResumeWish,
+    RetryWish, StartWish, StateWish,
 };

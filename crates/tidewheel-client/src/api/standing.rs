@@ -97,6 +97,9 @@ pub struct StepStanding {
     /// Whether it waits for somebody's approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
+    /// Whether a yes to it has to come with a one-time code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wants_code: bool,
 }
 
 impl StepStanding {
@@ -120,6 +123,7 @@ impl StepStanding {
             tolerated: false,
             waits: None,
             asks: false,
+            wants_code: false,
         }
     }
 }

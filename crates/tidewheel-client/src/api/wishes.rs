@@ -3,6 +3,7 @@
 //! What they get is in the files beside.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,36 @@ pub struct AnswerWish {
     /// What else is to be said.
     #[serde(default)]
     pub note: Option<String>,
+    /// The one-time code, for a step that wants one. It is handed on, and kept and written down nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Password)]
+    pub code: Option<OneTimeCode>,
+}
+
+/// A code that is good for a moment. Nobody is shown it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OneTimeCode(String);
+
+impl OneTimeCode {
+    /// The code, without what stands around it; `None` if there is nothing in it.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
+    /// What is in it, for whoever it is handed on to.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for OneTimeCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
 }
 
 /// What is to be run.

@@ -193,7 +193,8 @@ impl RunView {
         let what = harmless(what.as_deref().unwrap_or("waits"));
         if self.is_asking(task) {
             let (run, name) = (short_id(self.detail.summary.id), harmless(&task.name));
-            return format!("it {what}; say `tidewheel approve {run} '{name}'`");
+            let code = if self.definition.wants_code(&task.name) { " --code" } else { "" };
+            return format!("it {what}; say `tidewheel approve {run} '{name}'{code}`");
         }
         let next = task.until.map_or_else(|| "later".to_owned(), until);
         match self.definition.is_wait(&task.name) {

@@ -256,6 +256,7 @@ impl RunView {
             step: task.name.clone(),
             asks: self.definition.waits_for(&task.name).unwrap_or_default(),
             since: self.ready_at(task),
+            wants_code: self.definition.wants_code(&task.name),
         };
         self.detail.tasks.iter().filter(asks).map(line).collect()
     }

@@ -84,6 +84,7 @@ impl RunView {
             tail: newest.filter(|_| has_gone_wrong).map(tail_of).unwrap_or_default(),
             tolerated: *is_tolerated || definition.tolerates(&task.name),
             asks: waits.is_some() && definition.asks(&task.name),
+            wants_code: waits.is_some() && definition.wants_code(&task.name),
             waits: waits.or_else(|| is_waiting.then(|| "waits".to_owned())),
         }
     }

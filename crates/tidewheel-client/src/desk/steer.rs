@@ -11,7 +11,7 @@ use tidewheel::store::{Answer, RunCommand, RunDetail, TaskSummary};
 use super::error::DeskError;
 use super::find::task_of;
 use super::local::LocalDesk;
-use crate::api::{AnswerWish, Answered, Asked, CancelWish};
+use crate::api::{AnswerWish, Answered, Asked, CancelWish, Refusal, RefusalKind};
 use crate::session::end_left;
 
 /// Each step has the time to end by itself that it asks for.
@@ -72,10 +72,12 @@ impl LocalDesk {
         let task = task_of(&detail, step)?;
         self.check_asks(&detail, task)?;
         let id = TaskId { run: detail.summary.id, index: task.index };
-        let answer =
-            Answer { is_approved: wish.approved, by: wish.by.clone(), note: wish.note.clone() };
-        if !self.folder.answer(id, &answer).map_err(|error| self.failed(error))? {
-            return Err(DeskError::AnsweredBefore { step: task.name.clone() });
+        match self.kinds.definition_of(&detail).wants_code(&task.name) {
+            true => self.hand_code(&detail, &task.name, wish)?,
+            false if wish.code.is_some() => {
+                return Err(about_code(&task.name, "wants no one-time code", Vec::new()));
+            }
+            false => self.keep_answer(id, &task.name, wish)?,
         }
         Ok(Answered {
             version: None,
@@ -83,6 +85,31 @@ impl LocalDesk {
             step: task.name.clone(),
             answer: if wish.approved { "approved" } else { "rejected" }.to_owned(),
         })
+    }
+
+    /// Keeps an answer for whoever carries out the run.
+    fn keep_answer(&self, id: TaskId, step: &str, wish: &AnswerWish) -> Result<(), DeskError> {
+        let answer =
+            Answer { is_approved: wish.approved, by: wish.by.clone(), note: wish.note.clone() };
+        match self.folder.answer(id, &answer).map_err(|error| self.failed(error))? {
+            true => Ok(()),
+            false => Err(DeskError::AnsweredBefore { step: step.to_owned() }),
+        }
+    }
+
+    /// Hands a code on, or that there is none; nothing of it is kept.
+    fn hand_code(
+        &self,
+        detail: &RunDetail,
+        step: &str,
+        wish: &AnswerWish,
+    ) -> Result<(), DeskError> {
+        let code = wish.code.as_ref().filter(|_| wish.approved);
+        if wish.approved && code.is_none() {
+            let hint = vec!["say it with the yes: --code, or `code` over HTTP".to_owned()];
+            return Err(about_code(step, "wants a one-time code", hint));
+        }
+        self.kinds.kind_of(detail)?.hand_code(detail, step, &wish.by, code)
     }
 
     fn check_asks(&self, detail: &RunDetail, task: &TaskSummary) -> Result<(), DeskError> {
@@ -111,6 +138,18 @@ impl LocalDesk {
         let heard = self.folder.send_and_wait(summary.id, command, PATIENCE);
         heard.map_err(|error| self.failed(error))
     }
+}
+
+fn about_code(step: &str, what: &str, hints: Vec<String>) -> DeskError {
+    DeskError::OfKind(Box::new(Refusal {
+        kind: RefusalKind::Usage,
+        exit_code: None,
+        message: format!("step `{step}` {what}"),
+        hints,
+        position: None,
+        problems: None,
+        changes: Vec::new(),
+    }))
 }
 
 fn asked(run: RunId, what: &str, heard: bool) -> Asked {

@@ -35,6 +35,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a yes to a task that asks has to come with a one-time code, which is [handed on](super::Kind::hand_code).
+    fn wants_code(&self, _task: &str) -> bool {
+        false
+    }
+
     /// What a task does, in one word: `process`, `http`.
     fn work_of(&self, _task: &str) -> Option<&'static str> {
         None

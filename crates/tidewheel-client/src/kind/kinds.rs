@@ -13,7 +13,7 @@ use tidewheel::{Run, RunId};
 
 use super::definition::{Definition, Unknown};
 use super::flow::Flows;
-use crate::api::RetryWish;
+use crate::api::{OneTimeCode, RetryWish};
 use crate::desk::{DeskError, RunView};
 use crate::files::FlowFiles;
 use crate::session::{Session, SessionOptions};
@@ -33,6 +33,22 @@ pub trait Kind: fmt::Debug + Send + Sync {
     /// Words to find a run by, from its payload, which is of this kind.
     fn tags(&self, _payload: &[u8]) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Hands a one-time code on to whoever carries out a run, for a task that [wants](Definition::wants_code) one; or tells
+    /// them that somebody says no. It is kept nowhere.
+    ///
+    /// # Errors
+    ///
+    /// When nobody waits for it.
+    fn hand_code(
+        &self,
+        _run: &RunDetail,
+        step: &str,
+        _by: &str,
+        _code: Option<&OneTimeCode>,
+    ) -> Result<(), DeskError> {
+        Err(DeskError::AsksNobody { step: step.to_owned(), asking: Vec::new() })
     }
 
     /// What is to be done to make a run that has ended again.

@@ -115,8 +115,10 @@ impl Known {
         }
         if let Some(why) = is.waits.clone().filter(|_| !self.is_waiting) {
             self.is_waiting = true;
-            let approve =
-                || format!("tidewheel approve {} {}", short_id(&run.run_id), quoted(&is.name));
+            let code = if is.wants_code { " --code" } else { "" };
+            let approve = || {
+                format!("tidewheel approve {} {}{code}", short_id(&run.run_id), quoted(&is.name))
+            };
             told.push((began, Event::StepWaiting { step, why, answer: is.asks.then(approve) }));
         }
         if let Some(next) = is.retry_at.filter(|_| is.attempt > self.failed) {

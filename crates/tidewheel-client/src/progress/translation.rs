@@ -383,10 +383,10 @@ impl Progress {
         if self.waiting.insert(index, why.clone()).is_some_and(|told| told == why) {
             return;
         }
-        let answer = self
-            .definition
-            .asks(&name)
-            .then(|| format!("tidewheel approve {} {}", short_id(source.id()), quoted(&name)));
+        let code = if self.definition.wants_code(&name) { " --code" } else { "" };
+        let answer = self.definition.asks(&name).then(|| {
+            format!("tidewheel approve {} {}{code}", short_id(source.id()), quoted(&name))
+        });
         self.tell(index, at, teller, |step| Event::StepWaiting { step, why, answer });
     }
 

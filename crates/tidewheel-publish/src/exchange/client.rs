@@ -3,7 +3,7 @@
 //! How each of them wants to be spoken to is in the files beside.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -38,7 +38,7 @@ pub struct Client {
     /// Where the API of a registry of crates is, by its index.
     pub(super) apis: Mutex<BTreeMap<String, cargo::Api>>,
     /// A one-time code, for registries that want one with each upload.
-    code: Option<Secret>,
+    code: Mutex<Option<Secret>>,
     /// How the pipeline says what it is, if it is one.
     pub(super) identity: Identities,
     /// What registries have given for that, by index and package.
@@ -101,7 +101,7 @@ impl Client {
         Ok(Self {
             http,
             apis: Mutex::default(),
-            code: around.code(),
+            code: Mutex::new(around.code()),
             identity: Identities::of_variables(around),
             trusted: Mutex::default(),
         })
@@ -214,7 +214,8 @@ impl Client {
 
     /// The same with a one-time code, if there is one. A registry that wants another one says so in a header.
     pub(super) async fn send_with_code(&self, request: HttpRequest) -> Result<HttpEnd, Trouble> {
-        let request = match &self.code {
+        let code = self.code().clone();
+        let request = match &code {
             Some(code) => request.secret_header("npm-otp", code.reveal()),
             None => request,
         };
@@ -227,10 +228,29 @@ impl Client {
         };
         let (wants_code, said) = (end.headers.iter().any(asks), told(&text(end.data)));
         let what = format!("the registry answers 401: {said}");
+        // One that was good once is good no more; somebody may have said another one meanwhile.
+        if wants_code && *self.code() == code {
+            *self.code() = None;
+        }
         Err(match wants_code {
             true => Trouble::CodeWanted { what },
             false => Trouble::NotAllowed { what },
         })
+    }
+
+    /// A one-time code that somebody has said: it goes with what is sent from now on, while it is taken.
+    pub fn use_code(&self, code: Secret) {
+        *self.code() = Some(code);
+    }
+
+    /// Whether there is a one-time code that was not refused yet.
+    #[must_use]
+    pub fn has_code(&self) -> bool {
+        self.code().is_some()
+    }
+
+    fn code(&self) -> MutexGuard<'_, Option<Secret>> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for a text; `None` if there is none.

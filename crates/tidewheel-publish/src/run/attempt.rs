@@ -13,7 +13,7 @@ use tidewheel::task::Failure;
 use tidewheel::{Attempt, Outcome, Timestamp};
 
 use super::journal::{End, Hook, Journal, Phase};
-use super::order::OrderedPackage;
+use super::order::{OrderedPackage, ours};
 use super::publisher::{Publisher, Work};
 use crate::exchange::{Parcel, Said, Trouble};
 use crate::pack::{PackedFile, PackedSet};
@@ -65,7 +65,7 @@ impl Publisher {
             }
             Err(ended) => ended,
         };
-        let ended = one.within_patience(ended);
+        let ended = one.within_patience(&journal, ended);
         one.conclude(&attempt, journal, ended)
     }
 }
@@ -90,6 +90,9 @@ impl One<'_> {
             Ok(target) => target,
             Err(ended) => return ended,
         };
+        if let Some(ended) = self.wait_for_code(journal) {
+            return ended;
+        }
         match self.look(target).await {
             Ok((Class::Done, _)) => Ended::Visible,
             Ok((class, _)) if !class.is_upload() => self.not_ours(&class),
@@ -285,14 +288,56 @@ impl One<'_> {
             }
             Trouble::Passing { what, wait } => Ended::Again(what, wait),
             Trouble::NotAllowed { what } => Ended::Stopped(End::NotAllowed, what, None),
-            Trouble::CodeWanted { what } => Ended::Stopped(End::CodeWanted, what, None),
+            Trouble::CodeWanted { what } => self.ask_for_code(journal, what),
             Trouble::Refused { what } => Ended::Stopped(End::Refused, what, None),
         }
     }
 
+    /// Somebody is asked for a one-time code, if it is waited for one.
+    fn ask_for_code(&self, journal: &mut Journal, what: String) -> Ended {
+        if self.work.order.options.code_within.is_zero() {
+            return Ended::Stopped(End::CodeWanted, what, None);
+        }
+        journal.code_since = Some(wall_clock().as_micros());
+        self.wait_for_code(journal).unwrap_or(Ended::Later(Duration::ZERO, what))
+    }
+
+    /// What is to be done while a code is wanted that nobody has said: nothing is asked of its registry meanwhile.
+    fn wait_for_code(&self, journal: &mut Journal) -> Option<Ended> {
+        let since = Timestamp::from_micros(journal.code_since?);
+        let stopped = |what: String| Some(Ended::Stopped(End::CodeWanted, what, None));
+        if self.publisher.client.has_code() {
+            journal.code_since = None;
+            journal.codes += 1;
+            return None;
+        }
+        let options = &self.work.order.options;
+        if let Some(by) = self.publisher.codes.refused() {
+            return stopped(format!("it wants a one-time code, and {by} says that there is none"));
+        }
+        let waited = wall_clock().since(since);
+        if waited >= options.code_within {
+            return stopped(format!(
+                "it wants a one-time code, and nobody has said one within {} s",
+                waited.as_secs()
+            ));
+        }
+        let client = &self.publisher.client;
+        match self.publisher.codes.listen(ours(&self.work.order.packed), client) {
+            Ok(()) => {
+                Some(Ended::Later(options.look_every, "a one-time code is wanted".to_owned()))
+            }
+            Err(error) => stopped(format!("nobody can be asked for a one-time code: {error}")),
+        }
+    }
+
     /// A wait that is longer than anybody wants ends it for now.
-    fn within_patience(&self, ended: Ended) -> Ended {
+    fn within_patience(&self, journal: &Journal, ended: Ended) -> Ended {
         let Ended::Later(wait, what) = ended else { return ended };
+        // It is not its registry that is waited for.
+        if journal.code_since.is_some() {
+            return Ended::Later(wait, what);
+        }
         let until = wall_clock() + wait;
         let is_too_long = |most| until > self.work.began + most;
         let most = self.publisher.patience().or(self.work.order.options.max_wait);
@@ -322,6 +367,7 @@ impl One<'_> {
                 record.error = Some(what.clone());
             }
             Ended::Stopped(end, what, until) => {
+                journal.code_since = None;
                 (journal.end, journal.said) = (Some(*end), Some(what.clone()));
                 journal.until = until.map(Timestamp::as_micros);
                 record.error = Some(what.clone());

@@ -7,6 +7,7 @@ use super::journal::{Hook, Journal};
 use super::order::{OrderedPackage, PublishOrder};
 use super::publisher::Publisher;
 use super::report::{Report, Reported, Verdict};
+use crate::exchange::Trouble;
 use crate::pack::{PackedSet, TagState, push_tag, run_tool, set_tag, tag_state};
 use crate::package::{Ecosystem, PackageId};
 
@@ -44,8 +45,10 @@ impl Report {
             let (Some(target), Some(tag)) = (targets.get(&id), tag) else { continue };
             let moved = publisher.client.move_tag(target, &id, &package.version, tag).await;
             if let Err(trouble) = moved {
-                let what = format!("it is out, and not yet `{tag}`: {trouble}");
-                self.object(&id, Verdict::Incomplete, what);
+                let wants_code = matches!(trouble, Trouble::CodeWanted { .. });
+                let worth = if wants_code { Verdict::Blocked } else { Verdict::Incomplete };
+                self.wants_code |= wants_code;
+                self.object(&id, worth, format!("it is out, and not yet `{tag}`: {trouble}"));
             }
         }
     }

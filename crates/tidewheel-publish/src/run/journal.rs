@@ -35,6 +35,10 @@ pub struct Journal {
     pub said: Option<String>,
     /// From when on it makes sense to go on, in microseconds since 1970.
     pub until: Option<i64>,
+    /// Since when its registry wants a one-time code that nobody has said yet, in microseconds since 1970.
+    pub code_since: Option<i64>,
+    /// One-time codes that somebody has said.
+    pub codes: u32,
     /// Whether its hook is to be run.
     pub hook: Hook,
 }

@@ -11,14 +11,15 @@ use std::time::Duration;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::RunDetail;
 use tidewheel::{Graph, Run, RunId, TaskState, Timestamp};
-use tidewheel_client::api::{Refusal, RefusalKind, RetryWish};
+use tidewheel_client::api::{OneTimeCode, Refusal, RefusalKind, RetryWish};
 use tidewheel_client::desk::{DeskError, RunView};
 use tidewheel_client::kind::{Definition, Doing, Kind, Retry, Startable, Timeouts};
 use tidewheel_client::session::{Session, SessionOptions};
 
+use super::code::hand;
 use super::journal::{Journal, Phase};
 use super::lock::WorkspaceLock;
-use super::order::PublishOrder;
+use super::order::{PublishOrder, ours};
 use super::publisher::Publisher;
 use crate::pack::{PackedSet, checkout};
 use crate::settings::Surroundings;
@@ -37,6 +38,24 @@ impl Kind for Publishes {
 
     fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError> {
         Ok(Arc::new(Published(order_of(run)?)))
+    }
+
+    fn hand_code(
+        &self,
+        run: &RunDetail,
+        step: &str,
+        by: &str,
+        code: Option<&OneTimeCode>,
+    ) -> Result<(), DeskError> {
+        let order = order_of(run)?;
+        hand(ours(&order.packed), by, code.map(OneTimeCode::reveal)).map_err(|error| {
+            let message = format!("nobody waits for a one-time code for {step}: {error}");
+            let hint = format!(
+                "run `tidewheel publish` in {}: it says what it wants",
+                order.root.display()
+            );
+            refusal(RefusalKind::Conflict, message, &hint)
+        })
     }
 
     fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
@@ -98,6 +117,16 @@ impl Kind for PublishesElsewhere {
         Publishes.read(run)
     }
 
+    fn hand_code(
+        &self,
+        run: &RunDetail,
+        step: &str,
+        by: &str,
+        code: Option<&OneTimeCode>,
+    ) -> Result<(), DeskError> {
+        Publishes.hand_code(run, step, by, code)
+    }
+
     fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
         Self::refuse(&past.detail)
     }
@@ -144,11 +173,33 @@ impl Definition for Published {
         let package = self.0.package(task)?;
         let journal = Journal::load(&Journal::path(&self.0.packed, &package.id()));
         let until = journal.until.map(Timestamp::from_micros).filter(|it| *it > wall_clock());
+        match (journal.code_since, journal.codes) {
+            (Some(_), 0) => {
+                return Some("asks for a one-time code, which its registry wants".to_owned());
+            }
+            (Some(_), codes) => {
+                return Some(format!(
+                    "asks for another one-time code: its registry took none of {codes}"
+                ));
+            }
+            (None, _) => {}
+        }
         Some(match (until, journal.phase) {
             (Some(until), _) => format!("waits for its registry, which takes none before {until}"),
             (None, Phase::Uploaded) => "waits until its registry shows it".to_owned(),
             (None, _) => "waits for its registry".to_owned(),
         })
+    }
+
+    fn asks(&self, task: &str) -> bool {
+        let package = self.0.package(task);
+        let journal = package.map(|it| Journal::load(&Journal::path(&self.0.packed, &it.id())));
+        journal.is_some_and(|it| it.code_since.is_some())
+    }
+
+    /// It asks for nothing else.
+    fn wants_code(&self, task: &str) -> bool {
+        self.asks(task)
     }
 
     fn work_of(&self, _: &str) -> Option<&'static str> {
@@ -229,8 +280,7 @@ impl PublishRun {
                 "publish again: what is out is found out",
             ));
         }
-        // The sets of a workspace are two levels below its folder.
-        let ours = self.order.packed.ancestors().nth(2).unwrap_or(&self.order.packed);
+        let ours = ours(&self.order.packed);
         let lock = WorkspaceLock::take(&self.order.root, ours, "tidewheel resume");
         let lock = lock.map_err(|error| {
             refusal(

@@ -4,6 +4,7 @@
 //! and how a run is understood, taken over and reported.
 
 mod attempt;
+mod code;
 mod follow;
 mod journal;
 mod kind;

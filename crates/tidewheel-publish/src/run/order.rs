@@ -2,7 +2,7 @@
 //!
 //! Files are beside it, in the folder that it names; tokens are nowhere.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::pack::PackedSet;
@@ -54,6 +54,8 @@ pub struct PublishOptions {
     pub visible_within: Duration,
     /// How often somebody looks whether it can.
     pub look_every: Duration,
+    /// How long somebody may take to say a one-time code that a registry wants; none: it ends without one.
+    pub code_within: Duration,
     /// The tag of git for what can be had, with `{name}` and `{version}` for those; one without a name is for all of them.
     pub tag: Option<String>,
     /// Where tags are pushed to.
@@ -78,6 +80,7 @@ impl Default for PublishOptions {
             max_wait: None,
             visible_within: Duration::from_secs(600),
             look_every: Duration::from_secs(2),
+            code_within: Duration::ZERO,
             tag: None,
             push_tags: None,
             hook: None,
@@ -194,6 +197,11 @@ impl PublishOrder {
     pub fn package(&self, task: &str) -> Option<&OrderedPackage> {
         self.packages.iter().find(|package| package.id().to_string() == task)
     }
+}
+
+/// The folder of what is kept of a workspace: its sets are two levels below it.
+pub(super) fn ours(packed: &Path) -> &Path {
+    packed.ancestors().nth(2).unwrap_or(packed)
 }
 
 /// Who uses this process, and where.

@@ -11,6 +11,7 @@ use tidewheel::executor::http::HttpBuildError;
 use tidewheel::{RunId, Timestamp};
 use tidewheel_client::progress::Sayings;
 
+use super::code::Codes;
 use super::order::{OrderedPackage, PublishOrder};
 use crate::discover::discover;
 use crate::exchange::{Bucket, Client};
@@ -29,6 +30,8 @@ pub struct Publisher {
     works: Mutex<HashMap<RunId, Arc<Work>>>,
     /// Where packages are packed as they go out.
     pub(super) bench: Arc<Mutex<Option<Workbench>>>,
+    /// Those who wait for a one-time code.
+    pub(super) codes: Codes,
     pub(super) sayings: OnceLock<Arc<Sayings>>,
     patience: OnceLock<Duration>,
 }
@@ -58,6 +61,7 @@ impl Publisher {
             buckets: Mutex::default(),
             works: Mutex::default(),
             bench: Arc::default(),
+            codes: Codes::default(),
             sayings: OnceLock::new(),
             patience: OnceLock::new(),
         }))

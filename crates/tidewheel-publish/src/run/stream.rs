@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::attempt::Ended;
 use super::journal::End;
-use super::order::OrderedPackage;
+use super::order::{OrderedPackage, ours};
 use super::publisher::{Publisher, Work};
 use crate::pack::{PackedSet, Stop, Workbench, checkout, is_packed};
 use crate::problem::Problem;
@@ -47,9 +47,7 @@ impl Publisher {
                 return Err("nobody says any more what it is or where it goes".to_owned());
             };
             if bench.is_none() {
-                // The sets of a workspace are two levels below its folder.
-                let ours = folder.ancestors().nth(2).unwrap_or(folder);
-                let checkout = checkout(&around);
+                let (ours, checkout) = (ours(folder), checkout(&around));
                 *bench = Some(Workbench::open(&around, checkout.as_ref(), ours, &work.set.tree)?);
             }
             let bench = bench.as_ref().ok_or("there is no copy to pack it in")?;

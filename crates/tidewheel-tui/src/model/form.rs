@@ -8,7 +8,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
-use tidewheel_client::api::{BackfillWish, FlowDetail, ParamLine, StartWish};
+use tidewheel_client::api::{BackfillWish, FlowDetail, OneTimeCode, ParamLine, StartWish};
 use tidewheel_client::text::{name, sentence, short_id};
 
 use crate::message::Wish;
@@ -55,6 +55,8 @@ pub struct Field {
     pub caret: usize,
     /// What is wrong with it.
     pub error: Option<String>,
+    /// Whether nobody is shown what is typed.
+    pub is_secret: bool,
 }
 
 impl Form {
@@ -72,12 +74,16 @@ impl Form {
 
     /// What is said to a step that asks.
     #[must_use]
-    pub fn answer(run: String, step: String, approved: bool) -> Self {
+    pub fn answer(run: String, step: String, approved: bool, wants_code: bool) -> Self {
         let (word, yes) = if approved { ("yes", "say yes") } else { ("no", "say no") };
         let title = format!("Say {word} to {} of run {}", name(&step), short_id(&run));
-        let note =
-            Field::new(param("note", "text", Json::from(""), "who reads of it later sees this"));
-        Self::of(title, String::new(), yes, vec![note], What::Answer { run, step, approved })
+        let is_code = approved && wants_code;
+        let field = match is_code {
+            true => param("code", "text", Json::from(""), "the one-time code; it is kept nowhere"),
+            false => param("note", "text", Json::from(""), "who reads of it later sees this"),
+        };
+        let field = Field { is_secret: is_code, ..Field::new(field) };
+        Self::of(title, String::new(), yes, vec![field], What::Answer { run, step, approved })
     }
 
     /// Which instants of the past are to fire.
@@ -146,9 +152,13 @@ impl Form {
                 ..StartWish::default()
             }),
             What::Answer { run, step, approved } => {
-                let note = self.fields.first().map(|field| field.text.clone());
+                let field = self.fields.first();
+                let code = field.filter(|it| it.is_secret);
+                let code = code.and_then(|it| OneTimeCode::new(&it.text));
+                let note = field.filter(|it| !it.is_secret && !it.text.is_empty());
+                let note = note.map(|it| it.text.clone());
                 let (run, step, approved) = (run.clone(), step.clone(), *approved);
-                Wish::Answer { run, step, approved, note: note.filter(|note| !note.is_empty()) }
+                Wish::Answer { run, step, approved, note, code }
             }
             What::Backfill { schedule } => {
                 let missed = self.fields.first().is_some_and(|it| it.is_on());
@@ -163,7 +173,7 @@ impl Form {
 impl Field {
     fn new(param: ParamLine) -> Self {
         let text = param.shown();
-        Self { caret: text.chars().count(), param, text, error: None }
+        Self { caret: text.chars().count(), param, text, error: None, is_secret: false }
     }
 
     /// The values it may have, if they are known.

@@ -112,14 +112,14 @@ impl Model {
         all.schedules.iter().find(|it| it.name == name).map(|it| it.state)
     }
 
-    /// The step that asks and is meant, with its run.
+    /// The step that asks and is meant, with its run, and whether it wants a one-time code.
     #[must_use]
-    pub fn asked(&self) -> Option<(&str, &str)> {
+    pub fn asked(&self) -> Option<(&str, &str, bool)> {
         match self.screen() {
             Screen::Overview => match self.row()? {
                 Row::Asks(place) => {
                     let line = self.glance.as_ref()?.approvals.get(place)?;
-                    Some((&line.run_id, &line.step))
+                    Some((&line.run_id, &line.step, line.wants_code))
                 }
                 _ => None,
             },
@@ -127,7 +127,7 @@ impl Model {
                 let watched = self.watched.as_ref()?;
                 let step = watched.selected().filter(|step| watched.asks.contains(step));
                 let step = step.or_else(|| watched.asks.first().copied())?;
-                Some((&watched.run, &watched.names[step]))
+                Some((&watched.run, &watched.names[step], watched.codes.contains(&step)))
             }
             _ => None,
         }

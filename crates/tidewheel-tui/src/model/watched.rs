@@ -55,6 +55,8 @@ pub struct Watched {
     pub names: Vec<Box<str>>,
     /// Steps that wait for somebody.
     pub asks: BTreeSet<usize>,
+    /// Those of them that want a one-time code.
+    pub codes: BTreeSet<usize>,
     /// Which steps are shown.
     pub part: Part,
     /// And how.
@@ -102,13 +104,10 @@ impl Watched {
         }
         self.since = Some(standing.accepted_at);
         self.state = Some(standing.state);
-        self.asks = standing
-            .steps
-            .iter()
-            .enumerate()
-            .filter(|(_, step)| step.asks && !step.state.has_ended())
-            .map(|(index, _)| index)
-            .collect();
+        let asking = standing.steps.iter().enumerate();
+        let asking = asking.filter(|(_, step)| step.asks && !step.state.has_ended());
+        self.asks = asking.clone().map(|(index, _)| index).collect();
+        self.codes = asking.filter(|(_, step)| step.wants_code).map(|(index, _)| index).collect();
         self.eta = run::eta(&self.model, WORKERS, self.elapsed(now));
     }
 

@@ -89,8 +89,9 @@ pub(super) fn ask_to_answer(model: &mut Model, approved: bool) {
         return;
     }
     match model.asked() {
-        Some((run, step)) => {
-            model.form = Some(Form::answer(run.to_owned(), step.to_owned(), approved));
+        Some((run, step, wants_code)) => {
+            let (run, step) = (run.to_owned(), step.to_owned());
+            model.form = Some(Form::answer(run, step, approved, wants_code));
         }
         None => model.say(Tone::Doubtful, "nothing here asks for an answer"),
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
-use tidewheel_client::api::{BackfillWish, FlowDetail, Preview};
+use tidewheel_client::api::{BackfillWish, FlowDetail, OneTimeCode, Preview};
 
 use super::{next_tick, update};
 use crate::message::{Again, Answer, Effect, End, Hit, Message, Mouse, Question, Said, Wish};
@@ -190,6 +190,7 @@ fn a_step_that_asks_is_answered_with_a_note() {
         step: "approve".to_owned(),
         approved,
         note: note.map(str::to_owned),
+        code: None,
     };
     press(&mut model, 'y');
     assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(wish(true, None))]);
@@ -207,6 +208,27 @@ fn a_step_that_asks_is_answered_with_a_note() {
     let wish = wish(false, Some("Nxet"));
     assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(wish)], "typed where the caret was");
     assert_eq!(key(&mut model, KeyCode::Enter), [], "it is on its way already");
+}
+
+#[test]
+fn a_code_is_typed_unseen_and_said_with_the_yes() {
+    let mut model = model();
+    let mut asking = glance();
+    asking.approvals[0].wants_code = true;
+    let (run, step) = (asking.approvals[0].run_id.clone(), asking.approvals[0].step.clone());
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(asking)));
+    press(&mut model, 'y');
+    "123456".chars().for_each(|letter| drop(press(&mut model, letter)));
+    let field = &model.form.as_ref().unwrap().fields[0];
+    assert_eq!((field.param.name.as_str(), field.is_secret), ("code", true));
+    let code = OneTimeCode::new("123456");
+    let wish = Wish::Answer { run, step, approved: true, note: None, code };
+    assert!(!format!("{wish:?}").contains("123456"), "{wish:?}");
+    assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(wish)]);
+    update(&mut model, NOW, done(Ok("approved"), None));
+    // A no needs none, and may have a note.
+    press(&mut model, 'n');
+    assert_eq!(model.form.as_ref().unwrap().fields[0].param.name, "note");
 }
 
 #[test]

@@ -73,7 +73,10 @@ fn field_line(field: &Field, is_here: bool, names: usize, room: usize, signs: &S
 
 /// What is typed, around the caret if there is more than has room.
 fn typed(line: &mut Line, field: &Field, is_here: bool, end: usize, signs: &Signs) {
-    let shown = |text: &str| harmless(text).replace(['\n', '\r'], " ");
+    let shown = |text: &str| match field.is_secret {
+        true => "*".repeat(text.chars().count()),
+        false => harmless(text).replace(['\n', '\r'], " "),
+    };
     let (before, after): (String, String) = {
         let letters: Vec<char> = field.text.chars().collect();
         let (before, after) = letters.split_at(field.caret.min(letters.len()));

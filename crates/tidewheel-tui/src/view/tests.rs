@@ -181,6 +181,21 @@ const PICTURES: [(&str, (u16, u16), &[KeyCode]); 16] = [
 /// Those that the documentation shows.
 const SHOWN: [&str; 7] = ["overview-wide", "run-wide", "graph", "time", "log", "queues", "form"];
 
+#[test]
+fn nobody_is_shown_a_code_that_is_typed() {
+    let mut model = model(NARROW, &[]);
+    let mut asking = glance();
+    asking.approvals[0].wants_code = true;
+    let told =
+        Message::Answered(Question::Glance, Ok(Answer::Glance(Box::new(asking))), Duration::ZERO);
+    update(&mut model, NOW, told);
+    for letter in "y918273".chars() {
+        update(&mut model, NOW, Message::Key(KeyEvent::from(c(letter))));
+    }
+    let shown = text(&drawn(&model, COLOURFUL));
+    assert!(shown.contains("******") && !shown.contains("918"), "{shown}");
+}
+
 fn is_blessing() -> bool {
     std::env::var_os("TIDEWHEEL_BLESS").is_some()
 }

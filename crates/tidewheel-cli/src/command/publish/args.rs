@@ -77,6 +77,11 @@ pub(crate) struct PublishArgs {
     #[arg(long, value_name = "CODE")]
     pub otp: Option<String>,
 
+    /// Wait so long for somebody to say a one-time code that a registry wants: on the page of a server, on the screens of
+    /// `tidewheel tui`, or by `tidewheel approve RUN PACKAGE --code`; without it, it ends and can be run again
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span)]
+    pub code_within: Duration,
+
     /// It is an error if there is nothing to publish
     #[arg(long)]
     pub expect_changes: bool,
@@ -245,6 +250,7 @@ impl PublishArgs {
             holds_tags: !no_hold,
             streams: self.stream,
             verifies: !self.what.no_verify,
+            code_within: self.code_within,
             ..self.pace.options()
         }
     }
