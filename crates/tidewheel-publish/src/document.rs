@@ -3,6 +3,7 @@
 //! How people are shown a plan is the business of surfaces.
 
 use crate::plan::Class;
+use crate::preflight::may_be_signed;
 use crate::prepare::Prepared;
 use crate::run::PublishOrder;
 
@@ -99,6 +100,8 @@ impl Prepared {
     /// The order to carry the plan out.
     #[must_use]
     pub fn order(&self, options: crate::run::PublishOptions) -> PublishOrder {
+        let is_signing = options.signer.is_some();
         PublishOrder::new(&self.plan, &self.set, |id| self.targets.get(id).cloned(), options)
+            .signed(|id| is_signing && self.workspace.package(id).is_some_and(may_be_signed))
     }
 }

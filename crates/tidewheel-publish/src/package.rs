@@ -126,6 +126,8 @@ pub struct Package {
     pub publicity: Publicity,
     /// What it needs of its workspace, as written.
     pub needs: Vec<Need>,
+    /// Whether it goes out with a statement about where it was built, if its manifest says so.
+    pub provenance: Option<bool>,
 }
 
 impl Package {

@@ -76,6 +76,7 @@ mod tests {
                     range: None,
                 })
                 .collect(),
+            provenance: None,
         };
         let (normal, build, work) = (NeedKind::Normal, NeedKind::Build, NeedKind::Development);
         let picture = Workspace::new([

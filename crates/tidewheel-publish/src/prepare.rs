@@ -15,7 +15,7 @@ use crate::pack::{
 use crate::package::{Package, PackageId, Version};
 use crate::plan::{Class, Plan, Situation};
 use crate::preflight::{
-    about_checkout, about_leave, odd, stale_locks, unmet_needs, wrong_tags,
+    about_checkout, about_leave, about_provenance, odd, stale_locks, unmet_needs, wrong_tags,
 };
 use crate::problem::{Code, Problem};
 use crate::registry::Listing;
@@ -54,8 +54,22 @@ pub struct Wish {
     pub packed: Vec<Carried>,
     /// Folders with files of Python's that were built elsewhere, and are published as they are.
     pub wheels: Vec<PathBuf>,
+    /// What is said about statements of where packages were built.
+    pub provenance: Provenance,
     /// Registries are asked whether tokens are good, where they can say it.
     pub check_tokens: bool,
+}
+
+/// What is said about statements of where packages were built.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Provenance {
+    /// Nothing: a package that wants one cannot have it.
+    #[default]
+    Unsaid,
+    /// Somebody signs them.
+    Signed,
+    /// None are made, whatever packages want.
+    Without,
 }
 
 /// What is being done, for those who wait.
@@ -127,6 +141,7 @@ pub async fn prepare(
     let asks = wish.check_tokens && !wish.offline;
     let mut problems = about_leave(publisher, &workspace, &plan, &targets, asks).await;
     problems.extend(unmet_needs(&whole, &plan, &set, listings));
+    problems.extend(about_provenance(wish, &workspace, &plan, &set));
     let prepared = Prepared { workspace, plan, set, targets, checkout };
     let around = publisher.around();
     problems.extend(wish.tag.iter().flat_map(|tag| wrong_tags(around, tag, &prepared)));

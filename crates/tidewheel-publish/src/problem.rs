@@ -7,6 +7,13 @@ use std::path::PathBuf;
 
 use crate::package::PackageId;
 
+const PULL_REQUEST: &str = "In a pipeline for a change that was only proposed, whoever proposed it decides what is run. \
+    Nothing is uploaded from there unless somebody says --allow-pull-request.";
+
+const PROVENANCE: &str = "A statement about where a package was built is signed by a program that whoever publishes names \
+    with --signer, and sent with each file. A package whose manifest wants one does not go out without, unless somebody \
+    says --no-provenance; registries of npm want `repository` in its package.json beside it.";
+
 /// What kind of problem it is. The words are stable, for programs and for `explain`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -43,11 +50,13 @@ pub enum Code {
     Tag,
     /// It would be published from a change that nobody has taken in yet.
     PullRequest,
+    /// A package wants a statement about where it was built, and cannot have one.
+    Provenance,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Manifest,
         Self::Tool,
         Self::Duplicate,
@@ -64,6 +73,7 @@ impl Code {
         Self::Packing,
         Self::Tag,
         Self::PullRequest,
+        Self::Provenance,
     ];
 
     /// The stable word for it.
@@ -86,6 +96,7 @@ impl Code {
             Self::Packing => "packing",
             Self::Tag => "tag",
             Self::PullRequest => "pull-request",
+            Self::Provenance => "provenance",
         }
     }
 
@@ -155,10 +166,8 @@ impl Code {
                 "A tag says which commit was published, so it is never moved. It is set once its packages can be had; one \
                  that is at another commit already stops everything before anything is sent."
             }
-            Self::PullRequest => {
-                "In a pipeline for a change that was only proposed, whoever proposed it decides what is run. Nothing is \
-                 uploaded from there unless somebody says --allow-pull-request."
-            }
+            Self::PullRequest => PULL_REQUEST,
+            Self::Provenance => PROVENANCE,
         }
     }
 }

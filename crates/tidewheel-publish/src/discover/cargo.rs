@@ -55,6 +55,8 @@ pub(super) fn discover(root: &Path) -> Discovered {
             .filter_map(|it| need(it, &names))
             .chain(after(listed(member.metadata.pointer("/tidewheel/publish-after"))))
             .collect(),
+        // Registries of crates take no statements.
+        provenance: None,
     });
     Discovered { packages: packages.collect(), problems: Vec::new() }
 }

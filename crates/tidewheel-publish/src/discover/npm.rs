@@ -128,7 +128,9 @@ fn package(
     let told = member.get("tidewheel").and_then(|it| it.get("publishAfter"));
     needs.extend(after(listed(told)));
     let id = PackageId::new(Ecosystem::Npm, &name);
-    Ok(Package { id, version: Version::Written(version), manifest, publicity, needs })
+    let provenance = member.get("publishConfig").and_then(|config| config.get("provenance"));
+    let (version, provenance) = (Version::Written(version), provenance.and_then(Json::as_bool));
+    Ok(Package { id, version, manifest, publicity, needs, provenance })
 }
 
 /// What is needed of the workspace, with the range that will be published.

@@ -86,6 +86,7 @@ fn package(manifest: &Path) -> Result<Option<Package>, Box<Problem>> {
         manifest: manifest.to_owned(),
         publicity,
         needs,
+        provenance: at(&table, &["tool", "tidewheel", "provenance"]).and_then(Value::as_bool),
     }))
 }
 

@@ -80,6 +80,8 @@ pub struct Parcel<'a> {
     pub bytes: Vec<u8>,
     /// What its registry is told of it, in its own form.
     pub metadata: &'a Json,
+    /// A signed statement about where it was built, in the form of its registry.
+    pub statement: Option<Json>,
     /// It gets the holding tag instead of its own (npm).
     pub is_held: bool,
 }

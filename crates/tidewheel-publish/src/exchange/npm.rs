@@ -103,6 +103,21 @@ fn document(parcel: &Parcel<'_>, index: &str) -> Json {
     let own = parcel.metadata.get("tag").and_then(Json::as_str).unwrap_or("latest");
     let tag = if parcel.is_held { HOLDING } else { own };
     let access = parcel.metadata.get("access").cloned().unwrap_or(Json::Null);
+    let mut attachments = Map::new();
+    attachments.insert(
+        format!("{name}-{version}.tgz"),
+        json!({
+            "content_type": "application/octet-stream",
+            "data": STANDARD.encode(&parcel.bytes),
+            "length": parcel.bytes.len(),
+        }),
+    );
+    if let Some(statement) = &parcel.statement {
+        let text = statement.to_string();
+        let kind = statement.get("mediaType").cloned().unwrap_or_else(|| json!("application/json"));
+        let attachment = json!({ "content_type": kind, "length": text.len(), "data": text });
+        attachments.insert(format!("{name}-{version}.sigstore"), attachment);
+    }
     json!({
         "_id": name,
         "name": name,
@@ -110,11 +125,7 @@ fn document(parcel: &Parcel<'_>, index: &str) -> Json {
         "dist-tags": { tag: version },
         "versions": { version: manifest },
         "access": access,
-        "_attachments": { format!("{name}-{version}.tgz"): {
-            "content_type": "application/octet-stream",
-            "data": STANDARD.encode(&parcel.bytes),
-            "length": parcel.bytes.len(),
-        } },
+        "_attachments": attachments,
     })
 }
 

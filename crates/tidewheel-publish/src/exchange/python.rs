@@ -2,7 +2,7 @@
 //!
 //! What an index says is in [`crate::registry`].
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 use tidewheel::executor::http::HttpRequest;
 
@@ -62,6 +62,11 @@ fn form(parcel: &Parcel<'_>) -> (String, Vec<u8>) {
             }
             value => field(name, value.as_str().unwrap_or_default()),
         }
+    }
+    if let Some(statement) = &parcel.statement {
+        // One is a list of one.
+        let all = if statement.is_array() { statement.clone() } else { json!([statement]) };
+        field("attestations", &all.to_string());
     }
     let head = format!(
         "--{boundary}\r\nContent-Disposition: form-data; name=\"content\"; filename=\"{}\"\r\n\

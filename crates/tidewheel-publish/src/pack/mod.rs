@@ -34,4 +34,4 @@ pub(crate) use set::folder_of;
 pub use set::{Changed, PackedFile, PackedPackage, PackedSet};
 pub use stop::Stop;
 pub(crate) use stream::{Workbench, begin, is_packed};
-pub(crate) use tool::run as run_tool;
+pub(crate) use tool::{run as run_tool, run_trusted};

@@ -497,6 +497,7 @@ mod tests {
             manifest: PathBuf::from("Cargo.toml"),
             publicity: Publicity::Public { registries: Vec::new() },
             needs: Vec::new(),
+            provenance: None,
         };
         let target = |name: &str| {
             let (name, index) = (name.to_owned(), "https://a.example/".to_owned());

@@ -154,6 +154,23 @@ impl PackedSet {
         Ok(content)
     }
 
+    /// The statement about a file, if one was made.
+    #[must_use]
+    pub fn statement(&self, id: &PackageId, file: &PackedFile) -> Option<Json> {
+        let text = fs::read(self.path(id, &statement_name(file))).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Keeps the statement about a file beside it: it is made once.
+    pub(crate) fn keep_statement(
+        &self,
+        id: &PackageId,
+        file: &PackedFile,
+        statement: &Json,
+    ) -> io::Result<()> {
+        write_atomically(&self.path(id, &statement_name(file)), &serde_json::to_vec(statement)?)
+    }
+
     /// Makes sure that all files of a package are what they were.
     ///
     /// # Errors
@@ -163,6 +180,11 @@ impl PackedSet {
         let files = self.package(id).map(|it| it.files.as_slice()).unwrap_or_default();
         files.iter().try_for_each(|file| self.content(id, file).map(drop))
     }
+}
+
+/// The name of the statement about a file. One about another content is another one.
+fn statement_name(file: &PackedFile) -> String {
+    format!("{}.{}.statement", file.name, &file.sha256[..file.sha256.len().min(16)])
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

@@ -19,9 +19,29 @@ pub(crate) fn run(
     program: &str,
     arguments: &[String],
 ) -> Result<String, String> {
+    started(around, folder, program, arguments, around.without_secrets())
+}
+
+/// The same for a program that whoever publishes has named, and no package: it may need secrets of its own.
+pub(crate) fn run_trusted(
+    around: &Surroundings,
+    folder: &Path,
+    program: &str,
+    arguments: &[String],
+) -> Result<String, String> {
+    started(around, folder, program, arguments, around.variables())
+}
+
+fn started<'a>(
+    around: &Surroundings,
+    folder: &Path,
+    program: &str,
+    arguments: &[String],
+    variables: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<String, String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.env_clear().envs(around.without_secrets());
+    command.env_clear().envs(variables);
     let output = around.stop.run(&mut command).map_err(|error| match around.stop.is_said() {
         true => format!("`{program}` was stopped"),
         false => format!("`{program}` cannot be started: {error}"),

@@ -26,6 +26,7 @@ fn package(name: &str, needs: &[&str]) -> Package {
         manifest: PathBuf::from(format!("{name}/Cargo.toml")),
         publicity: Publicity::Public { registries: Vec::new() },
         needs: needs.iter().map(need).collect(),
+        provenance: None,
     }
 }
 

@@ -9,9 +9,11 @@ mod leave;
 mod locks;
 mod names;
 mod needs;
+mod provenance;
 
 pub(crate) use checkout::{about_checkout, wrong_tags};
 pub(crate) use leave::about_leave;
 pub(crate) use locks::stale_locks;
 pub(crate) use names::odd;
 pub(crate) use needs::unmet_needs;
+pub(crate) use provenance::{about_provenance, may_be_signed};

@@ -66,12 +66,19 @@ pub fn delivery(body: &[u8]) -> Result<Delivery, Answer> {
     if !integrity.is_empty() && integrity != integrity_of(&bytes) {
         return Err(wrong("the tarball is not what its integrity says"));
     }
+    let mut about = about.clone();
+    let mut attachments = told["_attachments"].as_object().into_iter().flatten();
+    if let Some((_, statement)) = attachments.find(|(name, _)| name.ends_with(".sigstore")) {
+        let bundle = serde_json::from_str(statement["data"].as_str().unwrap_or_default());
+        let bundle: Json = bundle.map_err(|_| wrong("the statement is no JSON"))?;
+        about["dist"]["attestations"] = json!({ "provenance": bundle });
+    }
     let tags = told["dist-tags"].as_object().into_iter().flatten();
     let tags = tags.filter_map(|(tag, version)| Some((tag.clone(), version.as_str()?.to_owned())));
     Ok(Delivery {
         package: package.to_owned(),
         version: version.clone(),
-        told: about.clone(),
+        told: about,
         // A scope is in the name of the package, not in that of its file.
         file: StoredFile::new(file.rsplit('/').next().unwrap_or(file), bytes, Json::Null),
         tags: tags.collect(),

@@ -96,7 +96,11 @@ pub fn delivery(head: &Head, body: &[u8]) -> Result<Delivery, Answer> {
             "The digest supplied does not match a digest calculated from the uploaded file.",
         ));
     }
-    let about = json!({ "requires-python": text("requires_python"), "filetype": text("filetype") });
+    let about = json!({
+        "requires-python": text("requires_python"),
+        "filetype": text("filetype"),
+        "attestations": text("attestations"),
+    });
     Ok(Delivery {
         package: normalised(&name),
         version,

@@ -71,13 +71,13 @@ impl Publisher {
 }
 
 /// One package of a run.
-struct One<'a> {
-    publisher: &'a Publisher,
-    work: &'a Work,
-    package: &'a OrderedPackage,
-    id: PackageId,
+pub(super) struct One<'a> {
+    pub publisher: &'a Publisher,
+    pub work: &'a Work,
+    pub package: &'a OrderedPackage,
+    pub id: PackageId,
     /// What was packed.
-    set: Arc<PackedSet>,
+    pub set: Arc<PackedSet>,
 }
 
 impl One<'_> {
@@ -136,6 +136,9 @@ impl One<'_> {
         }
         let was_unknown = journal.phase == Phase::Uploading;
         if let Some(ended) = self.ask_before_sending(target, journal).await {
+            return ended;
+        }
+        if let Some(ended) = self.sign(listing).await {
             return ended;
         }
         if let Err(wait) = self.publisher.may_upload(self.package) {
@@ -234,10 +237,7 @@ impl One<'_> {
         let refused = |what: String| Trouble::Refused { what };
         let packed = self.set.package(&self.id);
         let packed = packed.ok_or_else(|| refused("it was not packed".to_owned()))?;
-        let out = listing.versions.get(&self.package.version);
-        let out = out.map(|listed| listed.files.as_slice()).unwrap_or_default();
-        let is_out = |file: &PackedFile| out.iter().any(|it| it.name.as_ref() == Some(&file.name));
-        for file in packed.files.iter().filter(|file| !is_out(file)) {
+        for file in self.missing(listing) {
             let bytes = self.set.content(&self.id, file);
             let bytes = bytes.map_err(|changed| refused(changed.to_string()))?;
             let parcel = Parcel {
@@ -246,12 +246,26 @@ impl One<'_> {
                 file: &file.name,
                 bytes,
                 metadata: &packed.metadata,
+                statement: self.set.statement(&self.id, file).filter(|_| self.package.is_signed),
                 // A token that is given for an upload moves no tag.
                 is_held: self.work.order.holds() && !self.is_trusted(),
             };
             self.publisher.client.upload(target, parcel).await?;
         }
         Ok(())
+    }
+
+    /// The files that are not out.
+    pub(super) fn missing<'a>(
+        &'a self,
+        listing: &'a Listing,
+    ) -> impl Iterator<Item = &'a PackedFile> {
+        let out = listing.versions.get(&self.package.version);
+        let out = out.map(|listed| listed.files.as_slice()).unwrap_or_default();
+        let is_out =
+            move |file: &&PackedFile| out.iter().any(|it| it.name.as_ref() == Some(&file.name));
+        let packed = self.set.package(&self.id).map(|it| it.files.as_slice());
+        packed.unwrap_or_default().iter().filter(move |file| !is_out(file))
     }
 
     fn is_trusted(&self) -> bool {

@@ -12,6 +12,7 @@ mod lock;
 mod order;
 mod publisher;
 mod report;
+mod sign;
 mod stream;
 #[cfg(test)]
 mod tests;

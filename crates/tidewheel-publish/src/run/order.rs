@@ -62,6 +62,10 @@ pub struct PublishOptions {
     pub push_tags: Option<String>,
     /// A line for the shell, run once for each package that was uploaded and can be had.
     pub hook: Option<String>,
+    /// A line for the shell that makes a statement about a file that is sent, for packages that want one.
+    pub signer: Option<String>,
+    /// How many are signed at once.
+    pub signers: u32,
     /// Several packages of npm get their tags when all of them are out, not before.
     pub holds_tags: bool,
     /// Each package is packed when it is its turn, not all of them before the first is sent.
@@ -84,6 +88,8 @@ impl Default for PublishOptions {
             tag: None,
             push_tags: None,
             hook: None,
+            signer: None,
+            signers: 1,
             holds_tags: true,
             streams: false,
             verifies: true,
@@ -106,6 +112,9 @@ pub struct OrderedPackage {
     pub is_new: bool,
     /// Whether it was out before anything began.
     pub is_out: bool,
+    /// Whether it goes out with a statement about where it was built.
+    #[serde(default)]
+    pub is_signed: bool,
 }
 
 impl OrderedPackage {
@@ -146,6 +155,7 @@ impl PublishOrder {
                     true => planned.class == Class::Done,
                     false => !planned.class.is_upload(),
                 },
+                is_signed: false,
             })
         });
         Self {
@@ -165,6 +175,15 @@ impl PublishOrder {
     #[must_use]
     pub fn of(mut self, root: PathBuf, registry: Option<String>) -> Self {
         (self.root, self.registry) = (root, registry);
+        self
+    }
+
+    /// The same with statements about these packages.
+    #[must_use]
+    pub fn signed(mut self, is_signed: impl Fn(&PackageId) -> bool) -> Self {
+        for package in &mut self.packages {
+            package.is_signed = is_signed(&package.id());
+        }
         self
     }
 

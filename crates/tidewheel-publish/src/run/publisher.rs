@@ -13,6 +13,7 @@ use tidewheel_client::progress::Sayings;
 
 use super::code::Codes;
 use super::order::{OrderedPackage, PublishOrder};
+use super::sign::Signing;
 use crate::discover::discover;
 use crate::exchange::{Bucket, Client};
 use crate::pack::{PackedSet, Workbench};
@@ -30,6 +31,8 @@ pub struct Publisher {
     works: Mutex<HashMap<RunId, Arc<Work>>>,
     /// Where packages are packed as they go out.
     pub(super) bench: Arc<Mutex<Option<Workbench>>>,
+    /// Those that are signed now.
+    pub(super) signing: Signing,
     /// Those who wait for a one-time code.
     pub(super) codes: Codes,
     pub(super) sayings: OnceLock<Arc<Sayings>>,
@@ -61,6 +64,7 @@ impl Publisher {
             buckets: Mutex::default(),
             works: Mutex::default(),
             bench: Arc::default(),
+            signing: Signing::default(),
             codes: Codes::default(),
             sayings: OnceLock::new(),
             patience: OnceLock::new(),

@@ -12,7 +12,7 @@ use crate::pack::{PackedSet, Stop, Workbench, checkout, is_packed};
 use crate::problem::Problem;
 
 /// Says the word when it is dropped before its time: whoever packs for an attempt that is over ends with it.
-struct UntilDone(Stop);
+pub(super) struct UntilDone(pub Stop);
 
 impl Drop for UntilDone {
     fn drop(&mut self) {

@@ -64,7 +64,7 @@ impl Surroundings {
     }
 
     /// All variables.
-    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 

@@ -46,6 +46,7 @@ fn package(ecosystem: Ecosystem, name: &str, registries: &[&str]) -> Package {
             registries: registries.iter().map(|it| it.to_string()).collect(),
         },
         needs: Vec::new(),
+        provenance: None,
     }
 }
 

@@ -23,6 +23,7 @@ fn package(name: &str, needs: impl IntoIterator<Item = Need>) -> Package {
         manifest: PathBuf::from(format!("{name}/Cargo.toml")),
         publicity: Publicity::Public { registries: Vec::new() },
         needs: needs.into_iter().collect(),
+        provenance: None,
     }
 }
 

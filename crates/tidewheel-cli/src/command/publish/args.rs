@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel_publish::pack::Carried;
-use tidewheel_publish::prepare::Wish;
+use tidewheel_publish::prepare::{Provenance, Wish};
 use tidewheel_publish::run::PublishOptions;
 
 use crate::data::DataArgs;
@@ -165,6 +165,19 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_name = "COMMAND")]
     pub hook: Option<String>,
 
+    /// A line for the shell that signs a statement about where a file was built, and writes it to standard output; it is sent
+    /// with the file, for packages of npm and Python that do not say that they want none
+    #[arg(long, value_name = "COMMAND", conflicts_with = "no_provenance")]
+    pub signer: Option<String>,
+
+    /// How many are signed at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub signers: u32,
+
+    /// Publish without statements, even if packages want them
+    #[arg(long)]
+    pub no_provenance: bool,
+
     /// Let each package of npm have its tag at once, not when all of them are out
     #[arg(long)]
     pub no_hold: bool,
@@ -237,21 +250,34 @@ impl PublishArgs {
             check_tokens: !self.no_token_check,
             packed: carried.map(|(folder, digest)| Carried { folder, digest }).collect(),
             stream: self.stream,
+            provenance: self.follow.provenance(),
             ..self.what.wish()
         })
     }
 
     pub fn options(&self) -> PublishOptions {
-        let FollowArgs { tag, push_tags, hook, no_hold } = self.follow.clone();
+        let FollowArgs { tag, push_tags, hook, signer, signers, no_hold, .. } = self.follow.clone();
         PublishOptions {
             tag,
             push_tags,
             hook,
+            signer,
+            signers,
             holds_tags: !no_hold,
             streams: self.stream,
             verifies: !self.what.no_verify,
             code_within: self.code_within,
             ..self.pace.options()
+        }
+    }
+}
+
+impl FollowArgs {
+    fn provenance(&self) -> Provenance {
+        match (&self.signer, self.no_provenance) {
+            (_, true) => Provenance::Without,
+            (Some(_), false) => Provenance::Signed,
+            (None, false) => Provenance::Unsaid,
         }
     }
 }

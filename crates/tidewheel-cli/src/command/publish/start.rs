@@ -218,7 +218,8 @@ pub(super) async fn rehearsed(
         Ok(prepared) => prepared,
         Err(code) => return Ok((code, None)),
     };
-    let options = PublishOptions { tag: None, push_tags: None, hook: None, ..args.options() };
+    let options =
+        PublishOptions { tag: None, push_tags: None, hook: None, signer: None, ..args.options() };
     let order = prepared.order(options).of(place.root.clone(), args.what.registry.clone());
     let desk = place.desk()?;
     let ordered = PublishOrdered { order: order.clone(), stuck: prepared.stuck() };
