@@ -205,4 +205,6 @@ pub struct Need {
     pub kind: NeedKind,
     /// The versions that will do, as they will be published; `None` if the manifest names none.
     pub range: Option<String>,
+    /// The line of the manifest that says so, where it is known.
+    pub line: Option<usize>,
 }

@@ -74,6 +74,7 @@ mod tests {
                     package: PackageId::new(Ecosystem::Cargo, name),
                     kind: *kind,
                     range: None,
+                    line: None,
                 })
                 .collect(),
             provenance: None,

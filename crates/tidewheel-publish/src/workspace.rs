@@ -124,11 +124,14 @@ impl Workspace {
                 ..problem(Code::Manifest, package)
             });
         };
+        let with_line = |problem: Problem| Problem { line: need.line, ..problem };
         if need.kind == NeedKind::Development {
-            return need.range.as_ref().and_then(|_| self.development_cycle(package, needed));
+            let circle = need.range.as_ref().and_then(|_| self.development_cycle(package, needed));
+            return circle.map(with_line);
         }
         if !needed.is_public() {
             return Some(Problem {
+                line: need.line,
                 what: format!("{} needs {}, which is not published", package.id, needed.id),
                 hint: Some(format!("publish it too: see {}", needed.manifest.display())),
                 ..problem(Code::NeedsPrivate, package)
@@ -136,6 +139,7 @@ impl Workspace {
         }
         if need.range.is_none() && need.kind != NeedKind::After {
             return Some(Problem {
+                line: need.line,
                 what: format!("{} needs {} and names no version", package.id, needed.id),
                 hint: Some(format!("add the version beside the path: \"{}\"", needed.version)),
                 ..problem(Code::NoVersion, package)
@@ -157,8 +161,9 @@ impl Workspace {
                 circle.join(" → ")
             ),
             hint: Some(format!(
-                "leave `version` out of that development dependency: {} = {{ path = … }}",
-                needed.id.name()
+                "leave its version out: {} = {{ path = \"{}\" }}",
+                needed.id.name(),
+                relative(package, needed)
             )),
             ..problem(Code::DevelopmentCycle, package)
         })
@@ -221,6 +226,18 @@ impl Workspace {
         }
         problems
     }
+}
+
+/// The way from the folder of a package to that of another.
+fn relative(from: &Package, to: &Package) -> String {
+    let folder = |of: &Package| -> Vec<String> {
+        let parts = of.manifest.parent().into_iter().flat_map(|it| it.components());
+        parts.map(|it| it.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    let (from, to) = (folder(from), folder(to));
+    let shared = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+    let up = from[shared..].iter().map(|_| "..");
+    up.chain(to[shared..].iter().map(String::as_str)).collect::<Vec<_>>().join("/")
 }
 
 /// A problem of a package, without its words.

@@ -1,6 +1,6 @@
 //! Crates, as `cargo metadata` says: versions and needs that are inherited, renamed packages, who may be published.
 //!
-//! The manifest itself is not read: there is one program that understands all of it.
+//! The manifest itself is read for the lines of needs alone: there is one program that understands all of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{Dependency, DependencyKind, MetadataCommand};
 
 use super::folder::Discovered;
-use super::manifest::{after, listed};
+use super::manifest::{after, listed, read};
 use crate::package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
 use crate::problem::{Code, Problem};
 
@@ -40,7 +40,11 @@ pub(super) fn discover(root: &Path) -> Discovered {
         .iter()
         .filter_map(|member| Some((member.manifest_path.parent()?.into(), id(&member.name))))
         .collect();
-    let packages = members.iter().map(|member| Package {
+    let text = |member: &cargo_metadata::Package| {
+        read(member.manifest_path.as_std_path()).unwrap_or_default()
+    };
+    let packages = members.iter().map(|member| (member, text(member)));
+    let packages = packages.map(|(member, text)| Package {
         id: id(&member.name),
         version: Version::Written(member.version.to_string()),
         manifest: member.manifest_path.clone().into(),
@@ -52,7 +56,7 @@ pub(super) fn discover(root: &Path) -> Discovered {
         needs: member
             .dependencies
             .iter()
-            .filter_map(|it| need(it, &names))
+            .filter_map(|it| need(it, &names, &text))
             .chain(after(listed(member.metadata.pointer("/tidewheel/publish-after"))))
             .collect(),
         // Registries of crates take no statements.
@@ -66,7 +70,11 @@ fn id(name: &str) -> PackageId {
 }
 
 /// What is needed of the workspace. By its path: a package of the same name may come from elsewhere.
-fn need(dependency: &Dependency, members: &BTreeMap<PathBuf, PackageId>) -> Option<Need> {
+fn need(
+    dependency: &Dependency,
+    members: &BTreeMap<PathBuf, PackageId>,
+    manifest: &str,
+) -> Option<Need> {
     let package = members.get(dependency.path.as_ref()?.as_std_path())?.clone();
     let kind = match dependency.kind {
         DependencyKind::Development => NeedKind::Development,
@@ -76,5 +84,35 @@ fn need(dependency: &Dependency, members: &BTreeMap<PathBuf, PackageId>) -> Opti
     };
     // Cargo says `*` of a path without a version. Registries refuse it, so nobody means it.
     let range = Some(dependency.req.to_string()).filter(|range| range != "*");
-    Some(Need { package, kind, range })
+    let written = dependency.rename.as_ref().unwrap_or(&dependency.name);
+    let line = line_of_need(manifest, dependency.kind, written);
+    Some(Need { package, kind, range, line })
+}
+
+/// The line of a manifest that names a need, in a section of its kind.
+fn line_of_need(manifest: &str, kind: DependencyKind, written: &str) -> Option<usize> {
+    let section = match kind {
+        DependencyKind::Development => "dev-dependencies",
+        DependencyKind::Build => "build-dependencies",
+        _ => "dependencies",
+    };
+    let bare = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+    let mut is_inside = false;
+    manifest
+        .lines()
+        .position(|line| {
+            let line = line.trim();
+            if let Some(header) = line.strip_prefix('[') {
+                let header = header.split(']').next().unwrap_or_default().trim();
+                is_inside = header.rsplit('.').next() == Some(section);
+                let own = header.rsplit_once('.');
+                // A need may have a section of its own.
+                return own.is_some_and(|(before, name)| {
+                    before.rsplit('.').next() == Some(section) && bare(name) == written
+                });
+            }
+            let name = line.split(['=', '.']).next().unwrap_or_default();
+            is_inside && line.contains('=') && bare(name) == written
+        })
+        .map(|line| line + 1)
 }

@@ -30,6 +30,7 @@ pub(super) fn after<'a>(named: impl IntoIterator<Item = &'a str>) -> Vec<Need> {
         package: PackageId::parse(name).unwrap_or_else(|| PackageId::new(Ecosystem::Cargo, name)),
         kind: NeedKind::After,
         range: None,
+        line: None,
     };
     named.into_iter().map(need).collect()
 }

@@ -149,7 +149,7 @@ fn need(written: &str, told: &str, kind: NeedKind, versions: &[(String, String)]
         (name, Some(range.to_owned()))
     };
     version_of(name)?;
-    Some(Need { package: PackageId::new(Ecosystem::Npm, name), kind, range })
+    Some(Need { package: PackageId::new(Ecosystem::Npm, name), kind, range, line: None })
 }
 
 /// What becomes of a range of the workspace when it is packed.

@@ -149,5 +149,5 @@ fn need(told: &str, kind: NeedKind) -> Option<Need> {
     let range = rest.trim_start_matches('(').trim_end_matches(')').trim();
     // Any version will do, which registries take; a path or an address they do not.
     let range = Some(range.to_owned()).filter(|range| !range.starts_with('@'));
-    Some(Need { package: PackageId::new(Ecosystem::Python, name), kind, range })
+    Some(Need { package: PackageId::new(Ecosystem::Python, name), kind, range, line: None })
 }

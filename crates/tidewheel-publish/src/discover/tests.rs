@@ -51,7 +51,7 @@ fn find<'a>(packages: &'a [Package], name: &str) -> &'a Package {
 
 /// Needs as text: what for, of what, which versions.
 fn needs(package: &Package) -> Vec<String> {
-    let text = |Need { package, kind, range }: &Need| {
+    let text = |Need { package, kind, range, .. }: &Need| {
         format!("{kind:?} {} {}", package.name(), range.as_deref().unwrap_or("-"))
     };
     package.needs.iter().map(text).collect()
@@ -128,6 +128,36 @@ fn crates_are_what_cargo_says_they_are() {
     let mine = Publicity::Public { registries: vec!["mine".to_owned()] };
     assert_eq!(find(&packages, "fixed").publicity, mine);
     assert!(!tree.0.join("Cargo.lock").exists(), "looking changes nothing");
+}
+
+#[test]
+fn needs_of_crates_have_their_lines() {
+    let a = crate_of(
+        "a",
+        "[dependencies]\n[dev-dependencies]\nother = { package = \"c\", path = \"../c\", version = \"0.1\" }\n",
+    );
+    let b = crate_of(
+        "b",
+        "[dependencies]\n\"c\".path = \"../c\"\n[build-dependencies.c]\npath = \"../c\"\n",
+    );
+    let tree = Tree::new(
+        "lines",
+        &[
+            ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n"),
+            ("a/Cargo.toml", &a),
+            ("a/src/lib.rs", ""),
+            ("b/Cargo.toml", &b),
+            ("b/src/lib.rs", ""),
+            ("c/Cargo.toml", &crate_of("c", "")),
+            ("c/src/lib.rs", ""),
+        ],
+    );
+    let packages = tree.packages();
+    let lines = |name: &str| -> Vec<Option<usize>> {
+        find(&packages, name).needs.iter().map(|need| need.line).collect()
+    };
+    assert_eq!(lines("a"), [Some(7)]);
+    assert_eq!(lines("b"), [Some(6), Some(7)]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn package(name: &str, needs: &[&str]) -> Package {
         package: id(name),
         kind: NeedKind::Normal,
         range: Some("^1".to_owned()),
+        line: None,
     };
     Package {
         id: id(name),

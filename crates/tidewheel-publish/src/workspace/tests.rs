@@ -13,7 +13,7 @@ fn id(name: &str) -> PackageId {
 }
 
 fn need(name: &str, kind: NeedKind, range: Option<&str>) -> Need {
-    Need { package: id(name), kind, range: range.map(str::to_owned) }
+    Need { package: id(name), kind, range: range.map(str::to_owned), line: Some(7) }
 }
 
 fn package(name: &str, needs: impl IntoIterator<Item = Need>) -> Package {
@@ -102,7 +102,8 @@ fn a_versioned_development_dependency_on_what_needs_the_package_is_told_with_the
     let [problem] = &workspace.problems()[..] else { panic!("{:?}", workspace.problems()) };
     assert_eq!(problem.code, Code::DevelopmentCycle);
     assert!(problem.what.ends_with("cargo:a → cargo:c → cargo:b → cargo:a"), "{}", problem.what);
-    assert!(problem.hint.as_deref().unwrap().contains("c = { path"), "{problem:?}");
+    let edit = "leave its version out: c = { path = \"../c\" }";
+    assert_eq!((problem.line, problem.hint.as_deref()), (Some(7), Some(edit)));
     // By its path only it is left out when the package is packed.
     let a = package("a", [need("c", NeedKind::Development, None)]);
     assert_eq!(told(&Workspace::new([a, after("c", &["a"])])), []);
