@@ -238,12 +238,19 @@ fn changes_that_are_not_committed_are_not_published_unless_somebody_wants_it() {
     assert_eq!(scene.published(&["--allow-dirty"]).0, 0);
 }
 
+/// Five crates: a needs nothing, e all of the others.
+fn five(name: &str) -> Scene {
+    let needs: [(&str, &[&str]); 5] =
+        [("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["b"]), ("e", &["c", "d"])];
+    Scene::crates(name, &needs)
+}
+
 #[test]
 fn killed_at_any_request_and_run_again_it_ends_as_if_nothing_had_happened() {
-    let whole = Scene::chain("publish-whole");
+    let whole = five("publish-whole");
     whole.finish();
     let census = whole.registry.census();
-    let scene = Scene::chain("publish-killed");
+    let scene = five("publish-killed");
     let before = scene.tree();
     // Each process is killed one request later than the one before, until one of them ends by itself.
     let mut kills = 0;
@@ -329,6 +336,8 @@ fn what_went_out_can_be_taken_back_in_reverse_order_and_is_not_deleted() {
         "{shown:#}"
     );
     assert!(scene.registry.packages().values().all(|it| !it.versions[0].is_yanked));
+    let output = scene.tidewheel(&["publish", "undo", "--yes"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "those who use it are told why");
     let (code, taken) = undo(&["--yes", "--reason", "it loses data"]);
     assert_eq!(code, 0, "{taken:#}");
     assert!(scene.registry.packages().values().all(|it| it.versions[0].is_yanked));
@@ -404,4 +413,82 @@ fn the_commands_of_the_guide_do_what_it_says() {
         assert!(said.contains("tide-core"), "{command}: {said}");
     }
     assert_eq!(scene.brought(), ["tide-core", "tide-client"]);
+}
+
+#[test]
+fn waiting_for_a_registry_uses_no_retry_up_and_takes_no_place() {
+    let scene = Scene::crates("publish-places", &[("a", &[]), ("b", &[]), ("c", &["a"])]);
+    // The index shows `a` late, and the registry says of `b` that there were too many, more often than anything is tried.
+    let limited = Fault::TooMany(RetryAfter::Seconds(0));
+    let faults = Faults::none().on(What::Upload, "a", Fault::Hidden(30));
+    scene.registry.script(faults.on(What::Upload, "b", limited).times(5));
+    let (code, report) = scene.published(&["--concurrency", "1", "--max-retries", "0"]);
+    assert_eq!(code, 0, "{report:#}");
+    let requests = scene.registry.requests();
+    let of = |what, name: &'static str| {
+        move |it: &registry::Request| {
+            it.asked.what == what && it.asked.package.as_deref() == Some(name)
+        }
+    };
+    let b = requests.iter().position(of(What::Upload, "b")).unwrap();
+    let c = requests.iter().position(of(What::Upload, "c")).unwrap();
+    let looks = requests[b..c].iter().filter(|it| of(What::Look, "a")(it)).count();
+    assert!(looks > 10, "b waited for a: {looks} looks after it");
+    scene.registry.assert_nothing_twice();
+}
+
+/// Ends a publish whose upload of `b` is under way, and gives its exit code.
+fn ended_in_upload(scene: &Scene, end: impl Fn(u32) -> std::process::ExitStatus) -> Option<i32> {
+    let slow = Fault::Slow(std::time::Duration::from_secs(1));
+    scene.registry.script(Faults::none().on(What::Upload, "b", slow));
+    let begun = scene.begin(&[]);
+    begun.until_uploading("b");
+    assert!(end(begun.child.id()).success());
+    begun.wait().code()
+}
+
+#[test]
+fn cancelled_nothing_more_is_sent_what_is_under_way_is_known_and_the_next_run_finishes() {
+    let scene = Scene::chain("publish-drained");
+    // A first Ctrl-C lets what is under way finish.
+    let interrupt = |process: u32| {
+        std::process::Command::new("kill").args(["-INT", &process.to_string()]).status().unwrap()
+    };
+    assert_eq!(ended_in_upload(&scene, interrupt), Some(130));
+    assert_eq!(scene.brought(), ["a", "b"], "c was not begun");
+    let output = scene.tidewheel(&["publish", "status"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("run `tidewheel publish` again: it goes on where it is"), "{said}");
+    let undo = scene.tidewheel(&["publish", "undo"]).output().unwrap();
+    let said = String::from_utf8_lossy(&undo.stderr).into_owned();
+    assert!(said.contains("`tidewheel publish` finishes what is not out; or leave it"), "{said}");
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+
+    let scene = Scene::chain("publish-cancelled");
+    let cancel = |_: u32| scene.tidewheel(&["cancel", "last"]).status().unwrap();
+    let code = ended_in_upload(&scene, cancel);
+    assert!(code != Some(0), "{code:?}");
+    assert!(!scene.brought().contains(&"c".to_owned()));
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn without_a_network_a_plan_says_what_it_does_not_know() {
+    let scene = Scene::chain("publish-offline");
+    let plan = ["publish", "plan", "--offline", "--no-verify", "--format", "json"];
+    let mut command = scene.tidewheel(&plan);
+    let (code, plan) = told(&command.env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap());
+    assert_eq!(code, 0, "{plan:#}");
+    let packages = plan["packages"].as_array().unwrap();
+    assert!(packages.iter().all(|it| it["class"] == "unknown"), "{plan:#}");
+    assert!(scene.registry.requests().is_empty());
+    // Programs rely on these.
+    let keys = |of: &Json| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(keys(&plan), "digest commit wait_s uploads packages");
+    let of_package = "package version class why after registry index files";
+    assert_eq!(keys(&packages[0]), of_package);
+    assert_eq!(keys(&packages[0]["files"][0]), "name bytes sha256");
 }

@@ -111,6 +111,11 @@ fn killed_in_the_middle_the_next_start_puts_everything_back_first() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(scene.tree(), before);
+    let is_staged = || {
+        let mut kept = fs::read_dir(scene.path("data/publish")).unwrap();
+        kept.any(|it| it.unwrap().path().join("staging").exists())
+    };
+    assert!(is_staged());
     release(&scene);
     // Whoever comes next may keep its data elsewhere, and may not want to publish anything.
     let output = scene
@@ -126,6 +131,7 @@ fn killed_in_the_middle_the_next_start_puts_everything_back_first() {
     let (code, report) = told(&publish(&scene, &[]).output().unwrap());
     assert_eq!(code, 0, "{report:#}");
     assert_eq!(scene.tree(), before);
+    assert!(!is_staged(), "what the dead made is gone");
 }
 
 #[test]

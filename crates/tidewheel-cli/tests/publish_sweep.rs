@@ -188,6 +188,21 @@ fn a_few_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
 }
 
 #[test]
+fn cut_at_twenty_places_an_upload_is_made_once_by_the_same_run() {
+    let ground = Ground::new(1);
+    for place in 0..20 {
+        ground.reset();
+        let cut = registry::Fault::CutWhileReading(place * 50 + 25);
+        ground.registry().script(Faults::none().on(registry::What::Upload, "p3", cut));
+        let (code, report) = ground.scene.published(&[]);
+        assert_eq!(code, 0, "{place}: {report:#}");
+        assert!(ground.registry().is_script_over(), "{place}");
+        assert_eq!(ground.registry().census(), ground.census, "{place}");
+        ground.registry().assert_nothing_twice();
+    }
+}
+
+#[test]
 #[ignore = "five hundred scripts take minutes: ./test publish"]
 fn many_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
     let one = std::env::var("SWEEP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());

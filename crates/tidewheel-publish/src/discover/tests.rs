@@ -184,7 +184,7 @@ fn npm_members_come_from_patterns_and_their_ranges_are_those_that_will_be_publis
         "dependencies": { "@us/core": "workspace:*", "left": "^1.0.0", "aliased": "npm:@us/core@~2.0.0" },
         "peerDependencies": { "plugin": "workspace:^" },
         "optionalDependencies": { "extra": "workspace:~" },
-        "devDependencies": { "renamed": "workspace:extra@*", "near": "file:../near" }
+        "devDependencies": { "renamed": "workspace:extra@*", "near": "file:../near", "plugin": "workspace:3.0.0" }
     }"#;
     let of =
         |name: &str, version: &str| format!(r#"{{ "name": "{name}", "version": "{version}" }}"#);
@@ -213,6 +213,7 @@ fn npm_members_come_from_patterns_and_their_ranges_are_those_that_will_be_publis
         [
             "Development extra 0.4.0",
             "Development near -",
+            "Development plugin 3.0.0",
             "Normal @us/core 2.1.0",
             "Normal @us/core ~2.0.0",
             "Optional extra ~0.4.0",

@@ -176,3 +176,69 @@ fn in_a_thousand_random_workspaces_nothing_comes_before_what_it_needs() {
         assert_eq!(done.len(), workspace.packages().filter(|package| package.is_public()).count());
     }
 }
+
+/// Who runs now, of those that a wheel has begun.
+#[derive(Default)]
+struct Floor {
+    running: Vec<(String, tokio::sync::oneshot::Sender<()>)>,
+}
+
+/// Begins packages as a wheel does, and ends them one by one when as many run as can.
+async fn play(workspace: &Workspace, at_once: usize, seed: &mut u64) {
+    let floor = std::sync::Arc::new(std::sync::Mutex::new(Floor::default()));
+    let bell = std::sync::Arc::new(tokio::sync::Notify::new());
+    let wheel = tidewheel::Tidewheel::builder().start();
+    let (heard, rung) = (std::sync::Arc::clone(&floor), std::sync::Arc::clone(&bell));
+    let run = wheel.run(workspace.graph().unwrap(), move |task| {
+        let (floor, bell) = (std::sync::Arc::clone(&heard), std::sync::Arc::clone(&rung));
+        let name = task.name().to_string();
+        async move {
+            let (end, ends) = tokio::sync::oneshot::channel();
+            floor.lock().unwrap().running.push((name, end));
+            bell.notify_one();
+            let _ = ends.await;
+            tidewheel::Outcome::Succeeded
+        }
+    });
+    let run = run.concurrency(u32::try_from(at_once).unwrap()).start().unwrap();
+    let public: Vec<&Package> = workspace.packages().filter(|it| it.is_public()).collect();
+    let mut done: BTreeSet<String> = BTreeSet::new();
+    while done.len() < public.len() {
+        let is_ready = |it: &&&Package| {
+            let before = workspace.before(&it.id);
+            !done.contains(&it.id.to_string())
+                && before.iter().all(|id| done.contains(&id.to_string()))
+        };
+        let ready: BTreeSet<String> =
+            public.iter().filter(is_ready).map(|it| it.id.to_string()).collect();
+        // Were there fewer, this would wait for ever.
+        while floor.lock().unwrap().running.len() < ready.len().min(at_once) {
+            bell.notified().await;
+        }
+        let (name, end) = {
+            let running = &mut floor.lock().unwrap().running;
+            assert!(running.iter().all(|(name, _)| ready.contains(name)), "one came too early");
+            assert!(running.len() <= at_once, "{} at once", running.len());
+            running.remove(shuffled(seed) as usize % running.len())
+        };
+        done.insert(name);
+        end.send(()).unwrap();
+    }
+    assert!(run.await.unwrap().is_success());
+}
+
+#[tokio::test]
+async fn in_a_thousand_random_workspaces_as_many_run_as_can_and_none_before_what_it_needs() {
+    for seed in 0..1_000 {
+        let mut seed = seed + 77;
+        let count = 1 + shuffled(&mut seed) % 12;
+        let packages = (0..count).map(|number| {
+            let needed = (0..number).filter(|_| shuffled(&mut seed).is_multiple_of(3));
+            let needed: Vec<String> = needed.map(|number| format!("p{number}")).collect();
+            after(&format!("p{number}"), &needed.iter().map(String::as_str).collect::<Vec<_>>())
+        });
+        let workspace = Workspace::new(packages.collect::<Vec<_>>());
+        let at_once = 1 + shuffled(&mut seed) as usize % 8;
+        play(&workspace, at_once, &mut seed).await;
+    }
+}
