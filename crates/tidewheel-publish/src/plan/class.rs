@@ -127,6 +127,7 @@ impl fmt::Display for Class {
             Self::Conflict { ours, theirs } => {
                 write!(f, "conflict: we have {ours}, the registry has {theirs}")
             }
+            Self::Yanked => f.write_str("yanked: this version cannot be used again, raise it"),
             Self::Blocked { by } => write!(f, "blocked by {by}"),
             other => f.write_str(other.word()),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidewheel_client::text::{count, harmless};
 use tidewheel_publish::PlanDocument;
-use tidewheel_publish::run::Report;
+use tidewheel_publish::run::{Report, Verdict};
 
 use crate::table::Table;
 
@@ -35,7 +35,7 @@ pub(super) fn plan_text(plan: &PlanDocument) -> String {
 pub(super) fn report_text(report: &Report) -> String {
     let mut table = Table::new(["PACKAGE", "VERSION", "RESULT", "REGISTRY"]);
     for it in &report.packages {
-        table.row([&*it.package, &it.version, it.result, &it.registry].map(harmless));
+        table.row([&*it.package, &it.version, said(it.result), &it.registry].map(harmless));
     }
     let mut text = match report.packages.is_empty() {
         true => "there is nothing to publish".to_owned(),
@@ -60,20 +60,26 @@ pub(super) fn report_text(report: &Report) -> String {
         (report.published.len(), "published"),
         (report.done.len(), "out before"),
         (report.failed.len(), "failed"),
-        (report.skipped.len(), "skipped"),
+        (report.skipped.len(), "not begun"),
     ];
     let counts: Vec<String> = counts
         .iter()
         .filter(|(many, _)| *many > 0)
         .map(|(many, word)| format!("{many} {word}"))
         .collect();
-    let _ = write!(text, "\n\n{}: {}", report.verdict.word(), counts.join(", "));
+    let is_nothing = report.verdict == Verdict::Done && report.published.is_empty();
+    let nothing = if is_nothing { "nothing to publish, " } else { "" };
+    let _ = write!(text, "\n\n{}: {nothing}{}", report.verdict.word(), counts.join(", "));
     text
+}
+
+/// A result in the words of people: programs know one that was not begun as skipped, as those of other runs.
+fn said(result: &str) -> &str {
+    if result == "skipped" { "not begun" } else { result }
 }
 
 /// What to do now, if there is something.
 pub(super) fn advice(report: &Report) -> Option<String> {
-    use tidewheel_publish::run::Verdict;
     match (report.verdict, &report.go_on_at) {
         (Verdict::Done, _) => None,
         (Verdict::Blocked, _) if report.wants_code => Some(

@@ -52,7 +52,8 @@ pub(super) fn undo(ui: &Ui, args: &UndoArgs) -> Result<u8, CommandError> {
         let view = place.last(&desk);
         let Some(run) = view.as_ref().and_then(|view| PublishRun::look_at(&view.detail)) else {
             let error = anyhow!("nothing was published from {}", place.root.display());
-            return Err(CommandError::new(ErrorKind::NotFound, error));
+            let hint = "what was published with another data folder is known there: --data";
+            return Err(CommandError::new(ErrorKind::NotFound, error).hint(hint));
         };
         let reason = args.reason.as_deref().filter(|_| args.yes);
         Ok(take_back(run.publisher(), run.order(), reason).await)
