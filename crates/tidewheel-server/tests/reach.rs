@@ -59,9 +59,15 @@ fn about(route: &Route, run: &str, flow: &str, schedule: &str) -> Wish {
     wish
 }
 
-/// What was said, without what was asked for, which has the same length.
+/// What was said, without what was asked for, which has the same length, and without the number of the newest event: whatever
+/// happens between two questions counts it up.
 fn said(answer: &Answer, [run, flow, _]: [&str; 3]) -> String {
     let mut text = String::from_utf8_lossy(&answer.body).into_owned();
+    if let Some((before, after)) = text.split_once(" data-at=\"")
+        && let Some((_, rest)) = after.split_once('"')
+    {
+        text = format!("{before}{rest}");
+    }
     for word in ["/asks-daily", run, flow] {
         text = text.replace(word, &"x".repeat(word.len()));
     }
