@@ -74,6 +74,26 @@ impl Served {
 }
 
 #[test]
+fn a_flow_of_the_server_that_has_the_folder_is_run_by_its_name() {
+    let served = Served::new("at-server-name");
+    let here = |arguments: &[&str]| served.scratch.command(arguments).output().unwrap();
+    let ran = served.scratch.json(&["run", "greet", "--param", "who=you"]);
+    assert!(states(&ran).iter().all(|(_, state)| state == "succeeded"), "{ran}");
+    let started = ["run", "greet", "--detach", "--priority", "70", "--tag", "mine"];
+    let started = served.scratch.json(&started)["run_id"].as_str().unwrap().to_owned();
+    wait_until("it has ended", || served.json(&["show", &started])["state"] == "succeeded");
+    assert_eq!(served.audit().iter().filter(|(action, _)| action == "start-run").count(), 2);
+    // What is a file, or would be one, is none of its flows.
+    let missing = here(&["run", "greet.yaml"]);
+    assert!(stderr(&missing).contains("greet.yaml"), "{}", stderr(&missing));
+    served.scratch.file("mine.yaml", GREET);
+    let detached = here(&["run", "mine.yaml", "--detach"]);
+    assert_eq!(detached.status.code(), Some(2));
+    assert!(stderr(&detached).contains("--detach: this is for a run of a server"));
+    served.stop();
+}
+
+#[test]
 fn a_flow_of_a_server_is_run_and_watched_from_elsewhere() {
     let served = Served::new("at-server-run");
     let flows = served.json(&["flows"]);

@@ -2,7 +2,7 @@
 //!
 //! What may be run, and what is reused, is known at the desk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,9 @@ use tidewheel::executor::http::AddressPolicy;
 use tidewheel::store::sqlite::Durability;
 use tidewheel_client::api::{RunResult, RunState, StartWish};
 use tidewheel_client::desk::{Desk, LocalDesk, Reuse};
-use tidewheel_client::files::RunWish;
+use tidewheel_client::files::{RunWish, STDIN};
 use tidewheel_client::kind::Startable;
+use tidewheel_client::remote::RemoteDesk;
 use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
 use tidewheel_client::text::{harmless, short_id};
 
@@ -35,7 +36,8 @@ const LINGER: Duration = Duration::from_secs(3);
 ///
 /// Reads the files, which are merged from left to right, checks them, and runs the steps as soon as
 /// what they need is done. Every run is kept in the data folder: see `tidewheel runs`. With --server it is a
-/// flow of that server, by its name, that is run there and watched from here: see `tidewheel flows`.
+/// flow of that server, by its name, that is run there and watched from here: see `tidewheel flows`. So is a
+/// name that is no file where a server has the data folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -64,20 +66,20 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// The priority of steps that say none, 0 to 100
-    #[arg(long, value_name = "N", requires = "server", value_parser = clap::value_parser!(u8).range(..=100))]
+    /// The priority of steps that say none, 0 to 100; of a flow of a server, like the next three
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=100))]
     priority: Option<u8>,
 
     /// A word to find the run by; may be given again
-    #[arg(long = "tag", value_name = "WORD", requires = "server")]
+    #[arg(long = "tag", value_name = "WORD")]
     tags: Vec<String>,
 
     /// A name under which the run is accepted once, however often it is asked for
-    #[arg(long, value_name = "NAME", requires = "server")]
+    #[arg(long, value_name = "NAME")]
     key: Option<String>,
 
     /// Start it, print its id, and do not watch it
-    #[arg(long, requires = "server", conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
 
     #[command(flatten)]
@@ -177,6 +179,7 @@ Examples:
   tidewheel run flow.yaml --param env=staging --max-workers 8
   tidewheel run base.yaml production.yaml --format json -o result.json
   tidewheel run flow.yaml --from test
+  tidewheel run nightly --param env=staging --detach
   tidewheel run nightly --server https://tide.example --param env=staging
 
 Keys while it runs:
@@ -193,10 +196,11 @@ With --format json it prints { run_id, flow, state, started_at, ended_at, steps,
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     let room = Room::look();
     let how = args.how.settled(ui);
-    if let Some(server) = args.data.named()? {
+    if let Some(server) = args.server(ui)? {
         let start = args.there(&how)?;
         return on_runtime_in(room, there::start(ui, &server, start, &how));
     }
+    args.here()?;
     let files = read_files(ui, &args.files)?;
     let wish = RunWish {
         params: args.params.clone(),
@@ -223,6 +227,28 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
 }
 
 impl Args {
+    /// The server that was named; or the one that has the data folder, if what is to be run is no file and can only be a
+    /// flow of it.
+    fn server(&self, ui: &Ui) -> Result<Option<Arc<RemoteDesk>>, CommandError> {
+        match &self.files[..] {
+            [flow] if !is_file(flow) => self.data.owner(ui),
+            _ => self.data.named(),
+        }
+    }
+
+    /// Refuses what only a server can do.
+    fn here(&self) -> Result<(), CommandError> {
+        let unfit = [
+            (self.priority.is_some(), "--priority"),
+            (!self.tags.is_empty(), "--tag"),
+            (self.key.is_some(), "--key"),
+            (self.detach, "--detach"),
+        ];
+        let Some((_, flag)) = unfit.iter().find(|(is_said, _)| *is_said) else { return Ok(()) };
+        let error = anyhow!("{flag}: this is for a run of a server");
+        Err(CommandError::usage(error).hint("name a flow of a server:  tidewheel flows"))
+    }
+
     /// What is asked of a server. What only files can have is refused.
     fn there(&self, how: &RunArgs) -> Result<there::Start, CommandError> {
         let [flow] = &self.files[..] else {
@@ -250,6 +276,12 @@ impl Args {
         };
         Ok(there::Start { wish, is_dry: self.dry_run, is_detached: self.detach })
     }
+}
+
+/// Whether this is a file, or is meant to be one that is not there.
+fn is_file(path: &Path) -> bool {
+    let ends_so = |ending: &&str| path.extension().is_some_and(|it| it == *ending);
+    path == Path::new(STDIN) || path.exists() || ["yaml", "yml", "json"].iter().any(ends_so)
 }
 
 /// Says from where outputs come that no step of this run leaves.
