@@ -158,6 +158,7 @@ fn explained() -> Explained {
             asks: false,
             waits_for: vec!["build".to_owned()],
             expected_start_seconds: Some(42.5),
+            unpassed_in_seconds: Some(13.0),
         }],
     }
 }

@@ -327,6 +327,7 @@ fn looks() -> [String; 8] {
             waited_seconds: 12.0,
             why: vec![text("limit `db` has 2 of 2 in use, 1 needed, held by `load`")],
             expected_start_seconds: Some(42.0),
+            unpassed_in_seconds: Some(13.0),
         }],
         more: 3,
     };

@@ -189,6 +189,9 @@ pub struct Place {
     pub effective: u8,
     /// How long it has been ready.
     pub waited: Duration,
+    /// In how long waiting has taken it to the top, if waiting adds anything: what becomes ready later, of another run, then no
+    /// longer goes before it in its queue.
+    pub unpassed_in: Option<Duration>,
     /// Tasks ahead of it in its queue. Of many, only some ten thousand are counted.
     pub ahead: u64,
     /// The key by which it shares its queue with others.

@@ -287,6 +287,7 @@ pub(crate) fn queue() -> WaitingLine {
         waited_seconds: 30.0,
         why: vec![why.to_owned()],
         expected_start_seconds: start,
+        unpassed_in_seconds: None,
     };
     WaitingLine {
         version: None,

@@ -19,7 +19,7 @@ Examples:
   tidewheel explain last
   tidewheel explain 3f9a deploy
 
-With --format json it prints { run_id, steps: [ { step, element, state, tolerated, why, waits_for, expected_start_seconds } ] }.")]
+With --format json it prints { run_id, steps: [ { step, element, state, tolerated, why, waits_for, expected_start_seconds, unpassed_in_seconds } ] }.")]
 pub(crate) struct Args {
     /// The run: its id, the start of it, or `last`
     run: String,

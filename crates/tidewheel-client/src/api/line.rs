@@ -59,6 +59,10 @@ pub struct WaitingStep {
     pub why: Vec<String>,
     /// In how many seconds it is expected to start, where that can be told.
     pub expected_start_seconds: Option<f64>,
+    /// In how many seconds waiting has taken its priority to the top, where waiting adds anything: what becomes ready later, of
+    /// another run, then no longer goes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpassed_in_seconds: Option<f64>,
 }
 
 documents! { WaitingLine: "line" 1 }

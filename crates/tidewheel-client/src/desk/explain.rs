@@ -115,7 +115,9 @@ impl RunView {
         StepView { task, is_tolerated, timeout, .. }: &StepView<'_>,
         heard: &Heard,
     ) -> StepExplained {
-        let expected = heard.about(task.index).and_then(|answer| answer.expected_start);
+        let answer = heard.about(task.index);
+        let expected = answer.and_then(|answer| answer.expected_start);
+        let unpassed = answer.and_then(|answer| answer.place.as_ref()?.unpassed_in);
         StepExplained {
             step: task.name.clone(),
             element: None,
@@ -125,6 +127,7 @@ impl RunView {
             asks: self.is_asking(task),
             waits_for: self.needs(task),
             expected_start_seconds: expected.map(|it| it.as_secs_f64()),
+            unpassed_in_seconds: unpassed.map(|it| it.as_secs_f64()),
         }
     }
 

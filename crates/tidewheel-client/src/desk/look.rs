@@ -222,6 +222,7 @@ impl LocalDesk {
                 waited_seconds: 0.0,
                 why: vec![it.why],
                 expected_start_seconds: it.expected_start_seconds,
+                unpassed_in_seconds: it.unpassed_in_seconds,
             }));
         }
         holders.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));

@@ -136,5 +136,6 @@ fn waiting(it: &InLine, reach: &Reach) -> WaitingStep {
         waited_seconds: place.map_or(0.0, |place| place.waited.as_secs_f64()),
         why,
         expected_start_seconds: it.expected_start.map(|it| it.as_secs_f64()),
+        unpassed_in_seconds: place.and_then(|place| place.unpassed_in).map(|it| it.as_secs_f64()),
     }
 }

@@ -175,6 +175,14 @@ impl Ageing {
         (if steps < possible { steps } else { possible }) as u32
     }
 
+    /// How much longer a task has to wait until it stands at 100, or `None` without ageing. From then on nothing goes before it
+    /// that has waited less.
+    #[must_use]
+    pub fn top_in(self, priority: Priority, waited: Duration) -> Option<Duration> {
+        let steps = (100 - u32::from(priority.0)).div_ceil(BOOST as u32);
+        Some(self.step()?.saturating_mul(steps).saturating_sub(waited))
+    }
+
     /// Whether a task that waited so many nanoseconds has gained anything; cheaper than how much.
     #[must_use]
     pub const fn has_aged(self, waited_nanos: u64) -> bool {
@@ -274,6 +282,19 @@ mod tests {
         assert_eq!(Ageing::off().step(), None);
         let fastest = Ageing::from_starvation_timeout(Duration::from_nanos(1));
         assert_eq!(fastest.effective(Priority::LOW, Duration::MAX), 100);
+    }
+
+    #[test]
+    fn waiting_takes_to_the_top_when_it_is_said_to() {
+        let ageing = Ageing::default();
+        for value in 0..=100 {
+            let (priority, nano) = (Priority::new(value), Duration::from_nanos(1));
+            let top = ageing.top_in(priority, Duration::ZERO).unwrap();
+            assert_eq!(ageing.effective(priority, top), 100, "{value} after {top:?}");
+            assert!(top.is_zero() || ageing.effective(priority, top - nano) < 100, "{value}");
+            assert_eq!(ageing.top_in(priority, top + nano), Some(Duration::ZERO));
+        }
+        assert_eq!(Ageing::off().top_in(Priority::LOW, Duration::ZERO), None);
     }
 
     #[test]

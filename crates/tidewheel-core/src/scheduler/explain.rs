@@ -251,6 +251,7 @@ impl Scheduler {
             priority: task.priority,
             effective: self.ageing.effective(priority, waited),
             waited,
+            unpassed_in: self.ageing.top_in(priority, waited),
             ahead: ahead.count,
             fair_by: self.fair_by(key),
         }

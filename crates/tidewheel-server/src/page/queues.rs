@@ -12,7 +12,7 @@ use tidewheel_client::api::{LimitLine, QueueLine, SlotHolder, WaitingStep};
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
-use super::words::{Markup, away, going_on, quoting, step_address};
+use super::words::{Markup, away, going_on, moment, quoting, step_address};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::Route;
@@ -63,6 +63,7 @@ struct Waiting {
     waited: Markup,
     why: Vec<Markup>,
     expected: Option<Markup>,
+    unpassed: Option<Markup>,
 }
 
 struct Limit {
@@ -120,6 +121,7 @@ fn waiting(place: usize, it: &WaitingStep, now: Timestamp) -> Waiting {
         waited: going_on(now.before(span(it.waited_seconds)), now),
         why: it.why.iter().map(|why| quoting(why)).collect(),
         expected: it.expected_start_seconds.map(|seconds| away(now.after(span(seconds)), now)),
+        unpassed: it.unpassed_in_seconds.map(|seconds| moment(now.after(span(seconds)))),
     }
 }
 

@@ -110,6 +110,7 @@ fn known() -> StepKnown {
         asks: false,
         waits_for: Vec::new(),
         expected_start_seconds: None,
+        unpassed_in_seconds: None,
     };
     let attempt = AttemptLine {
         attempt: 1,

@@ -56,6 +56,8 @@ struct PlaceRecord {
     priority: u8,
     effective: u8,
     waited: Duration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unpassed_in: Option<Duration>,
     ahead: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fair_by: Option<Arc<str>>,
@@ -72,6 +74,7 @@ impl AnswerRecord {
                 priority: place.priority,
                 effective: place.effective,
                 waited: place.waited,
+                unpassed_in: place.unpassed_in,
                 ahead: place.ahead,
                 fair_by: place.fair_by.clone(),
             }),
@@ -89,6 +92,7 @@ impl AnswerRecord {
                 priority: place.priority,
                 effective: place.effective,
                 waited: place.waited,
+                unpassed_in: place.unpassed_in,
                 ahead: place.ahead,
                 fair_by: place.fair_by,
             }),
