@@ -30,8 +30,9 @@ export function element(name, attributes = {}, ...children) {
   return it;
 }
 
-export function toast(text, { undo, bad } = {}) {
+export function toast(text, { undo, bad, command } = {}) {
   const it = element('div', { class: bad ? 'toast bad' : 'toast', role: bad ? 'alert' : 'status' }, element('span', {}, text));
+  if (command) it.append(shell(command));
   if (undo) it.append(element('button', { type: 'button', onclick: () => (it.remove(), undo()) }, 'Undo'));
   document.getElementById('toasts').append(it);
   setTimeout(() => it.remove(), bad ? 12000 : 7000);
@@ -39,23 +40,34 @@ export function toast(text, { undo, bad } = {}) {
 
 const complain = (error) => toast(error.hint ? `${error.message}. ${error.hint}` : error.message, { bad: true });
 
+/** One press at a time. The button is not disabled: it would lose the focus. */
 export async function attempt(button, work) {
-  button.disabled = true;
+  if (button.hasAttribute('aria-disabled')) return;
+  button.setAttribute('aria-disabled', 'true');
   try {
     await work();
     refresh(0);
   } catch (error) {
     complain(error);
   } finally {
-    button.disabled = false;
+    button.removeAttribute('aria-disabled');
   }
 }
 
-/** A dialog; resolves to what was entered, or to nothing. */
+/** A command to be copied, with the mouse or with Enter. */
+const shell = (text) => element('code', { class: 'command', tabindex: 0 }, text);
+
+/** A dialog; resolves to what was entered, or to nothing. Its command is a text, or made of what is entered so far. */
 export function dialog(title, content, { yes = 'Yes', command, danger } = {}) {
   return new Promise((resolve) => {
     const form = element('form', { method: 'dialog' }, element('h2', {}, title), ...content);
-    if (command) form.append(element('p', { class: 'dim small' }, 'The same from a shell:'), element('code', { class: 'command' }, command));
+    if (command) {
+      const shown = shell('');
+      const say = () => (shown.textContent = typeof command === 'function' ? command(Object.fromEntries(new FormData(form))) : command);
+      form.append(element('p', { class: 'dim small' }, 'The same from a shell:'), shown);
+      form.addEventListener('input', say);
+      say();
+    }
     form.append(element('div', { class: 'acts' },
       // Not one that submits: Enter in a field means yes.
       element('button', { type: 'button', onclick: () => it.close('no') }, 'Leave it'),
@@ -73,7 +85,7 @@ export function dialog(title, content, { yes = 'Yes', command, danger } = {}) {
 }
 
 export const short = (run) => run.slice(0, 13);
-const quoted = (text) => (/^[\w.\/:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export const quoted = (text) => (/^[\w.\/:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const list = (names) => element('ul', {}, ...names.slice(0, 50).map((name) => element('li', {}, element('bdi', {}, name))),
   names.length > 50 && element('li', { class: 'dim' }, `${names.length - 50} more`));
 
@@ -110,7 +122,8 @@ async function answer(run, step, isYes) {
   const field = wantsCode ? ['One-time code ', element('input', { name: 'code', type: 'password', autocomplete: 'one-time-code', required: true })]
     : ['Note ', element('input', { name: 'note', autocomplete: 'off' })];
   const content = [element('p', {}, element('bdi', {}, step)), element('label', {}, ...field)];
-  const command = `tidewheel approve ${short(run)} ${quoted(step)}${isYes ? (wantsCode ? ' --code' : '') : ' --reject'}`;
+  const word = isYes ? (wantsCode ? ' --code' : '') : ' --reject';
+  const command = ({ note }) => `tidewheel approve ${short(run)} ${quoted(step)}${word}${note ? ` --note ${quoted(note)}` : ''}`;
   const values = await dialog(isYes ? 'Say yes' : 'Say no', content, { yes: isYes ? 'Yes' : 'No, reject it', command });
   if (!values) return;
   const { name } = await (await fetch(`${api}/me`)).json();
@@ -124,33 +137,38 @@ async function backfill(schedule) {
     element('label', {}, 'From ', element('input', { type: 'datetime-local', name: 'from' })),
     element('label', {}, 'Until ', element('input', { type: 'datetime-local', name: 'until' })),
     element('label', {}, element('input', { type: 'checkbox', name: 'at_once' }), ' Beside each other instead of one after the other')];
-  const name = decodeURIComponent(schedule);
-  const values = await dialog('Backfill', content, { yes: 'Fire them', command: `tidewheel schedule backfill ${quoted(name)} --missed` });
-  if (!values) return;
   const at = (text) => (text ? new Date(text).toISOString() : null);
-  const wish = { missed: values.missed === 'on', at_once: values.at_once === 'on', from: at(values.from), until: at(values.until) };
+  const wishOf = ({ missed, at_once, from, until }) => ({ missed: missed === 'on', at_once: at_once === 'on', from: at(from), until: at(until) });
+  const command = (values) => {
+    const { missed, at_once, from, until } = wishOf(values);
+    return `tidewheel schedule backfill ${quoted(decodeURIComponent(schedule))}${missed ? ' --missed' : ''}${from ? ` --from ${from}` : ''}${until ? ` --until ${until}` : ''}${at_once ? ' --at-once' : ''}`;
+  };
+  const values = await dialog('Backfill', content, { yes: 'Fire them', command });
+  if (!values) return;
+  const wish = wishOf(values);
   const asked = await ask('POST', `/schedules/${schedule}/backfill`, wish);
   toast(`${asked.firings ?? 0} firings were asked for.`);
 }
 
+const copy = (command) => navigator.clipboard?.writeText(command.textContent).then(() => toast('Copied.'), () => toast('It cannot be copied here.', { bad: true }));
+document.addEventListener('keydown', (event) => event.key === 'Enter' && event.target.matches?.('code.command') && (event.preventDefault(), copy(event.target)));
+
 document.addEventListener('click', (event) => {
   const button = event.target.closest('button');
   const command = event.target.closest('code.command');
-  if (command) {
-    navigator.clipboard?.writeText(command.textContent).then(() => toast('Copied.'), () => toast('It cannot be copied here.', { bad: true }));
-    return;
-  }
+  if (command) return void copy(command);
   if (!button) return;
-  const data = button.dataset;
+  // As they are now: when it has been done, the button may be for something else.
+  const data = { ...button.dataset };
   if (data.do) {
     attempt(button, async () => {
       await ask('POST', data.do);
       const undo = data.undo && (() => attempt(button, () => ask('POST', data.undo)));
-      toast(data.said || 'Done.', { undo });
+      toast(data.said || 'Done.', { undo, command: data.command });
     });
   } else if (data.remove) {
     attempt(button, async () => {
-      if (!(await dialog('Are you sure?', [element('p', {}, data.ask)], { yes: 'End it', danger: true }))) return;
+      if (!(await dialog('Are you sure?', [element('p', {}, data.ask)], { yes: 'End it', danger: true, command: data.command }))) return;
       await ask('DELETE', data.remove);
       toast(data.said);
     });

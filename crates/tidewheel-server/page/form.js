@@ -1,5 +1,5 @@
 // The form that starts a run: values as their kinds want them, a look at what would be done, and what is wrong where it is.
-import { ask, element, toast } from './acts.js';
+import { ask, element, quoted, toast } from './acts.js';
 import { base, span } from './times.js';
 
 const form = document.getElementById('form');
@@ -24,6 +24,21 @@ function wish() {
   const priority = document.getElementById('priority').value;
   return { flow: form.dataset.flow, params, ...(priority !== '' && { priority: Number(priority) }), fingerprint: form.dataset.fingerprint };
 }
+
+/** The command that starts the same: what is as the flow has it need not be said. */
+function say() {
+  const shown = form.querySelector('.commands code');
+  let text = shown.dataset.command;
+  for (const field of form.querySelectorAll('[data-param]')) {
+    const input = field.querySelector('input, select, textarea');
+    const [value, is] = input.type === 'checkbox' ? [input.checked, input.defaultChecked] : [input.value, input.options ? [...input.options].find((it) => it.defaultSelected)?.value : input.defaultValue];
+    if (value !== is || 'needed' in field.dataset) text += ` --param ${quoted(`${field.dataset.param}=${value}`)}`;
+  }
+  const priority = document.getElementById('priority').value;
+  shown.textContent = `${text}${priority === '' ? '' : ` --priority ${priority}`} --detach`;
+}
+form.addEventListener('input', say);
+say();
 
 function clear() {
   problem.hidden = true;

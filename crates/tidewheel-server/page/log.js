@@ -5,8 +5,8 @@ const make = (tag, className, more) => Object.assign(document.createElement(tag)
 const count = (number) => number.toLocaleString('en');
 const bytes = (number) => number < 1e6 ? `${Math.ceil(number / 1e3)} kB` : `${(number / 1e6).toFixed(1)} MB`;
 
-/** Shows a log in an element. `listen`, if given, takes a function that wants to be called with each `log` event. */
-export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, listen }) {
+/** Shows a log in an element. `listen`, if given, takes a function that wants to be called with each `log` event; `begin` is where its first lines are. */
+export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, listen, begin }) {
   let task, generation, total = 0, size = 0, isOver = true;
   let top = 0, atEnd = false, anchor = [0, 0], frame, wrap = innerWidth < 600;
   let hits = [], found = 0, at = 0, only = false, text = '', isRegex = false, searching, errors;
@@ -20,7 +20,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   const bar = make('div', 'log-bar'), body = make('div', 'log-body'), marks = make('canvas', 'log-marks', { ariaHidden: 'true' });
   const view = make('div', 'log-view', { tabIndex: 0, role: 'log', ariaLive: 'off', ariaLabel: `Log of ${step}` });
   const space = make('div', 'log-space'), pane = make('div', 'log-pane'), rows = make('div', 'log-rows');
-  const box = make('input', 'log-search', { type: 'search', placeholder: 'Search, or :line', ariaLabel: 'Search, or a colon and a line' });
+  const box = make('input', 'log-search', { type: 'search', placeholder: 'Search, or :line', ariaLabel: 'Search, or a colon and a line, or two with a dash between' });
   const sum = make('span', 'log-sum', { role: 'status' }), note = make('p', 'log-note', { role: 'status' });
   const which = make('select', '', { ariaLabel: 'Stream' });
   for (const [value, word] of [['', 'out + err'], ['stdout', 'out'], ['stderr', 'err']]) which.append(new Option(word, value, false, value === stream));
@@ -28,7 +28,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   const buttons = {};
   for (const [key, textContent, about] of [['r', '.*', 'Regular expression'], ['n', 'Next', 'Next found'], ['N', 'Previous', 'Previous found'],
     ['&', 'Only found', 'Only lines with it'], ['e', 'Error', 'Next error'], ['w', 'Wrap', 'Wrap long lines'], ['F', 'Follow', 'Stay at the end']]) {
-    bar.append(buttons[key] = make('button', '', { type: 'button', textContent, title: `${about} (${key})`, onclick: () => keys[key]() }));
+    bar.append(buttons[key] = make('button', 'rnN&'.includes(key) ? 'of-search' : '', { type: 'button', textContent, title: `${about} (${key})`, onclick: () => keys[key]() }));
   }
   pane.append(rows);
   space.append(pane);
@@ -47,14 +47,14 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     root.classList.toggle('wrap', wrap);
   }
 
-  async function ask(what, query, signal) {
+  async function ask(what, query, signal, address) {
     const all = new URLSearchParams({ ...query, ...(task === undefined ? { step } : { task }), ...(attempt && { attempt }), ...(stream && { stream }) });
-    const answer = await fetch(`${api}/runs/${encodeURIComponent(run)}/log/${what}?${all}`, { signal });
+    const answer = await fetch(address ?? `${api}/runs/${encodeURIComponent(run)}/log/${what}?${all}`, { signal });
     if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail || `status ${answer.status}`);
     return answer;
   }
-  async function lines(query) {
-    const page = await (await ask('lines', { now: true, ...query })).json();
+  async function lines(query, address) {
+    const page = await (await ask('lines', { now: true, ...query }, undefined, address)).json();
     if (generation && generation !== page.generation) { blocks.clear(); errors = undefined; }
     ({ generation, total, size, counted } = page);
     if (page.from === 0) ending = page.lines;
@@ -189,6 +189,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     if (only) filter(false);
     [hits, found, text, at] = [[], 0, box.value, 0];
     box.ariaInvalid = 'false';
+    root.classList.toggle('finding', !!text);
     sum.textContent = '';
     paint();
     soon();
@@ -320,9 +321,9 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     if (event.ctrlKey && key === 'f' && target !== box) { event.preventDefault(); box.select(); }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target === box) {
-      const line = /^:\s*(\d+)/.exec(box.value);
+      const line = /^:\s*(\d+)(?:\s*-\s*(\d+))?/.exec(box.value);
       if (key === 'Escape') view.focus();
-      if (key === 'Enter') if (line) { goTo(+line[1], +line[1]); view.focus(); } else if (box.value === text) jump(event.shiftKey ? -1 : 1); else search();
+      if (key === 'Enter') if (line) { goTo(+line[1], +(line[2] ?? line[1])); view.focus(); } else if (box.value === text) jump(event.shiftKey ? -1 : 1); else search();
       return;
     }
     if (!keys[key] || (target === which && key.length > 1)) return;
@@ -343,7 +344,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
 
   press();
   const ready = (async () => {
-    const first = await lines(follow || failed ? { from: -BLOCK } : {});
+    const first = await lines(follow || failed ? { from: -BLOCK } : {}, begin);
     if (first.from === 1) keep('false0', first.lines);
     atEnd = first.from === 0;
     draw();

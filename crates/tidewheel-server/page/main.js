@@ -24,7 +24,10 @@ if (document.getElementById('p-runs')) import('./runs.js');
 if (document.getElementById('form')) import('./form.js');
 const log = document.getElementById('log');
 if (log) {
-  import('./log.js').then((it) => it.mountLog && it.mountLog(log, { ...log.dataset, api: `${base}/api/v1` }));
+  import('./log.js').then((it) => {
+    it.mountLog(log, { ...log.dataset, api: `${base}/api/v1`, begin: document.getElementById('lines')?.href });
+    if (document.activeElement === document.body) log.querySelector('.log-view').focus({ preventScroll: true });
+  });
 }
 
 document.getElementById('theme')?.addEventListener('click', () => {

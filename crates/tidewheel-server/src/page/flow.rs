@@ -18,7 +18,7 @@ use super::run::drawn;
 use super::runs::RunRow;
 use super::schedules::ScheduleRow;
 use super::tabs::Tabs;
-use super::words::{Markup, argument, away, command, in_address, named};
+use super::words::{Markup, away, command, in_address, named, run_command};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::{Form, Route};
@@ -213,7 +213,7 @@ async fn flow(call: Call) -> Result<Response, Problem> {
         runs,
         schedules,
         files,
-        command: command(&format!("tidewheel run {}", argument(&flow.file))),
+        command: command(&format!("{} --detach", run_command(&flow.name))),
         name,
     })
 }

@@ -10,7 +10,7 @@ use tidewheel_client::text::sentence;
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
-use super::words::{Markup, argument, command};
+use super::words::{argument, run_command};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::Route;
@@ -32,7 +32,9 @@ struct FormPage {
     description: Option<String>,
     fields: Vec<Field>,
     fingerprint: String,
-    command: Markup,
+    /// What starts it from a shell, and the params of it that must be said.
+    command: String,
+    needed: String,
 }
 
 struct Field {
@@ -63,7 +65,8 @@ async fn form(call: Call) -> Result<Response, Problem> {
         description: flow.description.as_deref().map(sentence),
         fields: detail.params.iter().map(field).collect(),
         fingerprint: flow.fingerprint,
-        command: command(&format!("tidewheel run {}{}", argument(&flow.file), said.concat())),
+        command: run_command(&flow.name),
+        needed: said.concat(),
         name: flow.name,
     })
 }

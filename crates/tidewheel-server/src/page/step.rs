@@ -2,6 +2,8 @@
 //!
 //! All that it said is on the page of its log.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::response::Response;
 use serde::Deserialize;
@@ -77,6 +79,7 @@ pub(super) struct Panel {
     warnings: Vec<String>,
     why: Option<Markup>,
     expected: Option<String>,
+    unpassed: Option<Markup>,
     waits_for: Vec<Link>,
     attempts: Vec<Attempt>,
     tail: String,
@@ -132,11 +135,14 @@ struct LogPage {
     run: Link,
     id: String,
     step: Link,
+    mark: Markup,
     attempt: u32,
     attempts: Vec<u32>,
     is_running: bool,
     is_failed: bool,
     text: String,
+    /// Where its first lines are, or its last: what a script shows at the beginning, asked for before it runs.
+    lines: String,
     raw: Vec<(&'static str, String)>,
 }
 
@@ -162,6 +168,8 @@ async fn log(call: Call) -> Result<Response, Problem> {
         frame: Frame::of(&call, "runs"),
         run: Link::of(run_address(&whole.run_id), &shown),
         step: Link::of_step(&whole.run_id, &whole.name),
+        mark: step_mark(whole.result.state),
+        lines: lines_address(&whole, attempt),
         attempt,
         attempts: whole.attempts.iter().map(|it| it.attempt).collect(),
         is_running: whole.result.state == StepState::Running,
@@ -170,6 +178,16 @@ async fn log(call: Call) -> Result<Response, Problem> {
         raw,
         id: whole.run_id,
     })
+}
+
+/// Where the lines of a log are that are shown first: of what failed or goes on, those at its end.
+fn lines_address(whole: &WholeStep, attempt: u32) -> String {
+    let from = match whole.result.state {
+        StepState::Running | StepState::Failed => "&from=-400",
+        _ => "",
+    };
+    let (run, step) = (run_address(&whole.run_id), in_address(&whole.name));
+    format!("/api/v1{run}/log/lines?now=true{from}&step={step}&attempt={attempt}")
 }
 
 /// The logs of a step, of one attempt or of all.
@@ -223,7 +241,10 @@ impl Logs<'_> {
                 LogStream::Stderr => ("stderr", "standard error"),
             };
             let (run, task, attempt) = (run_address(&wanted.run_id), wanted.task, wanted.attempt);
-            (name, format!("/api/v1{run}/log?task={task}&attempt={attempt}&stream={word}&from=0"))
+            (
+                name,
+                format!("/api/v1{run}/log?task={task}&attempt={attempt}&stream={word}&whole=true"),
+            )
         };
         self.files().map(address).collect()
     }
@@ -244,7 +265,10 @@ impl Panel {
         };
         let asks = explained.as_ref().is_some_and(|it| it.asks);
         let seconds = explained.as_ref().and_then(|it| it.expected_start_seconds);
+        let unpassed = explained.as_ref().and_then(|it| it.unpassed_in_seconds);
+        let span = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
         let is_over = !is_live(whole.run);
+        let said = step.error.clone();
         Ok(Self {
             shown: named(&name),
             to: step_address(&run, &name),
@@ -259,8 +283,9 @@ impl Panel {
                 .map(|it| Link::of_step(&run, it))
                 .collect(),
             why: explained.map(|it| quoting(&it.why)),
-            expected: seconds.map(|it| took(std::time::Duration::from_secs_f64(it.max(0.0)))),
-            attempts: whole.attempts.iter().map(|it| attempt(it, now)).collect(),
+            expected: seconds.map(|it| took(span(it))),
+            unpassed: unpassed.map(|it| moment(now.after(span(it)))),
+            attempts: whole.attempts.iter().map(|it| attempt(it, said.as_deref(), now)).collect(),
             tail,
             outputs: step
                 .outputs
@@ -284,7 +309,8 @@ fn is_live(state: RunState) -> bool {
     )
 }
 
-fn attempt(it: &AttemptLine, now: tidewheel::Timestamp) -> Attempt {
+/// An attempt of a step that says this; the same need not be said of each.
+fn attempt(it: &AttemptLine, said: Option<&str>, now: tidewheel::Timestamp) -> Attempt {
     let code = match (it.code, it.signal) {
         (_, Some(signal)) => format!("signal {signal}"),
         (Some(code), None) => format!("code {code}"),
@@ -302,7 +328,7 @@ fn attempt(it: &AttemptLine, now: tidewheel::Timestamp) -> Attempt {
             Some(to) => Markup(took(to.since(from))),
             None => going_on(from, now),
         }),
-        error: it.error.as_deref().map(sentence),
+        error: it.error.as_deref().filter(|error| Some(*error) != said).map(sentence),
     }
 }
 
@@ -324,7 +350,8 @@ fn commands(short: &str, name: &str, asks: bool, is_over: bool) -> Vec<Markup> {
     let mut all =
         vec![format!("tidewheel logs {short} {name}"), format!("tidewheel explain {short} {name}")];
     if asks {
-        all.insert(0, format!("tidewheel approve {short} {name}"));
+        let approve = format!("tidewheel approve {short} {name}");
+        all.splice(0..0, [approve.clone(), format!("{approve} --reject")]);
     }
     if is_over {
         all.insert(0, format!("tidewheel retry {short} --from {name}"));

@@ -135,7 +135,12 @@ pub(crate) fn bytes(size: u64) -> String {
 
 /// A command that does the same, to be copied.
 pub(crate) fn command(text: &str) -> Markup {
-    Markup(format!("<code class=\"command\">{}</code>", escaped(text)))
+    Markup(format!("<code class=\"command\" tabindex=\"0\">{}</code>", escaped(text)))
+}
+
+/// The command that runs a flow of the server.
+pub(crate) fn run_command(flow: &str) -> String {
+    format!("tidewheel run {}", argument(flow))
 }
 
 /// An argument of a shell.
