@@ -74,6 +74,8 @@ pub(super) struct ScheduleRow {
     pub rule: String,
     pub zone: String,
     pub mark: Markup,
+    /// What pauses or resumes it from a shell.
+    pub command: String,
     pub is_paused: bool,
     pub is_late: bool,
     pub next: Option<(Markup, Markup)>,
@@ -103,6 +105,7 @@ impl ScheduleRow {
                 ScheduleWord::Paused => mark("paused"),
                 _ => Markup(format!("<span class=\"word\">{word}</span>")),
             },
+            command: schedule_command(pausing(it), &argument(&it.name)),
             is_paused: it.state == ScheduleWord::Paused,
             is_late,
             next: it.next.map(|next| (moment(next), away(next, now))),
@@ -124,6 +127,7 @@ struct SchedulePage {
     misfire: String,
     next: Vec<Next>,
     past: Vec<Past>,
+    run_command: String,
     commands: Vec<Markup>,
 }
 
@@ -186,7 +190,7 @@ async fn schedule(call: Call) -> Result<Response, Problem> {
     };
     let now = wall_clock();
     let quoted = argument(name);
-    let commands = ["pause", "run", "next", "backfill --missed"];
+    let commands = [pausing(line), "run", "next", "backfill --missed"];
     page(&SchedulePage {
         frame: Frame::of(&call, "schedules"),
         shown: named(name),
@@ -195,8 +199,17 @@ async fn schedule(call: Call) -> Result<Response, Problem> {
         misfire: line.misfire.clone(),
         next: next.iter().map(|it| coming(it, now)).collect(),
         past: past.firings.iter().map(self::past).collect(),
+        run_command: schedule_command("run", &quoted),
         commands: commands.iter().map(|it| command(&schedule_command(it, &quoted))).collect(),
     })
+}
+
+/// What can be done about a schedule: pause it, or resume it.
+fn pausing(it: &ScheduleLine) -> &'static str {
+    match it.state {
+        ScheduleWord::Paused => "resume",
+        _ => "pause",
+    }
 }
 
 fn schedule_command(word: &str, name: &str) -> String {
