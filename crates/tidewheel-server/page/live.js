@@ -9,7 +9,7 @@ const listeners = new Set();
 // The server says something every fifteen seconds.
 const SILENCE = 35000;
 let at = document.documentElement.dataset.at;
-let stream, silence, retry, wait = 1000, isLost = false, lostAt;
+let stream, silence, retry, wait = 1000, isLost = false, lostAt, missedFrom;
 
 /** Calls back with everything that happens on this page, or with nothing after a gap. */
 export const onEvent = (listener) => listeners.add(listener);
@@ -25,6 +25,7 @@ export function refresh(least = 1000, only) {
       const fresh = await fetchPage(location.href);
       replaceParts(fresh, only);
       aim();
+      if (missedFrom) catchUp(fresh.documentElement.dataset.at);
       for (const listener of listeners) listener({ what: 'refreshed', fresh });
     } catch { /* the lamp says it */ }
     [last, isAsking] = [performance.now(), false];
@@ -38,6 +39,15 @@ function aim() {
   clearTimeout(due);
   const next = [...document.querySelectorAll('[data-due]')].map((it) => Date.parse(it.dataset.due)).filter((at) => at > Date.now());
   if (next.length) due = setTimeout(() => !document.hidden && !isLost && refresh(), Math.min(2 ** 31 - 1, Math.min(...next) - Date.now() + 250));
+}
+
+/** Says how much happened while nothing was heard, for a while. Numbers of another server count something else. */
+function catchUp(now) {
+  const [[epoch, from], [is, to]] = [missedFrom.split(':'), now.split(':')];
+  missedFrom = undefined;
+  if (isLost) return;
+  show('live', epoch === is ? `caught up: ${to - from || 'no'} change${to - from === 1 ? '' : 's'}` : 'caught up');
+  setTimeout(() => !isLost && show('live', 'live'), 8000);
 }
 
 function show(state, text) {
@@ -55,16 +65,18 @@ function alive() {
   wait = 1000;
   if (isLost) {
     isLost = false;
+    // A server that was stopping has stopped.
+    for (const button of document.querySelectorAll('[data-drained]')) button.disabled = false;
     refresh(0);
   }
-  show('live', 'live');
+  if (!lamp.lastElementChild.textContent.startsWith('caught')) show('live', 'live');
 }
 
 function lose() {
   stream?.close();
   stream = undefined;
   clearTimeout(silence);
-  if (!isLost) lostAt = new Date();
+  if (!isLost) [lostAt, missedFrom] = [new Date(), at];
   isLost = true;
   let left = Math.ceil((wait * (0.75 + Math.random() / 2)) / 1000);
   wait = Math.min(wait * 2, 30000);
@@ -108,7 +120,7 @@ function drain() {
   alive();
   if (document.querySelector('.band')) return;
   say('The server is stopping: running steps finish, nothing new starts.');
-  for (const button of document.querySelectorAll('#form [type=submit]')) button.disabled = true;
+  for (const button of document.querySelectorAll('#form [type=submit]:enabled')) Object.assign(button, { disabled: true }).dataset.drained = '';
 }
 
 function open() {
@@ -124,6 +136,7 @@ function open() {
     for (const listener of listeners) listener({ ...JSON.parse(event.data), what: 'log' });
   });
   stream.addEventListener('gap', () => {
+    missedFrom ??= at;
     alive();
     for (const listener of listeners) listener(undefined);
     refresh(0);
@@ -154,6 +167,8 @@ export function begin() {
     }, 5000);
   });
   addEventListener('online', () => !stream && open());
+  // Whoever logs in does it in another tab, and comes back.
+  addEventListener('focus', () => !stream && open());
   addEventListener('pageshow', (event) => event.persisted && (open(), refresh(0)));
   addEventListener('pagehide', () => (stream?.close(), (stream = undefined)));
   aim();
