@@ -51,12 +51,24 @@ function morph(old, fresh) {
   }
 }
 
+const within = (part) => [...part.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')];
+
+/** Changes a part. Who was on something that has moved is still there, and on what has gone is on what took its place. */
+function change(part, news) {
+  const was = part.contains(document.activeElement) && document.activeElement;
+  const place = was && within(part).indexOf(was);
+  morph(part, news);
+  if (!was || document.activeElement === was) return;
+  const all = within(part);
+  (was.isConnected ? was : all[Math.min(place, all.length - 1)] ?? document.getElementById('main')).focus({ preventScroll: true });
+}
+
 /** Puts the parts of a page that was fetched in place of those that are here. */
 export function replaceParts(fresh, only) {
   for (const part of document.querySelectorAll('[data-part]')) {
     if (only && !only.includes(part.id)) continue;
     const news = fresh.getElementById(part.id);
-    if (news) morph(part, news);
+    if (news) change(part, news);
   }
   const title = fresh.querySelector('title');
   if (title && document.title !== title.textContent) document.title = title.textContent;
@@ -74,7 +86,7 @@ export async function partOf(address, id) {
 }
 
 export function fill(place, part) {
-  morph(place, part);
+  change(place, part);
   localise(place);
 }
 
@@ -110,10 +122,13 @@ async function load(chunk) {
   }
 }
 
+// A row for a finger is higher than the server thinks.
+const high = matchMedia('(pointer: coarse)').matches ? 44 : 0;
+
 export function loadChunks(within) {
   for (const chunk of within.querySelectorAll('.chunk[data-src]')) {
     if (!('loaded' in chunk.dataset)) {
-      chunk.style.height = `${chunk.dataset.rows * chunk.dataset.height}px`;
+      chunk.style.height = `${chunk.dataset.rows * Math.max(high, chunk.dataset.height)}px`;
       chunk.replaceChildren();
     }
     near.observe(chunk);

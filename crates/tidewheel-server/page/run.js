@@ -194,11 +194,28 @@ export function run(main) {
     addEventListener('pointermove', move);
     addEventListener('pointerup', end, { once: true });
   });
+  // Along the edges, as they are drawn: to what is nearest in that direction.
+  function walk(from, [x, y]) {
+    const middle = (node) => {
+      const { left, top, width, height } = node.getBoundingClientRect();
+      return [left + width / 2, top + height / 2];
+    };
+    const [here, all] = [middle(from), [...document.querySelectorAll('.picture :is([data-step], [data-more])')]];
+    const far = (node) => {
+      const [a, b] = middle(node), along = (a - here[0]) * x + (b - here[1]) * y, aside = Math.abs((a - here[0]) * y + (b - here[1]) * x);
+      return along > 4 ? along + 2 * aside : Infinity;
+    };
+    const next = all.reduce((best, node) => (far(node) < far(best) ? node : best), from);
+    next.focus();
+    next.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }
+  const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
   document.addEventListener('keydown', (event) => {
     if (inField(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     const vertex = event.target.closest?.('.picture [data-step]'), more = event.target.closest?.('.picture [data-more]');
     if (vertex && event.key === 'Enter') choose(vertex.dataset.step, true);
     else if (more && event.key === 'Enter') openMore(more);
+    else if ((vertex ?? more) && ARROWS[event.key]) (event.preventDefault(), walk(vertex ?? more, ARROWS[event.key]));
     else if (event.key === 'f') next(1);
     else if (event.key === 'F') next(-1);
     else if (document.getElementById('p-gantt') && 'wsad'.includes(event.key)) {

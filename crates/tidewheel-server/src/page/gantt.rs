@@ -46,6 +46,8 @@ pub(crate) struct Tick {
 
 pub(crate) struct GanttRow {
     pub name: Markup,
+    /// The step, if it is one.
+    pub step: String,
     pub mark: Option<Markup>,
     pub is_critical: bool,
     pub lane: Markup,
@@ -154,6 +156,7 @@ fn step_row(run: &str, step: &StepRow, window: Window, now: Timestamp) -> GanttR
     let said = said.join("; ");
     GanttRow {
         name: Markup(Link::of_step(run, &step.step).to_string()),
+        step: step.step.clone(),
         mark: Some(step_mark(step.state)),
         is_critical: step.critical,
         lane: lane(&pieces, step.critical),
@@ -200,6 +203,7 @@ fn slot_rows(steps: &[StepRow], window: Window, now: Timestamp) -> Vec<GanttRow>
     }
     let row = |(place, (_, pieces)): (usize, (Timestamp, Vec<Piece>))| GanttRow {
         name: Markup(format!("Slot {}", place + 1)),
+        step: String::new(),
         mark: None,
         is_critical: false,
         said: text::count(pieces.len(), "attempt"),

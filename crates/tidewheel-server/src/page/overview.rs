@@ -73,6 +73,7 @@ pub(super) struct Asking {
 }
 
 struct Now {
+    id: String,
     run: Link,
     mark: Markup,
     share: u32,
@@ -135,6 +136,7 @@ async fn overview(call: Call) -> Result<Response, Problem> {
         .map(|it| {
             let (ended, steps) = (it.ended, it.run.steps.max(it.ended));
             Now {
+                id: it.run.run_id.clone(),
                 run: Link::of_named_run(&it.run),
                 mark: run_mark(it.run.state),
                 share: (ended * 100).checked_div(steps).unwrap_or_default(),
