@@ -1,7 +1,8 @@
 // A picture as large as somebody wants it. One that is too wide for its place is smaller at first, but can be read.
 import { inField } from './keys.js';
 
-const LEAST = 0.75;
+// A finger needs more room than a mouse.
+const LEAST = matchMedia('(pointer: coarse)').matches ? 1 : 0.75;
 
 /** Keys change the size of what is drawn in `box`; says how to draw it at that size again. */
 export function zoomable(box) {
