@@ -68,14 +68,19 @@ export const tests = {
     await page.waitForSelector('#p-system tr:has-text("not on a Friday") >> text=said no');
   },
 
-  async 'each command that is shown does what its button does'(world, page) {
+  async 'the commands of a run do what its buttons do'(world, page) {
     const { run_id: busy } = await world.api(page, 'POST', '/runs', { flow: 'busy' });
     await world.until(page, busy, ['running']);
     await world.goto(page, `/runs/${busy}`);
-    const commands = await page.locator('#p-head .commands code').allTextContents();
-    await world.command(commands.find((it) => it.includes(' pause ')));
+    const shown = async (word) => (await page.locator('#p-head .commands code').allTextContents()).find((it) => it.includes(` ${word} `));
+    await world.command(await shown('pause'));
     await page.waitForSelector('#p-head .word:text("paused")');
-    await world.command((await page.locator('#p-head .commands code').allTextContents()).find((it) => it.includes(' resume ')));
+    await world.command(await shown('resume'));
+    await page.waitForSelector('#p-head .word:text("running")');
+    // What is done at once says its command in its message.
+    await page.click('#p-head >> text=Pause');
+    assert.equal(await page.textContent('.toast code.command'), `tidewheel pause ${busy.slice(0, 13)}`);
+    await page.click('.toast >> text=Undo');
     await page.waitForSelector('#p-head .word:text("running")');
     await page.click('#p-head >> text=Cancel…');
     await page.waitForSelector('dialog code.command');
@@ -83,12 +88,6 @@ export const tests = {
     await page.keyboard.press('Escape');
     await world.command(cancel);
     await page.waitForSelector('#p-head .word:text("cancelled")');
-
-    const { run_id: asking } = await world.api(page, 'POST', '/runs', { flow: 'release' });
-    await world.asking(page, asking);
-    await world.goto(page, `/runs/${asking}/steps/ask`);
-    await world.command((await page.locator('#panel .commands code').allTextContents()).find((it) => it.includes(' approve ')));
-    await world.until(page, asking, ['succeeded']);
 
     const failed = await world.run(page, 'nightly');
     await world.goto(page, `/runs/${failed}`);
@@ -99,12 +98,99 @@ export const tests = {
     assert.equal(again.steps.test.attempts, 1);
     assert.equal(again.steps.fetch.attempts, 0, 'it was reused');
     await page.keyboard.press('Escape');
+  },
 
-    await world.goto(page, '/schedules/nightly%2Fnightly');
-    await world.command((await page.locator('#p-head .commands code').allTextContents()).find((it) => it.includes(' pause ')));
-    await page.reload();
-    await page.click('#p-head >> text=Resume');
-    await page.waitForSelector('#p-head >> text=Pause');
+  async 'the command of the form starts what the form starts'(world, page) {
+    await world.goto(page, '/flows/nightly/run');
+    await page.fill('[data-param=level] input', '5');
+    await page.fill('#priority', '70');
+    const command = await page.textContent('#form .commands code');
+    assert.equal(command, 'tidewheel run nightly --param level=5 --priority 70 --detach');
+    const { run_id: pasted } = JSON.parse(await world.command(`${command} --format json`));
+    await page.click('text=Start');
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
+    const pressed = page.url().split('/').pop();
+    const about = async (run) => {
+      await world.until(page, run, ['succeeded']);
+      const { run_id, accepted_at, started_at, ended_at, steps, ...rest } = await world.api(page, 'GET', `/runs/${run}`);
+      return [rest, Object.keys(steps), await page.evaluate(async (run) => (await (await fetch(`/api/v1/runs/${run}/log/lines?step=test`)).json()).lines.map((line) => line[2]), run)];
+    };
+    assert.deepEqual(await about(pasted), await about(pressed));
+  },
+
+  async 'the commands for several runs do what is done with those that are picked'(world, page) {
+    const failed = [await world.run(page, 'nightly'), await world.run(page, 'nightly')];
+    const busy = [];
+    for (let time = 0; time < 2; time++) busy.push((await world.api(page, 'POST', '/runs', { flow: 'busy' })).run_id);
+    await world.goto(page, '/runs');
+    const command = async (runs, button) => {
+      for (const run of runs) await page.check(`[data-pick="${run}"]`);
+      await page.click(`#picked >> text=${button}`);
+      await page.waitForSelector('dialog code.command');
+      const command = await dialogCommand(page);
+      await page.keyboard.press('Escape');
+      await page.click('#picked >> text=Select none');
+      return command;
+    };
+    const retried = async () => (await world.api(page, 'GET', '/runs?name=nightly&limit=100')).runs.length;
+    const before = await retried();
+    await world.command(`${await command(failed, 'Retry…')} || true`);
+    assert.equal(await retried(), before + 2);
+    await world.command(await command(busy, 'Cancel…'));
+    for (const run of busy) await world.until(page, run, ['cancelled']);
+  },
+
+  async 'the commands of a question answer it as it is answered here'(world, page) {
+    for (const [way, state, said] of [['yes', ['succeeded'], 'said yes'], ['no', ['failed', 'cancelled'], 'said no']]) {
+      const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
+      await world.asking(page, run);
+      await world.goto(page, `/runs/${run}/steps/ask`);
+      const commands = await page.locator('#panel .commands code').allTextContents();
+      assert.equal(commands.filter((it) => it.includes(' approve ')).length, 2, 'yes and no');
+      await page.click(`#panel [data-answer=${way}]`);
+      await page.fill('dialog input[name=note]', `it's ${way} by hand`);
+      const command = await dialogCommand(page);
+      await page.keyboard.press('Escape');
+      await world.command(command);
+      await world.until(page, run, state);
+      await world.goto(page, '/system?tab=audit');
+      await page.waitForSelector(`#p-system tr:has-text("it's ${way} by hand") >> text=${said}`);
+    }
+  },
+
+  async 'the commands of a schedule and of a token do what their buttons do'(world, page) {
+    const address = '/schedules/nightly%2Fnightly';
+    const shown = async (word) => (await page.locator('#p-head .commands code').allTextContents()).find((it) => it.includes(` ${word} `));
+    await world.goto(page, address);
+    await world.command(await shown('pause'));
+    await world.goto(page, address);
+    await world.command(await shown('resume'));
+    await world.goto(page, address);
+    await page.waitForSelector('#p-head button:text("Pause")');
+    const past = async (origin) => (await world.api(page, 'GET', `${address}/ledger`)).firings.filter((it) => it.origin === origin).length;
+    const before = await past('by-hand');
+    await world.command(await shown('run'));
+    assert.equal(await past('by-hand'), before + 1);
+    // What is entered is in the command.
+    await page.click('text=Backfill…');
+    await page.uncheck('dialog [name=missed]');
+    await page.fill('dialog [name=from]', '2026-01-01T00:00');
+    await page.fill('dialog [name=until]', '2026-01-04T00:00');
+    await page.check('dialog [name=at_once]');
+    const backfill = await dialogCommand(page);
+    assert.equal(backfill, 'tidewheel schedule backfill nightly/nightly --from 2025-12-31T23:00:00.000Z --until 2026-01-03T23:00:00.000Z --at-once');
+    await page.keyboard.press('Escape');
+    await world.command(backfill);
+    assert.equal(await past('backfill'), 3);
+
+    await world.command('tidewheel token create short-lived --role viewer');
+    await world.goto(page, '/system?tab=tokens');
+    await page.click('tr:has-text("short-lived") >> text=End…');
+    await page.waitForSelector('dialog code.command');
+    await world.command(await dialogCommand(page));
+    await page.keyboard.press('Escape');
+    await world.goto(page, '/system?tab=tokens');
+    assert.equal(await page.locator('tr:has-text("short-lived")').count(), 0);
   },
 
   async 'what waits starts in the order in which it was shown'(world, page) {
@@ -114,8 +200,11 @@ export const tests = {
     const shown = (await page.locator('#p-waiting tbody th a').allTextContents()).filter((name) => /^(low|high|middle)$/.test(name));
     // Why it waits, and for whom, stands beside it.
     assert.match(await page.textContent('#p-waiting tr:has-text("high")'), /limit gate has 1 of 1 in use.*held by hold/s);
+    // When it is expected to start, if that is known, and when it is not overtaken any more.
+    assert.match(await page.textContent('#p-waiting tr:has-text("low") .expected'), /(in [\d.]+ m?s|not known).*not overtaken after \d\d:\d\d:\d\d/s);
     await page.click('#p-waiting a:has-text("high")');
     await page.waitForSelector('#panel .why >> text=gate');
+    assert.match(await page.textContent('#panel'), /held by hold.*Nothing that becomes ready later goes before it after/s);
     writeFileSync(join(world.folder, 'data/runs', run, 'work/go'), '');
     await world.until(page, run, ['succeeded']);
     const { steps } = await world.api(page, 'GET', `/runs/${run}/steps?order=start`);

@@ -113,6 +113,44 @@ export const tests = {
     await other.context().close();
   },
 
+  async 'a server that falls silent is known to be lost after 35 seconds, and what was missed is counted'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
+    await world.asking(page, run);
+    const other = await world.window();
+    const moving = await world.window({ reducedMotion: 'no-preference' });
+    await moving.clock.install();
+    await world.goto(moving, `/runs/${run}`);
+    await moving.waitForSelector('#lamp[data-state=live]');
+    const clock = () => moving.textContent('#p-head time[data-since]'), turning = () => moving.evaluate(() => document.getAnimations().length);
+    assert.ok((await turning()) > 0, 'what runs turns');
+    // The connection stays, and nothing comes. Nobody has to wait for that.
+    world.server.kill('SIGSTOP');
+    try {
+      await moving.clock.pauseAt(Date.now() + 30000);
+      assert.equal(await moving.getAttribute('#lamp', 'data-state'), 'live', 'it may only have nothing to say');
+      const goesOn = await clock();
+      await moving.clock.runFor(2000);
+      assert.notEqual(await clock(), goesOn);
+      await moving.clock.fastForward(5000);
+      assert.equal(await moving.getAttribute('#lamp', 'data-state'), 'lost');
+      assert.match(await moving.textContent('#lamp'), /not live since \d+:\d\d:\d\d/);
+      const stood = await clock();
+      await moving.clock.fastForward(20000);
+      assert.equal(await clock(), stood, 'clocks stand still');
+      assert.equal(await turning(), 0, 'nothing turns');
+    } finally {
+      world.server.kill('SIGCONT');
+    }
+    await world.api(other, 'POST', `/runs/${run}/steps/ask/answer`, { approved: true, by: '' });
+    await world.until(other, run, ['succeeded']);
+    await moving.clock.resume();
+    await moving.waitForSelector('#lamp[data-state=live] >> text=/caught up: [1-9]\\d* change/');
+    await moving.waitForSelector('#p-head .word:text("succeeded")');
+    await moving.clock.fastForward(10000);
+    await moving.waitForSelector('#lamp[data-state=live] >> text="live"');
+    for (const it of [moving, other]) await it.context().close();
+  },
+
   async 'of eight tabs only the one that is seen has a stream, and it is right at once'(world, page) {
     const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
     await world.asking(page, run);

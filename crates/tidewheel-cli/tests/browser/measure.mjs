@@ -4,7 +4,6 @@
 //   TIDEWHEEL=target/release/tidewheel TIDEWHEEL_CHROMIUM=/usr/bin/chromium TIDEWHEEL_BROWSER_TOOLS=FOLDER node measure.mjs
 //
 // `RUNS` (1000000), `STEPS` (10000) and `LOG_MB` (1000) make it smaller. It needs python3, which multiplies a stored run.
-import { spawnSync } from 'node:child_process';
 import { closeSync, constants, copyFileSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { World } from './world.mjs';
@@ -17,32 +16,6 @@ const FLOWS = {
   'live.yaml': `name: live\nlimits: { one: { units: 1 } }\nflow:\n  - { name: ask, wait: { approval: 'Go on?', every: 50ms } }\n  - { name: each, foreach: ${many}, run: 'sleep 600', limits: { one: 1 } }\n`,
 };
 
-// Rows as a server writes them, of a run that is there; the newest have all that belongs to them.
-const MULTIPLY = `
-import os, sqlite3, sys
-db, count = sqlite3.connect(sys.argv[1]), int(sys.argv[2])
-db.execute('pragma synchronous = off')
-columns = [it[1] for it in db.execute('pragma table_info(runs)')]
-run = db.execute("select * from runs where name = 'nightly' order by seq desc limit 1").fetchone()
-spec = db.execute('select spec, payload from specs where seq = ?', (run[0],)).fetchone()
-tasks = db.execute('select * from tasks where seq = ?', (run[0],)).fetchall()
-first = max(it or 0 for it in db.execute('select max(seq), (select max(next) from counter) from runs').fetchone()) + 1
-state, at = columns.index('state'), [columns.index(it) for it in ('accepted_at', 'started_at', 'ended_at')]
-def rows():
-    for place in range(count):
-        row = list(run)
-        row[0], row[1] = first + place, run[1][:4] + place.to_bytes(4, 'big') + os.urandom(8)
-        row[state] = 'failed' if place % 10 == 0 else 'succeeded'
-        for it in at: row[it] = run[it] - (count - place) * 1000000
-        yield row
-db.executemany('insert into runs values (%s)' % ','.join('?' * len(columns)), rows())
-for place in range(max(0, count - 2000), count):
-    db.execute('insert into specs (seq, spec, payload) values (?, ?, ?)', (first + place, *spec))
-    db.executemany('insert into tasks values (%s)' % ','.join('?' * len(tasks[0])), [(first + place, *it[1:]) for it in tasks])
-db.execute('update counter set next = ?', (first + count,))
-db.commit()
-`;
-
 const table = [];
 const told = (what, is, most, unit) => {
   const isGood = most === undefined || (unit === 'MB/s' ? is >= most : is <= most);
@@ -51,6 +24,14 @@ const told = (what, is, most, unit) => {
 };
 const median = (all) => [...all].sort((one, other) => one - other)[Math.floor(all.length / 2)];
 const memory = (world) => Number(readFileSync(`/proc/${world.server.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) / 1024;
+
+/** What the largest process of a tab has of the memory of the machine, its share of what it shares included. */
+async function tab(world) {
+  const devtools = await world.browser.newBrowserCDPSession();
+  const { processInfo } = await devtools.send('SystemInfo.getProcessInfo');
+  const share = ({ id }) => Number(readFileSync(`/proc/${id}/smaps_rollup`, 'utf8').match(/Pss:\s+(\d+)/)[1]) * 1024 / 1e6;
+  return Math.max(...processInfo.filter((it) => it.type === 'renderer').map(share));
+}
 
 async function painted(world, page, path) {
   await page.goto(world.base + path, { waitUntil: 'load' });
@@ -186,9 +167,7 @@ async function log(world, page) {
     await page.waitForFunction(() => [...document.querySelectorAll('.log-row')].every((it) => it.textContent.includes('long log')) && Number(document.querySelector('.log-n').textContent) > 1e6, undefined, { polling: 'raf' });
     return performance.now() - began;
   })(), 500, 'ms');
-  const devtools = await page.context().newCDPSession(page);
-  const { usedSize } = await devtools.send('Runtime.getHeapUsage');
-  told('memory of scripts and documents of the tab', usedSize / 1e6, 150, 'MB');
+  told('memory of the tab, all of its process', await tab(world), 150, 'MB');
   const again = [];
   for (let time = 0; time < 5; time++) again.push((await timed('lines?step=fetch&from=-400'))[0]);
   told('end of it, opened before', median(again), 300, 'ms');
@@ -205,8 +184,7 @@ try {
   let page = await world.window();
   await world.run(page, 'nightly');
   await world.kill();
-  const made = spawnSync('python3', ['-c', MULTIPLY, join(world.folder, 'data/tidewheel.db'), String(RUNS)], { encoding: 'utf8' });
-  if (made.status !== 0) throw new Error(made.stderr);
+  await world.multiply(RUNS);
   await world.serve();
   world.state = undefined;
   page = await world.window();

@@ -35,6 +35,11 @@ name: clocks
 schedule: [{ name: spring, cron: '30 2 28 3 *', zone: Europe/Berlin }]
 flow: [{ name: once, run: 'true' }]
 `,
+  'overdue.yaml': `
+name: overdue
+schedule: [{ name: overdue, cron: '11 3 * * *', zone: UTC }]
+flow: [{ name: once, run: 'true' }]
+`,
 };
 
 const weigh = (page) => page.evaluate(() => {
@@ -66,11 +71,18 @@ export const tests = {
     await world.run(page, 'odd');
     const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
     await world.asking(page, run);
+    // A schedule that should have fired an hour ago, as far as is stored.
+    await world.late('overdue/overdue');
     await world.goto(page, '/');
-    for (const text of ['nightly', 'odd', 'Ship 2.1']) {
+    for (const [count, what] of [['failing', 2], ['late', 1], ['approval', 1]]) {
+      const tile = page.locator(`.tile:has-text("${count}")`), { y, height } = await tile.boundingBox();
+      assert.ok(Number(await tile.locator('b').textContent()) >= what && y + height <= 800, count);
+    }
+    for (const text of ['nightly', 'odd', 'Ship 2.1', 'overdue']) {
       const { y, height } = await page.locator(`#p-needs li:has-text("${text}")`).first().boundingBox();
       assert.ok(y + height <= 800, text);
     }
+    assert.match(await page.textContent('#p-needs li:has-text("overdue")'), /late by 1 h/);
     await world.api(page, 'POST', `/runs/${run}/cancel`, {});
   },
 
@@ -201,27 +213,6 @@ export const tests = {
     await found(run.slice(0, 13), run.slice(0, 13));
     await found('publish', 'step');
     await found('> retry', 'action');
-  },
-
-  async 'on a telephone everything can be touched, and an answer given'(world, page) {
-    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
-    await world.asking(page, run);
-    const failed = await world.run(page, 'nightly');
-    const context = await world.browser.newContext({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, storageState: world.state });
-    const phone = await context.newPage();
-    for (const path of ['/', '/flows', '/runs', `/runs/${failed}`, `/runs/${failed}/steps/test/log`, '/queues', '/schedules', '/approvals', '/flows/nightly/run']) {
-      await world.goto(phone, path);
-      await phone.waitForSelector('html.script');
-      const [full, seen, small] = await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth,
-        [...document.querySelectorAll('button, .button, .bar nav a, .tabs > a, select, .field input')].filter((it) => it.offsetParent && it.getBoundingClientRect().height < 43.5).map((it) => it.textContent.trim() || it.id || it.name)]);
-      assert.ok(full <= seen, `${path} is ${full} wide`);
-      assert.deepEqual(small, [], path);
-    }
-    await world.goto(phone, '/approvals');
-    await phone.tap(`#p-asking [data-answer=yes][data-run="${run}"]`);
-    await phone.tap('dialog .primary');
-    await world.until(page, run, ['succeeded']);
-    await context.close();
   },
 
   async 'twice as large, and without motion, nothing is lost'(world, page) {

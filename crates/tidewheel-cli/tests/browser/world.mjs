@@ -24,6 +24,43 @@ const freshAsset = (route) => {
   return existsSync(path) ? route.fulfill({ path }) : route.continue();
 };
 
+const LATE = `
+import json, sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1])
+for key, spec, state in db.execute('select id, spec, state from schedules').fetchall():
+    if json.loads(spec)['is'].get('name') == sys.argv[2]:
+        state = json.loads(state)
+        state['is']['pending'] = [int((time.time() - 3700) * 1e6)] * 2
+        db.execute('update schedules set state = ? where id = ?', (json.dumps(state), key))
+db.commit()
+`;
+
+// Rows as a server writes them, of a run that is there; the newest have all that belongs to them.
+const MULTIPLY = `
+import os, sqlite3, sys
+db, count = sqlite3.connect(sys.argv[1]), int(sys.argv[2])
+db.execute('pragma synchronous = off')
+columns = [it[1] for it in db.execute('pragma table_info(runs)')]
+run = db.execute("select * from runs where name = 'nightly' order by seq desc limit 1").fetchone()
+spec = db.execute('select spec, payload from specs where seq = ?', (run[0],)).fetchone()
+tasks = db.execute('select * from tasks where seq = ?', (run[0],)).fetchall()
+first = max(it or 0 for it in db.execute('select max(seq), (select max(next) from counter) from runs').fetchone()) + 1
+state, at = columns.index('state'), [columns.index(it) for it in ('accepted_at', 'started_at', 'ended_at')]
+def rows():
+    for place in range(count):
+        row = list(run)
+        row[0], row[1] = first + place, run[1][:4] + place.to_bytes(4, 'big') + os.urandom(8)
+        row[state] = 'failed' if place % 10 == 0 else 'succeeded'
+        for it in at: row[it] = run[it] - (count - place) * 1000000
+        yield row
+db.executemany('insert into runs values (%s)' % ','.join('?' * len(columns)), rows())
+for place in range(max(0, count - 2000), count):
+    db.execute('insert into specs (seq, spec, payload) values (?, ?, ?)', (first + place, *spec))
+    db.executemany('insert into tasks values (%s)' % ','.join('?' * len(tasks[0])), [(first + place, *it[1:]) for it in tasks])
+db.execute('update counter set next = ?', (first + count,))
+db.commit()
+`;
+
 export class World {
   static async begin(flows) {
     const world = new World();
@@ -92,6 +129,16 @@ export class World {
   async command(line) {
     const env = { ...process.env, HOME: this.folder, XDG_CONFIG_HOME: this.folder, TIDEWHEEL_DATA: join(this.folder, 'data'), PATH: `${dirname(process.env.TIDEWHEEL)}${delimiter}${process.env.PATH}` };
     return (await promisify(execFile)('sh', ['-c', line], { cwd: this.folder, env })).stdout;
+  }
+
+  /** Has it stored that a schedule should have fired an hour ago: a server that is well is never late. */
+  async late(schedule) {
+    await promisify(execFile)('python3', ['-c', LATE, join(this.folder, 'data/tidewheel.db'), schedule]);
+  }
+
+  /** Stores so many runs like the newest of `nightly`. The server must not run. */
+  async multiply(count) {
+    await promisify(execFile)('python3', ['-c', MULTIPLY, join(this.folder, 'data/tidewheel.db'), String(count)]);
   }
 
   /** Asks the interface, as the browser's session. */
