@@ -7,19 +7,20 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::store::{Fault, SqliteStore};
 use crate::store::StoreError;
 
-/// The queue that everybody has. What the one says of it who takes work in counts.
+/// The queue that everybody has. What the one says of it who takes work in counts, if only nothing.
 const COMMON_QUEUE: &str = "default";
 
 impl SqliteStore {
     /// Moves all runs and submissions of this shard that have not ended to another shard of the folder, with the queues and
     /// limits that they need and commands that nobody has followed yet: all of it or nothing. This store has the lock of its
     /// shard, so nobody decides about them meanwhile. Whoever has the other shard knows of them when it is opened, or with
-    /// [`Tidewheel::take_in`](crate::Tidewheel::take_in).
+    /// [`Tidewheel::take_in`](crate::Tidewheel::take_in). A name stands for what was accepted under it last.
     ///
     /// # Errors
     ///
     /// [`StoreError::Conflict`] when there is no such shard, a queue or limit there says something else under the same name,
-    /// or this shard has schedules; otherwise what went wrong.
+    /// or this shard has schedules; otherwise what went wrong. After [`StoreError::Ambiguous`] nobody can say whether it was
+    /// moved: whoever has the other shard should look.
     pub fn move_to(&mut self, shard: &str) -> Result<(), StoreError> {
         self.transact(|store, connection| {
             // Should somebody think that it is still theirs, they are told.
@@ -57,12 +58,17 @@ fn contradiction(connection: &Connection, from: i64, to: i64) -> rusqlite::Resul
 }
 
 fn move_rows(connection: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+    let sql = "INSERT OR IGNORE INTO queues (shard, name, spec, paused)
+        SELECT ?2, name, spec, paused FROM queues WHERE shard = ?1 AND name <> ?3 ORDER BY place";
+    connection.execute(sql, (from, to, COMMON_QUEUE))?;
     let statements = [
-        "INSERT OR IGNORE INTO queues (shard, name, spec, paused)
-            SELECT ?2, name, spec, paused FROM queues WHERE shard = ?1 ORDER BY place",
         "INSERT OR IGNORE INTO limits (shard, name, spec)
             SELECT ?2, name, spec FROM limits WHERE shard = ?1 ORDER BY place",
-        "UPDATE OR IGNORE names SET shard = ?2 WHERE shard = ?1",
+        "INSERT INTO names (shard, key, digest, run_id, accepted_at, seq)
+            SELECT ?2, key, digest, run_id, accepted_at, seq FROM names WHERE shard = ?1
+            ON CONFLICT (shard, key) DO UPDATE SET digest = excluded.digest,
+                run_id = excluded.run_id, accepted_at = excluded.accepted_at, seq = excluded.seq
+                WHERE excluded.accepted_at > accepted_at",
         "UPDATE live_runs SET shard = ?2 WHERE shard = ?1",
         "UPDATE live_submissions SET shard = ?2 WHERE shard = ?1",
         "UPDATE inbox SET shard = ?2 WHERE shard = ?1",
@@ -75,6 +81,8 @@ fn move_rows(connection: &Connection, from: i64, to: i64) -> rusqlite::Result<()
     for sql in statements {
         connection.execute(sql, [from, to])?;
     }
-    connection.execute("DELETE FROM claims WHERE shard = ?1", [from])?;
+    for table in ["names", "claims"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE shard = ?1"), [from])?;
+    }
     Ok(())
 }
