@@ -24,7 +24,7 @@ use crate::store::{AttemptRecord, StoreError};
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Why nothing is accepted while memory is restored because there is more in the store.
-const TAKES_IN: &str = "work of somebody else is taken in; try again";
+pub(super) const TAKES_IN: &str = "work of somebody else is taken in; try again";
 /// So often in a row nobody could say whether a batch was stored: then memory is not trusted.
 const UNKNOWN_MAX: u32 = 8;
 

@@ -105,7 +105,14 @@ impl Inbox {
     fn look(&mut self, shared: &Arc<Shared>) {
         // What cannot be read now is found the next time.
         self.pending.unsettled.extend(self.source.take().unwrap_or_default());
-        self.pending.offer(|sent| pass_on(shared, sent));
+        let Self { source, pending, .. } = self;
+        pending.offer(|sent| match pass_on(shared, sent) {
+            // Somebody has put it into the store, and memory is to be restored from there.
+            Err(Rejection::Gone(_)) if source.has(sent.run).unwrap_or(true) => {
+                Err(shared.take_in_soon())
+            }
+            answer => answer,
+        });
         // Together with what could not be acknowledged before: otherwise the next owner might find
         // an early command without the later one that undoes it.
         if self.source.acknowledge(&self.pending.settled).is_ok() {

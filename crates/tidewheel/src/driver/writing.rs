@@ -14,7 +14,7 @@ use tidewheel_core::id::AttemptId;
 use tidewheel_core::input::Rejection;
 use tidewheel_core::row::Snapshot;
 
-use super::books::{Books, Errand, Fate, Ticket, Verdict};
+use super::books::{Books, Errand, Fate, TAKES_IN, Ticket, Verdict};
 use super::effect::{Effect, End};
 use super::engine::{Batch, Engine};
 use super::report::Wanted;
@@ -250,12 +250,7 @@ impl Shared {
 impl Shared {
     /// Takes in what somebody else has put into the store: memory is restored from it, and what runs goes on.
     pub async fn take_in(self: &Arc<Self>) -> Result<(), Rejection> {
-        {
-            let mut state = self.lock();
-            let State { books: Some(books), engine, .. } = &mut *state else { return Ok(()) };
-            books.take_in(engine);
-        }
-        self.decided();
+        self.take_in_soon();
         loop {
             let mut notice = pin!(self.stored_notice.notified());
             notice.as_mut().enable();
@@ -270,6 +265,15 @@ impl Shared {
             }
             notice.await;
         }
+    }
+
+    /// The same, without waiting for it. Gives what to tell those who ask meanwhile.
+    pub fn take_in_soon(self: &Arc<Self>) -> Rejection {
+        if let State { books: Some(books), engine, .. } = &mut *self.lock() {
+            books.take_in(engine);
+        }
+        self.decided();
+        Rejection::Unavailable(Arc::from(TAKES_IN))
     }
 }
 

@@ -36,6 +36,17 @@ pub trait CommandSource: Send {
     fn acknowledge(&mut self, commands: &[SentCommand])
     -> Result<(), Box<dyn Error + Send + Sync>>;
 
+    /// Whether a run or submission is unfinished, as stored, and whoever finds these commands has it. Asked about those that
+    /// nobody knows: somebody may have put them there.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    fn has(&mut self, run: RunId) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let _ = run;
+        Ok(false)
+    }
+
     /// The questions that came since the last call, oldest first. Called after [`CommandSource::take`],
     /// as often.
     ///

@@ -2,6 +2,7 @@
 //!
 //! Following them is the owner's business.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,8 +33,8 @@ pub struct Inbox {
     /// What SQLite said when the inbox was last looked at: it says something else when anybody has
     /// written since.
     version: Option<i64>,
-    /// The newest command that was handed out.
-    newest: i64,
+    /// The commands that were handed out and are still there.
+    handed_out: BTreeSet<i64>,
     /// Whether somebody has written since it was last looked for questions.
     has_news: bool,
     /// Tells whoever looks that it is time to.
@@ -147,7 +148,7 @@ impl DataFolder {
             shard: shard.to_owned(),
             connection: None,
             version: None,
-            newest: 0,
+            handed_out: BTreeSet::new(),
             has_news: true,
             bell: None,
         }
@@ -170,14 +171,17 @@ impl Inbox {
         if self.version == Some(version) {
             return Ok(Vec::new());
         }
-        let found = self.read()?;
+        let mut found = self.read()?;
+        // Not by the newest of them: one that was sent long ago comes with the work that it is for, when that is moved here.
+        let there = found.iter().map(|(id, ..)| *id).collect();
+        let before = std::mem::replace(&mut self.handed_out, there);
+        found.retain(|(id, ..)| !before.contains(id));
         // Only now: what could not be read is looked for again.
         self.version = Some(version);
         self.has_news = true;
         let mut commands = Vec::new();
         let mut unreadable = Vec::new();
         for (id, run, text) in found {
-            self.newest = self.newest.max(id);
             match codec::read(&text) {
                 Ok(command) => commands.push(SentCommand { id, run, command }),
                 // Nobody can follow it, and the others are not to wait for it.
@@ -228,11 +232,11 @@ impl Inbox {
 
     fn read(&mut self) -> Result<Vec<(i64, RunId, String)>, FolderError> {
         let sql = "SELECT id, run_id, command FROM inbox
-            WHERE id > ?1 AND shard = (SELECT id FROM shards WHERE name = ?2) ORDER BY id";
-        let (newest, shard) = (self.newest, self.shard.clone());
+            WHERE shard = (SELECT id FROM shards WHERE name = ?1) ORDER BY id";
+        let shard = self.shard.clone();
         self.ask(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params![newest, shard], |row| {
+            let rows = statement.query_map([shard], |row| {
                 Ok((row.get(0)?, RunId(u128::from_be_bytes(row.get(1)?)), row.get(2)?))
             })?;
             rows.collect()
@@ -257,6 +261,17 @@ impl CommandSource for Inbox {
         commands: &[SentCommand],
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(Self::acknowledge(self, commands)?)
+    }
+
+    fn has(&mut self, run: RunId) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM (SELECT run_id, shard FROM live_runs
+                UNION ALL SELECT run_id, shard FROM live_submissions)
+            WHERE run_id = ?1 AND shard = (SELECT id FROM shards WHERE name = ?2))";
+        let shard = self.shard.clone();
+        let has = self.ask(|connection| {
+            connection.query_row(sql, params![blob(run), shard], |row| row.get(0))
+        });
+        Ok(has?)
     }
 
     fn questions(&mut self) -> Result<Vec<Question>, Box<dyn Error + Send + Sync>> {
