@@ -47,6 +47,8 @@ pub struct Books {
     condition: Condition,
     /// The decision that was open when somebody said that there is more in the store: once it is stored, memory is restored.
     taking_in: Option<u64>,
+    /// Nothing was put there since the errand to restore memory was given, so that what is read then is all.
+    is_all_read: bool,
     /// Attempts that run here, and the key of each task in memory.
     running: BTreeMap<AttemptId, TaskKey>,
     /// By the number of the decision they are stored with, oldest first.
@@ -155,6 +157,7 @@ impl Books {
             past: Vec::new(),
             condition: Condition::Sound,
             taking_in: None,
+            is_all_read: false,
             running: BTreeMap::new(),
             kept: VecDeque::new(),
             unstored: Unstored::default(),
@@ -259,6 +262,8 @@ impl Books {
     /// far. Until then nothing is accepted, and nothing is lost: ends of attempts and wishes outlast it.
     pub fn take_in(&mut self, engine: &Engine) {
         self.taking_in.get_or_insert(engine.open_number());
+        // It may have been put there after the store was read.
+        self.is_all_read = false;
     }
 
     /// Whether that is still to be done.
@@ -359,12 +364,14 @@ impl Books {
     /// What is to be done next. Only one errand may be under way at a time.
     pub fn next(&mut self, engine: &mut Engine) -> Errand {
         if self.is_down() {
+            self.is_all_read = true;
             return Errand::Restore;
         }
         let is_stored = |open: u64| open < engine.open_number() || !engine.has_open_decision();
         if self.batch.is_none() && self.taking_in.is_some_and(is_stored) {
             let why = Arc::from(TAKES_IN);
             self.step_down(engine, Trouble { why, pause: PAUSE_MIN, tries: 0, unknown: 0 });
+            self.is_all_read = true;
             return Errand::Restore;
         }
         match self.batch.take().or_else(|| engine.close()) {
@@ -458,7 +465,8 @@ impl Books {
         self.tenure = tenure;
         self.stored = None;
         self.condition = Condition::Sound;
-        self.taking_in = None;
+        let is_all_read = std::mem::take(&mut self.is_all_read);
+        self.taking_in = self.taking_in.filter(|_| !is_all_read).map(|_| engine.open_number());
         let works: BTreeMap<RunId, RunKey> =
             engine.scheduler().works().map(|(key, id)| (id, key)).collect();
         self.unstored.rebind(&works);
