@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
 use tidewheel::observe::NoticeStream;
+use tidewheel::store::sqlite::DataFolder;
 use tidewheel::store::{RunDetail, StoreError};
-use tidewheel::{Run, RunId, Timestamp};
+use tidewheel::{Run, RunId, Tidewheel, Timestamp};
 
 use super::opening::Phase;
 use super::options::{SessionOptions, Takeover};
@@ -84,17 +85,9 @@ impl Session {
         for (run, secrets) in handed_over.secrets {
             self.flows.know_secrets(run, secrets);
         }
-        let folder = self.folder.clone();
-        let moved = blocking(move || {
-            let (phase, _) = Phase::new();
-            let mut left = take_shard(&folder, &Takeover::Shard(shard), &phase)?;
-            left.move_to(own).map_err(|error| match error {
-                StoreError::Conflict { what } => DeskError::NotTakenOver(run, what),
-                error => DeskError::folder(error.into(), folder.path()),
-            })
-        });
-        moved.await??;
-        Ok(self.wheel.take_in().await?)
+        // A task of its own: whoever asked may go away meanwhile, and what was moved must not stay unknown here.
+        let moving = move_here(self.folder.clone(), self.wheel.clone(), shard, own, run);
+        tokio::spawn(moving).await.map_err(|error| DeskError::System(error.into()))?
     }
 
     /// Goes on with a run whose shard this session has taken over, with so many tasks at once; `None` if
@@ -124,6 +117,29 @@ impl Session {
         let (name, definition) = (of.name().to_owned(), of.definition());
         Ok(Some(Started { run, notices, since, name, definition, expected, ended }))
     }
+}
+
+/// Moves what is in a shard whose holder died, and lets the wheel know.
+async fn move_here(
+    folder: DataFolder,
+    wheel: Tidewheel,
+    shard: String,
+    own: &'static str,
+    run: RunId,
+) -> Result<(), DeskError> {
+    let path = folder.path().to_owned();
+    let moved = blocking(move || {
+        let (phase, _) = Phase::new();
+        let mut left = take_shard(&folder, &Takeover::Shard(shard), &phase)?;
+        Ok::<_, DeskError>(left.move_to(own))
+    });
+    let moved = moved.await??;
+    if let Err(StoreError::Conflict { what }) = moved {
+        return Err(DeskError::NotTakenOver(run, what));
+    }
+    // Also where nobody can say whether it was moved.
+    wheel.take_in().await?;
+    moved.map_err(|error| DeskError::folder(error.into(), &path))
 }
 
 impl fmt::Debug for Started {
