@@ -171,7 +171,9 @@ impl World {
     }
 
     fn add_schedule(&mut self) -> Option<(Command, Asked)> {
-        if self.schedules.len() >= 6 {
+        // Schedules are not moved: a guest who has any keeps its work.
+        let has_none = self.is_guest && !self.random.percent(10);
+        if self.schedules.len() >= 6 || has_none {
             return None;
         }
         let id = ScheduleId(self.fresh() << 64);
@@ -376,6 +378,9 @@ impl World {
     }
 
     fn change_queue(&mut self) -> Option<(Command, Asked)> {
+        if self.is_guest {
+            return None;
+        }
         let name: Arc<str> = Arc::from(*self.random.pick(&QUEUES));
         let spec = workload::queue(&mut self.random);
         let slots =

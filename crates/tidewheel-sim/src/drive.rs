@@ -67,7 +67,7 @@ impl World {
                 !books.is_down()
             }
             None => {
-                let is_sound = books.trouble().is_none();
+                let is_sound = books.trouble().is_none() && !books.is_taking_in();
                 let _ = books.ask(engine, self.now, command);
                 if !is_sound {
                     self.coverage.hit("refused: unavailable");
@@ -130,14 +130,22 @@ impl World {
     }
 
     /// Carries out the next errand. Whether another one may follow at once.
-    fn run_errand(&mut self) -> bool {
+    pub(crate) fn run_errand(&mut self) -> bool {
+        if self.in_hand.is_some() {
+            return self.take_over();
+        }
         let (Some(engine), Some(books)) = (&mut self.engine, &mut self.books) else {
             return false;
         };
         match books.next(engine) {
             Errand::Nothing => false,
             Errand::Store(batch) => self.store_batch(batch),
-            Errand::Restore => self.take_over(),
+            Errand::Restore => {
+                // What was not stored is not answered, and triggers are asked anew.
+                self.unanswered.clear();
+                self.asked.clear();
+                self.take_over()
+            }
         }
     }
 
@@ -205,8 +213,19 @@ impl World {
 
     /// Takes the tenure again and goes on with what is stored.
     fn take_over(&mut self) -> bool {
-        let taken = self.store.retake_tenure();
+        let taken = match self.in_hand.take() {
+            Some(taken) => Ok(taken),
+            None => self.store.retake_tenure(),
+        };
         self.wear_off();
+        let taken = match taken {
+            // Much may happen between reading what is stored and going on with it.
+            Ok(taken) if self.is_slow_to_restore() => {
+                self.in_hand = Some(taken);
+                return false;
+            }
+            taken => taken,
+        };
         let (Some(engine), Some(books)) = (&mut self.engine, &mut self.books) else {
             return false;
         };

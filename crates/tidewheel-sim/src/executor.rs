@@ -174,6 +174,15 @@ impl Executor {
         }
     }
 
+    /// What is left of attempts of another process that died reports late, and to nobody.
+    pub fn inherit(&mut self, other: Self) {
+        for ((at, _), report) in other.reports {
+            self.sequence += 1;
+            let report = Report { incarnation: u32::MAX, ..report };
+            self.reports.insert((at, self.sequence), report);
+        }
+    }
+
     /// The attempt is not ours any more; it goes on unseen.
     pub fn forget(&mut self, id: AttemptId) {
         self.running.remove(&id);

@@ -70,6 +70,19 @@ impl Promises {
         }
     }
 
+    /// What was promised for the work of another scheduler holds here; how its queues stood does not.
+    pub fn inherit(&mut self, other: Self) {
+        self.paused_runs.extend(other.paused_runs);
+        self.cancelled.extend(other.cancelled);
+        self.ended.extend(other.ended);
+        self.cancelled_tasks.extend(other.cancelled_tasks);
+        self.removed.extend(other.removed);
+        self.released.extend(other.released);
+        for (name, spec) in other.queues.into_iter().filter(|(name, _)| **name != *DEFAULT_QUEUE) {
+            self.queues.entry(name).or_insert(spec);
+        }
+    }
+
     /// Nothing is paused any more.
     pub fn resume_all(&mut self) {
         self.paused = false;
@@ -183,6 +196,13 @@ impl Ledger {
     pub fn postpone(&mut self, id: AttemptId, until: Moment, incarnation: u32) {
         self.postponed.insert(id);
         self.waits.insert(id.task, (until, incarnation));
+    }
+
+    /// What another scheduler has started counts as well.
+    pub fn inherit(&mut self, other: Self) {
+        self.starts.extend(other.starts);
+        self.newest.extend(other.newest);
+        self.postponed.extend(other.postponed);
     }
 
     /// How many attempts were started in all.
@@ -445,6 +465,7 @@ fn check_key(
             !kept.row.profile.start_delay.is_zero() || !own.row.profile.start_delay.is_zero();
         if kept.order >= own.order
             || ended
+            || rows.unread.contains(run)
             || delayed
             || !self::treatment(rows, other).is_some_and(|other| same(&other))
         {

@@ -2,10 +2,12 @@
 //!
 //! Two ways in: [`scenario`] plays text files that read like a story, and [`world`] runs a seed:
 //! random work, random faults, checked after every step against a ledger that the simulated
-//! executor keeps. [`neighbours`] does the same for several schedulers that share limits and
+//! executor keeps. Beside some of them lives another owner whose work is taken in when it dies
+//! ([`beside`]). [`neighbours`] does the same for several schedulers that share limits and
 //! concurrency groups.
 
 pub mod batch;
+pub mod beside;
 pub mod client;
 mod clocks;
 pub mod counted;
@@ -16,7 +18,9 @@ pub mod extremes;
 pub mod grouping;
 mod groups;
 pub mod ledger;
+pub mod moving;
 pub mod neighbours;
+mod notes;
 mod owner;
 pub mod random;
 pub mod scenario;

@@ -4,6 +4,7 @@
 //! never from the scheduler. Faults are asked for by the world, one commit ahead.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidewheel::store::{AttemptRecord, Store, StoreError};
@@ -106,11 +107,12 @@ pub struct KeptSubmission {
 #[derive(Debug, Default)]
 pub struct Rows {
     paused: bool,
-    tenure: Tenure,
-    newest: Option<u64>,
-    accepted: u64,
-    queues: Vec<(Arc<str>, QueueSpec, bool)>,
-    limits: Vec<(Arc<str>, LimitSpec)>,
+    pub(crate) tenure: Tenure,
+    pub(crate) newest: Option<u64>,
+    /// How much was accepted, in all shards of the folder.
+    pub(crate) accepted: Arc<AtomicU64>,
+    pub(crate) queues: Vec<(Arc<str>, QueueSpec, bool)>,
+    pub(crate) limits: Vec<(Arc<str>, LimitSpec)>,
     /// Every run there ever was.
     pub runs: BTreeMap<RunId, KeptRun>,
     /// Every single submission there ever was.
@@ -123,9 +125,11 @@ pub struct Rows {
     pub transitions: BTreeMap<(Option<TaskState>, TaskState), u64>,
     /// What no store should ever be asked to keep.
     pub violations: Vec<String>,
-    names: Vec<NameRow>,
+    pub(crate) names: Vec<NameRow>,
+    /// Work that somebody has put here, unknown to whoever has the tenure until it is read again.
+    pub(crate) unread: BTreeSet<RunId>,
     /// Whose names may have been forgotten: the clock showed a day later at least once.
-    outlived: BTreeSet<RunId>,
+    pub(crate) outlived: BTreeSet<RunId>,
     fault: Option<StoreFault>,
     fired: Option<StoreFault>,
     /// Somebody else is at it, for whom nothing goes wrong.
@@ -134,15 +138,15 @@ pub struct Rows {
     /// Change sets offered again after they had been stored.
     pub repeated: u64,
     /// Since when the newest trigger of a schedule counts, and what its old one had queued.
-    changed: BTreeMap<ScheduleId, (Timestamp, Vec<Timestamp>)>,
+    pub(crate) changed: BTreeMap<ScheduleId, (Timestamp, Vec<Timestamp>)>,
     /// Firings of a trigger for instants before it was the schedule's.
     pub early: Vec<String>,
     /// Schedules of which more than one firing may be under way.
-    loose: BTreeSet<ScheduleId>,
+    pub(crate) loose: BTreeSet<ScheduleId>,
     /// Runs of firings that could not be made.
     pub unmade: BTreeSet<RunId>,
     /// The attempts of which there are records.
-    recorded: BTreeSet<AttemptId>,
+    pub(crate) recorded: BTreeSet<AttemptId>,
     /// Every attempt that succeeds leaves a record.
     expects_records: bool,
 }
@@ -209,6 +213,7 @@ impl Store for SimStore {
         rows.tenure = Tenure(rows.tenure.0 + 1);
         rows.newest = None;
         rows.recent.clear();
+        rows.unread.clear();
         Ok((rows.tenure, rows.snapshot()))
     }
 
@@ -278,9 +283,8 @@ impl Rows {
         match change {
             Change::RunAccepted(row) => {
                 self.keep_name(row.spec.attachment.once.as_ref(), row.id, row.accepted_at);
-                self.accepted += 1;
                 let kept = KeptRun {
-                    order: self.accepted,
+                    order: self.next_place(),
                     row: row.clone(),
                     change: None,
                     added: BTreeMap::new(),
@@ -295,8 +299,8 @@ impl Rows {
             Change::SubmissionAccepted(row) => {
                 let once = row.attachment.as_ref().and_then(|attachment| attachment.once.as_ref());
                 self.keep_name(once, row.id, row.accepted_at);
-                self.accepted += 1;
-                let kept = KeptSubmission { order: self.accepted, row: row.clone(), task: None };
+                let order = self.next_place();
+                let kept = KeptSubmission { order, row: row.clone(), task: None };
                 if self.submissions.insert(row.id, kept).is_some() {
                     self.violations.push(format!("submission {} was accepted twice", row.id));
                 }
@@ -338,6 +342,10 @@ impl Rows {
             Change::SchedulerPaused(paused) => self.paused = *paused,
             Change::FiringStored(row) => self.store_firing(row),
         }
+    }
+
+    fn next_place(&self) -> u64 {
+        self.accepted.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// What an attempt left is stored once, and with the row that says how it ended.
@@ -397,6 +405,9 @@ impl Rows {
     /// afterwards.
     fn keep_name(&mut self, once: Option<&OnceKey>, run: RunId, accepted_at: Timestamp) {
         let Some(once) = once else { return };
+        // Whoever has the tenure cannot know of names that came beside it.
+        let Self { names, unread, .. } = self;
+        names.retain(|name| name.once.key != once.key || !unread.contains(&name.run));
         let kept = Config::default().once_kept;
         let is_known = |name: &NameRow| {
             name.once.key == once.key

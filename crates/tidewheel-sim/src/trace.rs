@@ -32,6 +32,20 @@ impl Trace {
         }
     }
 
+    /// Whether lines are kept.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Adds what another one has collected, which forgets its lines.
+    pub fn append(&mut self, other: &mut Self) {
+        self.hash = (self.hash ^ other.hash).wrapping_mul(0x0000_0100_0000_01B3);
+        if let (Some(lines), Some(others)) = (&mut self.lines, &mut other.lines) {
+            lines.extend(others.drain(..).map(|line| format!("| {line}")));
+        }
+    }
+
     /// The hash of everything so far.
     #[must_use]
     pub fn hash(&self) -> u64 {

@@ -7,23 +7,24 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tidewheel::engine::{Books, Engine, ScheduleRef};
-use tidewheel_core::decision::{Action, Fact, Outputs, Start};
+use tidewheel_core::decision::{Action, Outputs, Start, Tenure};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId, TaskKey};
 use tidewheel_core::input::{Event, Input, Rejection, Reply};
-use tidewheel_core::row::{Change, Fate};
-use tidewheel_core::schedule::Trigger;
+use tidewheel_core::row::Snapshot;
 use tidewheel_core::spec::Config;
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 
+use crate::beside::Beside;
 use crate::client::Asked;
 use crate::coverage::Coverage;
 use crate::executor::{Executor, Report};
 use crate::extremes::Extremes;
 use crate::ledger::{Ledger, Promises, Violation};
+use crate::notes::{note_change, note_fact};
 use crate::owner::Making;
 use crate::random::Random;
-use crate::store::{Rows, SimStore};
+use crate::store::SimStore;
 use crate::trace::Trace;
 use crate::workload;
 
@@ -91,6 +92,11 @@ pub struct World {
     pub(crate) wished: BTreeSet<RunId>,
     pub(crate) wall_jumped: bool,
     pub(crate) extremes: Extremes,
+    pub(crate) beside: Beside,
+    /// Whether it is the world of another shard, whose owner may stay dead.
+    pub(crate) is_guest: bool,
+    /// What was read to restore memory from it, which has not happened yet.
+    pub(crate) in_hand: Option<(Tenure, Snapshot)>,
 }
 
 /// Plays a seed.
@@ -121,7 +127,7 @@ pub fn play(seed: u64, readable: bool) -> Outcome {
 }
 
 impl World {
-    fn new(seed: u64, readable: bool) -> Self {
+    pub(crate) fn new(seed: u64, readable: bool) -> Self {
         let mut random = Random::new(seed);
         let config = workload::config(&mut random);
         // Most worlds begin on an ordinary day, some in the night of a clock change.
@@ -167,6 +173,9 @@ impl World {
             wished: BTreeSet::new(),
             wall_jumped: false,
             extremes: Extremes::new(seed),
+            beside: Beside::new(seed),
+            is_guest: false,
+            in_hand: None,
         }
     }
 
@@ -177,9 +186,14 @@ impl World {
         let steps = self.random.between(40, 160);
         for _ in 0..steps {
             self.step();
+            self.look_beside();
+            self.check_memory();
             if let Some(failure) = self.broken() {
                 return Some(failure);
             }
+        }
+        if let Some(failure) = self.see_guest_off() {
+            return Some(failure);
         }
         self.heal();
         self.broken().or_else(|| self.judge())
@@ -241,7 +255,7 @@ impl World {
         self.follow(outputs, Vec::new());
     }
 
-    fn has_stored_all(&self) -> bool {
+    pub(crate) fn has_stored_all(&self) -> bool {
         let books = self.books.as_ref().zip(self.engine.as_ref());
         books.is_some_and(|(books, engine)| books.has_stored_all(engine))
     }
@@ -280,6 +294,20 @@ impl World {
 
     /// Drops memory and everything that ran in it, then starts again.
     pub(crate) fn crash(&mut self, name: &'static str) {
+        self.end_for_good(name);
+        if self.is_guest && self.faults && self.random.percent(50) {
+            return;
+        }
+        let down = match self.random.below(4) {
+            0 => self.random.millis(1_000, 200_000),
+            _ => self.random.millis(0, 500),
+        };
+        self.pass(down);
+        self.open();
+    }
+
+    /// Drops memory and everything that ran in it.
+    pub(crate) fn end_for_good(&mut self, name: &'static str) {
         self.coverage.hit(name);
         self.trace.add(format_args!("{name}"));
         self.engine = None;
@@ -288,14 +316,9 @@ impl World {
         self.making.clear();
         self.unanswered.clear();
         self.retry_at = None;
+        self.in_hand = None;
         self.store.set_fault(None);
         self.executor.crash(self.now.monotonic, &mut self.random);
-        let down = match self.random.below(4) {
-            0 => self.random.millis(1_000, 200_000),
-            _ => self.random.millis(0, 500),
-        };
-        self.pass(down);
-        self.open();
     }
 
     pub(crate) fn pass(&mut self, time: Duration) {
@@ -310,7 +333,7 @@ impl World {
         let answers =
             self.asked.iter().map(|(at, _)| *at).chain(self.making.iter().map(Making::at));
         let due = self.executor.next_due().into_iter().chain(wakeup).chain(answers);
-        due.chain(self.retry_at).min()
+        due.chain(self.retry_at).chain(self.beside.next_due()).min()
     }
 
     /// Goes to the next moment at which something is due, and lets it happen.
@@ -523,58 +546,5 @@ impl World {
             &mut self.random,
             &mut self.coverage,
         );
-    }
-}
-
-fn note_fact(fact: &Fact, coverage: &mut Coverage) {
-    match fact {
-        Fact::BreakerChanged { open: true, .. } => coverage.hit("breaker: opened"),
-        Fact::BreakerChanged { open: false, .. } => coverage.hit("breaker: closed"),
-        _ => {}
-    }
-}
-
-/// Whether an instant stands for a time of day that the night did not have.
-fn is_in_gap(trigger: &Trigger, nominal: Timestamp) -> bool {
-    let Trigger::Calendar { cron, .. } = trigger else { return false };
-    cron.to_string() == workload::NIGHTLY && nominal.as_micros() % 3_600_000_000 == 0
-}
-
-fn note_change(change: &Change, rows: &Rows, trace: &mut Trace, coverage: &mut Coverage) {
-    match change {
-        Change::RunAccepted(row) => trace.add(format_args!("run {}", row.id)),
-        Change::TaskChanged(row) => {
-            trace.add(format_args!("{row:?}"));
-            coverage.hit(&format!("reason: {}", row.reason.word()));
-        }
-        Change::FiringStored(row) => {
-            trace.add(format_args!("{row:?}"));
-            coverage.hit(&format!("firing: {}", row.origin.word()));
-            match &row.fate {
-                Fate::Skipped(reason) => coverage.add(&format!("skip: {reason}"), row.count),
-                Fate::NotMade { .. } => coverage.hit("firing: ended without a run"),
-                Fate::Fired(_) => {
-                    let schedule = rows.schedules.get(&row.schedule);
-                    if schedule.is_some_and(|(of, _)| is_in_gap(&of.spec.trigger, row.nominal)) {
-                        coverage.hit("schedule: fired in a clock-change gap");
-                    }
-                }
-            }
-        }
-        Change::ScheduleStored(row) => {
-            trace.add(format_args!("{:?} {:?}", row.id, row.state));
-        }
-        Change::SubmissionAccepted(row) => trace.add(format_args!("single {}", row.id)),
-        Change::TaskAdded { id, spec } => {
-            trace.add(format_args!("added {id:?}"));
-            if spec.name.starts_with("late ") {
-                coverage.hit("added: by the outcome of an attempt");
-            }
-        }
-        Change::RunChanged(_)
-        | Change::SchedulerPaused(_)
-        | Change::QueueStored { .. }
-        | Change::LimitStored { .. }
-        | Change::ScheduleEnded(_) => trace.add(format_args!("{change:?}")),
     }
 }
