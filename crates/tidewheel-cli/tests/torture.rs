@@ -105,6 +105,13 @@ fn a_frozen_victim_keeps_its_shard_and_a_lost_spawner_loses_nothing() {
 }
 
 #[test]
+fn work_of_the_dead_is_taken_in_once_whoever_else_dies() {
+    let report = torture(&["--only", "taken", "--rounds", "24"]);
+    assert_played(&report);
+    assert!(report["faults"].as_u64() >= Some(24), "{report}");
+}
+
+#[test]
 fn a_full_disk_loses_nothing_and_is_waited_for_quietly() {
     assert_played(&torture(&["--only", "full", "--rounds", "1"]));
 }

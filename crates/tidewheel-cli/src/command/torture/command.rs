@@ -38,8 +38,9 @@ Scenarios:
   odd     links and strange things in the data folder, while flows are killed and others pruned
   signals signals that were ignored at the start, and steps that ignore being told to end
   frozen  an owner that is stopped while others ask it to pause or to end its run
+  taken   owners are killed, and whoever takes their work in is killed or hurt on the way, again and again
 
-Needs strace for sweep and errors, and the right to mount for full; what is missing is said.")]
+Needs strace for sweep, errors and most of taken, and the right to mount for full; what is missing is said.")]
 pub(crate) struct Args {
     /// Which scenarios
     #[arg(long, value_name = "SCENARIOS", value_delimiter = ',')]

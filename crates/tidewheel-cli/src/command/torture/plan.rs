@@ -65,6 +65,14 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The same where several submit it, each under its own names.
+    pub fn works_named(self, count: u32, prefix: &str) -> Vec<Work> {
+        let works = self.works(count).into_iter();
+        works.map(|work| Work { name: format!("{prefix}{}", work.name), ..work }).collect()
+    }
+}
+
 /// One thing to submit.
 #[derive(Debug, Clone)]
 pub(super) struct Work {

@@ -15,10 +15,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::check::{self, Kind, Verdict, Violation};
 use super::command::Settings;
 use super::plan::Plan;
+use super::victim::prefix_of;
 use super::{flow, stored, table};
 
 /// The variable by which everything that a victim starts is found again.
 pub(super) const TAG: &str = "TIDEWHEEL_TORTURE";
+/// The shard of whoever takes in the work of others.
+const TAKER: &str = "taker";
 /// How long a victim may take that is not hurt, with a small plan.
 pub(super) const LIFE_MAX: Duration = Duration::from_secs(90);
 /// And for each step of a large one.
@@ -40,6 +43,8 @@ pub(super) struct Round {
     pub threads: u32,
     /// How long each of the victim's own tasks takes.
     pub pause: Duration,
+    /// The shards of others, whose work a victim takes in.
+    pub left: Vec<&'static str>,
     pub faults: u64,
     violations: Vec<Violation>,
     begin: Instant,
@@ -62,6 +67,7 @@ impl Round {
             slots: 4,
             threads: 1,
             pause: Duration::ZERO,
+            left: Vec::new(),
             faults: 0,
             violations: Vec::new(),
             begin: Instant::now(),
@@ -100,8 +106,23 @@ impl Round {
         self.start_under(&[], &[])
     }
 
+    /// The owner of one of the shards whose work others take in.
+    pub fn start_owner(&self, shard: &str) -> anyhow::Result<Life> {
+        let words = [format!("--shard={shard}"), format!("--prefix={}", prefix_of(shard))];
+        self.start_victim(&[], &words)
+    }
+
     /// A victim with more arguments, as the last words of another command.
     pub fn start_under(&self, before: &[String], more: &[&str]) -> anyhow::Result<Life> {
+        let mut words: Vec<String> = more.iter().map(|word| (*word).to_owned()).collect();
+        if !self.left.is_empty() {
+            words.extend([format!("--shard={TAKER}"), format!("--prefix={}", prefix_of(TAKER))]);
+            words.extend(self.left.iter().map(|shard| format!("--takes={shard}")));
+        }
+        self.start_victim(before, &words)
+    }
+
+    fn start_victim(&self, before: &[String], more: &[String]) -> anyhow::Result<Life> {
         let mut words = before.to_vec();
         let program = self.settings.program.to_string_lossy().into_owned();
         let (data, ledger) = (self.data(), self.ledger());
@@ -116,7 +137,7 @@ impl Round {
         ];
         words.extend([program, "torture-victim".to_owned()]);
         words.extend(plan);
-        words.extend(more.iter().map(|word| (*word).to_owned()));
+        words.extend_from_slice(more);
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         words.extend(["--data".to_owned(), text(data), "--ledger".to_owned(), text(ledger)]);
         self.launch(&words)
@@ -249,8 +270,13 @@ impl Round {
             let stored = flow::read(&self.data(), self.left())?;
             return Ok(flow::check(&self.ledger_text()?, &stored));
         }
-        let names: Vec<String> =
-            self.plan.works(self.count).into_iter().map(|work| work.name).collect();
+        let shards = self.left.iter().copied().chain([TAKER]);
+        let prefixes: Vec<String> = match self.left.is_empty() {
+            true => vec![String::new()],
+            false => shards.map(prefix_of).collect(),
+        };
+        let works = prefixes.iter().flat_map(|prefix| self.plan.works_named(self.count, prefix));
+        let names: Vec<String> = works.map(|work| work.name).collect();
         let mut stored = stored::read(&self.data())?;
         stored.left = self.left().into_iter().map(|seen| seen.command).collect();
         Ok(check::check(&self.ledger_text()?, &stored, &names))

@@ -28,8 +28,8 @@ const GRACE: Duration = Duration::from_millis(100);
 pub(super) const HELD: i32 = 75;
 /// How long the processes of a dead holder are waited for.
 const LEFT_WAIT: Duration = Duration::from_secs(30);
-/// The shard that all victims use.
-const SHARD: &str = "torture";
+/// How often it is looked whether somebody whose work is to be taken in is gone.
+const LOOK: Duration = Duration::from_millis(5);
 /// Tasks that are lost are tried again: how often is not what is tested here.
 const LOST_MAX: u32 = 1_000_000;
 const RETRIES: u32 = 5;
@@ -69,9 +69,18 @@ pub(crate) struct VictimArgs {
     /// Start nothing: submit, say so, and wait for the end
     #[arg(long)]
     hold: bool,
-    /// Wait for this file before anything is submitted
+    /// Wait for this file before anything is submitted, or taken in
     #[arg(long)]
     gate: Option<PathBuf>,
+    /// The shard
+    #[arg(long, default_value = "torture")]
+    shard: String,
+    /// Begin the names of all work with this
+    #[arg(long, default_value = "")]
+    prefix: String,
+    /// Take in the work of this shard once its owner is gone, and submit what that has not
+    #[arg(long)]
+    takes: Vec<String>,
 }
 
 pub(crate) fn run(args: &VictimArgs) -> Result<(), CommandError> {
@@ -107,7 +116,7 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
         Durable::Process => Durability::Process,
     };
     let folder = DataFolder::open(&args.data, Options::default().durability(durability))?;
-    let store = match folder.shard_when_left(SHARD, LEFT_WAIT) {
+    let store = match folder.shard_when_left(&args.shard, LEFT_WAIT) {
         Err(error @ StoreError::Held { .. }) => refuse(&error),
         other => other?,
     };
@@ -137,19 +146,61 @@ async fn live(args: &VictimArgs) -> anyhow::Result<()> {
     if args.hold {
         wheel.pause();
     }
+    let works = |prefix: &str| args.plan.works_named(args.count, prefix);
+    if !args.takes.is_empty() {
+        // What is taken in comes among other work.
+        submit_all(&wheel, &tools, works(&args.prefix)).await?;
+    }
     if let Some(gate) = &args.gate {
         tools.ledger.say("gate\n")?;
         while !gate.exists() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
-    submit_all(&wheel, &tools, args.plan.works(args.count)).await?;
+    for left in &args.takes {
+        take_in(&wheel, &folder, left, &args.shard).await?;
+        submit_all(&wheel, &tools, works(&prefix_of(left))).await?;
+    }
+    if args.takes.is_empty() {
+        submit_all(&wheel, &tools, works(&args.prefix)).await?;
+    }
     if args.hold {
         tools.ledger.say("ready\n")?;
         std::future::pending::<()>().await;
     }
     wheel.shutdown(Shutdown::drain()).await;
     Ok(())
+}
+
+/// With what the names of all work begin that the owner of a shard submits, where there are several.
+pub(super) fn prefix_of(shard: &str) -> String {
+    format!("{shard}-")
+}
+
+/// Takes in what is left in another shard. On the thread of the wheel, so that the calls of moving can be told from others.
+async fn take_in(
+    wheel: &Tidewheel,
+    folder: &DataFolder,
+    left: &str,
+    own: &str,
+) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        let moved = match folder.shard(left) {
+            Ok(mut store) => store.move_to(own),
+            Err(error) => Err(error),
+        };
+        match moved {
+            Ok(()) => return Ok(wheel.take_in().await?),
+            // Its owner lives, or something of it does.
+            Err(StoreError::Held { .. }) => {}
+            Err(error @ StoreError::Conflict { .. }) => return Err(error.into()),
+            // Nobody can say whether it was moved; moving it again does no harm.
+            Err(_) => wheel.take_in().await?,
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Err(anyhow!("the work of {left} could not be moved"))
 }
 
 /// Says who has the shard, and ends.

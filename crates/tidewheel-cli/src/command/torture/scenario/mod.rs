@@ -14,5 +14,6 @@ mod stage;
 mod steps;
 mod stop;
 mod sweep;
+mod taken;
 
 pub(super) use stage::{Name, Stage};

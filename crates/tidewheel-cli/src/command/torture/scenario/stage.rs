@@ -10,7 +10,7 @@ use super::super::check::Kind;
 use super::super::command::Settings;
 use super::super::report::{Failure, Outcome};
 use super::super::round::{Judged, Round};
-use super::{errors, flows, frozen, full, kill, odd, queue, signals, steps, stop, sweep};
+use super::{errors, flows, frozen, full, kill, odd, queue, signals, steps, stop, sweep, taken};
 use crate::random::Random;
 use crate::ui::Ui;
 
@@ -39,10 +39,12 @@ pub(crate) enum Name {
     Signals,
     /// A frozen owner that others ask
     Frozen,
+    /// Work of the dead, taken in by others who die as well
+    Taken,
 }
 
 impl Name {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Sweep,
         Self::Errors,
         Self::Kill,
@@ -54,6 +56,7 @@ impl Name {
         Self::Odd,
         Self::Signals,
         Self::Frozen,
+        Self::Taken,
     ];
 
     pub fn word(self) -> &'static str {
@@ -69,6 +72,7 @@ impl Name {
             Self::Odd => "odd",
             Self::Signals => "signals",
             Self::Frozen => "frozen",
+            Self::Taken => "taken",
         }
     }
 }
@@ -108,6 +112,7 @@ impl<'a> Stage<'a> {
             Name::Odd => odd::play(&mut self),
             Name::Signals => signals::play(&mut self),
             Name::Frozen => frozen::play(&mut self),
+            Name::Taken => taken::play(&mut self),
         };
         if let Err(error) = played {
             let folder = self.settings.work.display().to_string();
