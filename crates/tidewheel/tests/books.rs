@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use common::disturbed::{Disturbed, Wrong};
 use common::{Gate, Log, millis, seconds, settle, until};
+use tidewheel::engine::{Books, Engine, Errand};
 use tidewheel::store::{Memory, Pace, RunCommand, SentCommand};
 use tidewheel::{
     Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown, TaskError,
     TaskState, Tidewheel, Timestamp,
 };
+use tidewheel_core::spec::Config;
+use tidewheel_core::time::{Moment, Now};
 
 const PACES: [Pace; 2] = [Pace::Brief, Pace::Slow];
 
@@ -576,4 +579,36 @@ fn a_runtime_that_ends_while_the_store_is_in_trouble_causes_no_panic() {
     }
     let _ = std::panic::take_hook();
     assert_eq!(panics.load(Ordering::SeqCst), 0);
+}
+
+/// Between reading what is stored and going on with it, somebody may put more there.
+#[test]
+fn what_is_moved_while_memory_is_restored_is_taken_in_too() {
+    let now = Now { monotonic: Moment::from_millis(1), wall: Timestamp::from_seconds(1) };
+    let mut engine = Engine::open(Config::default(), Box::new(Memory::new()), now).unwrap();
+    let mut books = Books::new(&engine, &[]);
+    let mut store = engine.take_store();
+    books.take_in(&engine);
+    assert!(matches!(books.next(&mut engine), Errand::Restore));
+    let (tenure, before) = store.retake_tenure().unwrap();
+    books.take_in(&engine);
+    books.restore(&mut engine, tenure, before, now).unwrap();
+    assert!(books.is_taking_in(), "what was read is from before");
+    let mut restored = 0;
+    loop {
+        match books.next(&mut engine) {
+            Errand::Store(mut batch) => {
+                let number = batch.number();
+                let outputs = std::mem::take(batch.commit(&mut *store).unwrap());
+                books.stored(number, &outputs);
+            }
+            Errand::Restore => {
+                let (tenure, after) = store.retake_tenure().unwrap();
+                books.restore(&mut engine, tenure, after, now).unwrap();
+                restored += 1;
+            }
+            Errand::Nothing => break,
+        }
+    }
+    assert!(!books.is_taking_in() && restored == 1, "{restored}");
 }

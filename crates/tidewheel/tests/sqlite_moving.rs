@@ -203,3 +203,63 @@ async fn what_is_accepted_while_work_is_taken_in_runs_once() {
         assert_eq!(done.load(Ordering::Relaxed), accepted);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_asked_of_the_dead_is_followed_by_whoever_has_the_run_now() {
+    let (_scratch, folder) = Folder::new("asked");
+    let (wheel, _) = house(&folder, |builder| builder.paused());
+    let (mut left, run) = leave(&folder, |_| ()).await;
+    folder.send(run, RunCommand::Pause).unwrap();
+    // Somebody asks the house for something meanwhile, and is heard.
+    let own = wheel.run(Graph::from_edges([("a", "b")]).unwrap(), |_| async {}).start().unwrap();
+    own.stored().await.unwrap();
+    let (asked, id) = (folder.clone(), own.id());
+    let heard =
+        tokio::task::spawn_blocking(move || asked.send_and_wait(id, RunCommand::Pause, PATIENCE));
+    assert!(heard.await.unwrap().unwrap());
+    // Nobody tells the house: a command for what it has not heard of is word enough.
+    left.move_to("house").unwrap();
+    let is_paused = || folder.reader().unwrap().run(run).unwrap().unwrap().summary.is_paused;
+    common::until(is_paused).await;
+    assert!(wheel.find_run(run).is_some());
+    wheel.shutdown(Shutdown::persist()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_stands_for_what_was_accepted_under_it_last() {
+    let (_scratch, folder) = Folder::new("names");
+    let (wheel, _) = house(&folder, |builder| builder.paused());
+    let graph = || Graph::from_edges([("one", "two")]).unwrap();
+    let named = |wheel: &Tidewheel, name: &str| {
+        wheel.run(graph(), |_| async {}).payload(*b"x").once(name).start().map(|run| run.id())
+    };
+    named(&wheel, "both").unwrap();
+    let mut of_left = Vec::new();
+    let (mut left, _) = leave(&folder, |wheel| {
+        of_left.extend(["left", "both"].map(|name| named(wheel, name).unwrap()));
+    })
+    .await;
+    let newest = named(&wheel, "left").unwrap();
+    left.move_to("house").unwrap();
+    drop(left);
+    wheel.take_in().await.unwrap();
+    assert_eq!(named(&wheel, "both"), Err(Rejection::AlreadyAccepted(of_left[1])));
+    assert_eq!(named(&wheel, "left"), Err(Rejection::AlreadyAccepted(newest)));
+    wheel.shutdown(Shutdown::persist()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_queue_that_everybody_has_stays_as_it_was() {
+    let (_scratch, folder) = Folder::new("common");
+    let (wheel, log) = house(&folder, |builder| builder);
+    let (mut left, run) = leave(&folder, |wheel| wheel.pause_queue("default").unwrap()).await;
+    left.move_to("house").unwrap();
+    drop(left);
+    wheel.take_in().await.unwrap();
+    // A pause of the whole queue was for whoever is gone.
+    if let Some(run) = wheel.find_run(run) {
+        assert!(run.report().await.unwrap().is_success());
+    }
+    assert_eq!(log.take(), ["one", "two"]);
+    wheel.shutdown(Shutdown::drain()).await;
+}
