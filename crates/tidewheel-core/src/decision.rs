@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply};
+use crate::policy::Priority;
 use crate::row::{Change, RunResult};
 use crate::schedule::{Counters, Origin};
 use crate::spec::RunGroup;
@@ -168,6 +169,15 @@ pub enum Fact {
     RunPaused(RunId),
     /// A run was resumed.
     RunResumed(RunId),
+    /// The priority of a run, of one of its tasks, or of a single submission was changed.
+    PriorityChanged {
+        /// The run, or the single submission.
+        run: RunId,
+        /// The task; `None`: those without a priority of their own.
+        task: Option<u32>,
+        /// The priority from now on.
+        priority: Priority,
+    },
     /// A run waits for a place in its concurrency group.
     RunWaits {
         /// The run.

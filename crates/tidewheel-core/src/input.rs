@@ -70,6 +70,17 @@ pub enum Command {
         /// Its slots.
         slots: Option<u32>,
     },
+    /// Change the priority of a run, of one of its tasks, or of a single submission. It holds from now on, also after a
+    /// restart; what waits goes on waiting since when it did, and what runs goes on.
+    SetPriority {
+        /// The run, or the single submission.
+        run: RunKey,
+        /// The task; the end of a group stands for all of it. `None`: all tasks of the run that were given no other
+        /// priority than the run.
+        task: Option<u32>,
+        /// The priority.
+        priority: Priority,
+    },
     /// End a run, or a single submission.
     CancelRun {
         /// The run.
@@ -433,6 +444,14 @@ pub enum Rejection {
     #[error("`{task}` is {state} already: nothing can be put before it")]
     TooLate {
         /// The task that should have waited.
+        task: Arc<str>,
+        /// Its state.
+        state: TaskState,
+    },
+    /// Something was to be changed about a task that has ended.
+    #[error("`{task}` is {state} already")]
+    Ended {
+        /// The task.
         task: Arc<str>,
         /// Its state.
         state: TaskState,

@@ -53,4 +53,4 @@ pub use decision::{
 };
 pub use id::{AttemptId, ProfileId, RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 pub use input::{Command, Event, Failure, Fires, Input, Outcome, Rejection, Reply, Submission};
-pub use scheduler::{Forecast, Line, RestoreError, Scheduler, Standing};
+pub use scheduler::{Forecast, Line, Preview, Prospect, RestoreError, Scheduler, Standing};

@@ -30,6 +30,8 @@ pub enum Change {
     },
     /// A task changed.
     TaskChanged(TaskRow),
+    /// Somebody has changed a priority.
+    PriorityChanged(PriorityRow),
     /// The whole scheduler was paused or resumed.
     SchedulerPaused(bool),
     /// A queue was defined or changed.
@@ -158,6 +160,17 @@ pub struct TaskRow {
     pub error: Option<Arc<str>>,
 }
 
+/// A priority as it was changed while the work was live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriorityRow {
+    /// The run, or the single submission: then it is the one that a store keeps in its [`SubmissionRow`] from now on.
+    pub run: RunId,
+    /// The task. `None`: those without a priority of their own.
+    pub task: Option<u32>,
+    /// The priority.
+    pub priority: Priority,
+}
+
 /// A schedule as it stands.
 #[derive(Debug, Clone)]
 pub struct ScheduleRow {
@@ -282,6 +295,8 @@ pub struct StoredRun {
     pub row: RunRow,
     /// The newest state of the run as a whole.
     pub change: Option<RunChange>,
+    /// Priorities changed since, the newest of each task and of the run.
+    pub priorities: Vec<PriorityRow>,
     /// Tasks added since, by index.
     pub added: Vec<(u32, Arc<TaskSpec>)>,
     /// The newest row of each task that has one, by index.

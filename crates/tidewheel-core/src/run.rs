@@ -13,12 +13,12 @@ use slotmap::DefaultKey;
 use crate::graph::Graph;
 use crate::id::{ProfileId, RunId};
 use crate::level::Levels;
-use crate::policy::OnSkip;
-use crate::ready::ReadySet;
+use crate::policy::{OnSkip, Priority};
+use crate::ready::{Entry, ReadySet};
 use crate::report::Counts;
 use crate::row::RunResult;
 use crate::spec::{Attachment, RunOrder, RunSpec, TaskSpec};
-use crate::task::{Reason, Task};
+use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Timestamp, duration_nanos};
 use crate::timer::TimerKey;
 
@@ -35,9 +35,22 @@ pub(crate) struct Single {
     pub id: RunId,
     pub task: Task,
     pub class: u32,
+    /// What its entry in a lane is known by. It is another one whenever its priority has changed, so that the entry
+    /// it leaves behind stands for nothing.
+    pub mark: u32,
     /// The schedule whose firing it is.
     pub schedule: Option<DefaultKey>,
     pub extra: Option<Box<Extra>>,
+}
+
+impl Single {
+    /// Whether it is ready and this is its entry.
+    #[inline]
+    pub fn stands_at(&self, entry: &Entry) -> bool {
+        self.task.state == TaskState::Ready
+            && self.task.ready_sequence == entry.sequence
+            && self.mark == entry.set
+    }
 }
 
 /// What few tasks have.
@@ -80,6 +93,10 @@ pub(crate) struct Run {
     pub pending: Vec<u32>,
     pub profiles: Vec<RunProfile>,
     pub sets: Vec<ReadySet>,
+    /// The priority of tasks without one of their own, where it was changed while live.
+    pub priority: Option<Priority>,
+    /// Tasks that were given a priority of their own while live.
+    pub own_priorities: BTreeMap<u32, Priority>,
     /// Tasks added while live, and the edges to and from them.
     pub added: Vec<Arc<TaskSpec>>,
     pub added_index: BTreeMap<Arc<str>, u32>,
@@ -128,6 +145,8 @@ impl Run {
             pending: Vec::new(),
             profiles: Vec::new(),
             sets: Vec::new(),
+            priority: None,
+            own_priorities: BTreeMap::new(),
             added: Vec::new(),
             added_index: BTreeMap::new(),
             added_successors: BTreeMap::new(),
@@ -200,6 +219,35 @@ impl Run {
 
     pub fn extra(&self, index: u32) -> Option<&Extra> {
         if self.extras.is_empty() { None } else { self.extras.get(&index) }
+    }
+
+    /// The priority that tasks have that were given no other.
+    pub fn usual_priority(&self) -> Priority {
+        self.priority.unwrap_or_else(|| self.asked_usual())
+    }
+
+    /// The priority that a task has: its own, or that of the run.
+    pub fn priority_of(&self, index: u32) -> Priority {
+        if let Some(own) = self.own_priorities.get(&index) {
+            return *own;
+        }
+        let asked = match index.checked_sub(self.graph().len()) {
+            None => {
+                let profile = self.spec.profile_of.get(index as usize).copied().unwrap_or(0);
+                self.spec.profiles[usize::from(profile)].priority
+            }
+            Some(added) => self.added[added as usize].profile.priority,
+        };
+        self.heed(asked)
+    }
+
+    /// The priority of a task for which this one was asked: what is the run's changes with the run.
+    pub fn heed(&self, asked: Priority) -> Priority {
+        if asked == self.asked_usual() { self.usual_priority() } else { asked }
+    }
+
+    fn asked_usual(&self) -> Priority {
+        self.spec.profiles.first().map(|profile| profile.priority).unwrap_or_default()
     }
 
     /// Gives every task its rank in the run's own order and returns how many ranks there are.

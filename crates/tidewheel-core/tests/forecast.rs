@@ -15,10 +15,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::group::{GroupKind, GroupSpec};
+use tidewheel_core::policy::Priority;
 use tidewheel_core::spec::{Config, LimitSpec, Profile, RunOptions, RunSpec};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tidewheel_core::{
-    Action, Command, Decision, Event, Input, Outcome, Reply, RunId, RunKey, Scheduler, TaskKey,
+    Action, Command, Decision, Event, Input, Outcome, Prospect, Reply, RunId, RunKey, Scheduler,
+    TaskKey,
 };
 
 use skipped::skipped;
@@ -283,6 +285,41 @@ fn what_waits_for_a_person_or_for_something_unknown_has_no_expected_start() {
     assert_eq!(ask(&world), None);
     world.step(Input::Command(Command::ResumeRun(run)));
     assert_eq!(ask(&world), Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn another_priority_is_played_ahead_before_it_is_given() {
+    let mut world = World::new(1);
+    let seconds = Duration::from_secs;
+    // Five seconds each, one after the other; the third run is a chain.
+    let runs = [1, 2, 3].map(|id| world.submit(id, &chain(&[5, 5], &[5, 5])));
+    let preview = |world: &World, task, priority| {
+        let forecast = world.scheduler.forecast(world.time()).unwrap();
+        forecast.preview(runs[2], task, Priority::new(priority), 10).unwrap()
+    };
+    let starts = |order: &[Prospect]| -> Vec<(u128, u32, u64)> {
+        let start = |it: &Prospect| it.expected_start.unwrap().as_secs();
+        order.iter().map(|it| (it.task.run.0, it.task.index, start(it))).collect()
+    };
+    let before = format!("{:?}", world.scheduler);
+    let raised = preview(&world, None, 80);
+    assert_eq!(format!("{:?}", world.scheduler), before, "nothing is changed");
+    assert_eq!(starts(&raised.before)[..2], [(2, 0, 5), (3, 0, 10)]);
+    assert_eq!(starts(&raised.after)[..3], [(3, 0, 5), (3, 1, 10), (2, 0, 15)]);
+    assert!(raised.after[..2].iter().all(|it| it.is_changed && it.priority == 80));
+    // Only the second, which waits for the first: that one is not sooner for it.
+    let one = preview(&world, Some(1), 100);
+    assert_eq!(starts(&one.after)[..2], [(2, 0, 5), (3, 0, 10)]);
+    assert_eq!(starts(&one.after)[2], (3, 1, 15));
+    world.step(Input::Command(Command::SetPriority {
+        run: runs[2],
+        task: None,
+        priority: Priority::HIGH,
+    }));
+    while world.advance() {}
+    let began = |run: usize| world.started[&TaskKey { run: runs[run], index: 0 }];
+    assert_eq!(began(2), Moment::ZERO.after(seconds(5)), "as was foretold");
+    assert_eq!(began(1), Moment::ZERO.after(seconds(15)));
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub enum Asked {
     Slots(Option<u32>),
     /// Use so many slots for a run.
     RunSlots(RunId, Option<u32>),
+    /// Change a priority: of a run, or of a task.
+    Priority(&'static str),
     /// Put a new task before others.
     AddBefore,
     /// Anything else.
@@ -135,7 +137,8 @@ impl World {
             70..=71 => self.abandon(),
             72..=77 => self.pause_run(),
             78 => self.set_run_slots(),
-            79..=82 => self.pause_queue(),
+            79 => self.set_priority(),
+            80..=82 => self.pause_queue(),
             83..=86 => self.pause_all(),
             87..=90 => self.change_schedule(),
             91..=92 => self.set_slots(),
@@ -302,6 +305,19 @@ impl World {
             return Some((Command::PauseRun(run), Asked::PauseRun(id)));
         }
         Some((Command::ResumeRun(run), Asked::ResumeRun(id)))
+    }
+
+    /// Changes priorities, often several at once: each leaves something behind in the order.
+    fn set_priority(&mut self) -> Option<(Command, Asked)> {
+        let priority = Priority::new(self.random.between(0, 10) as i64 * 10);
+        if self.random.percent(40) {
+            let (run, _) = self.some_work()?;
+            let command = Command::SetPriority { run, task: None, priority };
+            return Some((command, Asked::Priority("of a run")));
+        }
+        let (task, _) = self.some_task()?;
+        let (run, task) = (task.run, Some(task.index));
+        Some((Command::SetPriority { run, task, priority }, Asked::Priority("of a task")))
     }
 
     fn pause_queue(&mut self) -> Option<(Command, Asked)> {
@@ -502,10 +518,17 @@ impl World {
                 self.coverage.hit("run: slots changed");
                 self.promises.run_slots.insert(id, slots);
             }
+            Asked::Priority(what) if reply == Reply::Done => {
+                self.coverage.hit(&format!("priority: {what}"));
+            }
             Asked::AddBefore => self.coverage.hit("added: before others"),
             Asked::Update(_) => self.coverage.hit("schedule: changed"),
             Asked::ByHand(how) => self.coverage.hit(&format!("firing by hand: {how}")),
-            Asked::Schedule(_) | Asked::CancelTask(_) | Asked::Firing(_) | Asked::Other => {}
+            Asked::Schedule(_)
+            | Asked::Priority(_)
+            | Asked::CancelTask(_)
+            | Asked::Firing(_)
+            | Asked::Other => {}
         }
     }
 

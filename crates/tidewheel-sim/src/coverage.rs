@@ -53,6 +53,9 @@ impl Coverage {
 
 /// Events that must happen in a batch of seeds.
 pub const REQUIRED: &[&str] = &[
+    "priority: of a run",
+    "priority: of a task",
+    "restore: with changed priorities",
     "fault: crash between turns",
     "fault: crash before commit",
     "fault: crash after commit",

@@ -374,6 +374,9 @@ fn wish_of(engine: &Engine, command: &Command) -> Option<Wish> {
         Command::Abandon(run) => Wish::Abandon(run_ref(run)?),
         Command::PauseRun(run) => Wish::PauseRun(run_ref(run)?),
         Command::ResumeRun(run) => Wish::ResumeRun(run_ref(run)?),
+        Command::SetPriority { run, task, priority } => {
+            Wish::SetPriority(run_ref(run)?, *task, *priority)
+        }
         Command::PauseSchedule(key) => Wish::PauseSchedule(schedule_ref(key)?),
         Command::ResumeSchedule(key) => Wish::ResumeSchedule(schedule_ref(key)?),
         Command::CancelSchedule(key) => Wish::CancelSchedule(schedule_ref(key)?),

@@ -22,6 +22,7 @@ pub mod moving;
 pub mod neighbours;
 mod notes;
 mod owner;
+mod priorities;
 pub mod random;
 pub mod scenario;
 pub mod store;

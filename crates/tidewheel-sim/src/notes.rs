@@ -63,6 +63,7 @@ pub(crate) fn note_change(
             }
         }
         Change::RunChanged(_)
+        | Change::PriorityChanged(_)
         | Change::SchedulerPaused(_)
         | Change::QueueStored { .. }
         | Change::LimitStored { .. }

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidewheel::store::{AttemptRecord, Store, StoreError};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{AttemptId, RunId, ScheduleId, TaskId};
+use tidewheel_core::policy::Priority;
 use tidewheel_core::row::{
-    Change, Fate, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun,
-    SubmissionRow, TaskRow,
+    Change, Fate, FiringRow, NameRow, PriorityRow, RunChange, RunRow, ScheduleRow, Snapshot,
+    StoredRun, SubmissionRow, TaskRow,
 };
 use tidewheel_core::schedule::{Origin, Overlap};
 use tidewheel_core::spec::{Config, LimitSpec, OnceKey, QueueSpec, TaskSpec};
@@ -78,6 +79,8 @@ pub struct KeptRun {
     pub row: RunRow,
     /// The newest state of the run as a whole.
     pub change: Option<RunChange>,
+    /// Priorities changed: of tasks, and of those that have none of their own.
+    pub priorities: BTreeMap<Option<u32>, Priority>,
     /// Tasks added.
     pub added: BTreeMap<u32, Arc<TaskSpec>>,
     /// The newest row of each task.
@@ -287,6 +290,7 @@ impl Rows {
                     order: self.next_place(),
                     row: row.clone(),
                     change: None,
+                    priorities: BTreeMap::new(),
                     added: BTreeMap::new(),
                     tasks: BTreeMap::new(),
                 };
@@ -311,6 +315,7 @@ impl Rows {
                 }
             }
             Change::TaskChanged(row) => self.change_task(row),
+            Change::PriorityChanged(row) => self.change_priority(row),
             Change::QueueStored { name, spec, paused } => {
                 let row = (name.clone(), spec.clone(), *paused);
                 match self.queues.iter_mut().find(|(known, ..)| known == name) {
@@ -443,6 +448,21 @@ impl Rows {
         run.change = Some(*change);
     }
 
+    fn change_priority(&mut self, row: &PriorityRow) {
+        if let Some(kept) = self.submissions.get_mut(&row.run) {
+            kept.row.priority = row.priority;
+        } else if let Some(run) = self.runs.get_mut(&row.run) {
+            let has_ended =
+                |index: u32| run.tasks.get(&index).is_some_and(|row| row.state.is_terminal());
+            if row.task.is_some_and(has_ended) {
+                self.violations.push(format!("{row:?} of a task that has ended"));
+            }
+            run.priorities.insert(row.task, row.priority);
+        } else {
+            self.violations.push(format!("{row:?} of something unknown"));
+        }
+    }
+
     fn change_task(&mut self, row: &TaskRow) {
         let slot = match self.runs.get_mut(&row.id.run) {
             Some(run) => run.tasks.entry(row.id.index).or_insert_with(|| row.clone()),
@@ -547,6 +567,11 @@ fn stored(run: &KeptRun) -> StoredRun {
     StoredRun {
         row: run.row.clone(),
         change: run.change,
+        priorities: run
+            .priorities
+            .iter()
+            .map(|(&task, &priority)| PriorityRow { run: run.row.id, task, priority })
+            .collect(),
         added: run.added.iter().map(|(index, spec)| (*index, spec.clone())).collect(),
         tasks: run.tasks.values().cloned().collect(),
     }

@@ -252,6 +252,7 @@ impl World {
         self.promises.slots = self.config.slots;
         self.promises.run_slots.clear();
         self.trace.add(format_args!("open {}", self.incarnation));
+        self.check_priorities();
         self.follow(outputs, Vec::new());
     }
 

@@ -2,15 +2,17 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Bare, starts};
-use tidewheel_core::RunId;
 use tidewheel_core::decision::Start;
-use tidewheel_core::input::{Command, Submission};
+use tidewheel_core::graph::Graph;
+use tidewheel_core::input::{Command, Reply, Submission};
 use tidewheel_core::policy::Priority;
-use tidewheel_core::spec::{Config, Profile};
+use tidewheel_core::spec::{Config, Profile, RunOptions, RunOrder, RunSpec};
 use tidewheel_core::time::Moment;
+use tidewheel_core::{RunId, RunKey, TaskId};
 use tidewheel_sim::random::Random;
 
 const DECISIONS: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
@@ -18,8 +20,12 @@ const DECISIONS: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 /// Somebody who waits.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    id: RunId,
+    id: TaskId,
+    run: RunKey,
+    is_single: bool,
     priority: u64,
+    /// Whether it was given another priority than its run.
+    has_own: bool,
     since: Moment,
 }
 
@@ -59,6 +65,30 @@ impl Reference {
         self.passed_critical = aged && self.waiting.iter().any(critical);
         taken
     }
+
+    /// Changes the priority of one who waits, or of all of its run without one of their own.
+    fn change(&mut self, place: usize, one: bool, priority: u64) -> Command {
+        let Waiting { id, run, .. } = self.waiting[place];
+        let is_meant = |task: &Waiting| match one {
+            true => task.id == id,
+            false => task.run == run && !task.has_own,
+        };
+        for task in self.waiting.iter_mut().filter(|task| is_meant(task)) {
+            (task.priority, task.has_own) = (priority, one && !task.is_single);
+        }
+        // Who is critical no longer is owed nothing.
+        self.passed_critical &= self.waiting.iter().any(|task| task.priority == 100);
+        let task = one.then_some(id.index);
+        Command::SetPriority { run, task, priority: Priority::new(priority as i64) }
+    }
+}
+
+/// A run whose tasks are all ready at once, and go in the order in which they are.
+fn run_of(tasks: u32, priority: u64) -> Arc<RunSpec> {
+    let graph = Graph::numbered(tasks, []).expect("tasks without edges");
+    let options = RunOptions { order: RunOrder::Fifo, ..RunOptions::default() };
+    let profile = Profile { priority: Priority::new(priority as i64), ..Profile::default() };
+    Arc::new(RunSpec::new(Arc::new(graph), options, profile))
 }
 
 #[test]
@@ -101,16 +131,39 @@ fn play(seed: u64) -> (u64, u64) {
                 slots = random.between(1, 6) as usize;
                 bare.ask(Command::SetSlots(Some(slots as u32)))
             }
+            2..=9 if !reference.waiting.is_empty() => {
+                let place = random.below(reference.waiting.len() as u64) as usize;
+                let (priority, one) = (*random.pick(&priorities), random.percent(50));
+                bare.ask(reference.change(place, one, priority))
+            }
             roll if roll < busy || running.is_empty() => {
                 let priority = *random.pick(&priorities);
                 let id = RunId(u128::from(number + 1));
-                reference.waiting.push(Waiting { id, priority, since: now });
-                bare.ask(Command::Submit(Submission {
-                    id,
-                    profile,
-                    priority: Priority::new(priority as i64),
-                    ..Submission::default()
-                }))
+                let tasks = if random.percent(30) { random.between(1, 4) as u32 } else { 0 };
+                let outputs = match tasks {
+                    0 => bare.ask(Command::Submit(Submission {
+                        id,
+                        profile,
+                        priority: Priority::new(priority as i64),
+                        ..Submission::default()
+                    })),
+                    _ => bare.ask(Command::SubmitRun { id, spec: run_of(tasks, priority) }),
+                };
+                let [Ok(Reply::Accepted(run))] = outputs.replies[..] else { panic!("{outputs:?}") };
+                for index in 0..tasks.max(1) {
+                    let id = TaskId { run: id, index };
+                    let is_single = tasks == 0;
+                    let (since, has_own) = (now, false);
+                    reference.waiting.push(Waiting {
+                        id,
+                        run,
+                        is_single,
+                        priority,
+                        has_own,
+                        since,
+                    });
+                }
+                outputs
             }
             _ => {
                 let place = random.below(running.len() as u64) as usize;
@@ -123,11 +176,12 @@ fn play(seed: u64) -> (u64, u64) {
             let choice = reference.waiting.len() > 1;
             let before = format!("{:?} at {now:?}", reference.waiting);
             let expected = reference.take(now);
-            assert_eq!(start.id.run, expected.id, "seed {seed}, input {number}: {before}");
+            assert_eq!(start.id, expected.id, "seed {seed}, input {number}: {before}");
             running.push(start);
             decisions += 1;
             contested += u64::from(choice);
         }
+        bare.scheduler.check();
         let idle = running.len() < slots && !reference.waiting.is_empty();
         assert!(!idle, "seed {seed}, input {number}: a slot is free and somebody waits");
     }

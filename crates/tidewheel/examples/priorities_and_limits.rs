@@ -9,13 +9,14 @@ use std::time::Duration;
 use tidewheel::clock::Clock;
 use tidewheel::policy::{BreakerSpec, Rate};
 use tidewheel::{
-    Builder, LimitSpec, Priority, QueueSpec, Rejection, Shutdown, TaskError, Tidewheel,
+    Builder, Graph, LimitSpec, Priority, QueueSpec, Rejection, Shutdown, TaskError, Tidewheel,
 };
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn Error>> {
     order().await?;
     ageing().await?;
+    changing().await?;
     queues().await?;
     fair().await?;
     limits().await?;
@@ -72,6 +73,27 @@ async fn ageing() -> Result<(), Box<dyn Error>> {
     // [end]
     blocker.await?;
     waiting.await?;
+    Ok(())
+}
+
+async fn changing() -> Result<(), Box<dyn Error>> {
+    let wheel = builder()?.slots(1).start();
+    let nightly = Graph::from_edges([("dump", "upload")])?;
+    let report = Graph::from_edges([("read", "render")])?;
+    wheel.pause();
+    // [snippet: changing]
+    let nightly = wheel.run(nightly, |_| async {}).priority(Priority::LOW).start()?;
+    let report = wheel.run(report, |_| async {}).priority(Priority::LOW).start()?;
+
+    // What would come of it, before anything is changed.
+    let preview = report.preview_priority(None, Priority::HIGH, 10)?;
+    assert_eq!((&*preview.before[0].name, &*preview.after[0].name), ("dump", "read"));
+
+    report.set_priority(Priority::HIGH)?; // and all its tasks that were given no other
+    report.set_task_priority("render", 90)?; // from now on this one has its own
+    // [end]
+    wheel.resume();
+    assert!(report.await?.is_success() && nightly.await?.is_success());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! [`TaskHandle`]: to look at a submitted task and to cancel it, while somebody else awaits it.
+//! [`TaskHandle`]: to look at a submitted task, to cancel it and to change its priority, while somebody else awaits it.
 //!
 //! The future of its value is the [`Submission`](crate::Submission); handles of runs are in
 //! [`crate::run`].
@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidewheel_core::id::{RunId, TaskKey};
+use tidewheel_core::policy::Priority;
 use tidewheel_core::task::TaskState;
 
 use crate::Cancel;
@@ -69,6 +70,14 @@ impl TaskHandle {
         if let Some(task) = &self.task {
             let _ = task.shared.wish(Until::Later, Wish::Cancel(task.run, mode.into()));
         }
+    }
+
+    /// Changes the priority of the task. It has not waited anew; if it runs it goes on, and its next attempt waits with
+    /// the new priority. False if it has ended.
+    pub fn set_priority(&self, priority: impl Into<Priority>) -> bool {
+        let Some(task) = &self.task else { return false };
+        let wish = Wish::SetPriority(task.run, None, priority.into());
+        task.shared.wish(Until::Later, wish).is_ok()
     }
 
     /// Whether the task has ended, in whatever way, or was never accepted.

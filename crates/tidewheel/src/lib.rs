@@ -72,6 +72,7 @@ mod output;
 #[cfg(feature = "serde")]
 mod payload;
 pub mod policy;
+mod preview;
 pub mod run;
 pub mod schedule;
 mod shared_submission;

@@ -27,6 +27,7 @@ use tokio::sync::{broadcast, mpsc};
 pub use tidewheel_core::decision::Fact;
 pub use tidewheel_core::histogram::Histogram;
 pub use tidewheel_core::statistics::{Overview, Statistics};
+pub use tidewheel_core::{Preview, Prospect};
 
 #[cfg(feature = "metrics")]
 pub use crate::metrics::Metrics;

@@ -17,8 +17,8 @@ use crate::party::NO_PARTY;
 use crate::policy::{Ageing, Priority};
 use crate::time::Moment;
 
-/// In [`Entry::set`]: the entry is a single submission.
-pub(crate) const SINGLE: u32 = u32::MAX;
+/// In [`Entry::set`], this and everything above: the entry is a single submission.
+pub(crate) const SINGLE: u32 = 1 << 31;
 
 const LANES: usize = 101;
 const TOP: u8 = 100;
@@ -31,10 +31,18 @@ pub(crate) struct Entry {
     pub sequence: u64,
     pub ready_at: Moment,
     pub run: DefaultKey,
-    /// The run's ready set, or [`SINGLE`].
+    /// The run's ready set, or the mark of a single submission, from [`SINGLE`] on.
     pub set: u32,
     /// The party it belongs to, or [`NO_PARTY`].
     pub party: u32,
+}
+
+impl Entry {
+    /// Whether it is a single submission.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.set >= SINGLE
+    }
 }
 
 /// What somebody wants who looks at entries.
@@ -65,7 +73,7 @@ pub(super) struct Lane {
     urgent: BTreeMap<(Moment, u64), Entry>,
     /// When those became ready.
     urgent_ages: BTreeMap<u64, Moment>,
-    /// Entries of single submissions that are no longer ready.
+    /// Entries that stand for nothing any more, at most.
     dead: usize,
     /// Entries of parties, while there are any. All of the above have none.
     lines: Option<Box<Lines>>,
@@ -92,7 +100,7 @@ impl Lane {
         if let Some(deadline) = deadline {
             self.urgent.insert((deadline, entry.sequence), entry);
             self.urgent_ages.insert(entry.sequence, entry.ready_at);
-        } else if entry.set == SINGLE
+        } else if entry.is_single()
             && self.singles.back().is_none_or(|last| last.sequence < entry.sequence)
         {
             self.singles.push_back(entry);
@@ -233,8 +241,9 @@ impl Lane {
                 }
             }
         }
-        if self.dead > 32 && self.dead > self.singles.len() / 2 {
+        if self.dead > 32 && self.dead > (self.singles.len() + self.others.len()) / 2 {
             self.singles.retain(|entry| !matches!(alive(entry), Alive::No));
+            self.others.retain(|Reverse(entry)| !matches!(alive(entry), Alive::No));
             self.dead = 0;
         }
     }
@@ -415,7 +424,7 @@ impl Lanes {
         });
     }
 
-    /// An entry somewhere in the lane is no longer ready.
+    /// An entry somewhere in the lane is no longer ready, or stands elsewhere.
     pub fn forget(
         &mut self,
         priority: u8,

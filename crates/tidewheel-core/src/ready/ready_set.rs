@@ -18,6 +18,8 @@ pub(crate) struct ReadySet {
     pub party: u32,
     /// Whether the set stands in its lane.
     pub listed: bool,
+    /// Whether its tasks stand in another set: it is there for as long as its lane knows it.
+    pub is_retired: bool,
     /// Tasks in it that are ready.
     len: u32,
     occupied: RankSet,
@@ -35,12 +37,24 @@ impl ReadySet {
             priority,
             party,
             listed: false,
+            is_retired: false,
             len: 0,
             occupied: RankSet::new(ranks),
             heads: vec![NO_TASK; ranks],
             tails: vec![NO_TASK; ranks],
             by_age: VecDeque::new(),
         }
+    }
+
+    /// Leaves the set without tasks, which stand in another one. What stands for it in its lane goes when it is met.
+    pub fn retire(&mut self) {
+        let emptied = Self::new(self.class, self.priority, self.party, 1);
+        *self = Self { listed: self.listed, is_retired: true, ..emptied };
+    }
+
+    /// Whether nobody knows it any more, so that its number can be given out again.
+    pub fn is_spare(&self) -> bool {
+        self.is_retired && !self.listed
     }
 
     /// Tasks in the order in which they became ready, by sequence and index; some are ready no longer.

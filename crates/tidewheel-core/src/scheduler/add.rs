@@ -11,6 +11,7 @@ use crate::decision::Decision;
 use crate::id::{ProfileId, RunId, RunKey, TaskKey};
 use crate::input::{Rejection, Reply};
 use crate::level::{Levels, RUN};
+use crate::ready::SINGLE;
 use crate::row::Change;
 use crate::run::{Extra, Run, Single, Work};
 use crate::spec::{Addition, TaskSpec};
@@ -50,21 +51,25 @@ impl Scheduler {
         check_places(run, &tasks)?;
         let default_queue = run.spec.options.queue.clone();
         let mut profiles = Vec::with_capacity(tasks.len());
-        for task in &tasks {
+        let heeded = self.heed_priorities(run_key, &tasks);
+        for (task, heeded) in tasks.iter().zip(&heeded) {
             let queue = self.find_queue(task.profile.queue.as_ref().unwrap_or(&default_queue))?;
-            profiles.push(self.resolve(&task.profile, queue)?);
+            profiles.push(self.resolve(&heeded.profile, queue)?);
         }
         if bounded {
             self.check_rooms(&profiles)?;
         }
         let tasks: Vec<Arc<TaskSpec>> = tasks.into_iter().map(Arc::new).collect();
         self.insert_tasks(run_key, &tasks, &profiles, now)?;
-        for (spec, index) in tasks.iter().zip(first..) {
+        for ((spec, heeded), index) in tasks.iter().zip(heeded).zip(first..) {
             let key = TaskKey { run: run_key, index };
             let (id, class) = (self.task_id(key), self.work(key).class(index));
             let queue = self.classes[class as usize].queue;
             self.queues[queue as usize].statistics.submitted += 1;
             decision.change(|| Change::TaskAdded { id, spec: spec.clone() });
+            if let Some(priority) = heeded.own {
+                self.keep_own_priority(key, priority, decision);
+            }
             self.notify_added(id, now, decision);
         }
         let prospects = tasks
@@ -157,7 +162,8 @@ impl Scheduler {
         };
         run.is_plain &= spec.profile.on_skip.is_none();
         let index = run.tasks.len() as u32;
-        let mut task = Task::new(ProfileId(local), spec.profile.priority.value());
+        let priority = self.profiles[profile.0 as usize].spec.priority;
+        let mut task = Task::new(ProfileId(local), priority.value());
         let deadline = spec.deadline.map(|deadline| now.monotonic.after(deadline));
         task.rank = run.rank_for(deadline, spec);
         run.tasks.push(task);
@@ -396,11 +402,12 @@ fn new_in_cycle(path: &[(u32, Vec<u32>)], meets: u32, first: u32) -> (u32, u32, 
 }
 
 /// Takes a run out of its place for a moment, so that it and the scheduler can both be used.
-fn take_run(work: &mut Work) -> Work {
+pub(super) fn take_run(work: &mut Work) -> Work {
     let placeholder = Work::Single(Single {
         id: RunId(0),
         task: Task::new(ProfileId(0), 0),
         class: 0,
+        mark: SINGLE,
         schedule: None,
         extra: None,
     });

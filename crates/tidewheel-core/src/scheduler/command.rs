@@ -14,7 +14,7 @@ use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply, Submission};
 use crate::limit::LimitKind;
 use crate::policy::Admission;
-use crate::ready::ReadySet;
+use crate::ready::{ReadySet, SINGLE};
 use crate::row::{Change, RunRow, SubmissionRow, Wanted};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
 use crate::spec::{Profile, RunSpec};
@@ -226,7 +226,14 @@ impl Scheduler {
         let class = self.profiles[submission.profile.0 as usize].class;
         self.profiles.take(submission.profile);
         let task = Task::new(submission.profile, submission.priority.value());
-        self.works.insert(Work::Single(Single { id: submission.id, task, class, schedule, extra }))
+        self.works.insert(Work::Single(Single {
+            id: submission.id,
+            task,
+            class,
+            mark: SINGLE,
+            schedule,
+            extra,
+        }))
     }
 
     pub(super) fn record_single(
@@ -383,7 +390,7 @@ impl Scheduler {
         let priority = resolved.spec.priority.value();
         let (class, party) = (resolved.class, resolved.party);
         let own = (class, priority, party);
-        let same = |set: &ReadySet| (set.class, set.priority, set.party) == own;
+        let same = |set: &ReadySet| (set.class, set.priority, set.party) == own && !set.is_retired;
         let set = run.sets.iter().position(same).unwrap_or_else(|| {
             run.sets.push(ReadySet::new(class, priority, party, ranks));
             run.sets.len() - 1

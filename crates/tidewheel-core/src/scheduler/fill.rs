@@ -14,7 +14,7 @@ use crate::limit::{LimitKind, Verdict};
 use crate::party::NO_PARTY;
 use crate::policy::Priority;
 use crate::queue::Queue;
-use crate::ready::{Choice, Entry, SINGLE};
+use crate::ready::{Choice, Entry};
 use crate::run::Work;
 use crate::task::{Reason, TaskState};
 use crate::time::{Moment, Now};
@@ -171,7 +171,7 @@ impl Scheduler {
         let Some((class, choice)) = self.best_of(queue, now.monotonic) else { return };
         let entry = self.classes[class as usize].lanes.peek(choice);
         let entry = entry.expect("a lane that was chosen is not empty");
-        if entry.set != SINGLE && self.run(entry.run).is_none_or(|run| run.is_held()) {
+        if !entry.is_single() && self.run(entry.run).is_none_or(|run| run.is_held()) {
             self.unlist(class, choice, entry);
             return;
         }
@@ -181,7 +181,7 @@ impl Scheduler {
         {
             return;
         }
-        let index = if entry.set == SINGLE {
+        let index = if entry.is_single() {
             0
         } else {
             let Some(Work::Run(run)) = self.works.get_mut(entry.run) else { return };
@@ -206,7 +206,7 @@ impl Scheduler {
     fn first_set(&mut self, class: u32, choice: Choice, entry: Entry) -> (u32, u32) {
         let Self { works, classes, .. } = self;
         let Some(Work::Run(run)) = works.get_mut(entry.run) else { return (class, entry.set) };
-        if entry.set == SINGLE || run.sets.len() == 1 {
+        if entry.is_single() || run.sets.len() == 1 {
             return (class, entry.set);
         }
         let queue = classes[class as usize].queue;
@@ -256,7 +256,7 @@ impl Scheduler {
         let goes_on = self.has_free_slot();
         let Self { works, classes, queues, .. } = self;
         let taken = &mut classes[class as usize];
-        if entry.set == SINGLE {
+        if entry.is_single() {
             taken.lanes.take_single(choice, entry.party, |entry| alive(works, entry));
         } else {
             // A run that is full now would only be met, and passed over, again.

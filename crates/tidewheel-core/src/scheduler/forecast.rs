@@ -7,11 +7,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
+use super::line::Line;
 use super::state::Scheduler;
 use crate::decision::{Action, Decision, Start};
 use crate::id::TaskKey;
-use crate::input::{Event, Input, Outcome};
+use crate::input::{Command, Event, Input, Outcome, Rejection, Reply};
 use crate::run::{Run, Work};
+use crate::task::TaskState;
 use crate::time::{Moment, Now, duration_nanos};
 
 /// Tasks up to which there is a look ahead: nobody decides while they are copied.
@@ -26,13 +28,15 @@ const HORIZON: Duration = Duration::from_secs(7 * 86_400);
 /// What is to come, if everything takes as long as expected and nothing fails.
 ///
 /// It is a copy: asking it takes time, but none of the scheduler's.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Forecast {
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
     asked_at: Now,
     now: Moment,
     under_way: BinaryHeap<UnderWay>,
     started: u64,
+    /// What starts at once, by what was supposed.
+    at_once: Vec<TaskKey>,
 }
 
 /// An attempt of the future: when it ends, then in the order of starting.
@@ -61,6 +65,7 @@ impl Scheduler {
             now: now.monotonic,
             under_way: BinaryHeap::new(),
             started: 0,
+            at_once: Vec::new(),
         };
         for (task, attempt) in self.running() {
             forecast.goes_on(task, attempt);
@@ -92,6 +97,30 @@ impl Scheduler {
 }
 
 impl Forecast {
+    /// What would be to come if this were asked for now.
+    ///
+    /// # Errors
+    ///
+    /// When it would be refused.
+    pub fn suppose(&mut self, command: Command) -> Result<Reply, Rejection> {
+        let mut decision = Decision::volatile();
+        self.scheduler.step(self.time(), Input::Command(command), &mut decision);
+        let mut at_once = Vec::new();
+        self.follow(&decision, |task, _| {
+            at_once.push(task);
+            false
+        });
+        self.at_once.append(&mut at_once);
+        let outputs = decision.open().expect("a copy stores nothing");
+        outputs.replies.pop().expect("a command is answered")
+    }
+
+    /// The tasks that wait for room, at most so many.
+    #[must_use]
+    pub fn line(&self, max: usize) -> Line {
+        self.scheduler.line(self.time(), max)
+    }
+
     /// How long it is until the next attempt at a task starts. Nobody knows where it is held by
     /// something that has no expected end: a pause, a person, work of which no duration is known.
     #[must_use]
@@ -135,6 +164,9 @@ impl Forecast {
 
     /// Lets what is under way end and time pass, until nothing more is to come or `seen` has seen enough.
     fn play(&mut self, mut seen: impl FnMut(TaskKey, Duration) -> bool) {
+        if std::mem::take(&mut self.at_once).into_iter().any(|task| seen(task, Duration::ZERO)) {
+            return;
+        }
         let mut decision = Decision::volatile();
         for _ in 0..STEPS_MAX {
             let Some(input) = self.next_input() else { return };
@@ -143,14 +175,34 @@ impl Forecast {
             }
             decision.clear();
             self.scheduler.step(self.time(), input, &mut decision);
-            for action in decision.unstored_actions() {
-                let Action::StartAttempt(Start { task, attempt, .. }) = action else { continue };
-                if seen(*task, self.now.since(self.asked_at.monotonic)) {
-                    return;
-                }
-                self.begins(*task, *attempt);
+            if self.follow(&decision, &mut seen) {
+                return;
             }
         }
+    }
+
+    /// Does what was decided, as far as it matters here. Whether `seen` has seen enough.
+    fn follow(
+        &mut self,
+        decision: &Decision,
+        mut seen: impl FnMut(TaskKey, Duration) -> bool,
+    ) -> bool {
+        for action in decision.unstored_actions() {
+            match action {
+                Action::StartAttempt(Start { task, attempt, .. }) => {
+                    if seen(*task, self.now.since(self.asked_at.monotonic)) {
+                        return true;
+                    }
+                    self.begins(*task, *attempt);
+                }
+                // What is told to stop does so.
+                Action::StopAttempt { task, attempt, .. } => {
+                    self.ends_at(self.now, *task, *attempt);
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The next thing to happen; the clock is set to it.
@@ -164,7 +216,9 @@ impl Forecast {
         }
         let Reverse((end, _, task, attempt)) = self.under_way.pop()?;
         self.now = self.now.max(end);
-        let outcome = Outcome::Succeeded;
+        let is_stopped =
+            self.scheduler.member(task).is_some_and(|task| task.state == TaskState::Cancelling);
+        let outcome = if is_stopped { Outcome::Cancelled } else { Outcome::Succeeded };
         Some(Input::Event(Event::AttemptEnded { task, attempt, outcome }))
     }
 

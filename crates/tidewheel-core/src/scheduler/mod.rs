@@ -1,7 +1,7 @@
 //! The scheduler: one pure, synchronous function from inputs to decisions.
 //!
 //! `state` holds the data and the dispatch; each other file is one part of the deciding: commands,
-//! control, attempts, the one transition function, what follows from an ended task (for
+//! control, priorities, attempts, the one transition function, what follows from an ended task (for
 //! dependents, for groups and their parts, for the run), filling slots, time, firings, restoring, explaining and
 //! checking. Three more, `names`, `profiles` and `classes`, are what it remembers.
 
@@ -26,6 +26,8 @@ mod notice;
 mod parts;
 mod place;
 mod preempt;
+mod preview;
+mod priority;
 mod profiles;
 mod propagate;
 mod remove;
@@ -40,5 +42,6 @@ mod waiting;
 
 pub use forecast::Forecast;
 pub use line::{Line, Standing};
+pub use preview::{Preview, Prospect};
 pub use restore::RestoreError;
 pub use state::Scheduler;

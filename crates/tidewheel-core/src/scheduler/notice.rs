@@ -31,7 +31,11 @@ impl Scheduler {
             | Fact::RunResumed(run)
             | Fact::RunGoesOn(run)
             | Fact::RunEnded(run, _)
+            | Fact::PriorityChanged { run, task: None, .. }
             | Fact::RunWaits { run, .. } => self.name_of_run(*run),
+            Fact::PriorityChanged { run, task: Some(index), .. } => {
+                self.name_of_task(TaskId { run: *run, index: *index })
+            }
             Fact::TaskReady(task)
             | Fact::TaskAdded(task)
             | Fact::AttemptStarted(task, _)

@@ -10,7 +10,7 @@ use super::state::Scheduler;
 use crate::decision::Decision;
 use crate::id::{RunKey, TaskKey};
 use crate::queue::Preemptible;
-use crate::ready::{Choice, SINGLE};
+use crate::ready::Choice;
 use crate::run::Work;
 use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now};
@@ -41,7 +41,7 @@ impl Scheduler {
         loop {
             let (class, choice) = self.best_of(queue, now)?;
             let entry = self.classes[class as usize].lanes.peek(choice)?;
-            if entry.set != SINGLE && self.run(entry.run).is_none_or(|run| run.is_held()) {
+            if !entry.is_single() && self.run(entry.run).is_none_or(|run| run.is_held()) {
                 self.unlist(class, choice, entry);
             } else if self.classes[class as usize].needs.is_empty()
                 || !self.is_blocked(class, entry.ready_at, now)
@@ -54,14 +54,20 @@ impl Scheduler {
     /// A task, or the reason its attempt is stopped for, has changed from `before`.
     #[inline(never)]
     pub(super) fn note_preemptible(&mut self, key: TaskKey, before: (TaskState, Reason)) {
+        let Some(task) = self.member(key) else { return };
+        let before = Task { state: before.0, reason: before.1, ..task.clone() };
+        self.move_preemptible(key, &before);
+    }
+
+    /// A task that runs has another priority than `before`.
+    pub(super) fn move_preemptible(&mut self, key: TaskKey, before: &Task) {
         let work = self.work(key);
         let Some(task) = work.task(key.index).cloned() else { return };
         let may_give_way = self.may_give_way(key);
         let queue = self.classes[work.class(key.index) as usize].queue;
         let queue = &mut self.queues[queue as usize];
         if queue.spec.preempt {
-            let was = Task { state: before.0, reason: before.1, ..task.clone() };
-            queue.preemptible.leave(key, &was);
+            queue.preemptible.leave(key, before);
             queue.preemptible.enter(key, &task, may_give_way);
         }
     }

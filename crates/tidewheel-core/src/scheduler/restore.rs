@@ -188,6 +188,7 @@ impl Scheduler {
             let profile = self.resolve(&task.profile, queue).map_err(fail)?;
             self.insert_task(key, task, profile, now);
         }
+        self.restore_priorities(key, &stored.priorities).map_err(fail)?;
         for row in &stored.tasks {
             self.restore_task(key, row, now, running)?;
         }

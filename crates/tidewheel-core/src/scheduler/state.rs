@@ -254,6 +254,9 @@ impl Scheduler {
             Command::PauseRun(run) => self.pause_run(now, run, decision),
             Command::ResumeRun(run) => self.resume_run(now, run, decision),
             Command::SetRunSlots { run, slots } => self.set_run_slots(run, slots),
+            Command::SetPriority { run, task, priority } => {
+                self.set_priority(now, run, task, priority, decision)
+            }
             Command::CancelRun { run, mode } => self.cancel_run(now, run, mode, decision),
             Command::ReplaceRun { run, mode } => self.replace_run(now, run, mode, decision),
             Command::CancelTask { task, mode } => self.cancel_task(now, task, mode, decision),

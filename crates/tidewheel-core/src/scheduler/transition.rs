@@ -11,7 +11,7 @@ use crate::id::{RunKey, TaskId, TaskKey};
 use crate::limit::LimitKind;
 use crate::party::NO_PARTY;
 use crate::policy::{BreakerState, Ending};
-use crate::ready::{Alive, Entry, SINGLE};
+use crate::ready::{Alive, Entry};
 use crate::row::{Change, TaskRow};
 use crate::run::Work;
 use crate::task::{Reason, TaskState};
@@ -254,7 +254,7 @@ impl Scheduler {
                     sequence: single.task.ready_sequence,
                     ready_at: single.task.ready_at,
                     run: key.run.0,
-                    set: SINGLE,
+                    set: single.mark,
                     party: NO_PARTY,
                 };
                 let deadline = single.extra.as_ref().and_then(|extra| extra.deadline);
@@ -503,13 +503,8 @@ impl crate::run::Run {
 #[inline]
 pub(super) fn alive(works: &mut SlotMap<DefaultKey, Work>, entry: &Entry) -> Alive {
     match works.get_mut(entry.run) {
-        Some(Work::Single(single))
-            if single.task.state == TaskState::Ready
-                && single.task.ready_sequence == entry.sequence =>
-        {
-            Alive::Yes
-        }
-        Some(Work::Run(run)) if entry.set != SINGLE => {
+        Some(Work::Single(single)) if single.stands_at(entry) => Alive::Yes,
+        Some(Work::Run(run)) if !entry.is_single() => {
             let run = &mut **run;
             let set = &mut run.sets[entry.set as usize];
             match set.oldest(&run.tasks) {

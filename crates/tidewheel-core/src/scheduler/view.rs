@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::state::Scheduler;
 use super::waiting::Looks;
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
+use crate::policy::Priority;
 use crate::report::{Counts, RunReport, TaskReport};
 use crate::run::Work;
 use crate::schedule::{Counters, ScheduleSpec, Span};
@@ -51,6 +52,12 @@ impl Scheduler {
         let task = work.task(key.index)?;
         let error = work.extra(key.index).and_then(|extra| extra.error.clone());
         Some(TaskReport::new(TaskId { run: work.id(), index: key.index }, task, error))
+    }
+
+    /// The priority of a task as it is by now.
+    #[must_use]
+    pub fn priority(&self, key: TaskKey) -> Option<Priority> {
+        self.member(key).map(|task| Priority::new(i64::from(task.priority)))
     }
 
     /// How many tasks of a run are in each state.

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use super::state::Scheduler;
 use crate::id::TaskKey;
 use crate::policy::Priority;
-use crate::ready::{Entry, ReadySet, SINGLE, Visit};
+use crate::ready::{Entry, ReadySet, Visit};
 use crate::run::{Run, Work};
 use crate::task::{Task, TaskState};
 use crate::time::Moment;
@@ -77,7 +77,7 @@ impl Scheduler {
         }
         for class in self.classes.iter().filter(|class| class.queue == queue) {
             class.lanes.visit(|priority, entry| {
-                if entry.set == SINGLE {
+                if entry.is_single() {
                     return order.look_at_single(priority, entry, looks);
                 }
                 match self.run(entry.run).filter(|_| entry.run != key.run.0) {
@@ -103,14 +103,14 @@ impl Scheduler {
         let mut figures = WaitingFigures { promotions: 0, oldest: now };
         for class in self.classes.iter().filter(|class| class.queue == queue) {
             class.lanes.visit(|priority, entry| {
-                if entry.set != SINGLE {
+                if !entry.is_single() {
                     return Visit::Next;
                 }
                 if !looks.take() {
                     return Visit::Stop;
                 }
                 match self.works.get(entry.run) {
-                    Some(Work::Single(single)) if stands_for(entry, &single.task) => {
+                    Some(Work::Single(single)) if single.stands_at(entry) => {
                         figures.add(self, priority, entry.ready_at, now)
                     }
                     _ => Visit::Next,
@@ -150,11 +150,6 @@ impl WaitingFigures {
         self.promotions += u64::from(scheduler.ageing.promotions(priority, waited));
         Visit::Next
     }
-}
-
-/// Whether an entry of a lane stands for this task, which is ready.
-fn stands_for(entry: &Entry, task: &Task) -> bool {
-    task.state == TaskState::Ready && task.ready_sequence == entry.sequence
 }
 
 /// Goes through the ready tasks of a set, oldest first, until it is enough.
@@ -198,7 +193,7 @@ impl Order<'_> {
             return Visit::Stop;
         }
         match self.scheduler.works.get(entry.run) {
-            Some(Work::Single(single)) if stands_for(entry, &single.task) => {
+            Some(Work::Single(single)) if single.stands_at(entry) => {
                 self.add(priority, entry.party, &single.task)
             }
             _ => Visit::Next,

@@ -257,6 +257,15 @@ impl Player {
                 let found = if word == "ahead" { place.ahead } else { u64::from(place.effective) };
                 if found == expected { Ok(()) } else { bail!("{word} is {found}") }
             }
+            "priority" => {
+                let expected: u32 = words.number()?;
+                let found = self.scheduler_ref()?.priority(self.task_key(name)?);
+                let found = found.ok_or_else(|| anyhow!("`{name}` is not in memory"))?;
+                match found.value() == expected as u8 {
+                    true => Ok(()),
+                    false => bail!("its priority is {}", found.value()),
+                }
+            }
             "attempts" => {
                 let expected: u32 = words.number()?;
                 let (_, _, attempts, _) = self.standing(name)?;

@@ -83,6 +83,7 @@ impl Player {
                     None => Command::SetSlots(slots),
                 })?;
             }
+            "priority" => self.priority(words)?,
             "shut" => self.shut_down(words)?,
             "after" => {
                 let delay = words.duration()?;
@@ -356,6 +357,18 @@ impl Player {
             });
         }
         self.command(if pause { Command::Pause } else { Command::Resume })
+    }
+
+    /// `priority run NAME high`, `priority TASK 80`.
+    fn priority(&mut self, words: &mut Words) -> Result<()> {
+        let (run, task) = if words.accept("run") {
+            (self.run_key(self.run_id(&words.word("a run")?)?).unwrap_or_default(), None)
+        } else {
+            let task = self.task_key(&words.word("a task")?)?;
+            (task.run, Some(task.index))
+        };
+        let priority = words.word("a priority")?.parse()?;
+        self.command(Command::SetPriority { run, task, priority })
     }
 
     /// `cancel run|schedule NAME [stop|end 1s]`, `cancel TASK [stop|end 1s]`; without it drains.

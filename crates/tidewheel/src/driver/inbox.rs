@@ -14,10 +14,10 @@ use tidewheel_core::input::{CancelMode, Command, Rejection};
 use tidewheel_core::schedule::Overlap;
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::questions::{Answered, answer_questions};
+use super::questions::{Answered, QuestionKind, answer_questions};
 use super::shared::{Shared, Until};
 use super::state::State;
-use crate::store::{CommandSource, Question, RunCommand, ScheduleCommand, SentCommand};
+use crate::store::{CommandSource, RunCommand, ScheduleCommand, SentCommand};
 
 /// How often it is looked for commands where nobody says that there are any. Half of what is promised until one is seen.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -79,7 +79,7 @@ struct Inbox {
     source: Box<dyn CommandSource>,
     pending: Pending,
     /// To whoever thinks about questions, and back.
-    asked: mpsc::UnboundedSender<Question>,
+    asked: mpsc::UnboundedSender<QuestionKind>,
     answers: mpsc::UnboundedReceiver<Answered>,
     /// Whether it is told when something may have come; nobody has asked for that before the first look, since many
     /// wheels have ended by then.
@@ -120,10 +120,16 @@ impl Inbox {
         }
         // What cannot be read or written now is asked again, or given up by whoever asked.
         for question in self.source.questions().unwrap_or_default() {
-            let _ = self.asked.send(question);
+            let _ = self.asked.send(QuestionKind::Why(question));
         }
-        while let Ok(Answered { question, answer }) = self.answers.try_recv() {
-            let _ = self.source.answer(question, &answer);
+        for question in self.source.what_ifs().unwrap_or_default() {
+            let _ = self.asked.send(QuestionKind::WhatIf(question));
+        }
+        while let Ok(answered) = self.answers.try_recv() {
+            let _ = match answered {
+                Answered::Why(question, answer) => self.source.answer(question, &answer),
+                Answered::WhatIf(question, answer) => self.source.answer_what_if(question, &answer),
+            };
         }
     }
 }
@@ -204,6 +210,9 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
                 }
                 RunCommand::Pause => Command::PauseRun(run),
                 RunCommand::Resume => Command::ResumeRun(run),
+                RunCommand::SetPriority { task, priority } => {
+                    Command::SetPriority { run, task, priority }
+                }
                 RunCommand::OfSchedule(_) => return Err(Rejection::Gone("schedule")),
             })
         },

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tidewheel_core::id::TaskKey;
 use tidewheel_core::input::{CancelMode, Command, Dependents, ShutdownMode};
+use tidewheel_core::policy::Priority;
 
 use super::engine::{Engine, RunRef, ScheduleRef};
 
@@ -28,6 +29,8 @@ pub enum Wish {
     CloseRun(RunRef),
     /// Change how many tasks of a run may run at once.
     SetRunSlots(RunRef, Option<u32>),
+    /// Change the priority of a run, of one of its tasks, or of a single submission.
+    SetPriority(RunRef, Option<u32>, Priority),
     /// Cancel a task of a run.
     CancelTask(RunRef, u32, CancelMode),
     /// Take a task out of a run.
@@ -57,6 +60,9 @@ impl Wish {
             Self::CloseRun(run) => Command::CloseRun(engine.find_run(run)?),
             Self::SetRunSlots(run, slots) => {
                 Command::SetRunSlots { run: engine.find_run(run)?, slots }
+            }
+            Self::SetPriority(run, task, priority) => {
+                Command::SetPriority { run: engine.find_run(run)?, task, priority }
             }
             Self::CancelTask(run, index, mode) => {
                 Command::CancelTask { task: task(run, index)?, mode }

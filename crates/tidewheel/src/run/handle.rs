@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidewheel_core::Scheduler;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{RunId, RunKey, TaskKey};
 use tidewheel_core::input::{CancelMode, Command, Dependents, Outcome, Rejection, Reply};
+use tidewheel_core::policy::Priority;
 use tidewheel_core::report::{Counts, TaskReport, Whole};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Timestamp;
+use tidewheel_core::{Preview, Scheduler};
 
 use super::addition::addition;
 use super::cell::ExtraCode;
@@ -126,6 +127,55 @@ impl Run {
     pub fn set_concurrency(&self, tasks_max: impl Into<Option<u32>>) -> bool {
         let slots = tasks_max.into();
         self.steer(|run| Wish::SetRunSlots(run, slots))
+    }
+
+    /// Changes the priority of the run: that of all its tasks which were given no other, those that are added later too.
+    /// What waits has not waited anew, and what runs goes on; its next attempt waits with the new priority. It holds
+    /// also for whoever takes the run over.
+    ///
+    /// # Errors
+    ///
+    /// When the run has ended.
+    pub fn set_priority(&self, priority: impl Into<Priority>) -> Result<(), Rejection> {
+        let priority = priority.into();
+        self.wish(|run| Wish::SetPriority(run, None, priority)).map(drop)
+    }
+
+    /// Gives one task a priority of its own, which does not change with that of the run any more; with the end of a
+    /// group, all that is in it.
+    ///
+    /// # Errors
+    ///
+    /// When the task, or the run, has ended or never was.
+    pub fn set_task_priority(
+        &self,
+        name: &str,
+        priority: impl Into<Priority>,
+    ) -> Result<(), Rejection> {
+        let index = self.cell.index_of(name).ok_or(Rejection::Gone("task"))?;
+        let priority = priority.into();
+        self.wish(|run| Wish::SetPriority(run, Some(index), priority)).map(drop)
+    }
+
+    /// What the order of all that waits would be if the run, or one of its tasks, had this priority: at most `max` tasks
+    /// of it. Nothing is changed.
+    ///
+    /// The scheduler is played ahead, which takes its time, though none of the wheel's: on a runtime call it where
+    /// blocking is allowed.
+    ///
+    /// # Errors
+    ///
+    /// When the priority could not be changed, or so much is waiting that nobody looks ahead.
+    pub fn preview_priority(
+        &self,
+        task: Option<&str>,
+        priority: impl Into<Priority>,
+        max: usize,
+    ) -> Result<Preview, Rejection> {
+        let find = |name| self.cell.index_of(name).ok_or(Rejection::Gone("task"));
+        let task = task.map(find).transpose()?;
+        let (cell, priority) = (&self.cell, priority.into());
+        cell.shared.preview(|state| state.engine.find_run(cell.work), task, priority, max)
     }
 
     /// Cancels the run: nothing more starts; what becomes of running tasks says `mode`.

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use tidewheel_core::id::{RunId, TaskId};
-use tidewheel_core::row::{Change, RunChange, RunRow, SubmissionRow, TaskRow};
+use tidewheel_core::row::{Change, PriorityRow, RunChange, RunRow, SubmissionRow, TaskRow};
 use tidewheel_core::spec::TaskSpec;
 use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
@@ -27,6 +27,8 @@ pub(super) struct Coalesced<'a> {
     pub singles: Vec<Single<'a>>,
     /// The newest row of each task of a run, in the order in which they first appear.
     pub tasks: Vec<RunTask<'a>>,
+    /// Priorities that were changed, in order.
+    pub priorities: Vec<&'a PriorityRow>,
     /// Runs as a whole, in order.
     pub runs: Vec<&'a RunChange>,
     /// Everything else, in order.
@@ -96,6 +98,7 @@ impl<'a> Coalesced<'a> {
                     let of_run = fresh.contains(&row.id.run) || is_run(row.id.run);
                     coalesced.change_task(row, of_run);
                 }
+                Change::PriorityChanged(row) => coalesced.priorities.push(row),
                 Change::RunChanged(change) => coalesced.runs.push(change),
                 other => coalesced.others.push(other),
             }

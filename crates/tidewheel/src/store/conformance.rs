@@ -50,6 +50,7 @@ pub fn exercise(make: impl Fn() -> Opener) {
     queues_and_limits_come_back_as_last_defined(&make());
     schedules_come_back_where_they_stood(&make());
     super::conformance_firings::exercise(&make);
+    super::conformance_priorities::exercise(&make);
     what_ran_when_the_owner_died_runs_again(&make());
     what_waited_at_a_persisting_shutdown_comes_back(&make());
     payloads_come_back_byte_for_byte(&make());
@@ -209,13 +210,11 @@ fn a_run_comes_back_as_it_was_asked_for(opener: &Opener) {
         name: Arc::from("added"),
         after: vec![0],
         before: vec![1, 2],
-        condition: None,
-        membership: tidewheel_core::group::Membership::default(),
-        profile: Arc::new(Profile::default()),
         estimate: Some(Duration::from_millis(5)),
         key: Some(Arc::from("k2")),
         deadline: Some(Duration::from_secs(9)),
         payload: Some(Arc::from(&b"\0task"[..])),
+        ..bare_task()
     };
     let (reply, _) =
         ask(&mut engine, at(2), Command::AddTasks { run, addition: task.clone().into() });

@@ -60,6 +60,8 @@ where
     the_first_answer_to_a_task_counts(&outbox(), &reader(), &(Box::new(store) as Opener));
     let Sides { store, outbox, .. } = make();
     questions_are_answered_or_taken_back(&outbox(), &(Box::new(store) as Opener));
+    let Sides { store, outbox, .. } = make();
+    super::conformance_priorities::pass_on(&outbox(), &(Box::new(store) as Opener));
 }
 
 pub(super) fn failure(message: &str) -> Outcome {

@@ -6,9 +6,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use tidewheel_core::id::RunId;
+use tidewheel_core::policy::Priority;
 use tidewheel_core::time::Timestamp;
 
-use super::question::{Question, TaskAnswer};
+use super::question::{Previewed, Question, TaskAnswer, WhatIf};
 
 /// Finds commands that other processes sent.
 pub trait CommandSource: Send {
@@ -70,6 +71,30 @@ pub trait CommandSource: Send {
         let _ = (question, answer);
         Ok(())
     }
+
+    /// The questions about other priorities that came since the last call, oldest first. Called after
+    /// [`CommandSource::questions`], as often.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    fn what_ifs(&mut self) -> Result<Vec<WhatIf>, Box<dyn Error + Send + Sync>> {
+        Ok(Vec::new())
+    }
+
+    /// Answers a question about another priority, unless nobody waits for the answer any more.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written: whoever asked gets no answer.
+    fn answer_what_if(
+        &mut self,
+        question: i64,
+        answer: &Previewed,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let _ = (question, answer);
+        Ok(())
+    }
 }
 
 /// What somebody wants of a run or submission.
@@ -97,6 +122,13 @@ pub enum RunCommand {
     Pause,
     /// Go on with it.
     Resume,
+    /// Change its priority.
+    SetPriority {
+        /// The index of a task; `None`: all that were given no other priority than the run.
+        task: Option<u32>,
+        /// The priority.
+        priority: Priority,
+    },
     /// Something of a schedule, whose identity stands in the place of the run's.
     OfSchedule(ScheduleCommand),
 }

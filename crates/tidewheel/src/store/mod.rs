@@ -11,6 +11,7 @@ pub(crate) mod codec;
 mod commons;
 pub mod conformance;
 mod conformance_firings;
+mod conformance_priorities;
 mod conformance_sides;
 mod durations;
 mod inbox;
@@ -36,7 +37,7 @@ pub use inbox::{CommandSource, RunCommand, ScheduleCommand, SentCommand};
 pub use keep::{Pace, Store, StoreError};
 pub use memory::Memory;
 pub use outbox::{Outbox, Sent};
-pub use question::{Question, TaskAnswer};
+pub use question::{Previewed, Question, TaskAnswer, WhatIf};
 pub use read::{
     FiringFate, FiringSummary, LimitSummary, QueueSummary, RunDetail, RunFilter, RunKind,
     RunSummary, ScheduleSummary, StoreCounts, TaskSummary,

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use tidewheel_core::id::{RunId, TaskId};
+use tidewheel_core::policy::Priority;
 
-use super::{Answer, RunCommand, StoreError, TaskAnswer};
+use super::{Answer, Previewed, RunCommand, StoreError, TaskAnswer};
 
 /// Leaves something for whoever has a run, in this process or another.
 pub trait Outbox: Send {
@@ -29,6 +30,23 @@ pub trait Outbox: Send {
         tasks: &[u32],
         patience: Duration,
     ) -> Result<Option<Vec<TaskAnswer>>, StoreError>;
+
+    /// Asks whoever has a run what the order would be if it, or one of its tasks, had this priority, and waits for the
+    /// answer, for `patience` at the most. `None`: nobody answered, or nobody has the run.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read or written.
+    fn preview(
+        &self,
+        run: RunId,
+        task: Option<u32>,
+        priority: Priority,
+        patience: Duration,
+    ) -> Result<Option<Previewed>, StoreError> {
+        let _ = (run, task, priority, patience);
+        Ok(None)
+    }
 
     /// Keeps what somebody says to a task that waits for it. The first answer counts: `false` if there
     /// is one already.

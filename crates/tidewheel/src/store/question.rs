@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use tidewheel_core::Preview;
 use tidewheel_core::explain::{Explanation, Hold, Place};
 use tidewheel_core::id::RunId;
+use tidewheel_core::policy::Priority;
 use tidewheel_core::task::TaskState;
 
 /// Why are these tasks of a run not running?
@@ -19,6 +21,22 @@ pub struct Question {
     /// The indices of the tasks.
     pub tasks: Vec<u32>,
 }
+
+/// What would the order be, if a run or one of its tasks had this priority?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WhatIf {
+    /// Its number, to be answered by.
+    pub id: i64,
+    /// The run or submission.
+    pub run: RunId,
+    /// The index of a task; `None`: all that were given no other priority than the run.
+    pub task: Option<u32>,
+    /// The priority.
+    pub priority: Priority,
+}
+
+/// What the owner of a run says to [`WhatIf`]: the order, or in words why the priority cannot be changed.
+pub type Previewed = Result<Preview, String>;
 
 /// What the owner of a run says of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,6 +20,7 @@ pub(crate) enum CommandRecord {
     Replace { grace: Duration },
     Pause,
     Resume,
+    SetPriority { task: Option<u32>, priority: u8 },
     PauseSchedule,
     ResumeSchedule,
     FireSchedule { asked_for: u64 },
@@ -35,6 +36,9 @@ impl CommandRecord {
             RunCommand::Replace { grace } => Self::Replace { grace: *grace },
             RunCommand::Pause => Self::Pause,
             RunCommand::Resume => Self::Resume,
+            RunCommand::SetPriority { task, priority } => {
+                Self::SetPriority { task: *task, priority: priority.value() }
+            }
             RunCommand::OfSchedule(command) => match *command {
                 ScheduleCommand::Pause => Self::PauseSchedule,
                 ScheduleCommand::Resume => Self::ResumeSchedule,
@@ -55,6 +59,9 @@ impl CommandRecord {
             Self::Replace { grace } => RunCommand::Replace { grace },
             Self::Pause => RunCommand::Pause,
             Self::Resume => RunCommand::Resume,
+            Self::SetPriority { task, priority } => {
+                RunCommand::SetPriority { task, priority: priority.into() }
+            }
             Self::PauseSchedule => RunCommand::OfSchedule(ScheduleCommand::Pause),
             Self::ResumeSchedule => RunCommand::OfSchedule(ScheduleCommand::Resume),
             Self::FireSchedule { asked_for } => {

@@ -7,6 +7,7 @@ mod capacity;
 mod command;
 mod graph;
 mod group;
+mod preview;
 mod profile;
 mod question;
 mod run;
@@ -14,6 +15,7 @@ mod schedule;
 mod words;
 mod written;
 
+pub(crate) use preview::Supposed;
 pub(crate) use run::RunRecord;
 pub(crate) use words::{outcome_of, reason_of, state_of};
 pub(crate) use written::{CodecError, Written, read, read_record, write};

@@ -9,8 +9,8 @@ use tidewheel_core::schedule::{ScheduleSpec, ScheduleState};
 use tidewheel_core::spec::{LimitSpec, Profile, QueueSpec, RunSpec, TaskSpec};
 
 use super::run::{RunRecord, TaskRecord};
-use super::{capacity, command, profile, schedule};
-use crate::store::{RunCommand, StoreError};
+use super::{capacity, command, preview, profile, schedule};
+use crate::store::{Previewed, RunCommand, StoreError};
 
 /// The version this program writes. A change that older programs would misread raises it: version 2
 /// knows groups and conditions, which a program that passes over them would run as if they were not
@@ -142,5 +142,7 @@ written!(RunSpec, RunRecord, "a run");
 written!(TaskSpec, TaskRecord, "an added task");
 written!(ScheduleSpec, schedule::ScheduleRecord, "a schedule");
 written!(RunCommand, command::CommandRecord, "a command");
+written!(preview::Supposed, preview::SupposedRecord, "a question");
+written!(Previewed, preview::PreviewedRecord, "an order");
 written!(ScheduleState, schedule::StateRecord, "the state of a schedule");
 written!(Vec<Wanted>, schedule::WantedRecord, "runs that are wanted");

@@ -7,10 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tidewheel_core::id::{RunId, TaskId};
+use tidewheel_core::policy::Priority;
 
 use super::store::{Memory, Rows};
 use crate::store::{
-    Answer, CommandSource, Outbox, Question, RunCommand, Sent, SentCommand, StoreError, TaskAnswer,
+    Answer, CommandSource, Outbox, Previewed, Question, RunCommand, Sent, SentCommand, StoreError,
+    TaskAnswer, WhatIf,
 };
 
 /// How often it is looked whether an answer is there.
@@ -25,6 +27,7 @@ pub(super) struct Post {
     newest: i64,
     commands: Vec<SentCommand>,
     questions: Vec<(Question, Option<Vec<TaskAnswer>>)>,
+    what_ifs: Vec<(WhatIf, Option<Previewed>)>,
 }
 
 impl Memory {
@@ -67,19 +70,30 @@ impl Outbox for Counter {
         let id = rows.post.number();
         rows.post.questions.push((Question { id, run, tasks: tasks.to_vec() }, None));
         drop(rows);
-        let deadline = Instant::now() + patience;
-        loop {
-            let mut rows = self.memory.rows();
-            let is_it = |(asked, _): &(Question, _)| asked.id == id;
-            let place = rows.post.questions.iter().position(is_it);
-            let has_answer = place.is_some_and(|place| rows.post.questions[place].1.is_some());
-            if has_answer || Instant::now() >= deadline {
-                let taken = place.map(|place| rows.post.questions.remove(place));
-                return Ok(taken.and_then(|(_, answer)| answer));
-            }
-            drop(rows);
-            thread::sleep(LOOK);
+        Ok(self.wait(patience, |post| {
+            let place = post.questions.iter().position(|(asked, _)| asked.id == id)?;
+            Some((&mut post.questions, place))
+        }))
+    }
+
+    fn preview(
+        &self,
+        run: RunId,
+        task: Option<u32>,
+        priority: Priority,
+        patience: Duration,
+    ) -> Result<Option<Previewed>, StoreError> {
+        let mut rows = self.memory.rows();
+        if !rows.is_live(run) {
+            return Ok(None);
         }
+        let id = rows.post.number();
+        rows.post.what_ifs.push((WhatIf { id, run, task, priority }, None));
+        drop(rows);
+        Ok(self.wait(patience, |post| {
+            let place = post.what_ifs.iter().position(|(asked, _)| asked.id == id)?;
+            Some((&mut post.what_ifs, place))
+        }))
     }
 
     fn answer(&self, task: TaskId, answer: &Answer) -> Result<bool, StoreError> {
@@ -88,6 +102,26 @@ impl Outbox for Counter {
         let is_first = !answers.contains_key(&task.index);
         answers.entry(task.index).or_insert_with(|| answer.clone());
         Ok(is_first)
+    }
+}
+
+impl Counter {
+    /// Waits until the question that `find` finds has an answer, and takes it back with that or without.
+    fn wait<Q, A>(
+        &self,
+        patience: Duration,
+        find: impl Fn(&mut Post) -> Option<(&mut Vec<(Q, Option<A>)>, usize)>,
+    ) -> Option<A> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut rows = self.memory.rows();
+            let (questions, place) = find(&mut rows.post)?;
+            if questions[place].1.is_some() || Instant::now() >= deadline {
+                return questions.remove(place).1;
+            }
+            drop(rows);
+            thread::sleep(LOOK);
+        }
     }
 }
 
@@ -149,6 +183,25 @@ impl CommandSource for Letters {
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let mut rows = self.memory.rows();
         let asked = rows.post.questions.iter_mut().find(|(asked, _)| asked.id == question);
+        if let Some((_, kept)) = asked {
+            *kept = Some(answer.clone());
+        }
+        Ok(())
+    }
+
+    fn what_ifs(&mut self) -> Result<Vec<WhatIf>, Box<dyn Error + Send + Sync>> {
+        let rows = self.memory.rows();
+        let open = rows.post.what_ifs.iter().filter(|(_, answer)| answer.is_none());
+        Ok(open.map(|(question, _)| *question).collect())
+    }
+
+    fn answer_what_if(
+        &mut self,
+        question: i64,
+        answer: &Previewed,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let mut rows = self.memory.rows();
+        let asked = rows.post.what_ifs.iter_mut().find(|(asked, _)| asked.id == question);
         if let Some((_, kept)) = asked {
             *kept = Some(answer.clone());
         }

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::policy::Priority;
 use tidewheel_core::row::{
-    Change, Fate, FiringRow, NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun,
-    SubmissionRow, TaskRow,
+    Change, Fate, FiringRow, NameRow, PriorityRow, RunChange, RunRow, ScheduleRow, Snapshot,
+    StoredRun, SubmissionRow, TaskRow,
 };
 use tidewheel_core::spec::{LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::task::TaskState;
@@ -87,6 +88,7 @@ pub(super) struct KeptRun {
     pub order: u64,
     pub row: RunRow,
     pub change: Option<RunChange>,
+    pub priorities: BTreeMap<Option<u32>, Priority>,
     pub added: BTreeMap<u32, Arc<TaskSpec>>,
     pub tasks: BTreeMap<u32, TaskRow>,
 }
@@ -243,6 +245,7 @@ impl Rows {
             Change::SubmissionAccepted(row) => self.accept_submission(row),
             Change::TaskAdded { id, spec } => self.add_task(*id, spec),
             Change::TaskChanged(row) => self.change_task(row),
+            Change::PriorityChanged(row) => self.change_priority(row),
             Change::SchedulerPaused(paused) => self.paused = *paused,
             Change::QueueStored { name, spec, paused } => self.store_queue(name, spec, *paused),
             Change::LimitStored { name, spec } => self.store_limit(name, spec),
@@ -333,6 +336,7 @@ impl Rows {
             order: self.accepted,
             row: row.clone(),
             change: None,
+            priorities: BTreeMap::new(),
             added: BTreeMap::new(),
             tasks: BTreeMap::new(),
         };
@@ -384,6 +388,14 @@ impl Rows {
         }
     }
 
+    fn change_priority(&mut self, row: &PriorityRow) {
+        if let Some(run) = self.runs.get_mut(&row.run) {
+            run.priorities.insert(row.task, row.priority);
+        } else if let Some(single) = self.submissions.get_mut(&row.run) {
+            single.row.priority = row.priority;
+        }
+    }
+
     fn store_queue(&mut self, name: &Arc<str>, spec: &QueueSpec, paused: bool) {
         let row = (Arc::clone(name), spec.clone(), paused);
         match self.queues.iter_mut().find(|(known, ..)| known == name) {
@@ -423,10 +435,17 @@ impl Rows {
 }
 
 impl KeptRun {
+    fn priorities(&self) -> Vec<PriorityRow> {
+        let run = self.row.id;
+        let rows = self.priorities.iter();
+        rows.map(|(&task, &priority)| PriorityRow { run, task, priority }).collect()
+    }
+
     fn stored(&self) -> StoredRun {
         StoredRun {
             row: self.row.clone(),
             change: self.change,
+            priorities: self.priorities(),
             added: self.added.iter().map(|(index, spec)| (*index, Arc::clone(spec))).collect(),
             tasks: self.tasks.values().cloned().collect(),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
-use tidewheel_core::row::{Change, RunChange, RunRow, SubmissionRow, TaskRow};
+use tidewheel_core::row::{Change, PriorityRow, RunChange, RunRow, SubmissionRow, TaskRow};
 use tidewheel_core::schedule::ScheduleSpec;
 use tidewheel_core::spec::{Attachment, OnceKey, Profile, TaskSpec};
 use tidewheel_core::task::{Reason, TaskState};
@@ -83,6 +83,7 @@ impl<'a> Writing<'a> {
             self.write_single(single, places.get(&single.id).copied())?;
         }
         self.write_tasks(&coalesced.tasks)?;
+        self.write_priorities(&coalesced.priorities)?;
         self.write_runs(&coalesced.runs)?;
         if let Some(next) = self.next {
             self.connection.prepare_cached("UPDATE counter SET next = ?1")?.execute([next])?;
@@ -105,7 +106,8 @@ impl<'a> Writing<'a> {
             | Change::RunChanged(_)
             | Change::SubmissionAccepted(_)
             | Change::TaskAdded { .. }
-            | Change::TaskChanged(_) => Ok(()),
+            | Change::TaskChanged(_)
+            | Change::PriorityChanged(_) => Ok(()),
         }
     }
 
@@ -336,6 +338,25 @@ impl<'a> Writing<'a> {
                 row.error,
                 started_at.map(Timestamp::as_micros),
             ])?;
+        }
+        Ok(())
+    }
+
+    fn write_priorities(&mut self, rows: &[&PriorityRow]) -> Result<(), Fault> {
+        for row in rows {
+            let priority = row.priority.value();
+            match self.live_runs().get(&row.run).copied() {
+                Some(seq) => {
+                    let sql = "INSERT OR REPLACE INTO priorities VALUES (?1, ?2, ?3)";
+                    let index = row.task.map_or(-1, i64::from);
+                    self.connection.prepare_cached(sql)?.execute(params![seq, index, priority])?;
+                }
+                None => {
+                    let sql = "UPDATE live_submissions SET priority = ?2 WHERE run_id = ?1";
+                    let row = params![blob(row.run), priority];
+                    self.connection.prepare_cached(sql)?.execute(row)?;
+                }
+            }
         }
         Ok(())
     }

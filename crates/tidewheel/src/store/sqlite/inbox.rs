@@ -16,8 +16,8 @@ use super::error::FolderError;
 use super::folder::{DataFolder, now};
 use super::prune::in_transaction;
 use crate::store::{
-    CommandSource, Question, RunCommand, ScheduleCommand, Sent, SentCommand, StoreError,
-    TaskAnswer, codec,
+    CommandSource, Previewed, Question, RunCommand, ScheduleCommand, Sent, SentCommand, StoreError,
+    TaskAnswer, WhatIf, codec,
 };
 
 /// How often it is looked whether a command was followed.
@@ -37,6 +37,8 @@ pub struct Inbox {
     handed_out: BTreeSet<i64>,
     /// Whether somebody has written since it was last looked for questions.
     has_news: bool,
+    /// Those of them that ask what if, until they are asked for.
+    what_ifs: Vec<WhatIf>,
     /// Tells whoever looks that it is time to.
     bell: Option<Bell>,
 }
@@ -150,6 +152,7 @@ impl DataFolder {
             version: None,
             handed_out: BTreeSet::new(),
             has_news: true,
+            what_ifs: Vec::new(),
             bell: None,
         }
     }
@@ -278,9 +281,22 @@ impl CommandSource for Inbox {
         if !self.has_news {
             return Ok(Vec::new());
         }
-        let questions = self.unanswered()?;
+        let (questions, what_ifs) = self.unanswered()?;
         self.has_news = false;
+        self.what_ifs = what_ifs;
         Ok(questions)
+    }
+
+    fn what_ifs(&mut self) -> Result<Vec<WhatIf>, Box<dyn Error + Send + Sync>> {
+        Ok(std::mem::take(&mut self.what_ifs))
+    }
+
+    fn answer_what_if(
+        &mut self,
+        question: i64,
+        answer: &Previewed,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.store_answer(question, answer)?)
     }
 
     fn answer(

@@ -8,7 +8,7 @@ use super::schema::user_version;
 
 /// Each brings a database from the version of its index to the next.
 pub(super) const MIGRATIONS: &[&str] =
-    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS, ARRIVALS];
+    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS, ARRIVALS, PRIORITIES];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -389,6 +389,17 @@ CREATE TABLE arrivals (
     PRIMARY KEY (schedule, key)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX arrivals_by_nominal ON arrivals (schedule, nominal);
+";
+
+/// Priorities of runs that were changed while they were live. Those of submissions are in their rows.
+const PRIORITIES: &str = "
+-- The index -1 stands for tasks without a priority of their own.
+CREATE TABLE priorities (
+    seq INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    PRIMARY KEY (seq, idx)
+) WITHOUT ROWID;
 ";
 
 #[cfg(test)]

@@ -343,6 +343,9 @@ impl Pruner<'_> {
             "DELETE FROM added_tasks WHERE (seq, idx) IN (SELECT seq, idx FROM doomed
                 CROSS JOIN added_tasks USING (seq)
                 WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
+            "DELETE FROM priorities WHERE (seq, idx) IN (SELECT seq, idx FROM doomed
+                CROSS JOIN priorities USING (seq)
+                WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",
             "DELETE FROM answers WHERE (run_id, idx) IN (SELECT run_id, idx FROM doomed
                 CROSS JOIN answers USING (run_id)
                 WHERE seq IN (SELECT value FROM json_each(?1)) LIMIT ?2)",

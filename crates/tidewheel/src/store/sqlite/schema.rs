@@ -321,4 +321,13 @@ CREATE TABLE arrivals (
     PRIMARY KEY (schedule, key)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX arrivals_by_nominal ON arrivals (schedule, nominal);
+
+-- Priorities of runs that were changed while they were live; those of submissions are in their rows. The index -1 stands for
+-- tasks without a priority of their own.
+CREATE TABLE priorities (
+    seq INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    PRIMARY KEY (seq, idx)
+) WITHOUT ROWID;
 ";

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
+use tidewheel_core::policy::Priority;
 use tidewheel_core::time::Timestamp;
 
 use super::{DataFolder, Reader};
 use crate::store::{
-    self, Answer, AttemptRecord, FiringSummary, LimitSummary, OutputRecord, QueueSummary,
-    RecordedOutcome, RunCommand, RunDetail, RunFilter, RunSummary, ScheduleSummary, Sent,
-    StoreCounts, StoreError, TaskAnswer, TaskResult,
+    self, Answer, AttemptRecord, FiringSummary, LimitSummary, OutputRecord, Previewed,
+    QueueSummary, RecordedOutcome, RunCommand, RunDetail, RunFilter, RunSummary, ScheduleSummary,
+    Sent, StoreCounts, StoreError, TaskAnswer, TaskResult,
 };
 
 impl store::Reader for Reader {
@@ -89,6 +90,16 @@ impl store::Outbox for DataFolder {
         patience: Duration,
     ) -> Result<Option<Vec<TaskAnswer>>, StoreError> {
         Ok(self.ask_owner(run, tasks, patience)?)
+    }
+
+    fn preview(
+        &self,
+        run: RunId,
+        task: Option<u32>,
+        priority: Priority,
+        patience: Duration,
+    ) -> Result<Option<Previewed>, StoreError> {
+        Ok(self.preview_priority(run, task, priority, patience)?)
     }
 
     fn answer(&self, task: TaskId, answer: &Answer) -> Result<bool, StoreError> {

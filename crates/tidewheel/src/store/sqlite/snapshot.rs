@@ -10,7 +10,8 @@ use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::input::Fires;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::row::{
-    NameRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow, TaskRow,
+    NameRow, PriorityRow, RunChange, RunRow, ScheduleRow, Snapshot, StoredRun, SubmissionRow,
+    TaskRow,
 };
 use tidewheel_core::schedule::ScheduleSpec;
 use tidewheel_core::spec::{Attachment, OnceKey, Profile, RunSpec, TaskSpec};
@@ -109,12 +110,29 @@ fn read_runs(connection: &Connection, shard: i64) -> Result<Vec<StoredRun>, Faul
                 firing: schedule_id(row, 11)?.zip(maybe_instant(row, 12)?),
             },
             change: row.get::<_, bool>(3)?.then_some(change),
+            priorities: read_priorities(connection, seq, id)?,
             added: read_added(connection, seq)?,
             tasks: read_tasks(connection, seq, id)?,
         });
         Ok(())
     })?;
     Ok(runs)
+}
+
+fn read_priorities(
+    connection: &Connection,
+    seq: i64,
+    run: RunId,
+) -> Result<Vec<PriorityRow>, Fault> {
+    let sql = "SELECT idx, priority FROM priorities WHERE seq = ?1 ORDER BY idx";
+    let mut priorities = Vec::new();
+    rows(connection, sql, seq, |row| {
+        let task = u32::try_from(row.get::<_, i64>(0)?).ok();
+        let priority = Priority::from(row.get::<_, i64>(1)?);
+        priorities.push(PriorityRow { run, task, priority });
+        Ok(())
+    })?;
+    Ok(priorities)
 }
 
 fn read_added(connection: &Connection, seq: i64) -> Result<Vec<(u32, Arc<TaskSpec>)>, Fault> {
