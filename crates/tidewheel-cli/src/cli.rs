@@ -12,8 +12,8 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
     again, artifacts, audit, backup, bench, completions, config, explain, flows, import, init,
-    login, logs, mail, man, plan, prune, publish, run, runs, schedule, serve, simulate, steer,
-    token, torture, tui, validate,
+    login, logs, mail, man, plan, priority, prune, publish, run, runs, schedule, serve, simulate,
+    steer, token, torture, tui, validate,
 };
 use crate::config::{Config, Setting, Value};
 use crate::error::CommandError;
@@ -120,6 +120,7 @@ enum Command {
     Resume(again::ResumeArgs),
     Pause(steer::PauseArgs),
     Cancel(steer::CancelArgs),
+    Priority(priority::Args),
     Approve(steer::ApproveArgs),
     Init(init::Args),
     Import(import::Args),
@@ -208,6 +209,7 @@ fn run(ui: &Ui, command: Option<Command>) -> Result<u8, CommandError> {
         Command::Resume(args) => again::resume(ui, &args),
         Command::Pause(args) => steer::pause(ui, &args),
         Command::Cancel(args) => steer::cancel(ui, &args),
+        Command::Priority(args) => priority::run(ui, &args),
         Command::Approve(args) => steer::approve(ui, &args),
         Command::Init(args) => init::run(ui, &args),
         Command::Import(args) => import::run(ui, &args),

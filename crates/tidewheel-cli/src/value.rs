@@ -1,8 +1,10 @@
-//! Values as people write them on a command line: spans of time and amounts of data.
+//! Values as people write them on a command line: spans of time, amounts of data and priorities.
 //!
 //! Instants are in the command that takes them.
 
 use std::time::Duration;
+
+use tidewheel::Priority;
 
 /// Reads `250ms`, `90s`, `15m`, `12h`, `30d` or `4w`.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
@@ -37,6 +39,15 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(format!("`{text}` has no known unit; write it like 500M, 2G")),
     };
     number.checked_mul(1024_u64.pow(power)).ok_or_else(|| format!("`{text}` is too much"))
+}
+
+/// Reads `critical`, `high`, `normal`, `low`, `background`, or a number from 0 to 100.
+pub(crate) fn priority(text: &str) -> Result<Priority, String> {
+    let is_beyond = |number: i64| !(0..=100).contains(&number);
+    match text.trim().parse() {
+        Ok(number) if is_beyond(number) => Err(format!("`{text}` is not from 0 to 100")),
+        _ => text.parse::<Priority>().map_err(|error| error.to_string()),
+    }
 }
 
 fn split(text: &str) -> Result<(u64, &str), String> {

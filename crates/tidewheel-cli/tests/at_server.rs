@@ -191,9 +191,15 @@ fn a_command_on_the_folder_of_a_server_is_carried_out_by_it_and_written_down() {
     assert!(stderr(&nothing).contains("--from STEP"), "{}", stderr(&nothing));
 
     let run = served.json(&["run", "asks", "--detach"])["run_id"].as_str().unwrap().to_owned();
-    for command in ["pause", "resume", "cancel"] {
-        let output = scratch.run(&[command, &run]);
-        assert_eq!(output.status.code(), Some(0), "{command}: {}", stderr(&output));
+    let commands: [&[&str]; 4] = [
+        &["pause", &run],
+        &["resume", &run],
+        &["priority", &run, "ask", "high"],
+        &["cancel", &run],
+    ];
+    for command in commands {
+        let output = scratch.run(command);
+        assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
     }
     let audit = served.audit();
     let actions: Vec<&str> = audit.iter().map(|(action, _)| action.as_str()).collect();
@@ -206,12 +212,14 @@ fn a_command_on_the_folder_of_a_server_is_carried_out_by_it_and_written_down() {
         "start-run",
         "pause-run",
         "resume-run",
+        "set-priority",
         "cancel-run",
     ];
     assert_eq!(actions, expected);
     assert!(audit[1].1.starts_with("flow greet, run "), "{:?}", audit[1]);
     assert!(audit[2].1.starts_with(&format!("run {first}, as run ")), "{:?}", audit[2]);
     assert_eq!(audit[5].1, format!("run {run}"));
+    assert_eq!(audit[7].1, format!("run {run}, priority 80, step ask"));
     served.stop();
 }
 

@@ -18,11 +18,12 @@ use tidewheel_client::api::{
     AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, Asker, AttemptLine, AttemptList,
     AuditList, AuditRow, AuditVerified, CacheState, CancelWish, Document, Explained, Figures,
     FileChange, GoneOn, Health, HealthState, ListWish, LogFile, LogList, LogStream, LogTurn,
-    LogWanted, LogWish, LoginLink, Named, NextFirings, Plan, PlannedCache, PlannedStep, Preview,
-    QueueFigures, Refusal, RefusalKind, Refused, RequestEnd, ResumeWish, RetryWish, Role, RunLine,
-    RunList, RunResult, RunState, SchedulerFigures, Standing, StateWish, StepExplained, StepLogs,
-    StepResult, StepStanding, StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade,
-    TokenWish, UnknownSteps, Validated, Values,
+    LogWanted, LogWish, LoginLink, Named, NextFirings, OrderLine, OrderPreview, Plan, PlannedCache,
+    PlannedStep, Preview, PriorityChanged, PriorityWish, QueueFigures, Refusal, RefusalKind,
+    Refused, RequestEnd, ResumeWish, RetryWish, Role, RunLine, RunList, RunResult, RunState,
+    SchedulerFigures, Standing, StateWish, StepExplained, StepLogs, StepResult, StepStanding,
+    StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade, TokenWish, UnknownSteps,
+    Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 use written::Written;
@@ -157,6 +158,7 @@ fn explained() -> Explained {
             why: "it waits for build".to_owned(),
             asks: false,
             waits_for: vec!["build".to_owned()],
+            priority: Some(50),
             expected_start_seconds: Some(42.5),
             unpassed_in_seconds: Some(13.0),
         }],
@@ -256,6 +258,41 @@ fn events() -> Vec<Event> {
     ]
 }
 
+fn order() -> OrderPreview {
+    let line = OrderLine {
+        run_id: RUN.to_owned(),
+        flow: Some("nightly".to_owned()),
+        step: "build".to_owned(),
+        queue: "default".to_owned(),
+        priority: 50,
+        effective: 70,
+        changed: true,
+        expected_start_seconds: Some(12.5),
+    };
+    let other = OrderLine {
+        flow: None,
+        step: "0a2b3c4d-5e6f-7a8b-9c0d-1e2f3a4b5c6d".to_owned(),
+        changed: false,
+        expected_start_seconds: None,
+        ..line.clone()
+    };
+    let raised = OrderLine { priority: 80, effective: 100, ..line.clone() };
+    OrderPreview {
+        version: None,
+        run_id: RUN.to_owned(),
+        step: Some("build".to_owned()),
+        priority: 80,
+        before: vec![other.clone(), line],
+        after: vec![raised, other],
+        more: 3,
+    }
+}
+
+fn priority_changed() -> PriorityChanged {
+    let (run_id, step) = (RUN.to_owned(), Some("build".to_owned()));
+    PriorityChanged { version: None, run_id, step, priority: 80, heard: true }
+}
+
 fn asked() -> Asked {
     let (run_id, asked) = (RUN.to_owned(), "cancelled".to_owned());
     Asked { version: None, run_id, asked, heard: true, clean_up_left: true }
@@ -297,7 +334,7 @@ fn plan() -> Plan {
 }
 
 /// What travels to a desk.
-fn wishes() -> [String; 7] {
+fn wishes() -> [String; 8] {
     let step = Some("build".to_owned());
     let list = ListWish {
         version: None,
@@ -336,6 +373,7 @@ fn wishes() -> [String; 7] {
         check(LogWish { version: None, step, attempt: Some(2), follow: true }, ""),
         check(wanted, ""),
         check(CancelWish { version: None, grace, everything: true, drain: true }, ""),
+        check(PriorityWish { version: None, step: Some("build".to_owned()), priority: 80 }, ""),
         check(ResumeWish { version: None, as_started: true, max_workers: Some(2) }, ""),
         check(retry, ""),
         check(answer, ""),
@@ -487,6 +525,8 @@ fn every_document_is_what_is_written_down() {
         check(attempts(), ""),
         check(refused(), ""),
         check(refused_at_length(), "-at-length"),
+        check(order(), ""),
+        check(priority_changed(), ""),
         check(asked(), ""),
         check(plan(), ""),
         check(

@@ -18,6 +18,7 @@ pub(crate) mod logs;
 pub(crate) mod mail;
 pub(crate) mod man;
 pub(crate) mod plan;
+pub(crate) mod priority;
 pub(crate) mod prune;
 pub(crate) mod publish;
 pub(crate) mod run;

@@ -275,6 +275,13 @@ fn line(happened: &Happened) -> Option<String> {
         What::RunPaused => format!("{at} {flow}: run {run} paused"),
         What::RunResumed => format!("{at} {flow}: run {run} goes on"),
         What::RunWaits => format!("{at} {flow}: run {run} waits for its group"),
+        What::PriorityChanged => match &happened.step {
+            Some(_) => {
+                let step = text(&happened.step);
+                format!("{at} {flow}: step {step} of run {run} has priority {state}")
+            }
+            None => format!("{at} {flow}: run {run} has priority {state}"),
+        },
         What::StepRetries => {
             format!(
                 "{at} {flow}: step {} of run {run} is tried again: {error}",

@@ -46,6 +46,9 @@ pub struct StepExplained {
     pub asks: bool,
     /// The steps it waits for that have not ended.
     pub waits_for: Vec<String>,
+    /// Its priority, while it waits for room and whoever runs the run tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
     /// In how many seconds it is expected to start, where whoever runs the run can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_start_seconds: Option<f64>,

@@ -70,6 +70,8 @@ pub enum What {
     RunResumed,
     /// A run waits for a place in its group.
     RunWaits,
+    /// The priority of a run, or of one of its steps, was changed; the state says to what.
+    PriorityChanged,
     /// A run ended.
     RunEnded,
     /// An attempt at a step started.

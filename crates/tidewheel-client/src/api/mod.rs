@@ -20,6 +20,7 @@ mod line;
 mod listed;
 mod logs;
 mod named;
+mod order;
 mod plan;
 mod problem;
 mod reading;
@@ -58,6 +59,7 @@ pub use line::{SlotHolder, WaitingLine, WaitingStep};
 pub use listed::{RunLine, RunList};
 pub use logs::{LogFile, LogList, LogStream, LogTurn, LogWanted, RequestEnd, StepLogs};
 pub use named::Named;
+pub use order::{OrderLine, OrderPreview, PriorityChanged};
 pub use plan::{CacheState, NextFirings, Plan, PlannedCache, PlannedStep, UnknownSteps, Validated};
 pub use problem::Problem;
 pub use reading::{
@@ -76,6 +78,6 @@ pub use steps::{AttemptSpan, StepList, StepRow, StepsOrder, StepsWish};
 pub use store::StoreFigures;
 pub use values::Values;
 pub use wishes::{
-    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, OneTimeCode, ResumeWish,
-    RetryWish, StartWish, StateWish,
+    AnswerWish, BackfillWish, CancelWish, LedgerWish, ListWish, LogWish, OneTimeCode, PriorityWish,
+    ResumeWish, RetryWish, StartWish, StateWish,
 };

@@ -102,6 +102,20 @@ pub struct CancelWish {
     pub drain: bool,
 }
 
+/// Which priority a run, or one of its steps, is to have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityWish {
+    /// The version of this form, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Only of this step, which has it for itself from then on; else of all that were given no other than the run.
+    #[serde(default)]
+    pub step: Option<String>,
+    /// 0 to 100; what is beyond is the nearest of them.
+    pub priority: i64,
+}
+
 /// How a run is to go on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -284,6 +298,7 @@ documents! {
     ListWish: "wish-list" 1,
     LogWish: "wish-logs" 1,
     CancelWish: "wish-cancel" 1,
+    PriorityWish: "wish-priority" 1,
     ResumeWish: "wish-resume" 1,
     RetryWish: "wish-retry" 1,
     AnswerWish: "wish-answer" 1,

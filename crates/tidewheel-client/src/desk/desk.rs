@@ -16,8 +16,9 @@ use super::schedules::ScheduleWish;
 use super::surface::Surface;
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
-    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Preview, RetryWish, RunList,
-    RunResult, ScheduleAsked, ScheduleList, Standing, StepList, StepsWish, Upcoming,
+    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, OrderPreview, Preview,
+    PriorityChanged, PriorityWish, RetryWish, RunList, RunResult, ScheduleAsked, ScheduleList,
+    Standing, StepList, StepsWish, Upcoming,
 };
 use crate::remote::RemoteDesk;
 
@@ -314,6 +315,40 @@ impl Desk {
         }
         let word = word.to_owned();
         self.here(move |desk| desk.cancel(&word, &wish)).await
+    }
+
+    /// Changes the priority of a run, or of one of its steps.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run or step, it has ended, or nobody runs it.
+    pub async fn set_priority(
+        &self,
+        word: &str,
+        wish: PriorityWish,
+    ) -> Result<PriorityChanged, DeskError> {
+        if let Some(there) = self.there() {
+            return there.set_priority(word, &wish).await;
+        }
+        let word = word.to_owned();
+        self.here(move |desk| desk.set_priority(&word, &wish)).await
+    }
+
+    /// What the order of all that waits would be then. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Desk::set_priority`], and when whoever runs the run does not answer.
+    pub async fn preview_priority(
+        &self,
+        word: &str,
+        wish: PriorityWish,
+    ) -> Result<OrderPreview, DeskError> {
+        if let Some(there) = self.there() {
+            return there.preview_priority(word, &wish).await;
+        }
+        let word = word.to_owned();
+        self.here(move |desk| desk.preview_priority(&word, &wish)).await
     }
 
     /// Answers a step that waits for approval. The first answer counts.

@@ -1,6 +1,6 @@
-//! [`DeskError`]: why the desk did not do what it was asked, its kind, and what to do about it.
+//! [`DeskError`]: why the desk did not do what it was asked.
 //!
-//! Exit codes and statuses are each surface's own.
+//! Its kind is in [`super::refused`], what to do about it in [`super::hints`].
 
 use std::error::Error;
 use std::fmt;
@@ -15,8 +15,7 @@ use tidewheel_flow::{
     AgainError, Flow, OrderError, ParamError, PlanError, SecretError, StartError,
 };
 
-use super::surface::Surface;
-use crate::api::{FileChange, Refusal, RefusalKind, RunState};
+use crate::api::{FileChange, Refusal, RunState};
 use crate::files::FlowFiles;
 use crate::log::SearchError;
 use crate::text::harmless;
@@ -256,6 +255,22 @@ pub enum DeskError {
         /// The run.
         run: RunId,
     },
+    /// Whoever runs it does not say.
+    #[error("the process that runs run {run} does not answer within {} s", patience.as_secs())]
+    Silent {
+        /// The run.
+        run: RunId,
+        /// How long it was waited for.
+        patience: Duration,
+    },
+    /// Whoever runs it refuses.
+    #[error("run {run} stays as it is: {}", harmless(why))]
+    NotChanged {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: String,
+    },
     /// It cannot be made again as it was asked for.
     #[error("{}", harmless(&error.to_string()))]
     Again {
@@ -465,135 +480,5 @@ impl DeskError {
             }
             _ => None,
         }
-    }
-
-    /// The kind of it, for exit codes and statuses.
-    #[must_use]
-    pub fn kind(&self) -> RefusalKind {
-        match self {
-            Self::Folder(problem) => folder_kind(&problem.error),
-            Self::NoRun { .. }
-            | Self::RunGone { .. }
-            | Self::NoStep { .. }
-            | Self::NoFlow { .. }
-            | Self::NoSchedule { .. }
-            | Self::NoArtifact { .. }
-            | Self::NoAttempt { .. } => RefusalKind::NotFound,
-            Self::SeveralRuns { .. }
-            | Self::SeveralArtifacts { .. }
-            | Self::NoFiles { .. }
-            | Self::NotInFlow { .. }
-            | Self::Cursor { .. }
-            | Self::Search(_)
-            | Self::OutOfRange { .. }
-            | Self::LineNumbers { .. }
-            | Self::Param { .. }
-            | Self::ParamForm { .. }
-            | Self::BackfillFromWhen
-            | Self::TooManyFirings { .. }
-            | Self::NotDelivered { .. }
-            | Self::AsksNobody { .. } => RefusalKind::Usage,
-            Self::Again { error, .. } => match error {
-                AgainError::Unknown { .. } => RefusalKind::Refused,
-                AgainError::NoStep { .. } => RefusalKind::NotFound,
-                _ => RefusalKind::Usage,
-            },
-            Self::Problems(_) | Self::Unrunnable { .. } | Self::Plan(_) => RefusalKind::Input,
-            Self::OfKind(refusal) => refusal.kind,
-            // It was not refused: the store could not, for want of room or of an answer.
-            Self::Start(StartError::Rejected(Rejection::Unavailable(_)))
-            | Self::Rejected(Rejection::Unavailable(_)) => RefusalKind::Failed,
-            Self::Order(_)
-            | Self::UnknownKind { .. }
-            | Self::Changed { .. }
-            | Self::Start(_)
-            | Self::Rejected(_)
-            | Self::NotSigned
-            | Self::HookFull { .. }
-            | Self::Secret(_) => RefusalKind::Refused,
-            Self::NotEnded { .. }
-            | Self::Retried { .. }
-            | Self::OtherPreview(_)
-            | Self::Ended { .. }
-            | Self::NothingLeft { .. }
-            | Self::Abandoned { .. }
-            | Self::StepEnded { .. }
-            | Self::AnsweredBefore { .. }
-            | Self::LeftBehind { .. }
-            | Self::NotTakenOver(..)
-            | Self::OtherVersion { .. }
-            | Self::ScheduleEnded { .. }
-            | Self::NotServed { .. }
-            | Self::NotHeard { .. }
-            | Self::Served(_)
-            | Self::Held(_) => RefusalKind::Conflict,
-            Self::FlowsNotRead { .. } => RefusalKind::Input,
-            Self::Server { status, .. } => RefusalKind::of_status(*status),
-            Self::NotHere => RefusalKind::Usage,
-            Self::NoServer { .. } => RefusalKind::NotFound,
-            Self::Unreachable { .. }
-            | Self::NotStarted(_)
-            | Self::System(_)
-            | Self::NotCopied { .. } => RefusalKind::Failed,
-        }
-    }
-
-    /// The same as a document, for whoever uses the command.
-    #[must_use]
-    pub fn refusal(&self) -> Refusal {
-        self.refusal_for(Surface::Command)
-    }
-
-    /// The same as a document, in the words of a surface.
-    #[must_use]
-    pub fn refusal_for(&self, at: Surface) -> Refusal {
-        if let Self::OfKind(refusal) = self {
-            return (**refusal).clone();
-        }
-        let (changes, problems) = match self {
-            Self::Changed { changes, .. } => (changes.clone(), None),
-            Self::Problems(files) => (Vec::new(), Some(files.validated(false).problems)),
-            Self::Unrunnable { problems, .. } => (Vec::new(), Some(problems.clone())),
-            _ => (Vec::new(), None),
-        };
-        Refusal {
-            kind: self.kind(),
-            exit_code: None,
-            message: self.message(),
-            hints: self.hints_for(at),
-            position: None,
-            problems,
-            changes,
-        }
-    }
-
-    /// What went wrong and why, outermost first.
-    fn message(&self) -> String {
-        let mut message = self.to_string();
-        let mut source = Error::source(self);
-        while let Some(error) = source {
-            message.push_str(&format!(": {error}"));
-            source = error.source();
-        }
-        message
-    }
-}
-
-fn folder_kind(error: &FolderError) -> RefusalKind {
-    match error {
-        FolderError::WritableByOthers { .. }
-        | FolderError::NotOurs { .. }
-        | FolderError::NetworkFileSystem { .. }
-        | FolderError::Newer { .. }
-        | FolderError::OldSqlite { .. }
-        | FolderError::LongPath { .. }
-        | FolderError::LogWithoutDatabase { .. } => RefusalKind::Refused,
-        FolderError::UnknownRun { .. } => RefusalKind::NotFound,
-        FolderError::AlreadyEnded { .. }
-        | FolderError::Exists { .. }
-        | FolderError::InUse { .. }
-        | FolderError::Busy { .. }
-        | FolderError::Store(StoreError::Held { .. }) => RefusalKind::Conflict,
-        _ => RefusalKind::Failed,
     }
 }

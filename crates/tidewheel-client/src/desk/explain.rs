@@ -117,7 +117,8 @@ impl RunView {
     ) -> StepExplained {
         let answer = heard.about(task.index);
         let expected = answer.and_then(|answer| answer.expected_start);
-        let unpassed = answer.and_then(|answer| answer.place.as_ref()?.unpassed_in);
+        let place = answer.and_then(|answer| answer.place.as_ref());
+        let unpassed = place.and_then(|place| place.unpassed_in);
         StepExplained {
             step: task.name.clone(),
             element: None,
@@ -126,6 +127,7 @@ impl RunView {
             why: self.why(task, heard, timeout.as_deref()),
             asks: self.is_asking(task),
             waits_for: self.needs(task),
+            priority: place.map(|place| place.priority),
             expected_start_seconds: expected.map(|it| it.as_secs_f64()),
             unpassed_in_seconds: unpassed.map(|it| it.as_secs_f64()),
         }

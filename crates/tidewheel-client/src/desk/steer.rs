@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidewheel::RunId;
 use tidewheel::id::TaskId;
 
-use tidewheel::store::{Answer, RunCommand, RunDetail, TaskSummary};
+use tidewheel::store::{Answer, RunCommand, RunDetail, RunSummary, TaskSummary};
 
 use super::error::DeskError;
 use super::find::task_of;
@@ -130,13 +130,19 @@ impl LocalDesk {
 
     /// Leaves a command for whoever runs the run, and waits a little until it was followed; false if it was
     /// not.
-    fn send(&self, detail: &RunDetail, command: RunCommand) -> Result<bool, DeskError> {
+    pub(super) fn send(&self, detail: &RunDetail, command: RunCommand) -> Result<bool, DeskError> {
         let summary = &detail.summary;
-        if summary.is_live && self.is_abandoned(summary)? {
-            return Err(DeskError::Abandoned { run: summary.id });
-        }
+        self.check_runs(summary)?;
         let heard = self.folder.send_and_wait(summary.id, command, PATIENCE);
         heard.map_err(|error| self.failed(error))
+    }
+
+    /// Whether there is somebody who would hear a wish.
+    pub(super) fn check_runs(&self, summary: &RunSummary) -> Result<(), DeskError> {
+        match summary.is_live && self.is_abandoned(summary)? {
+            true => Err(DeskError::Abandoned { run: summary.id }),
+            false => Ok(()),
+        }
     }
 }
 

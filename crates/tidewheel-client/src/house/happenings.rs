@@ -224,6 +224,12 @@ impl Ring {
                 self.of_run(at, What::RunResumed, *run, |_| ());
             }
             Fact::RunWaits { run, .. } => self.of_run(at, What::RunWaits, *run, |_| ()),
+            Fact::PriorityChanged { run, task, priority } => {
+                self.of_run(at, What::PriorityChanged, *run, |told| {
+                    told.step = task.and(name);
+                    told.state = Some(priority.value().to_string());
+                });
+            }
             Fact::RunEnded(run, result) => {
                 self.of_run(at, What::RunEnded, *run, |told| {
                     told.state = Some(result.word().to_owned());

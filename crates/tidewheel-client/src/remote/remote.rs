@@ -9,9 +9,9 @@ use super::wire::{Pieces, RemoteError, ServerAddress, Wire};
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, Asker, AttemptList, AuditList, AuditVerified,
     BackfillWish, CancelWish, Explained, FlowDetail, FlowList, GoneOn, Ledger, LedgerWish,
-    ListWish, LogList, LogWanted, LogWish, LoginLink, Plan, Preview, ResumeWish, RetryWish,
-    RunList, RunResult, ScheduleAsked, ScheduleList, Standing, StartWish, StartedRun, StepList,
-    StepsWish, TokenList, TokenMade, TokenWish, Upcoming,
+    ListWish, LogList, LogWanted, LogWish, LoginLink, OrderPreview, Plan, Preview, PriorityChanged,
+    PriorityWish, ResumeWish, RetryWish, RunList, RunResult, ScheduleAsked, ScheduleList, Standing,
+    StartWish, StartedRun, StepList, StepsWish, TokenList, TokenMade, TokenWish, Upcoming,
 };
 use crate::desk::{DeskError, ScheduleWish};
 
@@ -222,6 +222,22 @@ impl RemoteDesk {
 
     pub(crate) async fn cancel(&self, run: &str, wish: &CancelWish) -> Result<Asked, DeskError> {
         self.wish(&["runs", run, "cancel"], wish).await
+    }
+
+    pub(crate) async fn set_priority(
+        &self,
+        run: &str,
+        wish: &PriorityWish,
+    ) -> Result<PriorityChanged, DeskError> {
+        self.wish(&["runs", run, "priority"], wish).await
+    }
+
+    pub(crate) async fn preview_priority(
+        &self,
+        run: &str,
+        wish: &PriorityWish,
+    ) -> Result<OrderPreview, DeskError> {
+        self.wish(&["runs", run, "priority", "preview"], wish).await
     }
 
     pub(crate) async fn answer(

@@ -1,9 +1,12 @@
-//! What is done with runs that go on: pause, end, answer; and what a retry would do.
+//! What is done with runs that go on: pause, end, put elsewhere in the order, answer; and what that, or a retry, would do.
 //!
 //! The scheduler that has a run decides what becomes of it. What starts or goes on anew is in [`super::flows`].
 
 use axum::response::Response;
-use tidewheel_client::api::{AnswerWish, Answered, Asked, CancelWish, Preview, RetryWish};
+use tidewheel_client::api::{
+    AnswerWish, Answered, Asked, CancelWish, OrderPreview, Preview, PriorityChanged, PriorityWish,
+    RetryWish,
+};
 
 use crate::door::{Call, document};
 use crate::problem::Problem;
@@ -38,6 +41,31 @@ pub(super) const ROUTES: &[Route] = &[
         answer: |call| Box::pin(cancel(call)),
     },
     Route {
+        name: "set-priority",
+        about: "Changes the priority of a run, or of one of its steps: where it stands among all that waits. What runs goes on.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/priority",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::Document(Form::of::<PriorityWish>(), WISH_MAX),
+        gives: Gives::Document(Form::of::<PriorityChanged>()),
+        changes: true,
+        answer: |call| Box::pin(set_priority(call)),
+    },
+    Route {
+        name: "preview-priority",
+        about: "Says in which order what waits would start if a run, or one of its steps, had another priority. Nothing is \
+                changed.",
+        verb: Verb::Post,
+        path: "/api/v1/runs/{run}/priority/preview",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::Document(Form::of::<PriorityWish>(), WISH_MAX),
+        gives: Gives::Document(Form::of::<OrderPreview>()),
+        changes: false,
+        answer: |call| Box::pin(preview_priority(call)),
+    },
+    Route {
         name: "answer-step",
         about: "Answers a step that waits for approval. The first answer counts.",
         verb: Verb::Post,
@@ -70,6 +98,20 @@ async fn pause(call: Call) -> Result<Response, Problem> {
 async fn cancel(call: Call) -> Result<Response, Problem> {
     let wish = call.document_or(CancelWish::default())?;
     document(call.server.desk().cancel(call.param("run"), wish).await?)
+}
+
+async fn set_priority(call: Call) -> Result<Response, Problem> {
+    let wish: PriorityWish = call.document()?;
+    call.object.add("priority", &wish.priority.to_string());
+    if let Some(step) = &wish.step {
+        call.object.add("step", step);
+    }
+    document(call.server.desk().set_priority(call.param("run"), wish).await?)
+}
+
+async fn preview_priority(call: Call) -> Result<Response, Problem> {
+    let wish: PriorityWish = call.document()?;
+    document(call.server.desk().preview_priority(call.param("run"), wish).await?)
 }
 
 async fn answer(call: Call) -> Result<Response, Problem> {

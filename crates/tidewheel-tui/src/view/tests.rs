@@ -109,6 +109,7 @@ fn known() -> StepKnown {
         why: "exit code 1".to_owned(),
         asks: false,
         waits_for: Vec::new(),
+        priority: None,
         expected_start_seconds: None,
         unpassed_in_seconds: None,
     };
