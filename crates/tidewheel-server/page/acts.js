@@ -176,4 +176,5 @@ document.addEventListener('click', (event) => {
   else if (data.cancel) attempt(button, () => cancel(data.cancel));
   else if (data.answer) attempt(button, () => answer(data.run, data.step, data.answer === 'yes'));
   else if (data.backfill) attempt(button, () => backfill(data.backfill));
+  else if (data.priority) attempt(button, async () => (await import('./priority.js')).raise(data.run, data.step, Number(data.priority)));
 });

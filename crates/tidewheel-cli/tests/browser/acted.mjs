@@ -20,6 +20,16 @@ flow:
   - { name: middle, run: 'true', priority: 50, limits: { gate: 1 }, depends_on: [ready] }
   - { name: ready, run: 'true' }
 `,
+  'crowd.yaml': `
+name: crowd
+limits: { door: { units: 1 } }
+flow:
+  - { name: hold, run: 'until [ -e "$TIDEWHEEL_RUN_DIR/go" ]; do sleep 0.05; done', limits: { door: 1 } }
+  - { name: ready, run: 'true' }
+  - { name: one, run: 'true', limits: { door: 1 }, depends_on: [ready] }
+  - { name: two, run: 'true', limits: { door: 1 }, depends_on: [ready] }
+  - { name: three, run: 'true', limits: { door: 1 }, depends_on: [ready] }
+`,
 };
 
 const dialogCommand = (page) => page.textContent('dialog code.command');
@@ -211,5 +221,44 @@ export const tests = {
     const began = steps.map((it) => it.step).filter((name) => /^(low|high|middle)$/.test(name));
     assert.deepEqual(began, shown);
     assert.deepEqual(shown, ['high', 'middle', 'low']);
+  },
+
+  async 'another priority shows the order first, and then it is so'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'crowd' });
+    const small = await world.window({ width: 360, height: 740 });
+    await world.goto(small, '/queues');
+    const own = `#p-waiting [data-priority][data-run="${run}"]`;
+    await small.waitForFunction((own) => document.querySelectorAll(own).length === 3, own);
+    const button = small.locator(`${own}[data-step=three]`);
+    assert.ok((await button.boundingBox()).height >= 44, 'it can be touched');
+    // By keys alone.
+    await button.focus();
+    await small.keyboard.press('Enter');
+    await small.waitForSelector('dialog input[name=priority]:focus');
+    assert.equal(await small.inputValue('dialog input[name=priority]'), '80');
+    const order = async () => (await small.locator('dialog .order tbody th bdi:first-child').allTextContents()).filter((name) => /^(one|two|three)$/.test(name));
+    assert.equal((await order())[0], 'three');
+    for (const it of await small.locator('dialog button, dialog input:not([type=checkbox])').all()) assert.ok((await it.boundingBox()).height >= 44, await it.textContent());
+    await small.click('dialog .levels >> text=background');
+    await small.waitForFunction(() => document.querySelector('dialog .order tbody tr:last-child bdi')?.textContent === 'three');
+    assert.equal((await order()).at(-1), 'three');
+    await small.click('dialog .levels >> text=critical');
+    await small.waitForFunction(() => document.querySelector('dialog .order tbody tr bdi')?.textContent === 'three');
+    const shown = await order();
+    const said = JSON.parse(await world.command(`${await dialogCommand(small)} --dry-run --format json`));
+    assert.deepEqual(said.after.filter((it) => it.run_id === run).map((it) => it.step), shown);
+    assert.deepEqual(await world.axe(small), []);
+    await small.click('dialog .primary');
+    await small.waitForFunction((own) => document.querySelector(`${own}[data-step=three]`)?.dataset.priority === '100', own);
+    await world.goto(small, `/runs/${run}/steps/two`);
+    await small.waitForSelector('#panel >> text=Change priority…');
+    writeFileSync(join(world.folder, 'data/runs', run, 'work/go'), '');
+    await world.until(page, run, ['succeeded']);
+    const { steps } = await world.api(page, 'GET', `/runs/${run}/steps?order=start`);
+    assert.deepEqual(steps.map((it) => it.step).filter((name) => /^(one|two|three)$/.test(name)), shown);
+    await world.goto(small, '/system?tab=audit');
+    await small.waitForSelector('#p-system >> text=priority 100');
+    assert.deepEqual(small.wrong, []);
+    await small.context().close();
   },
 };

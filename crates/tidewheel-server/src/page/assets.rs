@@ -28,7 +28,7 @@ const PICTURE: &str = "picture.css";
 /// A file of the page: its name, its type, and what is in it.
 type Asset = (&'static str, &'static str, &'static str);
 
-const ASSETS: [Asset; 15] = [
+const ASSETS: [Asset; 16] = [
     ("style.css", CSS, include_str!("../../page/style.css")),
     ("icon.svg", SVG, include_str!("../../page/icon.svg")),
     ("main.js", SCRIPT, include_str!("../../page/main.js")),
@@ -40,6 +40,7 @@ const ASSETS: [Asset; 15] = [
     ("runs.js", SCRIPT, include_str!("../../page/runs.js")),
     ("run.js", SCRIPT, include_str!("../../page/run.js")),
     ("picture.js", SCRIPT, include_str!("../../page/picture.js")),
+    ("priority.js", SCRIPT, include_str!("../../page/priority.js")),
     ("form.js", SCRIPT, include_str!("../../page/form.js")),
     ("log.css", CSS, include_str!("../../page/log.css")),
     ("log.js", SCRIPT, include_str!("../../page/log.js")),

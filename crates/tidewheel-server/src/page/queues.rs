@@ -54,6 +54,10 @@ struct Holder {
 
 struct Waiting {
     place: usize,
+    run: String,
+    name: String,
+    /// Whether it is a step of a run, and no task on its own.
+    is_of_flow: bool,
     step: Link,
     flow: String,
     queue: String,
@@ -112,6 +116,9 @@ fn holder(it: &SlotHolder, now: Timestamp) -> Holder {
 fn waiting(place: usize, it: &WaitingStep, now: Timestamp) -> Waiting {
     Waiting {
         place,
+        run: it.run_id.clone(),
+        name: it.step.clone(),
+        is_of_flow: it.flow.is_some(),
         step: Link::of(step_address(&it.run_id, &it.step), &it.step),
         flow: it.flow.clone().unwrap_or_default(),
         queue: it.queue.clone(),

@@ -80,6 +80,8 @@ pub(super) struct Panel {
     why: Option<Markup>,
     expected: Option<String>,
     unpassed: Option<Markup>,
+    /// While it waits for room, and whoever looks may change it.
+    priority: Option<u8>,
     waits_for: Vec<Link>,
     attempts: Vec<Attempt>,
     tail: String,
@@ -269,6 +271,8 @@ impl Panel {
         let span = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
         let is_over = !is_live(whole.run);
         let said = step.error.clone();
+        let may_operate = Frame::of(call, "runs").may_operate();
+        let priority = explained.as_ref().and_then(|it| it.priority).filter(|_| may_operate);
         Ok(Self {
             shown: named(&name),
             to: step_address(&run, &name),
@@ -285,6 +289,7 @@ impl Panel {
             why: explained.map(|it| quoting(&it.why)),
             expected: seconds.map(|it| took(span(it))),
             unpassed: unpassed.map(|it| moment(now.after(span(it)))),
+            priority,
             attempts: whole.attempts.iter().map(|it| attempt(it, said.as_deref(), now)).collect(),
             tail,
             outputs: step
@@ -295,7 +300,7 @@ impl Panel {
             files: whole.artifacts.iter().map(|it| File::of(&run, it)).collect(),
             asks,
             may_retry: is_over,
-            commands: commands(&short_id(&run), &name, asks, is_over),
+            commands: commands(&short_id(&run), &name, (asks, is_over, priority.is_some())),
             run,
             name,
         })
@@ -345,13 +350,16 @@ fn shown_value(value: &serde_json::Value) -> String {
     text
 }
 
-fn commands(short: &str, name: &str, asks: bool, is_over: bool) -> Vec<Markup> {
+fn commands(short: &str, name: &str, (asks, is_over, waits): (bool, bool, bool)) -> Vec<Markup> {
     let name = argument(name);
     let mut all =
         vec![format!("tidewheel logs {short} {name}"), format!("tidewheel explain {short} {name}")];
     if asks {
         let approve = format!("tidewheel approve {short} {name}");
         all.splice(0..0, [approve.clone(), format!("{approve} --reject")]);
+    }
+    if waits {
+        all.push(format!("tidewheel priority {short} {name} high"));
     }
     if is_over {
         all.insert(0, format!("tidewheel retry {short} --from {name}"));
