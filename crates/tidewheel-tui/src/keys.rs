@@ -39,6 +39,7 @@ pub enum Action {
     Approve,
     Reject,
     Start,
+    Priority,
     Fire,
     Backfill,
     Command,
@@ -102,6 +103,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Approve "y" [letter('y')] "approve" "say yes to a step that asks" &[S::Overview, S::Run, S::Step], true;
     Reject "n" [letter('n')] "reject" "say no to it" &[S::Overview, S::Run], true;
     Start "s" [letter('s')] "start" "start the flow" &[S::Overview, S::Runs], true;
+    Priority "+" [letter('+')] "priority" "another priority, once its order is shown" &[S::Queues], true;
     Fire "!" [letter('!')] "fire" "run the schedule now" &[S::Schedules, S::Schedule], true;
     Backfill "b" [letter('b')] "backfill" "fire instants of the past" &[S::Schedules, S::Schedule], true;
     All "a" [letter('a')] "all" "all steps" &[S::Run], false;

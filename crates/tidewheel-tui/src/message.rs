@@ -7,8 +7,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tidewheel_client::api::{
     AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, OneTimeCode,
-    Preview, QueueList, RunList, ScheduleList, Standing, StartWish, StepExplained, StepResult,
-    Upcoming, WaitingLine,
+    OrderPreview, Preview, QueueList, RunList, ScheduleList, Standing, StartWish, StepExplained,
+    StepResult, Upcoming, WaitingLine,
 };
 
 use crate::keys::Action;
@@ -141,6 +141,19 @@ pub enum Question {
     Flow(String),
     /// What a retry would do.
     Preview(Again),
+    /// What the order would be with another priority.
+    Order(Raised),
+}
+
+/// A step that waits, and the priority that it is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raised {
+    /// The run.
+    pub run: String,
+    /// The step.
+    pub step: String,
+    /// The priority.
+    pub priority: u8,
 }
 
 /// A run that is to be made again.
@@ -177,6 +190,8 @@ pub enum Answer {
     Flow(Box<FlowDetail>),
     /// What a retry would do.
     Preview(Box<Preview>),
+    /// What the order would be.
+    Order(Box<OrderPreview>),
 }
 
 /// What is known of a step. Nothing where that cannot be found out.
@@ -201,6 +216,8 @@ pub enum Wish {
     Cancel(String),
     /// Run again what did not succeed in it.
     Retry(Again),
+    /// Give a step another priority.
+    Raise(Raised),
     /// Answer a step that asks.
     Answer {
         /// The run.

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_client::api::{
-    AnswerWish, Asked, CancelWish, GoneOn, LedgerWish, LinesWish, ListWish, RetryWish,
-    ScheduleAsked, SearchWish, StartWish, StartedRun, StepResult, StepState,
+    AnswerWish, Asked, CancelWish, GoneOn, LedgerWish, LinesWish, ListWish, PriorityChanged,
+    PriorityWish, RetryWish, ScheduleAsked, SearchWish, StartWish, StartedRun, StepResult,
+    StepState,
 };
 use tidewheel_client::desk::{Changes, Desk, DeskError, ScheduleWish};
 use tidewheel_client::remote::StatusPage;
 use tidewheel_client::session::Workshop;
 use tidewheel_client::text::short_id;
 
-use crate::message::{Again, Answer, Question, Said, StepKnown, Wish};
+use crate::message::{Again, Answer, Question, Raised, Said, StepKnown, Wish};
 
 /// Something that is waited for.
 pub type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -164,6 +165,10 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             let wish = RetryWish { from, ..RetryWish::default() };
             Answer::Preview(Box::new(desk.preview(&run, wish).await?))
         }
+        Question::Order(raised) => {
+            let (run, wish) = wanted(raised);
+            Answer::Order(Box::new(desk.preview_priority(&run, wish).await?))
+        }
     })
 }
 
@@ -185,6 +190,10 @@ impl DeskSource {
             Wish::Retry(again) => {
                 let started = self.retry(again).await?;
                 begun(format!("run {} goes on with it", short_id(&started.run_id)), started)
+            }
+            Wish::Raise(raised) => {
+                let (run, wish) = wanted(raised);
+                prioritised(&desk.set_priority(&run, wish).await?)
             }
             Wish::Answer { run, step, approved, note, code } => {
                 let by = self.user.clone();
@@ -231,6 +240,16 @@ impl DeskSource {
             None => self.desk.go_on(run).await,
         }
     }
+}
+
+fn wanted(Raised { run, step, priority }: Raised) -> (String, PriorityWish) {
+    (run, PriorityWish { version: None, step: Some(step), priority: i64::from(priority) })
+}
+
+fn prioritised(changed: &PriorityChanged) -> Said {
+    let heard = if changed.heard { "" } else { ", which is not heard yet" };
+    let step = changed.step.as_deref().unwrap_or_default();
+    said(format!("{step}: priority {}{heard}", changed.priority))
 }
 
 fn said(text: String) -> Said {

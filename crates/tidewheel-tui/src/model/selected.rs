@@ -2,7 +2,7 @@
 //!
 //! What they do with it is in [`crate::update`].
 
-use tidewheel_client::api::{RunState, ScheduleWord};
+use tidewheel_client::api::{RunState, ScheduleWord, WaitingStep};
 
 use super::app::{Model, Screen};
 use super::overview::{Row, rows};
@@ -131,6 +131,13 @@ impl Model {
             }
             _ => None,
         }
+    }
+
+    /// The step in line that is selected, if it is one that waits.
+    #[must_use]
+    pub fn waiting_step(&self) -> Option<&WaitingStep> {
+        let line = self.line.as_ref()?;
+        line.waiting.get(self.place_in_line()?.checked_sub(line.holders.len())?)
     }
 
     /// The place in line that is selected: holders first.

@@ -2,7 +2,9 @@
 //!
 //! What destroys something is asked for first, in [`super::ask`].
 
-use super::ask::{ask_to_answer, ask_to_cancel, ask_to_fire, backfill, preview, start};
+use super::ask::{
+    ask_to_answer, ask_to_cancel, ask_to_fire, ask_which_priority, backfill, preview, start,
+};
 use super::update::redraw;
 use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
@@ -47,6 +49,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Approve => ask_to_answer(model, true),
         Action::Reject => ask_to_answer(model, false),
         Action::Start => return start(model),
+        Action::Priority => ask_which_priority(model),
         Action::Fire => ask_to_fire(model),
         Action::Backfill => backfill(model),
     }

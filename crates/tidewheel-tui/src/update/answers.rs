@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidewheel_client::text::sentence;
 
-use super::ask::{ask_again, ask_to_start};
+use super::ask::{ask_again, ask_to_raise, ask_to_start};
 use super::update::redraw;
 use crate::message::{Answer, Question};
 use crate::model::Model;
@@ -25,7 +25,7 @@ pub(super) fn answered(
     answer: Result<Answer, String>,
     took: Duration,
 ) {
-    if matches!(question, Question::Flow(_) | Question::Preview(_)) {
+    if matches!(question, Question::Flow(_) | Question::Preview(_) | Question::Order(_)) {
         return beforehand(model, question, answer);
     }
     if model.asking.as_ref() == Some(question) {
@@ -76,6 +76,9 @@ fn beforehand(model: &mut Model, question: &Question, answer: Result<Answer, Str
         (Question::Flow(_), Ok(Answer::Flow(flow))) => ask_to_start(model, &flow),
         (Question::Preview(again), Ok(Answer::Preview(preview))) => {
             ask_again(model, again.clone(), &preview);
+        }
+        (Question::Order(raised), Ok(Answer::Order(preview))) => {
+            ask_to_raise(model, raised.clone(), &preview);
         }
         (_, Err(why)) => model.say(Tone::Bad, sentence(&why)),
         _ => {}

@@ -2,15 +2,25 @@
 //!
 //! What is done at once is in [`super::act`].
 
-use tidewheel_client::api::{FlowDetail, Preview, RunState, StartWish};
+use tidewheel_client::api::{FlowDetail, OrderLine, OrderPreview, Preview, RunState, StartWish};
 use tidewheel_client::text::{count, name, short_id};
 
 use super::act::is_page;
-use crate::message::{Again, Effect, Question, Wish};
+use crate::message::{Again, Effect, Question, Raised, Wish};
 use crate::model::{Dialog, Form, Model, Screen};
 use crate::run::Tone;
+use crate::view::seconds;
 
-/// Steps that are named one by one before a retry.
+/// The levels of priority, by the keys that choose them.
+const LEVELS: [(char, &str, u8); 5] = [
+    ('c', "critical", 100),
+    ('h', "high", 80),
+    ('n', "normal", 50),
+    ('l', "low", 20),
+    ('b', "background", 0),
+];
+
+/// Steps that are named one by one before something is done.
 const NAMES_MAX: usize = 8;
 
 pub(super) fn ask_to_cancel(model: &mut Model) {
@@ -119,6 +129,43 @@ pub(super) fn ask_to_start(model: &mut Model, flow: &FlowDetail) {
         let details = vec![format!("{}, {}", name(&line.file), count(line.steps, "step"))];
         model.dialog = Some(Dialog::of(question, "start it", wish).with(details));
     }
+}
+
+/// Asks which priority a step that waits is to have; what comes of it is shown before it is done.
+pub(super) fn ask_which_priority(model: &mut Model) {
+    let Some(step) = model.waiting_step() else {
+        return model.say(Tone::Doubtful, "select a step that waits");
+    };
+    let (run, step, now) = (step.run_id.clone(), step.step.clone(), step.priority);
+    let level = |(key, words, priority): (char, &'static str, u8)| {
+        let raised = Raised { run: run.clone(), step: step.clone(), priority };
+        (key, words, vec![Effect::Ask(Question::Order(raised))])
+    };
+    let mut answers: Vec<_> = LEVELS.into_iter().map(level).collect();
+    answers.push(('q', "leave it", Vec::new()));
+    let question = format!("Which priority shall {} have?", name(&step));
+    let details = vec![format!("it has {now}")];
+    model.dialog = Some(Dialog { question, details, answers });
+}
+
+/// Asks whether the order is meant that another priority leads to.
+pub(super) fn ask_to_raise(model: &mut Model, raised: Raised, preview: &OrderPreview) {
+    let question = format!("Give {} priority {}?", name(&raised.step), raised.priority);
+    let line = |(place, it): (usize, &OrderLine)| {
+        let is_it = |other: &&OrderLine| (&other.run_id, &other.step) == (&it.run_id, &it.step);
+        let was = preview.before.iter().position(|other| is_it(&other));
+        let was = was.filter(|was| *was != place).map(|was| format!(", was {}", was + 1));
+        let start = it.expected_start_seconds.map(|it| format!(", in {}", seconds(it)));
+        let (was, start) = (was.unwrap_or_default(), start.unwrap_or_default());
+        format!("{:>3}  {} ({}{was}{start})", place + 1, name(&it.step), it.priority)
+    };
+    let mut details: Vec<String> =
+        preview.after.iter().enumerate().take(NAMES_MAX).map(line).collect();
+    let more = preview.after.len().saturating_sub(NAMES_MAX) as u64 + preview.more;
+    if more > 0 {
+        details.push(format!("     and {more} more"));
+    }
+    model.dialog = Some(Dialog::of(question, "do it", Wish::Raise(raised)).with(details));
 }
 
 pub(super) fn ask_to_fire(model: &mut Model) {

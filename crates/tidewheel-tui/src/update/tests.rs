@@ -8,12 +8,16 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
-use tidewheel_client::api::{BackfillWish, FlowDetail, OneTimeCode, Preview};
+use tidewheel_client::api::{
+    BackfillWish, FlowDetail, OneTimeCode, OrderLine, OrderPreview, Preview, WaitingLine,
+};
 
 use super::{next_tick, update};
-use crate::message::{Again, Answer, Effect, End, Hit, Message, Mouse, Question, Said, Wish};
+use crate::message::{
+    Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Said, Wish,
+};
 use crate::model::{Attached, Model, Part, Screen, Shown};
-use crate::samples::{NOW, flow_detail, glance, lines, schedules, standing, upcoming};
+use crate::samples::{NOW, flow_detail, glance, lines, queue, schedules, standing, upcoming};
 
 fn model() -> Model {
     Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC)
@@ -179,6 +183,50 @@ fn what_a_retry_would_do_is_told_first() {
     update(&mut model, NOW, refused);
     assert_eq!(model.note.as_ref().unwrap().text, "it goes on");
     assert_eq!(model.trouble, None, "what is looked at is known");
+}
+
+/// The order if `mail` went first.
+fn order(line: &WaitingLine) -> OrderPreview {
+    let lines: Vec<OrderLine> = line
+        .waiting
+        .iter()
+        .map(|it| OrderLine {
+            run_id: it.run_id.clone(),
+            flow: it.flow.clone(),
+            step: it.step.clone(),
+            queue: it.queue.clone(),
+            priority: if it.step == "mail" { 100 } else { it.priority },
+            effective: it.effective,
+            changed: it.step == "mail",
+            expected_start_seconds: it.expected_start_seconds,
+        })
+        .collect();
+    let (run_id, step) = (line.waiting[1].run_id.clone(), Some("mail".to_owned()));
+    let (before, after) = (lines.clone(), lines.into_iter().rev().collect());
+    OrderPreview { version: None, run_id, step, priority: 100, before, after, more: 4 }
+}
+
+#[test]
+fn another_priority_shows_the_order_first() {
+    let mut model = model();
+    press(&mut model, '3');
+    let line = queue();
+    let told = Answer::Line(Box::new((line.clone(), None)));
+    answer(&mut model, Question::Line, told);
+    assert_eq!(press(&mut model, '+'), [], "what runs waits for nothing");
+    assert!(model.dialog.is_none());
+    key(&mut model, KeyCode::End);
+    press(&mut model, '+');
+    let run = line.waiting[1].run_id.clone();
+    let raised = Raised { run, step: "mail".to_owned(), priority: 100 };
+    assert_eq!(press(&mut model, 'c'), [Effect::Ask(Question::Order(raised.clone()))]);
+    let order = Answer::Order(Box::new(order(&line)));
+    answer(&mut model, Question::Order(raised.clone()), order);
+    let told = model.dialog.clone().unwrap().details;
+    assert_eq!(told[0], "  1  mail (100, was 2)");
+    assert_eq!((told.len(), told[2].as_str()), (3, "     and 4 more"));
+    assert!(told[1].starts_with("  2  index (70, was 1, in 12"), "{told:?}");
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Raise(raised))]);
 }
 
 #[test]

@@ -26,3 +26,4 @@ pub use paper::Hits;
 pub(crate) use paper::Paper;
 pub(crate) use step::details_rows;
 pub use view::view;
+pub(crate) use words::seconds;

@@ -54,7 +54,7 @@ pub(super) fn time_of_day(model: &Model) -> String {
 }
 
 /// Seconds as a time.
-pub(super) fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     text::took(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
 }
 
