@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -280,9 +281,11 @@ pub fn everything(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut open = vec![folder.to_owned()];
     while let Some(at) = open.pop() {
         for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
-            match entry.file_type().unwrap().is_dir() {
-                true => open.push(entry.path()),
-                false => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
+            // A socket has no contents.
+            match entry.file_type().unwrap() {
+                kind if kind.is_dir() => open.push(entry.path()),
+                kind if kind.is_socket() => {}
+                _ => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
             }
         }
     }

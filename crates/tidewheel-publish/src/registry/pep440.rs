@@ -165,7 +165,7 @@ mod tests {
             "1!0.1",
         ];
         let keys: Vec<Key> = all.iter().map(|it| written(it).unwrap().key).collect();
-        assert!(keys.windows(2).all(|two| two[0] < two[1] || two[0] == two[1]), "{keys:#?}");
+        assert!(keys.windows(2).all(|two| two[0] <= two[1]), "{keys:#?}");
         assert_eq!(written("1.0-1").unwrap().key, written("1.0.post1").unwrap().key);
         assert_eq!(written("v1.0.0+here").unwrap().key, written("1").unwrap().key);
         for nonsense in ["", "one", "1.0what", "1..0", "1.0-"] {
