@@ -113,7 +113,7 @@ export const tests = {
     await other.context().close();
   },
 
-  async 'a server that falls silent is known to be lost after 35 seconds, and what was missed is counted'(world, page) {
+  async 'a server that falls silent is known to be lost after 35 seconds, and is right again when it is back'(world, page) {
     const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
     await world.asking(page, run);
     const other = await world.window();
@@ -144,10 +144,8 @@ export const tests = {
     await world.api(other, 'POST', `/runs/${run}/steps/ask/answer`, { approved: true, by: '' });
     await world.until(other, run, ['succeeded']);
     await moving.clock.resume();
-    await moving.waitForSelector('#lamp[data-state=live] >> text=/caught up: [1-9]\\d* change/');
+    await moving.waitForSelector('#lamp[data-state=live]');
     await moving.waitForSelector('#p-head .word:text("succeeded")');
-    await moving.clock.fastForward(10000);
-    await moving.waitForSelector('#lamp[data-state=live] >> text="live"');
     for (const it of [moving, other]) await it.context().close();
   },
 
