@@ -112,7 +112,7 @@ async fn whoever_has_the_run_follows_and_answers_what_comes_from_elsewhere() {
 #[tokio::test(start_paused = true)]
 async fn a_changed_priority_holds_for_whoever_takes_the_run_over() {
     let memory = Memory::new();
-    let graph = Graph::from_edges([("a", "b")]).unwrap();
+    let graph = Graph::from_edges([("a", "c"), ("b", "c")]).unwrap();
     let wheel = builder().store(memory.clone()).try_start().unwrap();
     wheel.pause();
     let run = wheel.run(graph, |_| async {}).start().unwrap();
@@ -126,6 +126,6 @@ async fn a_changed_priority_holds_for_whoever_takes_the_run_over() {
     let preview = run.preview_priority(None, 71, 10).unwrap();
     let before: Vec<(&str, u8)> =
         preview.before.iter().map(|it| (&*it.name, it.priority)).collect();
-    assert_eq!(before, [("a", 70), ("b", 90)]);
+    assert_eq!(before, [("b", 90), ("a", 70)]);
     assert_eq!(run.facts("a").unwrap().state, TaskState::Ready);
 }

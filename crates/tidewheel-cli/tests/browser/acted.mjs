@@ -20,8 +20,8 @@ flow:
   - { name: middle, run: 'true', priority: 50, limits: { gate: 1 }, depends_on: [ready] }
   - { name: ready, run: 'true' }
 `,
-  'crowd.yaml': `
-name: crowd
+  'contest.yaml': `
+name: contest
 limits: { door: { units: 1 } }
 flow:
   - { name: hold, run: 'until [ -e "$TIDEWHEEL_RUN_DIR/go" ]; do sleep 0.05; done', limits: { door: 1 } }
@@ -211,7 +211,7 @@ export const tests = {
     // Why it waits, and for whom, stands beside it.
     assert.match(await page.textContent('#p-waiting tr:has-text("high")'), /limit gate has 1 of 1 in use.*held by hold/s);
     // When it is expected to start, if that is known, and when it is not overtaken any more.
-    assert.match(await page.textContent('#p-waiting tr:has-text("low") .expected'), /(in [\d.]+ m?s|not known).*not overtaken after \d\d:\d\d:\d\d/s);
+    assert.match(await page.textContent('#p-waiting tr:has-text("low") .expected'), /(in [\d.]+ m?s|[\d.]+ m?s ago|not known).*not overtaken after \d\d:\d\d:\d\d/s);
     await page.click('#p-waiting a:has-text("high")');
     await page.waitForSelector('#panel .why >> text=gate');
     assert.match(await page.textContent('#panel'), /held by hold.*Nothing that becomes ready later goes before it after/s);
@@ -224,7 +224,7 @@ export const tests = {
   },
 
   async 'another priority shows the order first, and then it is so'(world, page) {
-    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'crowd' });
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'contest' });
     const small = await world.window({ width: 360, height: 740 });
     await world.goto(small, '/queues');
     const own = `#p-waiting [data-priority][data-run="${run}"]`;
