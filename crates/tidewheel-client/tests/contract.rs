@@ -398,6 +398,7 @@ fn standing() -> Standing {
         tolerated: true,
         waits: Some("waits for approval".to_owned()),
         asks: true,
+        wants_code: true,
     };
     Standing {
         version: None,
