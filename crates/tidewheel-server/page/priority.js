@@ -36,19 +36,18 @@ export async function raise(run, step, now) {
   const value = element('input', { type: 'number', name: 'priority', min: 0, max: 100, step: 1, required: true, value: Object.values(LEVELS).reverse().find((it) => it > now) ?? 100 });
   const whole = element('input', { type: 'checkbox', name: 'whole' });
   const order = element('div', { class: 'order', role: 'status' });
-  const command = document.createTextNode('');
   const wish = () => ({ step: whole.checked ? null : step, priority: Number(value.value) });
+  const command = () => `tidewheel priority ${short(run)}${whole.checked ? '' : ` ${quoted(step)}`} ${value.value}`;
   let newest = 0;
   const look = async () => {
-    const { step: only, priority } = wish(), number = ++newest;
-    command.data = `tidewheel priority ${short(run)}${only ? ` ${quoted(only)}` : ''} ${priority}`;
+    const number = ++newest;
     if (!value.validity.valid) return;
     const content = await ask('POST', `${address}/preview`, wish()).then(rows, (error) => [element('p', { class: 'late' }, error.message)]);
     if (number === newest) order.replaceChildren(...content);
   };
   await look();
   for (const field of [value, whole]) field.addEventListener('input', look);
-  const level = ([name, number]) => element('button', { type: 'button', onclick: () => ((value.value = number), look()) }, name);
+  const level = ([name, number]) => element('button', { type: 'button', onclick: () => ((value.value = number), value.dispatchEvent(new Event('input', { bubbles: true }))) }, name);
   const content = [element('p', {}, element('bdi', {}, step), element('span', { class: 'dim' }, ` has priority ${now}.`)),
     element('label', {}, 'Priority, 0 to 100 ', value), element('div', { class: 'levels', role: 'group', 'aria-label': 'Levels' }, ...Object.entries(LEVELS).map(level)),
     element('label', {}, whole, ' Of the whole run, but for steps that were given their own'), order];
