@@ -112,7 +112,7 @@ fn blocks(text: &str) -> Vec<Block> {
 /// What the command prints, on both streams, in a terminal of 80 columns without colours.
 fn printed(command: &str, folder: &Path, data: &Path) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_tidewheel"));
-    let command = command.replace("cargo run --release -- ", "tidewheel ");
+    let command = command.replace("cargo run -- ", "tidewheel ");
     let mut words = command.split(' ').skip_while(|word| word.contains('='));
     assert_eq!(words.next(), Some("tidewheel"), "only our own commands are checked: {command}");
     let path = std::env::var("PATH").unwrap_or_default();
