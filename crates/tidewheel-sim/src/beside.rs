@@ -16,6 +16,11 @@ use crate::world::World;
 /// Identities of a guest's work are far from all others.
 const ROOM: u64 = 1 << 32;
 
+/// Whether this is a guest's work.
+pub(crate) fn is_of_guest(run: RunId) -> bool {
+    run.0 >= u128::from(ROOM)
+}
+
 /// The other shard of a world.
 pub struct Beside {
     random: Random,
