@@ -224,6 +224,7 @@ fn example(form: &str) -> &'static str {
         "CancelWish" | "ResumeWish" | "RetryWish" => "{}",
         "StartWish" => r#"{ "flow": "nothing" }"#,
         "BackfillWish" => r#"{ "missed": true }"#,
+        "PriorityWish" => r#"{ "priority": 80 }"#,
         other => panic!("no example of {other}: write one"),
     }
 }
