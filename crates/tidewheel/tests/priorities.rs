@@ -126,6 +126,6 @@ async fn a_changed_priority_holds_for_whoever_takes_the_run_over() {
     let preview = run.preview_priority(None, 71, 10).unwrap();
     let before: Vec<(&str, u8)> =
         preview.before.iter().map(|it| (&*it.name, it.priority)).collect();
-    assert_eq!(before, [("b", 90), ("a", 70)]);
+    assert_eq!(before[..2], [("b", 90), ("a", 70)]);
     assert_eq!(run.facts("a").unwrap().state, TaskState::Ready);
 }
