@@ -10,7 +10,7 @@ mod registry;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use publishing::{Scene, everything, told};
+use publishing::{Scene, everything};
 use registry::{Fault, Faults, What};
 use serde_json::{Value as Json, json};
 
@@ -76,19 +76,7 @@ fn codes(scene: &Scene, package: &str) -> Vec<Option<String>> {
 fn a_code_is_asked_for_handed_over_used_for_all_and_kept_nowhere() {
     let scene = Scene::npm("code-asked");
     wants_codes(&scene, 2);
-    let create = ["token", "create", "t", "--role", "operator", "--format", "json"];
-    let (_, created) = told(&scene.tidewheel(&create).output().unwrap());
-    let token = created["secret"].as_str().unwrap().to_owned();
-    let mut server = scene
-        .tidewheel(&["serve", "--listen", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let url = lines.find_map(|line| Some(line.strip_prefix("listening on ")?.to_owned())).unwrap();
-    std::thread::spawn(move || lines.for_each(drop));
-
+    let server = scene.serve("operator");
     let mut going = Going::start(&scene);
     let answer = going.until_asked("npm:a", "asks for a one-time code");
     assert!(answer.ends_with(" 'npm:a' --code"), "{answer}");
@@ -100,14 +88,9 @@ fn a_code_is_asked_for_handed_over_used_for_all_and_kept_nowhere() {
     assert_eq!(code, 0, "{said}");
     // The registry wants another one. This time it is said on a server.
     going.until_asked("npm:a", "asks for another one-time code");
-    let at_server = |arguments: &[&str]| {
-        let mut command = scene.tidewheel(&[arguments, &["--server", &url]].concat());
-        command.env_remove("TIDEWHEEL_DATA").env("TIDEWHEEL_TOKEN", &token);
-        command
-    };
-    let listed = at_server(&["show", "last", "--format", "json"]).output().unwrap();
+    let listed = server.tidewheel(&["show", "last", "--format", "json"]).output().unwrap();
     assert!(listed.status.success());
-    let (code, said) = say(at_server(&approve), "canary-222222");
+    let (code, said) = say(server.tidewheel(&approve), "canary-222222");
     assert_eq!(code, 0, "{said}");
 
     let (code, events) = going.wait();
@@ -116,8 +99,7 @@ fn a_code_is_asked_for_handed_over_used_for_all_and_kept_nowhere() {
     let [first, second] = canaries.clone();
     assert_eq!(codes(&scene, "a"), [None, Some(first), Some(second.clone())]);
     assert_eq!(codes(&scene, "b"), [Some(second)], "it is used while it is taken");
-    assert!(Command::new("kill").arg(server.id().to_string()).status().unwrap().success());
-    server.wait().unwrap();
+    server.stop();
     for canary in &canaries {
         assert!(!events.contains(canary), "{events}");
         for (path, content) in everything(&scene.path("data")) {

@@ -9,9 +9,7 @@ mod publishing;
 mod registry;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
 
 use publishing::{Scene, told};
 use registry::{Fault, Faults, What};
@@ -186,22 +184,9 @@ fn a_token_that_has_ended_is_asked_for_again_and_programs_that_give_them_are_ask
 fn a_server_shows_a_publish_and_says_where_it_goes_on() {
     let scene = Scene::chain("follow-server");
     killed_in_upload(&scene, Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
-    let create = ["token", "create", "t", "--role", "admin", "--format", "json"];
-    let (_, created) = told(&scene.tidewheel(&create).output().unwrap());
-    let token = created["secret"].as_str().unwrap().to_owned();
-    let mut server = scene
-        .tidewheel(&["serve", "--listen", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let url = lines.find_map(|line| Some(line.strip_prefix("listening on ")?.to_owned())).unwrap();
+    let server = scene.serve("admin");
     let ask = |arguments: &[&str]| {
-        let arguments = [arguments, &["--server", &url]].concat();
-        let mut command = scene.tidewheel(&arguments);
-        let output = command.env_remove("TIDEWHEEL_DATA").env("TIDEWHEEL_TOKEN", &token).output();
-        let output = output.unwrap();
+        let output = server.tidewheel(arguments).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr)
     };
@@ -213,10 +198,7 @@ fn a_server_shows_a_publish_and_says_where_it_goes_on() {
         "{refused}"
     );
     assert!(refused.contains("run `tidewheel publish` in"), "{refused}");
-    let stopped = Command::new("kill").arg(server.id().to_string()).status();
-    assert!(stopped.unwrap().success());
-    drop(lines);
-    server.wait().unwrap();
+    server.stop();
     assert_eq!(scene.published(&[]).0, 0);
     scene.registry.assert_nothing_twice();
 }

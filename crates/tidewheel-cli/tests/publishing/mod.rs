@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -24,6 +25,28 @@ pub const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Scene {
     folder: PathBuf,
     pub registry: Registry,
+}
+
+/// A server that goes on until it is stopped.
+pub struct Served<'a> {
+    scene: &'a Scene,
+    child: Child,
+    url: String,
+    token: String,
+}
+
+impl Served<'_> {
+    /// `tidewheel` with these arguments, which asks the server and does not know the folder.
+    pub fn tidewheel(&self, arguments: &[&str]) -> Command {
+        let mut command = self.scene.tidewheel(&[arguments, &["--server", &self.url]].concat());
+        command.env_remove("TIDEWHEEL_DATA").env("TIDEWHEEL_TOKEN", &self.token);
+        command
+    }
+
+    pub fn stop(mut self) {
+        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+        self.child.wait().unwrap();
+    }
 }
 
 impl Scene {
@@ -134,6 +157,20 @@ impl Scene {
             .env("CARGO_NET_OFFLINE", "true")
             .env("TIDEWHEEL_DATA", self.path("data"));
         command
+    }
+
+    /// A server on the same data folder, and a token of this role for it.
+    pub fn serve(&self, role: &str) -> Served<'_> {
+        let create = ["token", "create", "t", "--role", role, "--format", "json"];
+        let (_, created) = told(&self.tidewheel(&create).output().unwrap());
+        let token = created["secret"].as_str().unwrap().to_owned();
+        let mut command = self.tidewheel(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let url = |line: String| Some(line.strip_prefix("listening on ")?.to_owned());
+        let url = lines.find_map(url).unwrap();
+        std::thread::spawn(move || lines.for_each(drop));
+        Served { scene: self, child, url, token }
     }
 
     /// `tidewheel` with these arguments, and the token of the registry.
