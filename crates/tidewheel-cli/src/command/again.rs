@@ -230,6 +230,7 @@ async fn take_over(
     let since = wall_clock();
     let mut options = session_options(ui, workers);
     run.hand_over(id, &mut options);
+    run.set_off(&options);
     let tell = |waits: Opening| ui.note(opening_words(waits));
     let session = Session::open_telling(folder, Takeover::Shard(shard), options, tell).await?;
     run.prepare(&session);

@@ -305,10 +305,11 @@ pub(crate) async fn start(
 ) -> Result<u8, CommandError> {
     let port = status_port(how)?;
     check_output(how)?;
+    let options = session_options(ui, run.workers());
+    run.set_off(&options);
     let name = run.name().to_owned();
     let here = move |desk: &LocalDesk| Ok((desk.folder().clone(), desk.expectations(&name)?));
     let (folder, expected) = desk.here(here).await?;
-    let options = session_options(ui, run.workers());
     let session = Session::open_inline(folder, &Takeover::Fresh, options)?;
     run.prepare(&session);
     let started = session.start(&*run, expected).await?;
@@ -332,7 +333,9 @@ pub(crate) fn session_options(ui: &Ui, workers: u32) -> SessionOptions {
     options.starvation_timeout = config.scheduler_starvation_timeout().filter(|_| is_enabled);
     options.grace = config.process_grace();
     options.output_max = config.process_output_max();
-    options.descriptors = raise_descriptors();
+    if let Some(soft) = raise_descriptors() {
+        options.spawner = options.spawner.descriptors(soft);
+    }
     options.engine = config.container_engine();
     if config.http_allow_private() {
         options.policy = AddressPolicy::open();

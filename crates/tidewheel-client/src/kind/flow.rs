@@ -214,9 +214,9 @@ impl Startable for FlowRun {
         Some(MadeAgain { run: self.order.again.clone()?, read: FlowOrder::again_in })
     }
 
-    fn prepare(&self, session: &Session) {
+    fn set_off(&self, options: &SessionOptions) {
         if self.flow.has_processes() {
-            session.prepare_processes();
+            options.spawner.start_ahead();
         }
     }
 

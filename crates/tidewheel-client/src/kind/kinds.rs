@@ -118,7 +118,10 @@ pub trait Startable: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Sets up on a session what it will need, while other things are done.
+    /// Sets off what it will need and what takes its time, while the session that is set up so is opened.
+    fn set_off(&self, _options: &SessionOptions) {}
+
+    /// Makes itself known to its session.
     fn prepare(&self, _session: &Session) {}
 
     /// Makes sure that it does not lack what would only let it fail, before it is taken over; the error says

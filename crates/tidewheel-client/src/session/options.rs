@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tidewheel::clock::Clock;
 use tidewheel::executor::http::AddressPolicy;
+use tidewheel::executor::process::Spawner;
 use tidewheel::{Attempt, Outcome, RunId};
 use tidewheel_flow::Secrets;
 
@@ -30,8 +31,8 @@ pub struct SessionOptions {
     pub grace: Duration,
     /// Bytes that are kept of what one attempt writes.
     pub output_max: u64,
-    /// Descriptors that processes may have, if not as many as this one.
-    pub descriptors: Option<u64>,
+    /// What starts processes.
+    pub spawner: Spawner,
     /// Where requests may go.
     pub policy: AddressPolicy,
     /// The container engine, if not the first that is there.
@@ -56,7 +57,7 @@ impl SessionOptions {
             starvation_timeout: None,
             grace: Duration::from_secs(10),
             output_max: 64 << 20,
-            descriptors: None,
+            spawner: Spawner::this_program(),
             policy: AddressPolicy::public_only(),
             engine: None,
             waiting_max: None,

@@ -5,11 +5,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidewheel::executor::process::{Processes, Spawner};
+use tidewheel::executor::process::Processes;
 use tidewheel::id::AttemptId;
 use tidewheel::store::sqlite::DataFolder;
 use tidewheel::{Attempt, Shutdown, Tidewheel};
-use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine, World};
+use tidewheel_flow::{FLOW_KIND, FlowHost, ThisMachine};
 use tokio::runtime::Handle;
 
 use super::flows::{end_left, means, recall};
@@ -39,8 +39,6 @@ pub struct Session {
     pub(crate) maker: Maker,
     /// How long tasks of flows took before.
     pub(crate) learnt: Arc<Learnt>,
-    world: Arc<dyn World>,
-    runtime: Handle,
 }
 
 impl Session {
@@ -109,11 +107,7 @@ impl Session {
     ) -> Result<Self, DeskError> {
         let store = take_shard(&folder, takeover, &phase)?;
         let sayings = Arc::<Sayings>::default();
-        let spawner = match options.descriptors {
-            Some(soft) => Spawner::this_program().descriptors(soft),
-            None => Spawner::this_program(),
-        };
-        let processes = Processes::builder().spawner(spawner);
+        let processes = Processes::builder().spawner(options.spawner);
         let processes = processes.grace(options.grace).output_max(options.output_max);
         let processes = processes.of_shard(store.share().map_err(DeskError::System)?);
         let mut end_left = end_left(processes.reclaim(), &folder);
@@ -123,8 +117,8 @@ impl Session {
             phase.goes_on();
             ended
         };
-        let world: Arc<dyn World> = Arc::new(ThisMachine::new(processes).policy(options.policy));
-        let means = means(&folder, &sayings, Arc::clone(&world)).engine(options.engine);
+        let world = Arc::new(ThisMachine::new(processes).policy(options.policy));
+        let means = means(&folder, &sayings, world).engine(options.engine);
         let flows = FlowHost::new(Arc::new(means), recall(&folder));
         for (run, secrets) in options.secrets {
             flows.know_secrets(run, secrets);
@@ -163,15 +157,7 @@ impl Session {
             });
         }
         let wheel = builder.try_start().map_err(|error| not_started(error, &folder))?;
-        let runtime = runtime.clone();
-        Ok(Self { folder, wheel, flows, sayings, maker, learnt, world, runtime })
-    }
-
-    /// Sets up the spawner of processes while other things are done. If that fails, the first step that
-    /// needs it says so.
-    pub fn prepare_processes(&self) {
-        let world = Arc::clone(&self.world);
-        self.runtime.spawn(async move { world.prepare().await });
+        Ok(Self { folder, wheel, flows, sayings, maker, learnt })
     }
 
     /// Ends the wheel when nothing runs any more.

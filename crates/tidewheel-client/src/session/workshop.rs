@@ -98,6 +98,7 @@ impl Workshop {
         let since = wall_clock();
         let mut options = (self.options)(run.workers());
         run.hand_over(id, &mut options);
+        run.set_off(&options);
         let session = Session::open(folder, Takeover::Shard(shard), options).await?;
         run.prepare(&session);
         let taken = session.take_over(&view.detail, &*run, run.workers(), expected, since).await;
@@ -123,7 +124,9 @@ impl Workshop {
         let known =
             self.desk.here(move |desk| Ok((desk.folder().clone(), desk.expectations(&name)?)));
         let (folder, expected) = known.await?;
-        let session = Session::open(folder, Takeover::Fresh, (self.options)(run.workers())).await?;
+        let options = (self.options)(run.workers());
+        run.set_off(&options);
+        let session = Session::open(folder, Takeover::Fresh, options).await?;
         run.prepare(&session);
         let started = match session.start(run, expected).await {
             Ok(started) => started.run,

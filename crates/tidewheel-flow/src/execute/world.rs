@@ -50,10 +50,6 @@ pub trait World: fmt::Debug + Send + Sync + 'static {
 
     /// The variables of the environment.
     fn variables(&self) -> Vec<(OsString, OsString)>;
-
-    /// Sets up what processes will need, ahead of the first of them. If that fails, the first of them
-    /// says so.
-    fn prepare(&self) -> Pending<'_, ()>;
 }
 
 /// Processes and requests of this machine.
@@ -132,12 +128,6 @@ impl World for ThisMachine {
 
     fn variables(&self) -> Vec<(OsString, OsString)> {
         std::env::vars_os().collect()
-    }
-
-    fn prepare(&self) -> Pending<'_, ()> {
-        Box::pin(async {
-            let _ = self.processes().await;
-        })
     }
 }
 

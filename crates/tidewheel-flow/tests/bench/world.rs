@@ -239,10 +239,6 @@ impl World for StagedWorld {
     fn variables(&self) -> Vec<(OsString, OsString)> {
         self.staged().variables.clone()
     }
-
-    fn prepare(&self) -> Pending<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
 }
 
 impl Answers for StagedWorld {

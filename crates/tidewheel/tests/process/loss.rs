@@ -5,7 +5,7 @@
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use tidewheel::executor::process::{ProcessError, end_survivors};
+use tidewheel::executor::process::{ProcessError, Processes, Spawner, end_survivors};
 
 use crate::Test;
 use crate::scene::{Scene, block_on, children, is_alive, kill, living, number_in, run, until};
@@ -16,6 +16,9 @@ pub const TESTS: &[Test] = &[
     ("loss::shard_is_held_while_a_process_lives", shard_is_held_while_a_process_lives),
     ("loss::trees_die_with_the_runtime", trees_die_with_the_runtime),
     ("loss::lost_spawner_is_replaced", lost_spawner_is_replaced),
+    ("loss::spawner_is_started_ahead", spawner_is_started_ahead),
+    ("loss::spawner_ahead_that_dies_is_replaced", spawner_ahead_that_dies_is_replaced),
+    ("loss::spawner_started_for_nothing_goes", spawner_started_for_nothing_goes),
     ("loss::spawner_ignores_stray_signals", spawner_ignores_stray_signals),
     ("loss::survivors_are_found_and_strangers_spared", survivors_are_found_and_strangers_spared),
     ("loss::survivors_of_some_attempts", survivors_of_some_attempts),
@@ -135,6 +138,55 @@ fn trees_die_with_the_runtime() {
         let path = format!("/proc/{spawner}");
         until("spawner was reaped", || !std::path::Path::new(&path).exists()).await;
     });
+}
+
+/// The one that was started ahead of any command.
+fn started_ahead() -> (Spawner, i32) {
+    let own = std::process::id() as i32;
+    let before = children(own);
+    let spawner = Spawner::this_program();
+    // Once is enough.
+    spawner.start_ahead();
+    spawner.start_ahead();
+    let new: Vec<i32> = children(own).into_iter().filter(|it| !before.contains(it)).collect();
+    assert_eq!(new.len(), 1, "{new:?}");
+    (spawner, new[0])
+}
+
+/// Who starts the processes.
+async fn parent(scene: &Scene, processes: &Processes) -> i32 {
+    run(scene, processes, &scene.shell("echo $PPID > spawner")).await.unwrap();
+    number_in(&scene.path("spawner")).unwrap()
+}
+
+fn spawner_is_started_ahead() {
+    let scene = Scene::new();
+    let (spawner, ahead) = started_ahead();
+    block_on(async {
+        // Whoever needs it first has it.
+        let first = scene.builder().spawner(spawner.clone()).start().await.unwrap();
+        let second = scene.builder().spawner(spawner).start().await.unwrap();
+        assert_eq!(parent(&scene, &first).await, ahead);
+        assert_ne!(parent(&scene, &second).await, ahead);
+    });
+}
+
+fn spawner_ahead_that_dies_is_replaced() {
+    let scene = Scene::new();
+    let (spawner, ahead) = started_ahead();
+    kill(ahead);
+    block_on(async {
+        until("it is dead", || !is_alive(ahead)).await;
+        let processes = scene.builder().spawner(spawner).start().await.unwrap();
+        assert_ne!(parent(&scene, &processes).await, ahead);
+    });
+}
+
+fn spawner_started_for_nothing_goes() {
+    let (spawner, ahead) = started_ahead();
+    drop(spawner);
+    let path = format!("/proc/{ahead}");
+    block_on(until("it was reaped", || !std::path::Path::new(&path).exists()));
 }
 
 fn lost_spawner_is_replaced() {

@@ -7,7 +7,6 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
-use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -16,7 +15,7 @@ use tidewheel_core::id::AttemptId;
 use tokio::io::{AsyncRead as _, Interest, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 
-use super::spawner::{Spawner, Started};
+use super::spawner::{Reaped, Spawner, Started};
 use super::survivors::end_survivors;
 use super::wire::{self, Frames, HELLO, Refusal, Report, Request};
 
@@ -85,8 +84,7 @@ impl Connection {
         mark: Arc<str>,
         grace: Duration,
     ) -> io::Result<Arc<Self>> {
-        let Started { child, requests: socket, reports } = spawner.start()?;
-        let mut child = Reaped { child: Some(child) };
+        let Started { mut child, requests: socket, reports } = spawner.start()?;
         let mut incoming = Incoming::new(reports)?;
         let mut frames = Frames::default();
         let hello = tokio::time::timeout(HELLO_WITHIN, hear_hello(&mut incoming, &mut frames));
@@ -325,29 +323,6 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.connection.close();
         self.connection.tell_lost();
-    }
-}
-
-/// The spawner as a child of ours: waited for once its socket is closed, lest it stay a zombie.
-struct Reaped {
-    child: Option<Child>,
-}
-
-impl Reaped {
-    fn kill(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-        }
-    }
-}
-
-impl Drop for Reaped {
-    fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
-        if let Ok(None) = child.try_wait() {
-            // It may have trees to end first, and this must not block.
-            let _ = std::thread::Builder::new().spawn(move || child.wait());
-        }
     }
 }
 

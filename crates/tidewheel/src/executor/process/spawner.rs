@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -33,25 +34,36 @@ const GUARD: &str = "TIDEWHEEL_SPAWNER";
 /// A small process of its own does it, for three reasons: a process with few pages and no threads
 /// starts children cheaply, it can adopt orphans without changing anything in ours, and when we
 /// die, by whatever cause, it sees its socket close and ends what we started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Spawner {
     program: Option<PathBuf>,
     /// Descriptors that children may have, if not as many as this process.
     descriptors: Option<u64>,
+    /// One that was started before anybody needed it.
+    ahead: Arc<Mutex<Option<Started>>>,
 }
+
+/// One that was started ahead makes no difference.
+impl PartialEq for Spawner {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.program, self.descriptors) == (&other.program, other.descriptors)
+    }
+}
+
+impl Eq for Spawner {}
 
 impl Spawner {
     /// The program that is running now. Its `main` must call [`serve_if_spawner`] first.
     #[must_use]
     pub fn this_program() -> Self {
-        Self { program: None, descriptors: None }
+        Self::default()
     }
 
     /// Another program whose `main` calls [`serve_if_spawner`] first, such as `tidewheel`. It must
     /// be of the same version.
     #[must_use]
     pub fn program(path: impl Into<PathBuf>) -> Self {
-        Self { program: Some(path.into()), descriptors: None }
+        Self { program: Some(path.into()), ..Self::default() }
     }
 
     /// How many descriptors children may have before they ask for more, the soft limit. As many as this
@@ -62,6 +74,15 @@ impl Spawner {
         self
     }
 
+    /// Starts it ahead of the first command, while other things are done: whoever of its clones needs it first, has it.
+    /// If that fails, it is started when it is needed, and whoever needs it is told.
+    pub fn start_ahead(&self) {
+        let mut ahead = self.ahead();
+        if ahead.is_none() {
+            *ahead = self.launch().ok();
+        }
+    }
+
     pub(super) fn path(&self) -> io::Result<PathBuf> {
         match &self.program {
             Some(path) => Ok(path.clone()),
@@ -69,8 +90,19 @@ impl Spawner {
         }
     }
 
-    /// Starts it. Requests go over a socket, because descriptors go with them; reports come by a pipe.
+    /// The one that was started ahead and lives, or a new one.
     pub(super) fn start(&self) -> io::Result<Started> {
+        let ahead = self.ahead().take();
+        let living = ahead.and_then(|mut ahead| (!ahead.child.has_ended()).then_some(ahead));
+        living.map_or_else(|| self.launch(), Ok)
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Option<Started>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts it. Requests go over a socket, because descriptors go with them; reports come by a pipe.
+    fn launch(&self) -> io::Result<Started> {
         if std::env::var_os(GUARD).is_some() {
             return Err(io::Error::other(
                 "this program was started as a spawner, but its main does not begin with \
@@ -88,15 +120,45 @@ impl Spawner {
             .stdout(Stdio::from(tell))
             .stderr(Stdio::null())
             .spawn()?;
+        let child = Reaped { child: Some(child) };
         Ok(Started { child, requests: ours, reports })
     }
 }
 
-/// A spawner that was started, and our ends of what connects us.
+/// A spawner that was started, and our ends of what connects us. It goes when they are closed.
+#[derive(Debug)]
 pub(super) struct Started {
-    pub child: Child,
+    pub child: Reaped,
     pub requests: UnixStream,
     pub reports: OwnedFd,
+}
+
+/// The spawner as a child of ours: waited for once its socket is closed, lest it stay a zombie.
+#[derive(Debug)]
+pub(super) struct Reaped {
+    child: Option<Child>,
+}
+
+impl Reaped {
+    pub(super) fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        if let Ok(None) = child.try_wait() {
+            // It may have trees to end first, and this must not block.
+            let _ = std::thread::Builder::new().spawn(move || child.wait());
+        }
+    }
 }
 
 /// Serves as spawner and ends the process, if that is what this process was started for; does
