@@ -242,6 +242,11 @@ impl Levels {
         }
     }
 
+    /// Whether any task has a condition over others.
+    pub fn has_conditions(&self) -> bool {
+        self.conditions.values().any(|(_, tasks)| !tasks.is_empty())
+    }
+
     /// Whether an edge may hold a task up as things are.
     pub fn is_open_bond(&self, from: u32, to: u32) -> bool {
         match self.bond(from, to) {

@@ -138,10 +138,14 @@ impl Model {
         }
     }
 
-    fn word(&self, failed: usize, dependent: usize) -> OnError {
+    fn own_word(&self, failed: usize, dependent: usize) -> Option<OnError> {
         let said = &self.said[dependent];
-        let own = said.on_dependency_error.or(said.on_error).or(self.said[failed].on_error);
-        own.unwrap_or(self.defaults(said.group).0)
+        said.on_dependency_error.or(said.on_error).or(self.said[failed].on_error)
+    }
+
+    fn word(&self, failed: usize, dependent: usize) -> OnError {
+        let own = self.own_word(failed, dependent);
+        own.unwrap_or(self.defaults(self.said[dependent].group).0)
     }
 
     fn skip_word(&self, skipped: usize, dependent: usize) -> OnSkip {
@@ -310,6 +314,25 @@ impl Model {
         while self.settle() {}
     }
 
+    /// Whether somebody asks how the failed task ended, or one that it keeps from running.
+    fn is_heard(&self, failed: usize) -> bool {
+        let all = 0..self.said.len();
+        let mut kept = BTreeSet::from([failed]);
+        loop {
+            let is_kept = |task: &usize| {
+                let said = &self.said[*task];
+                let goes_on = said.on_dependency_error.or(said.on_error) == Some(OnError::Continue);
+                let keeps = |it: &usize| kept.contains(it) && (*it != failed || !goes_on);
+                !said.always && self.judged(*task).iter().any(keeps)
+            };
+            let more: BTreeSet<usize> = all.clone().filter(is_kept).chain([failed]).collect();
+            if more == kept {
+                return kept.iter().any(|&it| all.clone().any(|other| self.is_asked(it, other)));
+            }
+            kept = more;
+        }
+    }
+
     fn judge(&mut self, task: usize) {
         let mut subject = task;
         while let Some(end) = self.said[subject].group
@@ -320,17 +343,21 @@ impl Model {
         }
         let level = self.said[subject].group;
         let own = self.said[subject].on_error;
+        let default = match self.defaults(level).0 {
+            OnError::Fail if self.is_heard(subject) => OnError::Skip,
+            default => default,
+        };
         let mut words = Vec::new();
         for other in 0..self.said.len() {
             if self.is_asked(subject, other) {
                 words.push(OnError::Continue);
             } else if self.judged(other).contains(&subject) && !self.said[other].always {
-                words.push(self.word(subject, other));
+                words.push(self.own_word(subject, other).unwrap_or(default));
             }
         }
         let stops = match words.iter().max() {
             Some(strictest) => *strictest == OnError::Fail,
-            None => own.unwrap_or(self.defaults(level).0) == OnError::Fail,
+            None => own.unwrap_or(default) == OnError::Fail,
         };
         let is_excused = !stops && matches!(own, Some(OnError::Skip | OnError::Continue));
         if stops || subject == task && !is_excused {

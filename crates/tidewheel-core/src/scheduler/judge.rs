@@ -3,6 +3,8 @@
 //!
 //! What it means for a dependent is in `propagate`; the words themselves are in `policy::failure`.
 
+use std::collections::BTreeSet;
+
 use super::state::Scheduler;
 use crate::decision::Decision;
 use crate::group::GroupKind;
@@ -87,9 +89,36 @@ impl Scheduler {
                 _ => None,
             }
         });
-        let stops = failure::stops_run(own, dependents, self.defaults(key.run, level).0);
+        let default = match self.defaults(key.run, level).0 {
+            // A default is too far away to stop what somebody is there for.
+            OnError::Fail if self.is_heard(key.run, subject) => OnError::Skip,
+            default => default,
+        };
+        let stops = failure::stops_run(own, dependents, default);
         let is_tolerated = failure::is_tolerated(own, stops);
         Some(Verdict { subject, level, own, stops, is_tolerated })
+    }
+
+    /// Whether a task has a condition over the failed one, or over one that is skipped because of it.
+    fn is_heard(&self, run: RunKey, failed: u32) -> bool {
+        let Some((levels, graph)) = self.levels(run).zip(self.run(run.0)) else { return false };
+        if !levels.has_conditions() {
+            return false;
+        }
+        let profile = |index| self.profile_spec(TaskKey { run, index });
+        let goes_on = |index| words(profile(index)).as_dependent() == Some(OnError::Continue);
+        let (mut seen, mut skipped) = (BTreeSet::from([failed]), vec![failed]);
+        while let Some(task) = skipped.pop() {
+            for next in graph.successors(task) {
+                match levels.bond(task, next) {
+                    Bond::Asked => return true,
+                    Bond::Judged if profile(next).always || task == failed && goes_on(next) => {}
+                    Bond::Judged if seen.insert(next) => skipped.push(next),
+                    _ => {}
+                }
+            }
+        }
+        false
     }
 
     fn note_failure(&mut self, key: TaskKey, verdict: Verdict) {
