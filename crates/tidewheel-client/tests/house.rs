@@ -406,6 +406,14 @@ fn schedules_are_paused_fired_and_backfilled() {
         };
         let asked = house.backfill("hourly", BackfillWish { max: Some(2), ..range.clone() }).await;
         assert!(asked.unwrap_err().rejection().is_some());
+        // Looking at them fires none.
+        let until = Some(Timestamp::from_seconds(1_794_805_200 + 1));
+        let seen = BackfillWish { until, ..range.clone() };
+        let seen = house.desk().preview_backfill("hourly", seen).await.unwrap();
+        let hours: Vec<Timestamp> = [-10_800, -7200, -3600, 0].map(at).to_vec();
+        assert_eq!(seen.next.iter().map(|it| it.at).collect::<Vec<_>>(), hours);
+        let few = BackfillWish { until, max: Some(2), ..range.clone() };
+        assert!(house.desk().preview_backfill("hourly", few).await.is_err());
         let asked = house.backfill("hourly", range.clone()).await.unwrap();
         assert_eq!(asked.firings, Some(4));
         for _ in 0..4 {

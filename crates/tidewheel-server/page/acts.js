@@ -143,9 +143,12 @@ async function backfill(schedule) {
     const { missed, at_once, from, until } = wishOf(values);
     return `tidewheel schedule backfill ${quoted(decodeURIComponent(schedule))}${missed ? ' --missed' : ''}${from ? ` --from ${from}` : ''}${until ? ` --until ${until}` : ''}${at_once ? ' --at-once' : ''}`;
   };
-  const values = await dialog('Backfill', content, { yes: 'Fire them', command });
+  const values = await dialog('Backfill', content, { yes: 'Look at them…', command });
   if (!values) return;
-  const wish = wishOf(values);
+  const wish = wishOf(values), { next } = await ask('POST', `/schedules/${schedule}/backfill/preview`, wish);
+  if (next.length === 0) return toast('There is nothing to fire.');
+  const instants = [element('p', {}, element('b', {}, `${next.length}`), ` to be fired, ${wish.at_once ? 'beside each other' : 'one after the other'}.`), list(next.map((it) => it.local))];
+  if (!(await dialog('Backfill', instants, { yes: 'Fire them', command: command(values) }))) return;
   const asked = await ask('POST', `/schedules/${schedule}/backfill`, wish);
   toast(`${asked.firings ?? 0} firings were asked for.`);
 }

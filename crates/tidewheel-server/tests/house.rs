@@ -109,6 +109,11 @@ async fn schedules_are_seen_paused_fired_and_have_a_ledger() {
     assert_eq!(answer.status.as_u16(), 404);
     let answer = post(&scene, &format!("{path}/backfill"), &json!({})).await;
     assert_eq!(answer.status.as_u16(), 422, "from when?");
+    let range = json!({ "from": "2026-01-01T00:00:00Z", "until": "2026-01-04T00:00:00Z" });
+    let seen = post(&scene, &format!("{path}/backfill/preview"), &range).await.json();
+    assert_eq!(seen["next"].as_array().unwrap().len(), 3, "{seen}");
+    let past = get(&scene, &format!("{path}/ledger")).await;
+    assert_eq!(past["firings"].as_array().unwrap().len(), 1, "nothing was fired: {past}");
 }
 
 #[tokio::test]

@@ -143,6 +143,8 @@ pub enum Question {
     Preview(Again),
     /// What the order would be with another priority.
     Order(Raised),
+    /// Which instants of the past would fire.
+    Backfill(String, BackfillWish),
 }
 
 /// A step that waits, and the priority that it is to have.
@@ -192,6 +194,8 @@ pub enum Answer {
     Preview(Box<Preview>),
     /// What the order would be.
     Order(Box<OrderPreview>),
+    /// Which instants of the past would fire.
+    Backfill(Box<Upcoming>),
 }
 
 /// What is known of a step. Nothing where that cannot be found out.

@@ -169,6 +169,9 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             let (run, wish) = wanted(raised);
             Answer::Order(Box::new(desk.preview_priority(&run, wish).await?))
         }
+        Question::Backfill(name, wish) => {
+            Answer::Backfill(Box::new(desk.preview_backfill(&name, wish).await?))
+        }
     })
 }
 

@@ -189,6 +189,11 @@ export const tests = {
     await page.check('dialog [name=at_once]');
     const backfill = await dialogCommand(page);
     assert.equal(backfill, 'tidewheel schedule backfill nightly/nightly --from 2025-12-31T23:00:00.000Z --until 2026-01-03T23:00:00.000Z --at-once');
+    // What would fire is shown first, and nothing has fired yet.
+    await page.click('dialog button:text("Look at them…")');
+    await page.waitForSelector('dialog button:text("Fire them")');
+    assert.equal(await page.locator('dialog li').count(), 3);
+    assert.equal(await past('backfill'), 0);
     await page.keyboard.press('Escape');
     await world.command(backfill);
     assert.equal(await past('backfill'), 3);

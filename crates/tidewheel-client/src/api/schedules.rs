@@ -81,7 +81,7 @@ pub enum ScheduleWord {
     Ended,
 }
 
-/// The next instants of a schedule.
+/// The next instants of a schedule, or those of the past that a backfill would fire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Upcoming {
     /// The version of this form, where it is said.
@@ -98,7 +98,7 @@ pub struct Upcoming {
     pub next: Vec<UpcomingFiring>,
 }
 
-/// An instant that will fire.
+/// An instant that will fire, or would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UpcomingFiring {
     /// When.

@@ -441,6 +441,23 @@ impl Desk {
         self.here(move |desk| desk.backfill(&schedule, &wish)).await
     }
 
+    /// The instants of the past that would fire then. Nothing is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Desk::backfill`].
+    pub async fn preview_backfill(
+        &self,
+        schedule: &str,
+        wish: BackfillWish,
+    ) -> Result<Upcoming, DeskError> {
+        if let Some(there) = self.there() {
+            return there.preview_backfill(schedule, &wish).await;
+        }
+        let schedule = schedule.to_owned();
+        self.here(move |desk| desk.preview_backfill(&schedule, &wish)).await
+    }
+
     /// Steps of a run, some at a time.
     ///
     /// # Errors

@@ -77,24 +77,7 @@ impl LocalDesk {
     /// When there is no such schedule, or the folder cannot be read.
     pub fn upcoming(&self, name: &str, count: u32) -> Result<Upcoming, DeskError> {
         let schedule = self.find_schedule(name)?;
-        let zone = match &schedule.spec.trigger {
-            Trigger::Calendar { zone, .. } => Some(zone.clone()),
-            _ => None,
-        };
-        let utc = tidewheel::calendar::Zone::utc();
-        let clock = zone.as_ref().unwrap_or(&utc);
-        let firing = |at: Timestamp| UpcomingFiring {
-            at,
-            local: clock.local(at),
-            clock_change: clock.changes_on_day_of(at),
-        };
-        Ok(Upcoming {
-            version: None,
-            schedule: name.to_owned(),
-            rule: rule(&schedule.spec),
-            zone: zone.as_ref().map(|zone| zone.name().to_owned()),
-            next: schedule.upcoming(count as usize).into_iter().map(firing).collect(),
-        })
+        Ok(instants(name, &schedule, schedule.upcoming(count as usize)))
     }
 
     /// What became of the instants of a schedule, also of one of this name that has ended.
@@ -190,6 +173,16 @@ impl LocalDesk {
             asked: "backfilled".to_owned(),
             firings: u32::try_from(instants.len()).ok(),
         })
+    }
+
+    /// The instants of the past that would fire. Nothing is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LocalDesk::backfill`].
+    pub fn preview_backfill(&self, name: &str, wish: &BackfillWish) -> Result<Upcoming, DeskError> {
+        let schedule = self.live_schedule(name)?;
+        Ok(instants(name, &schedule, self.backfilled(&schedule, wish)?))
     }
 
     /// The instants that a backfill is about.
@@ -365,6 +358,28 @@ impl LocalDesk {
         let Some(detail) = self.read(|reader| reader.run(run))? else { return Ok(None) };
         let is_abandoned = self.is_abandoned(&detail.summary)?;
         Ok(Some(run_state(&detail.summary, is_abandoned)))
+    }
+}
+
+/// Instants of a schedule, each in the time zone of its rule.
+fn instants(name: &str, schedule: &ScheduleSummary, instants: Vec<Timestamp>) -> Upcoming {
+    let zone = match &schedule.spec.trigger {
+        Trigger::Calendar { zone, .. } => Some(zone),
+        _ => None,
+    };
+    let utc = tidewheel::calendar::Zone::utc();
+    let clock = zone.unwrap_or(&utc);
+    let firing = |at: Timestamp| UpcomingFiring {
+        at,
+        local: clock.local(at),
+        clock_change: clock.changes_on_day_of(at),
+    };
+    Upcoming {
+        version: None,
+        schedule: name.to_owned(),
+        rule: rule(&schedule.spec),
+        zone: zone.map(|zone| zone.name().to_owned()),
+        next: instants.into_iter().map(firing).collect(),
     }
 }
 

@@ -290,6 +290,14 @@ impl RemoteDesk {
         self.wish(&["schedules", schedule, "backfill"], wish).await
     }
 
+    pub(crate) async fn preview_backfill(
+        &self,
+        schedule: &str,
+        wish: &BackfillWish,
+    ) -> Result<Upcoming, DeskError> {
+        self.wish(&["schedules", schedule, "backfill", "preview"], wish).await
+    }
+
     async fn wish<T, W>(&self, path: &[&str], wish: &W) -> Result<T, DeskError>
     where
         T: crate::api::Document + serde::de::DeserializeOwned,

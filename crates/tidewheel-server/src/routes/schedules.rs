@@ -99,6 +99,18 @@ pub(super) const ROUTES: &[Route] = &[
         changes: true,
         answer: |call| Box::pin(backfill(call)),
     },
+    Route {
+        name: "preview-backfill",
+        about: "Says which instants of the past a backfill would fire. Nothing is changed.",
+        verb: Verb::Post,
+        path: "/api/v1/schedules/{schedule}/backfill/preview",
+        permission: Permission::Operator,
+        query: None,
+        takes: Takes::Document(Form::of::<BackfillWish>(), 4096),
+        gives: Gives::Document(Form::of::<Upcoming>()),
+        changes: false,
+        answer: |call| Box::pin(preview_backfill(call)),
+    },
 ];
 
 /// Which schedules.
@@ -158,6 +170,11 @@ async fn resume(call: Call) -> Result<Response, Problem> {
 
 async fn fire(call: Call) -> Result<Response, Problem> {
     document(call.server.open_house()?.fire_schedule(call.param("schedule")).await?)
+}
+
+async fn preview_backfill(call: Call) -> Result<Response, Problem> {
+    let wish: BackfillWish = call.document()?;
+    document(call.server.desk().preview_backfill(call.param("schedule"), wish).await?)
 }
 
 async fn backfill(call: Call) -> Result<Response, Problem> {

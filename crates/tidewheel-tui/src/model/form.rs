@@ -11,7 +11,7 @@ use tidewheel::Timestamp;
 use tidewheel_client::api::{BackfillWish, FlowDetail, OneTimeCode, ParamLine, StartWish};
 use tidewheel_client::text::{name, sentence, short_id};
 
-use crate::message::Wish;
+use crate::message::{Effect, Question, Wish};
 
 /// What is typed into a field may have so many letters.
 const TYPED_MAX: usize = 4000;
@@ -98,7 +98,7 @@ impl Form {
             param("at once", "bool", Json::from(false), "beside each other, instead of one by one"),
         ];
         let fields = fields.into_iter().map(Field::new).collect();
-        Self::of(title, String::new(), "fire them", fields, What::Backfill { schedule })
+        Self::of(title, String::new(), "look at them", fields, What::Backfill { schedule })
     }
 
     fn of(title: String, says: String, yes: &'static str, fields: Vec<Field>, what: What) -> Self {
@@ -117,7 +117,7 @@ impl Form {
     }
 
     /// What follows from what was filled in; if something is wrong with it, that is told at its field.
-    pub fn filled(&mut self, zone: &TimeZone) -> Option<Wish> {
+    pub fn filled(&mut self, zone: &TimeZone) -> Option<Effect> {
         self.refused = None;
         let mut values = BTreeMap::new();
         for field in &mut self.fields {
@@ -144,13 +144,13 @@ impl Form {
         }
         let is_on = |name: &str| values.get(name) == Some(&Json::from(true));
         Some(match &self.what {
-            What::Start { flow, fingerprint } => Wish::Start(StartWish {
+            What::Start { flow, fingerprint } => Effect::Do(Wish::Start(StartWish {
                 flow: flow.clone(),
                 // What was seen is what is started.
                 fingerprint: Some(fingerprint.clone()),
                 params: values,
                 ..StartWish::default()
-            }),
+            })),
             What::Answer { run, step, approved } => {
                 let field = self.fields.first();
                 let code = field.filter(|it| it.is_secret);
@@ -158,13 +158,13 @@ impl Form {
                 let note = field.filter(|it| !it.is_secret && !it.text.is_empty());
                 let note = note.map(|it| it.text.clone());
                 let (run, step, approved) = (run.clone(), step.clone(), *approved);
-                Wish::Answer { run, step, approved, note, code }
+                Effect::Do(Wish::Answer { run, step, approved, note, code })
             }
             What::Backfill { schedule } => {
                 let missed = self.fields.first().is_some_and(|it| it.is_on());
                 let at_once = is_on("at once");
                 let wish = BackfillWish { from, until, missed, at_once, ..BackfillWish::default() };
-                Wish::Backfill(schedule.clone(), wish)
+                Effect::Ask(Question::Backfill(schedule.clone(), wish))
             }
         })
     }

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use tidewheel_client::text::sentence;
 
-use super::ask::{ask_again, ask_to_raise, ask_to_start};
-use super::update::redraw;
+use super::ask::{ask_again, ask_to_backfill, ask_to_raise, ask_to_start};
+use super::update::{redraw, refused};
 use crate::message::{Answer, Question};
 use crate::model::Model;
-use crate::run::Tone;
 
 /// Questions are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -25,7 +24,8 @@ pub(super) fn answered(
     answer: Result<Answer, String>,
     took: Duration,
 ) {
-    if matches!(question, Question::Flow(_) | Question::Preview(_) | Question::Order(_)) {
+    use Question::{Backfill, Flow, Order, Preview};
+    if matches!(question, Flow(_) | Preview(_) | Order(_) | Backfill(..)) {
         return beforehand(model, question, answer);
     }
     if model.asking.as_ref() == Some(question) {
@@ -80,7 +80,12 @@ fn beforehand(model: &mut Model, question: &Question, answer: Result<Answer, Str
         (Question::Order(raised), Ok(Answer::Order(preview))) => {
             ask_to_raise(model, raised.clone(), &preview);
         }
-        (_, Err(why)) => model.say(Tone::Bad, sentence(&why)),
+        // Whoever has left the form does not want it any more.
+        (Question::Backfill(..), _) if model.form.is_none() => {}
+        (Question::Backfill(_, wish), Ok(Answer::Backfill(instants))) => {
+            ask_to_backfill(model, wish.clone(), &instants);
+        }
+        (_, Err(why)) => refused(model, &why),
         _ => {}
     }
 }

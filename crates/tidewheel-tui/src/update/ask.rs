@@ -2,7 +2,9 @@
 //!
 //! What is done at once is in [`super::act`].
 
-use tidewheel_client::api::{FlowDetail, OrderLine, OrderPreview, Preview, RunState, StartWish};
+use tidewheel_client::api::{
+    BackfillWish, FlowDetail, OrderLine, OrderPreview, Preview, RunState, StartWish, Upcoming,
+};
 use tidewheel_client::text::{count, name, short_id};
 
 use super::act::is_page;
@@ -178,4 +180,23 @@ pub(super) fn backfill(model: &mut Model) {
     if let Some(schedule) = model.named_schedule().map(str::to_owned) {
         model.form = Some(Form::backfill(schedule));
     }
+}
+
+/// Asks whether the instants are meant that would fire.
+pub(super) fn ask_to_backfill(model: &mut Model, wish: BackfillWish, instants: &Upcoming) {
+    model.form = None;
+    let schedule = name(&instants.schedule);
+    if instants.next.is_empty() {
+        return model.say(Tone::Doubtful, format!("{schedule} has no such instant to fire"));
+    }
+    let how = if wish.at_once { "beside each other" } else { "one after the other" };
+    let question = format!("Fire {} of {schedule}, {how}?", count(instants.next.len(), "instant"));
+    let mut details: Vec<String> =
+        instants.next.iter().take(NAMES_MAX).map(|it| format!("  {}", it.local)).collect();
+    let more = instants.next.len().saturating_sub(NAMES_MAX);
+    if more > 0 {
+        details.push(format!("  and {more} more"));
+    }
+    let wish = Wish::Backfill(instants.schedule.clone(), wish);
+    model.dialog = Some(Dialog::of(question, "fire them", wish).with(details));
 }

@@ -16,9 +16,9 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         // What was sent is waited for.
         _ if form.is_sent => {}
         KeyCode::Enter => {
-            let wish = form.filled(&model.zone);
-            form.is_sent = wish.is_some();
-            return wish.map(Effect::Do).into_iter().collect();
+            let effect = form.filled(&model.zone);
+            form.is_sent = effect.is_some();
+            return effect.into_iter().collect();
         }
         KeyCode::Tab | KeyCode::Down => form.step(1),
         KeyCode::BackTab | KeyCode::Up => form.step(-1),

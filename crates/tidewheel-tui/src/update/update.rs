@@ -82,13 +82,18 @@ fn done(model: &mut Model, done: Result<Said, String>) {
                 model.ask_at = model.now;
             }
         }
-        Err(why) => match &mut model.form {
-            Some(form) => {
-                form.refused = Some(sentence(&why));
-                form.is_sent = false;
-            }
-            None => model.say(Tone::Bad, sentence(&why)),
-        },
+        Err(why) => refused(model, &why),
+    }
+}
+
+/// Says why something is not done: at the form that it was asked for with, where there is one.
+pub(super) fn refused(model: &mut Model, why: &str) {
+    match &mut model.form {
+        Some(form) => {
+            form.refused = Some(sentence(why));
+            form.is_sent = false;
+        }
+        None => model.say(Tone::Bad, sentence(why)),
     }
 }
 

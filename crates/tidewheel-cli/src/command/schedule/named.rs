@@ -8,7 +8,7 @@ use tidewheel_client::api::{
     BackfillWish, LedgerFate, LedgerLine, LedgerWish, ScheduleAsked, ScheduleLine, ScheduleWord,
     Upcoming,
 };
-use tidewheel_client::desk::ScheduleWish;
+use tidewheel_client::desk::{Desk, ScheduleWish};
 use tidewheel_client::text::{ago, count, harmless, short_id, until};
 
 use crate::cli::Format;
@@ -85,6 +85,17 @@ pub(super) fn upcoming(found: &Upcoming) -> String {
     for firing in &found.next {
         let mark = if firing.clock_change { "   the clocks change on this day" } else { "" };
         text.push_str(&format!("  {}   {}{mark}\n", firing.local, until(firing.at)));
+    }
+    text
+}
+
+/// The instants that a backfill would fire, for people.
+fn would_fire(found: &Upcoming) -> String {
+    let zone = harmless(found.zone.as_deref().unwrap_or("UTC"));
+    let instants = count(found.next.len(), "instant");
+    let mut text = format!("{}: {instants} would fire ({zone})\n", harmless(&found.schedule));
+    for firing in &found.next {
+        text.push_str(&format!("  {}   {}\n", firing.local, ago(firing.at)));
     }
     text
 }
@@ -212,6 +223,7 @@ pub(super) fn fire(ui: &Ui, args: &RunArgs) -> Result<(), CommandError> {
 #[command(after_help = "\
 Examples:
   tidewheel schedule backfill nightly --from 2026-11-01T00:00:00Z --until 2026-11-08T00:00:00Z
+  tidewheel schedule backfill nightly --missed --dry-run
   tidewheel schedule backfill nightly --missed
 
 A server must have it. Instants fire oldest first and one after the other, and each has a line of its own in
@@ -240,6 +252,10 @@ pub(super) struct BackfillArgs {
     #[arg(long)]
     at_once: bool,
 
+    /// Show which instants would fire, and fire nothing
+    #[arg(long)]
+    dry_run: bool,
+
     #[command(flatten)]
     data: DeskArgs,
 }
@@ -254,6 +270,14 @@ pub(super) fn backfill(ui: &Ui, args: &BackfillArgs) -> Result<(), CommandError>
         at_once: args.at_once,
     };
     let name = &args.schedule;
+    if args.dry_run {
+        let found = async |desk: Desk| Ok(desk.preview_backfill(name, wish).await?);
+        let found = args.data.at_owner(ui, found)?;
+        return match ui.format(Format::Human) {
+            Format::Json => ui.print_json(&found),
+            Format::Human => ui.print(&would_fire(&found)),
+        };
+    }
     let asked = args.data.at_owner(ui, async |desk| Ok(desk.backfill(name, wish).await?))?;
     said(ui, &asked)
 }
