@@ -22,6 +22,22 @@ impl Scheduler {
     /// Why a task is not running, or that it is.
     #[must_use]
     pub fn explain(&self, key: TaskKey, now: Now) -> Option<Explanation> {
+        self.explain_within(key, now, &mut Looks::new())
+    }
+
+    /// The same of many tasks. The more of them are ready, the less is looked at for each.
+    #[must_use]
+    pub fn explain_all(
+        &self,
+        keys: impl Iterator<Item = TaskKey>,
+        now: Now,
+    ) -> Vec<(TaskKey, Explanation)> {
+        let mut looks = Looks::together();
+        let mut explain = |key| looks.share(|looks| self.explain_within(key, now, looks));
+        keys.filter_map(|key| Some((key, explain(key)?))).collect()
+    }
+
+    fn explain_within(&self, key: TaskKey, now: Now, looks: &mut Looks) -> Option<Explanation> {
         let work = self.works.get(key.run.0)?;
         let task = work.task(key.index)?;
         let now = now.monotonic;
@@ -35,7 +51,7 @@ impl Scheduler {
             TaskState::Blocked => holds.push(self.unmet_dependencies(key)),
             TaskState::Delayed => holds.push(self.delay_hold(key, now)),
             _ => {
-                let ahead = self.ahead_of(key, now, &mut Looks::new());
+                let ahead = self.ahead_of(key, now, looks);
                 return self.explain_ready(key, now, ahead);
             }
         }

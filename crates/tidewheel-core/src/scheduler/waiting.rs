@@ -18,6 +18,9 @@ use crate::time::Moment;
 /// The most tasks, or runs, that one answer looks at.
 pub(super) const LOOKS_MAX: u32 = 10_000;
 
+/// The most that the answers to one question about many tasks look at together.
+const LOOKS_TOGETHER: u32 = 100_000;
+
 /// How many more may be looked at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Looks(u32);
@@ -25,6 +28,20 @@ pub(super) struct Looks(u32);
 impl Looks {
     pub fn new() -> Self {
         Self(LOOKS_MAX)
+    }
+
+    /// For a question about many tasks.
+    pub fn together() -> Self {
+        Self(LOOKS_TOGETHER)
+    }
+
+    /// Looks for one answer of several: as many as each may have, as long as there are any.
+    pub fn share<T>(&mut self, answer: impl FnOnce(&mut Self) -> T) -> T {
+        let mut share = Self(self.0.min(LOOKS_MAX));
+        let given = share.0;
+        let answer = answer(&mut share);
+        self.0 -= given - share.0;
+        answer
     }
 
     /// Whether one more may be looked at, which it then is.
@@ -80,10 +97,13 @@ impl Scheduler {
                 if entry.is_single() {
                     return order.look_at_single(priority, entry, looks);
                 }
-                match self.run(entry.run).filter(|_| entry.run != key.run.0) {
-                    Some(run) => order.look_at_set(run, &run.sets[entry.set as usize], looks),
-                    None => Visit::Next,
+                if !looks.take() {
+                    return Visit::Stop;
                 }
+                if let Some(run) = self.run(entry.run).filter(|_| entry.run != key.run.0) {
+                    order.look_at_set(run, &run.sets[entry.set as usize], looks);
+                }
+                Visit::Next
             });
         }
         Ahead { count: order.total(queue), is_least: !looks.is_left() }
@@ -103,14 +123,11 @@ impl Scheduler {
         let mut figures = WaitingFigures { promotions: 0, oldest: now };
         for class in self.classes.iter().filter(|class| class.queue == queue) {
             class.lanes.visit(|priority, entry| {
-                if !entry.is_single() {
-                    return Visit::Next;
-                }
                 if !looks.take() {
                     return Visit::Stop;
                 }
                 match self.works.get(entry.run) {
-                    Some(Work::Single(single)) if single.stands_at(entry) => {
+                    Some(Work::Single(single)) if entry.is_single() && single.stands_at(entry) => {
                         figures.add(self, priority, entry.ready_at, now)
                     }
                     _ => Visit::Next,
@@ -200,13 +217,12 @@ impl Order<'_> {
         }
     }
 
-    fn look_at_set(&mut self, run: &Run, set: &ReadySet, looks: &mut Looks) -> Visit {
+    fn look_at_set(&mut self, run: &Run, set: &ReadySet, looks: &mut Looks) {
         let _ =
             each_ready(run, set, looks, |_, task| match self.add(set.priority, set.party, task) {
                 Visit::Next => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             });
-        Visit::Next
     }
 
     /// Inside its own run the order is another.
@@ -271,6 +287,7 @@ mod tests {
 
     use super::*;
     use crate::decision::Decision;
+    use crate::explain::Explanation;
     use crate::graph::Graph;
     use crate::id::{RunId, RunKey};
     use crate::input::{Command, Input, Reply, Submission};
@@ -344,12 +361,51 @@ mod tests {
         for key in [single, TaskKey { run, index: MANY - 1 }] {
             let (ahead, looked) = ahead(&scheduler, key);
             assert_eq!((ahead.is_least, looked), (true, LOOKS_MAX));
-            assert!(ahead.count >= u64::from(LOOKS_MAX) - 1, "{ahead:?}");
+            // One look was at the run, one at the other that waits.
+            assert!(ahead.count >= u64::from(LOOKS_MAX) - 2, "{ahead:?}");
         }
         let mut looks = Looks::new();
         let now = Moment::ZERO.after(Duration::from_secs(60));
         let figures = scheduler.waiting_figures(0, now, &mut looks);
         assert_eq!((figures.oldest, looks.is_left()), (Moment::ZERO, false));
+    }
+
+    #[test]
+    fn of_many_small_runs_some_are_looked_at() {
+        let mut scheduler = paused();
+        let graph = Arc::new(Graph::numbered(1, []).unwrap());
+        let spec = Arc::new(RunSpec::new(graph, RunOptions::default(), Profile::default()));
+        for number in 0..MANY {
+            let id = RunId(number.into());
+            let command = Command::SubmitRun { id, spec: Arc::clone(&spec) };
+            ask(&mut scheduler, Now::default(), command).unwrap();
+        }
+        let single = submit(&mut scheduler, MANY, None);
+        let mut visits = 0;
+        let class = scheduler.classes.iter().find(|class| class.queue == 0).unwrap();
+        class.lanes.visit(|_, _| {
+            visits += 1;
+            Visit::Next
+        });
+        assert_eq!(visits, MANY + 1, "each stands by itself");
+        let (ahead, looked) = ahead(&scheduler, single);
+        // One look at a run, one at its task; and one at the task that is asked about.
+        assert_eq!((ahead.count, ahead.is_least), (u64::from(LOOKS_MAX / 2 - 1), true));
+        assert_eq!(looked, LOOKS_MAX);
+        let mut looks = Looks::new();
+        scheduler.waiting_figures(0, Moment::from_millis(5_000), &mut looks);
+        assert!(!looks.is_left());
+    }
+
+    #[test]
+    fn answers_to_one_question_share_what_may_be_looked_at() {
+        let mut scheduler = paused();
+        let keys: Vec<_> = (0..MANY).map(|number| submit(&mut scheduler, number, None)).collect();
+        let late = keys[LOOKS_MAX as usize..].iter().copied();
+        let explained = scheduler.explain_all(late.take(100), Now::default());
+        let counted = |it: &(TaskKey, Explanation)| it.1.place.as_ref().map(|place| place.ahead);
+        let all: u64 = explained.iter().filter_map(counted).sum();
+        assert_eq!((explained.len(), all), (100, u64::from(LOOKS_TOGETHER)));
     }
 
     #[test]

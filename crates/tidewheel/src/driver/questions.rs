@@ -69,9 +69,7 @@ async fn answer(shared: &Arc<Shared>, question: &Question) -> Option<Vec<TaskAns
         let scheduler = state.engine.scheduler();
         let run = scheduler.find_work(question.run)?;
         let keys = question.tasks.iter().take(TASKS_MAX).map(|&index| TaskKey { run, index });
-        let explained: Vec<_> =
-            keys.filter_map(|key| Some((key, scheduler.explain(key, now)?))).collect();
-        (explained, scheduler.forecast(now))
+        (scheduler.explain_all(keys, now), scheduler.forecast(now))
     };
     // Looking ahead takes its time, and neither the wheel nor the runtime is to wait for that.
     let looking = tokio::task::spawn_blocking(|| forecast.map(|forecast| forecast.starts()));
