@@ -410,7 +410,7 @@ fn schedules_are_paused_fired_and_backfilled() {
         let until = Some(Timestamp::from_seconds(1_794_805_200 + 1));
         let seen = BackfillWish { until, ..range.clone() };
         let seen = house.desk().preview_backfill("hourly", seen).await.unwrap();
-        let hours: Vec<Timestamp> = [-10_800, -7200, -3600, 0].map(at).to_vec();
+        let hours = [3, 2, 1, 0].map(|ago| Timestamp::from_seconds(1_794_805_200 - ago * 3600));
         assert_eq!(seen.next.iter().map(|it| it.at).collect::<Vec<_>>(), hours);
         let few = BackfillWish { until, max: Some(2), ..range.clone() };
         assert!(house.desk().preview_backfill("hourly", few).await.is_err());

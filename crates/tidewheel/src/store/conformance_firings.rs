@@ -14,6 +14,7 @@ use tidewheel_core::row::ScheduleRow;
 use tidewheel_core::schedule::{Origin, Overlap, ScheduleSpec, Trigger};
 
 use super::conformance::{Opener, ask, at, ended, open, spec, starts, stored, tell};
+use super::{FiringFate, Reader};
 use crate::driver::engine::Engine;
 
 pub(super) fn exercise(make: &impl Fn() -> Opener) {
@@ -134,4 +135,40 @@ fn what_people_asked_for_comes_back(opener: &Opener) {
     let [fired] = fired[..] else { panic!("{fired:?}") };
     assert_eq!((fired.nominal, fired.origin), (made[0].nominal, Origin::Backfill(1)));
     assert_ne!(fired.run, made[0].run);
+}
+
+/// The ledger: one that ran, one that was skipped, one that could not be made; and where the schedule stands, also once
+/// it has ended.
+pub(super) fn are_shown<R: Reader>(opener: &Opener, reader: &dyn Fn() -> R) {
+    let mut engine = open(opener);
+    let (schedule, made) = add(&mut engine, Overlap::Skip);
+    let (id, spec) = (made[0].run, Arc::new(spec()));
+    let (_, actions) = ask(&mut engine, at(2), Command::SubmitFiring { schedule, id, spec });
+    tell(&mut engine, at(11), Event::TimePassed);
+    let run = engine.scheduler().find_run(id).unwrap();
+    let mode = tidewheel_core::input::CancelMode::End { grace: Duration::ZERO };
+    ask(&mut engine, at(12), Command::CancelRun { run, mode });
+    for start in starts(&actions) {
+        tell(&mut engine, at(12), ended(start, Outcome::Cancelled));
+    }
+    let third = wanted(&tell(&mut engine, at(21), Event::TimePassed))[0];
+    let (run, error) = (third.run, Arc::from("nö"));
+    tell(&mut engine, at(22), Event::RunNotMade { schedule, run, error });
+
+    let [shown] = &reader().schedules(false).unwrap()[..] else { panic!("one is shown") };
+    assert_eq!((shown.spec.name.as_deref(), shown.is_ended), (Some("nächtlich"), false));
+    let ledger = reader().firings(shown.id, None, 10).unwrap();
+    let nominals: Vec<_> = ledger.iter().map(|firing| firing.nominal).collect();
+    assert_eq!(nominals, [at(21).wall, at(11).wall, at(1).wall], "newest first");
+    let not_made = FiringFate::NotMade { run: third.run, error: "nö".to_owned() };
+    assert_eq!((&ledger[0].fate, &ledger[2].fate), (&not_made, &FiringFate::Ran(id)));
+    assert!(matches!(&ledger[1].fate, FiringFate::Skipped(why) if !why.is_empty()), "{ledger:?}");
+    let older = reader().firings(shown.id, Some(at(21).wall), 1).unwrap();
+    assert_eq!(older, ledger[1..2]);
+
+    ask(&mut engine, at(23), Command::CancelSchedule(schedule));
+    assert_eq!(reader().schedules(false).unwrap(), []);
+    let [shown] = &reader().schedules(true).unwrap()[..] else { panic!("one is shown") };
+    assert!(shown.is_ended);
+    assert_eq!(reader().firings(shown.id, None, 10).unwrap(), ledger, "it is kept");
 }

@@ -54,6 +54,7 @@ where
     with_store(attempts_that_another_followed_are_known);
     with_store(times_are_learnt_from_work_that_was_done);
     with_store(queues_and_limits_are_shown_as_defined);
+    with_store(super::conformance_firings::are_shown);
     let Sides { store, outbox, .. } = make();
     commands_reach_the_owner_and_stay_until_acknowledged(&outbox(), &(Box::new(store) as Opener));
     let Sides { store, reader, outbox } = make();
@@ -250,6 +251,13 @@ fn times_are_learnt_from_work_that_was_done<R: Reader + Records>(
         let learnt = durations(&reader(), &name, 3).unwrap();
         assert_eq!(learnt, worked, "{outcome:?} took no time, and says nothing");
     }
+    // What an attempt says of itself counts more than when its start and end were decided.
+    let running = begin(&mut engine, 4, spec());
+    let (started_at, ended_at) = (Some(at(20).wall), Some(at(25).wall));
+    end_all(&mut engine, running, |_| {
+        Some(AttemptRecord { started_at, ended_at, ..AttemptRecord::default() })
+    });
+    assert_eq!(durations(&reader(), &name, 1).unwrap()["a"], Duration::from_secs(5));
 }
 
 fn queues_and_limits_are_shown_as_defined<R: Reader + Records>(

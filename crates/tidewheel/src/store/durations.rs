@@ -37,7 +37,8 @@ pub fn durations(
     let mut learnt = Learnt { samples, times: BTreeMap::new(), tasks: 0 };
     for summary in store.runs(&filter)? {
         let Some(detail) = store.run(summary.id)? else { continue };
-        if learnt.is_enough_after(&summary, detail, &store.outcomes(summary.id)?) {
+        let (outcomes, times) = (store.outcomes(summary.id)?, store.times(summary.id)?);
+        if learnt.is_enough_after(&summary, detail, &outcomes, &times) {
             break;
         }
     }
@@ -57,6 +58,7 @@ impl Learnt {
         summary: &RunSummary,
         detail: RunDetail,
         outcomes: &BTreeMap<u32, RecordedOutcome>,
+        own: &BTreeMap<u32, Duration>,
     ) -> bool {
         self.tasks += detail.tasks.len();
         let mut is_enough = summary.state == TaskState::Succeeded;
@@ -69,7 +71,7 @@ impl Learnt {
             let times = self.times.entry(task.name).or_default();
             // What was cached or reused took no time, and says nothing of the work.
             if times.len() < self.samples && !outcome.is_some_and(|it| it.is_without_work()) {
-                times.push(to.since(from));
+                times.push(own.get(&task.index).copied().unwrap_or_else(|| to.since(from)));
             }
             is_enough &= times.len() >= self.samples;
         }

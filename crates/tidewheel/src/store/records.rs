@@ -3,6 +3,7 @@
 //! How it gets there is in `keep` (with the outcome of the attempt) and `outbox` (from another process).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tidewheel_core::id::{RunId, TaskId};
 use tidewheel_core::row::TaskRow;
@@ -26,6 +27,12 @@ pub trait Records: Send {
 
     /// How the newest attempt of each task ended of which that is known, by index.
     fn outcomes(&self, run: RunId) -> Result<BTreeMap<u32, RecordedOutcome>, StoreError>;
+
+    /// How long the newest attempt of each task took by its own account, of those that gave one, by index. What was
+    /// decided is stored with the time of deciding, and a store that is slow comes in between.
+    fn times(&self, _run: RunId) -> Result<BTreeMap<u32, Duration>, StoreError> {
+        Ok(BTreeMap::new())
+    }
 
     /// What somebody said to a task that waits for it.
     fn answer(&self, task: TaskId) -> Result<Option<Answer>, StoreError>;

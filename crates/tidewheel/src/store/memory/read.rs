@@ -3,6 +3,7 @@
 //! Which rows are kept, and for how long, is in `store`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
 use tidewheel_core::input::Fires;
@@ -167,6 +168,13 @@ impl Records for Memory {
         let rows = self.rows();
         let known = rows.known.get(&run).into_iter().flat_map(|known| &known.attempts);
         Ok(known.filter_map(|((index, _), record)| Some((*index, record.outcome?))).collect())
+    }
+
+    fn times(&self, run: RunId) -> Result<BTreeMap<u32, Duration>, StoreError> {
+        let rows = self.rows();
+        let known = rows.known.get(&run).into_iter().flat_map(|known| &known.attempts);
+        let span = |record: &AttemptRecord| Some(record.ended_at?.since(record.started_at?));
+        Ok(known.filter_map(|((index, _), record)| Some((*index, span(record)?))).collect())
     }
 
     fn answer(&self, task: TaskId) -> Result<Option<Answer>, StoreError> {

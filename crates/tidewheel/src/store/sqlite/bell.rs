@@ -17,7 +17,7 @@ pub struct Bell {
 
 impl DataFolder {
     /// Has `ring` called when somebody may have written to the database, for as long as the bell is kept; `None` where the
-    /// system does not tell of that. It rings for what this process writes too, at most forty times a second, on a thread
+    /// system does not tell of that. It rings for what this process writes too, at most twenty times a second, on a thread
     /// of its own. Who must not miss anything looks from time to time all the same.
     #[must_use]
     pub fn bell(&self, ring: impl Fn() + Send + 'static) -> Option<Bell> {
@@ -58,7 +58,7 @@ mod linux {
     use crate::store::sqlite::connection::with_suffix;
 
     /// How long it is silent after it rang: whoever writes much is heard once.
-    const SILENCE: Duration = Duration::from_millis(25);
+    const SILENCE: Duration = Duration::from_millis(50);
 
     /// How often it rings when the system does not say any more whether it should.
     const BLIND: Duration = Duration::from_millis(50);

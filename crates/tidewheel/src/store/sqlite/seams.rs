@@ -73,6 +73,14 @@ impl store::Records for Reader {
         Ok(Self::outcomes(self, run)?)
     }
 
+    fn times(&self, run: RunId) -> Result<BTreeMap<u32, Duration>, StoreError> {
+        let spans = self.attempt_times(run)?.into_iter().filter_map(|(index, attempts)| {
+            let newest = attempts.last()?;
+            Some((index, newest.ended_at?.since(newest.started_at?)))
+        });
+        Ok(spans.collect())
+    }
+
     fn answer(&self, task: TaskId) -> Result<Option<Answer>, StoreError> {
         Ok(Self::answer(self, task)?)
     }
