@@ -25,6 +25,7 @@ use std::time::Duration;
 use tidewheel_core::explain;
 pub use tidewheel_core::explain::{Hold, Place};
 
+pub use crate::answers::Answers;
 use crate::submission::Submission;
 use crate::wheel::Tidewheel;
 

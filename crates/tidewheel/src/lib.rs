@@ -50,6 +50,7 @@
 //! global state. It needs a tokio runtime with time enabled.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod attempt;
 mod builder;
 pub mod calendar;

@@ -1,7 +1,7 @@
 //! Why steps are where they are, in words.
 //!
-//! What holds a step that could start, and when it will, is known to whoever runs the run, who is asked. Of a
-//! run that nobody runs, or whose process does not answer, only what is stored is told.
+//! What holds a step that could start, and when it will, is known to whoever runs the run, who is asked: in this
+//! process, or through the folder. Of a run that nobody runs, or whose process does not answer, only what is stored is told.
 
 use std::time::Duration;
 
@@ -76,8 +76,14 @@ impl LocalDesk {
         if tasks.is_empty() {
             return Ok(Heard::Nothing);
         }
-        let answer = self.folder.ask_owner(summary.id, &tasks, PATIENCE);
-        let answer = answer.map_err(|error| self.failed(error))?;
+        let own = self.own.as_ref().and_then(|own| own.why(summary.id, &tasks));
+        let answer = match own {
+            Some(answers) => Some(answers),
+            None => {
+                let answer = self.folder.ask_owner(summary.id, &tasks, PATIENCE);
+                answer.map_err(|error| self.failed(error))?
+            }
+        };
         Ok(match answer {
             Some(answers) => Heard::Answers(self.answers_within(answers)),
             None => Heard::Silence,

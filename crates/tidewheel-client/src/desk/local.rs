@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
+use tidewheel::explain::Answers;
 use tidewheel::id::{ScheduleId, TaskId};
 use tidewheel::store::sqlite::{DataFolder, FolderError, Reader, RunPlace};
 use tidewheel::store::{AttemptRecord, RunDetail, RunFilter, RunKind, RunSummary, TaskSummary};
-use tidewheel::{RunId, TaskState, Timestamp};
+use tidewheel::{RunId, TaskState, Tidewheel, Timestamp};
 
 use super::error::DeskError;
 use super::find::task_of;
@@ -43,6 +44,8 @@ pub struct LocalDesk {
     definitions: Arc<Definitions>,
     /// Of which flows whoever asks may know.
     pub(super) reach: Reach,
+    /// Who has runs of the folder in this very process: they are not asked through it.
+    pub(super) own: Option<Answers>,
 }
 
 /// The names of flows, each with the payload that it was read from.
@@ -90,7 +93,15 @@ impl LocalDesk {
         let reader = folder.reader().map_err(|error| DeskError::folder(error, folder.path()))?;
         let (readers, kinds) = (Arc::new(Readers::new(reader)), Kinds::default());
         let (shelf, flows, definitions) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { folder, readers, kinds, shelf, flows, definitions, reach: Reach::all() })
+        let (reach, own) = (Reach::all(), None);
+        Ok(Self { folder, readers, kinds, shelf, flows, definitions, reach, own })
+    }
+
+    /// Asks this wheel about the runs that it has, which is in the same process: nothing is written for that.
+    #[must_use]
+    pub fn beside(mut self, wheel: &Tidewheel) -> Self {
+        self.own = Some(wheel.answers());
+        self
     }
 
     /// Understands these kinds of work, and no others.
@@ -399,7 +410,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
     use tidewheel::store::sqlite::Options;
-    use tidewheel::{Graph, Shutdown, Tidewheel};
+    use tidewheel::{Graph, Shutdown};
 
     use super::*;
 

@@ -1,12 +1,13 @@
 //! The priority of a run or of one of its steps, changed; and before that, what would come of it.
 //!
-//! What a priority means for the order is decided by the scheduler that has the run. It is asked through the data folder,
-//! whoever that is.
+//! What a priority means for the order is decided by the scheduler that has the run. One in this process is asked what would be;
+//! any other, through the data folder.
 
 use std::time::Duration;
 
 use tidewheel::Priority;
 use tidewheel::observe::{Preview, Prospect};
+use tidewheel::store::sqlite::FolderError;
 use tidewheel::store::{RunCommand, RunDetail};
 
 use super::error::DeskError;
@@ -53,9 +54,18 @@ impl LocalDesk {
         let detail = self.find(word)?;
         let (task, priority) = wanted(&detail, wish)?;
         let run = detail.summary.id;
+        if !detail.summary.is_live {
+            return Err(self.failed(FolderError::AlreadyEnded { run }));
+        }
         self.check_runs(&detail.summary)?;
-        let answer = self.folder.preview_priority(run, task, priority, PATIENCE);
-        let answer = answer.map_err(|error| self.failed(error))?;
+        let own = self.own.as_ref().and_then(|own| own.what_if(run, task, priority));
+        let answer = match own {
+            Some(answer) => Some(answer),
+            None => {
+                let answer = self.folder.preview_priority(run, task, priority, PATIENCE);
+                answer.map_err(|error| self.failed(error))?
+            }
+        };
         let Preview { before, after, more } = match answer {
             Some(Ok(preview)) => preview,
             Some(Err(why)) => return Err(DeskError::NotChanged { run, why }),

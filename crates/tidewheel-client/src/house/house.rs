@@ -132,7 +132,7 @@ impl House {
             error => error,
         })?;
         let ring = Ring::new(session.wheel.wall_clock());
-        let desk = Desk::from(desk);
+        let desk = Desk::from(desk.beside(&session.wheel));
         let house = Self {
             desk: desk.clone(),
             reach: Reach::all(),

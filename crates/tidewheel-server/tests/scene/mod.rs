@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use tidewheel::Shutdown;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::sqlite::{DataFolder, Options};
-use tidewheel_client::api::{RunState, StartWish};
+use tidewheel_client::api::{RunState, StartWish, What};
 use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::house::{House, HouseOptions, Seen};
 use tidewheel_client::session::{Session, SessionOptions, Takeover};
@@ -41,6 +41,14 @@ params: { who: { default: me } }
 schedule: [{ name: asks-daily, cron: '0 5 * * *', zone: Europe/Berlin }]
 flow:
   - { name: ask, wait: { approval: 'now?', every: 10ms } }
+";
+
+/// A flow that reads a file which is not there, and looks again in an hour.
+const FAILS: &str = "
+name: fails
+sources: { gone: { type: file, configuration: { path: gone.json } } }
+flow:
+  - { name: read, source: gone, retry: { attempts: 2, delay: 1h } }
 ";
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -114,6 +122,21 @@ impl Scene {
             assert!(matches!(happenings.next().await, Some(Seen::Happened(_))));
         }
         started.run_id
+    }
+
+    /// Starts a run whose only step has failed and is tried again in an hour; its id.
+    pub async fn fail_for_an_hour(&self) -> String {
+        std::fs::write(self.path.join("flows/fails.yaml"), FAILS).unwrap();
+        self.house.reload().await.unwrap();
+        let mut happenings = self.house.happenings(None);
+        let wish = StartWish { flow: "fails".to_owned(), ..StartWish::default() };
+        let started = self.house.start(wish).await.unwrap();
+        loop {
+            let Some(Seen::Happened(told)) = happenings.next().await else { panic!("it ended") };
+            if told.what == What::StepRetries {
+                return started.run_id;
+            }
+        }
     }
 
     /// Starts a flow in a session beside the house, and leaves it there as if its process had died; its id.
