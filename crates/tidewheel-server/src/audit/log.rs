@@ -17,6 +17,9 @@ use crate::identity::{make_private, private_file};
 /// More of the end of the file is not looked at to find its last row.
 const ROW_MAX: u64 = 16 << 10;
 
+/// How long the file is that says where the end is: more than its longest row.
+const END_BYTES: usize = 128;
+
 /// More rows at once nobody reads.
 const ROWS_MAX: usize = 500;
 
@@ -76,7 +79,10 @@ impl AuditLog {
         let fail = |source| failed("opened", &path, source);
         make_private(folder).map_err(fail)?;
         let rows = private_file(&path).map_err(fail)?;
-        let end = private_file(&path.with_extension("end")).map_err(fail)?;
+        let end = path.with_extension("end");
+        // Made for its owner alone, and then written over: not only added to.
+        private_file(&end).map_err(fail)?;
+        let end = File::options().read(true).write(true).open(end).map_err(fail)?;
         let open = Open { rows, end, length: 0, known: End::default(), is_dirty: false };
         let log = Self { open: Mutex::new(open), path };
         log.catch_up(&mut log.lock())?;
@@ -112,8 +118,11 @@ impl AuditLog {
         open.length += line.len() as u64;
         open.known = end_of(&row);
         open.is_dirty = true;
-        let end = serde_json::to_vec(&open.known).map_err(|error| fail(error.into()))?;
-        open.end.set_len(0).and_then(|()| open.end.write_all(&end)).map_err(fail)
+        let mut end = serde_json::to_vec(&open.known).map_err(|error| fail(error.into()))?;
+        // Of one length, so that it is written over in place: a file that is emptied each time is news for the file system, which
+        // those who wait for the database on the same disk would have to wait for.
+        end.resize(end.len().max(END_BYTES), b' ');
+        open.end.seek(SeekFrom::Start(0)).and_then(|_| open.end.write_all(&end)).map_err(fail)
     }
 
     /// Whether something was written that was not flushed.
@@ -258,6 +267,7 @@ mod tests {
         let error = log.verify().unwrap_err();
         let AuditError::Broken { broken, .. } = error else { panic!("{error}") };
         assert_eq!(broken, Broken::CutOff { last: 2, known: 3 });
+        assert_eq!(fs::metadata(path.with_extension("end")).unwrap().len(), END_BYTES as u64);
         fs::write(&path, text.replace("\"b\"", "\"x\"")).unwrap();
         let again = AuditLog::open(&folder).unwrap();
         let error = again.verify().unwrap_err();
