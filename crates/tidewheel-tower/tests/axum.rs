@@ -69,6 +69,31 @@ async fn what_is_too_much_is_refused_with_503_and_when_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_matters_more_is_answered_first() {
+    let gate = Arc::new(Notify::new());
+    let (tell, answered) = std::sync::mpsc::channel();
+    let say = move |who: &'static str| {
+        let tell = tell.clone();
+        get(move || async move { tell.send(who).unwrap() })
+    };
+    let routes = routes(&gate).route("/crawler", say("crawler")).route("/person", say("person"));
+    let app = example::app(Some(builder().queue_capacity(2).start()), routes);
+    let first = tokio::spawn(app.clone().oneshot(request("/wait")));
+    tokio::task::yield_now().await;
+    let mut crawl = request("/crawler");
+    crawl.headers_mut().insert("x-crawler", header::HeaderValue::from_static("yes"));
+    let crawler = tokio::spawn(app.clone().oneshot(crawl));
+    tokio::task::yield_now().await;
+    let person = tokio::spawn(app.clone().oneshot(request("/person")));
+    tokio::task::yield_now().await;
+    gate.notify_one();
+    for asked in [first, crawler, person] {
+        assert_eq!(asked.await.unwrap().unwrap().status(), StatusCode::OK);
+    }
+    assert_eq!(answered.try_iter().collect::<Vec<_>>(), ["person", "crawler"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_waits_beyond_its_time_is_refused() {
     let gate = Arc::new(Notify::new());
     let app = example::app(Some(builder().start()), routes(&gate));
