@@ -23,3 +23,6 @@ pub mod remote;
 pub mod session;
 pub mod text;
 pub mod traces;
+
+/// What other kinds of work need of files: their text as data, and graphs drawn.
+pub use tidewheel_flow::{parse_yaml, picture};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tidewheel_flow::picture::{Edge, Picture, State, Vertex};
+use tidewheel_client::picture::{Edge, Picture, State, Vertex};
 
 use crate::package::{Package, PackageId, Publicity};
 use crate::workspace::Workspace;

@@ -54,7 +54,7 @@ pub(super) fn discover(root: &Path) -> Discovered {
 fn folders(root: &Path) -> Result<Vec<PathBuf>, Box<Problem>> {
     let (own, pnpm) = (root.join("package.json"), root.join("pnpm-workspace.yaml"));
     let (file, patterns) = if pnpm.is_file() {
-        let told = tidewheel_flow::parse_yaml(&read(&pnpm)?);
+        let told = tidewheel_client::parse_yaml(&read(&pnpm)?);
         let told = told.map_err(|error| problem(&pnpm, None, error))?;
         (pnpm, told.get("packages").cloned().unwrap_or_default())
     } else {

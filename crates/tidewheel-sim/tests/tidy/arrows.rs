@@ -16,8 +16,8 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("tidewheel-picture", &[]),
     ("tidewheel-flow", &["tidewheel", "tidewheel-picture"]),
     ("tidewheel-client", &["tidewheel-flow", "tidewheel"]),
-    ("tidewheel-server", &["tidewheel-client", "tidewheel-flow", "tidewheel"]),
-    ("tidewheel-publish", &["tidewheel-client", "tidewheel-flow", "tidewheel"]),
+    ("tidewheel-server", &["tidewheel-client", "tidewheel"]),
+    ("tidewheel-publish", &["tidewheel-client", "tidewheel"]),
     ("tidewheel-tui", &["tidewheel-client", "tidewheel"]),
     (
         "tidewheel-cli",
