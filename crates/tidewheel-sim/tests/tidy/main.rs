@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 mod arrows;
+mod secrets;
 mod sources;
 mod walk;
 

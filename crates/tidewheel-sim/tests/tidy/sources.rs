@@ -13,7 +13,7 @@ pub struct Source {
     pub path: String,
     /// Whether it is a test, an example or a measurement as a whole.
     pub is_test: bool,
-    lines: Vec<String>,
+    pub lines: Vec<String>,
 }
 
 /// A function of a file.
