@@ -58,16 +58,36 @@ fn runs_without(flow: &Flow, step: &Step, needed: &Step) -> bool {
 /// Reports outputs without a default that are not there when a condition skips their step.
 pub(super) fn check_missing(flow: &Flow, problems: &mut Problems) {
     for step in &flow.steps {
-        let guarded = step.when.as_deref().map(guarded_in).unwrap_or_default();
-        step.visit(&mut |leaf| {
-            let here = guarded_in(leaf);
-            for (reference, at) in leaf.references() {
-                let Some((name, missing)) = missing(flow, step, reference) else { continue };
-                if !here.contains(name) && (!guarded.contains(name) || is_of_when(step, leaf)) {
-                    report(step, missing, reference, at, problems);
-                }
+        check_step(flow, (step, step), &BTreeSet::new(), problems);
+    }
+}
+
+/// The same for a step of a flow, and for all that is in it if it is a group: those in there run if it does. `asked`
+/// are the steps of which it is asked further out whether they are there.
+fn check_step(
+    flow: &Flow,
+    (whole, step): (&Step, &Step),
+    asked: &BTreeSet<&str>,
+    problems: &mut Problems,
+) {
+    let guarded = step.when.as_deref().map(guarded_in).unwrap_or_default();
+    step.visit(&mut |leaf| {
+        let here = guarded_in(leaf);
+        for (reference, at) in leaf.references() {
+            let Some((name, missing)) = missing(flow, whole, reference) else { continue };
+            let is_asked = here.contains(name) || asked.contains(name);
+            if !is_asked && (!guarded.contains(name) || is_of_when(step, leaf)) {
+                report(step, missing, reference, at, problems);
             }
-        });
+        }
+    });
+    if let Work::Flow(child) = &step.work
+        && child.is_group
+    {
+        let asked = asked.union(&guarded).copied().collect();
+        for inner in &child.flow.steps {
+            check_step(flow, (whole, inner), &asked, problems);
+        }
     }
 }
 
@@ -83,9 +103,15 @@ fn missing<'a>(flow: &'a Flow, step: &Step, reference: &Reference) -> Option<(&'
     if may_miss && runs_without(flow, step, needed) {
         return Some((&needed.name, needed));
     }
-    let Work::Flow(child) = &needed.work else { return None };
-    let inner = child.flow.step(path.next().filter(|_| needed.foreach.is_none())?)?;
-    child.flow.may_decline.contains(&inner.name).then_some((needed.name.as_str(), inner))
+    let mut within: &Step = needed;
+    loop {
+        let Work::Flow(child) = &within.work else { return None };
+        let inner = child.flow.step(path.next().filter(|_| within.foreach.is_none())?)?;
+        if child.flow.may_decline.contains(&inner.name) {
+            return Some((needed.name.as_str(), inner));
+        }
+        within = inner;
+    }
 }
 
 impl Step {
