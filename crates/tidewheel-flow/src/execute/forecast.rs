@@ -2,7 +2,7 @@
 //!
 //! It goes by what is there now: steps that would be done may change what later ones read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use super::secrets::Secrets;
 use super::world::World;
 use crate::compile::Role;
 use crate::compile::order::FlowOrder;
-use crate::definition::Flow;
+use crate::definition::connect::file_between;
+use crate::definition::{Flow, Step};
 
 /// What would become of a task with a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +49,9 @@ impl CacheForecast {
         let runner = FlowRunner::new(Arc::clone(flow), params, secrets, outputs, means);
         // If they cannot be read, no variable of theirs is known.
         let runner = runner.env_files(EnvFiles::read(flow).await.unwrap_or_default());
-        let mut found = BTreeMap::new();
+        let (mut found, mut makers) = (BTreeMap::new(), Makers::default());
         for task in tasks {
-            if let Some(forecast) = runner.forecast(task, &found).await {
+            if let Some(forecast) = runner.forecast(task, &mut makers).await {
                 found.insert(task.clone(), forecast);
             }
         }
@@ -59,13 +60,13 @@ impl CacheForecast {
 }
 
 impl FlowRunner {
-    async fn forecast(
-        &self,
-        task: &str,
-        known: &BTreeMap<String, CacheForecast>,
-    ) -> Option<CacheForecast> {
+    async fn forecast(&self, task: &str, makers: &mut Makers) -> Option<CacheForecast> {
         let position = self.position(task).ok()?;
-        if matches!(position.name.role, Role::Open(_)) || position.name.is_of_each() {
+        if matches!(position.name.role, Role::Open(_)) {
+            return None;
+        }
+        if position.name.is_of_each() {
+            makers.add(&position);
             return None;
         }
         if gathers(&position) {
@@ -73,16 +74,17 @@ impl FlowRunner {
             return None;
         }
         position.step.cache.as_ref()?;
-        if let Some(maker) = unknown_maker(&position, known) {
-            return Some(CacheForecast::Unknown(maker));
-        }
-        Some(match self.look_ahead(task, &position).await {
-            Ok(forecast) => forecast,
-            Err(trouble) => {
+        let forecast = match makers.of(&position) {
+            Some(why) => CacheForecast::Unknown(why),
+            None => self.look_ahead(task, &position).await.unwrap_or_else(|trouble| {
                 let why = trouble.message().unwrap_or_default();
                 CacheForecast::Unknown(format!("it depends on what is not known yet: {why}"))
-            }
-        })
+            }),
+        };
+        if forecast != CacheForecast::Cached {
+            makers.add(&position);
+        }
+        Some(forecast)
     }
 
     async fn look_ahead(&self, task: &str, position: &Position) -> Result<CacheForecast, Trouble> {
@@ -124,18 +126,41 @@ impl FlowRunner {
     }
 }
 
-/// Why what a step reads is not known yet: somebody else makes it, and would do so.
-fn unknown_maker(position: &Position, known: &BTreeMap<String, CacheForecast>) -> Option<String> {
-    let prefix = position.scope.prefix();
-    let by_file = position.step.after.iter().filter_map(|it| Some((it, it.file.as_deref()?)));
-    by_file.into_iter().find_map(|(needed, file)| {
-        let task = format!("{prefix}{}", needed.step);
-        let is_of_maker = |name: &str| {
-            let rest = name.strip_prefix(&*task);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '/']))
-        };
-        let mut of_maker = known.iter().filter(|(name, _)| is_of_maker(name));
-        let is_done = of_maker.any(|(_, forecast)| *forecast != CacheForecast::Cached);
-        is_done.then(|| format!("it reads {file}, which `{}` may make anew", needed.step))
-    })
+/// Steps that would be done, or may be: what they make may be made anew. They stand at their place in the run, without
+/// elements and tries: the files of all of those are told by the same words.
+#[derive(Default)]
+struct Makers {
+    steps: BTreeMap<String, (Arc<Step>, PathBuf)>,
+    /// What was found out of a maker and a reader.
+    known: HashMap<(String, String), Option<Arc<str>>>,
+}
+
+impl Makers {
+    fn add(&mut self, position: &Position) {
+        if position.step.cache.is_some() {
+            let folder = position.scope.flow.folder.clone();
+            let maker = (Arc::clone(&position.step), folder);
+            self.steps.entry(place_of(position)).or_insert(maker);
+        }
+    }
+
+    /// Why what a step reads is not known yet: somebody else makes it, and would do so.
+    fn of(&mut self, position: &Position) -> Option<String> {
+        let place = place_of(position);
+        let reader = (&*position.step, position.scope.flow.folder.as_path());
+        let known = &mut self.known;
+        let others = self.steps.iter().filter(|(maker, _)| **maker != place);
+        others.into_iter().find_map(|(maker, (step, folder))| {
+            let file = known
+                .entry((maker.clone(), place.clone()))
+                .or_insert_with(|| file_between((step, folder), reader));
+            file.as_ref().map(|file| format!("it reads {file}, which `{maker}` may make anew"))
+        })
+    }
+}
+
+/// The steps that lead to a task, and its own.
+fn place_of(position: &Position) -> String {
+    let calls = position.scope.calls.iter().map(|(call, _)| call.step.as_str());
+    calls.chain([position.step.name.as_str()]).collect::<Vec<_>>().join("/")
 }

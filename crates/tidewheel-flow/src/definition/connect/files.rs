@@ -47,6 +47,15 @@ pub(super) fn follow_files(flow: &mut Flow) {
     }
 }
 
+/// What one step makes and another reads, as that one writes it. Each comes with the folder of its flow.
+pub(crate) fn file_between(maker: (&Step, &Path), reader: (&Step, &Path)) -> Option<Arc<str>> {
+    let (mut made, mut read) = (Made::default(), Vec::new());
+    Files { place: 0, made: &mut made, read: &mut Vec::new() }.add(maker.0, maker.1);
+    Files { place: 1, made: &mut Made::default(), read: &mut read }.add(reader.0, reader.1);
+    let is_made = |(_, name): &(usize, Name)| !made.of(name).is_empty();
+    read.into_iter().find(is_made).map(|(_, name)| name.text)
+}
+
 /// A file, or many by a pattern, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {

@@ -11,4 +11,5 @@ mod names;
 mod sequence;
 mod whole;
 
+pub(crate) use files::file_between;
 pub(crate) use whole::{TASKS_MAX, connect};
