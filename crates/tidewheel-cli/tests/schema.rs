@@ -40,7 +40,7 @@ const RIGHT_STEPS: [&str; 58] = [
     "{ name: a, run: make, shell: [bash, -c] }",
     "{ name: a, run: make, skip_codes: 78 }",
     "{ name: a, run: make, env: { A: 1, B: , C: true, D: '{{ run.id }}' } }",
-    "{ name: a, run: make, foreach: [1, 2], label: '{{ item }}', parallel: 1 }",
+    "{ name: a, run: make, foreach: [1, 2], label: 'n{{ item }}', parallel: 1 }",
     "{ name: a, run: make, foreach: { in: '{{ [1, 2] }}', as: host, max: 5 } }",
     "{ name: a, run: make, matrix: { os: [a, b], include: [{ os: c }], exclude: [{ os: a }] }, parallel: 2 }",
     "{ name: a, run: make, outputs: [x, y] }",

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 use super::blueprint::CompileError;
 use super::name::Element;
 use super::scope::Scope;
-use crate::definition::{Foreach, ForeachList, Matrix, Step};
+use crate::definition::{Flow, Foreach, ForeachList, Matrix, Step, Work};
+use crate::language::problem::{Problem, Problems};
 use crate::language::template::{Context, Reference};
 use crate::language::tree::{RenderError, Tree, starts_with};
 
@@ -67,6 +68,30 @@ pub(crate) fn elements_of(
     }
     let names = of.names(&values)?;
     Ok(Elements { values, names })
+}
+
+/// Reports elements that stand in the file and cannot be told apart by what they are called. Others are known when a
+/// run is started, or while it goes on.
+pub(crate) fn check_labels(flow: &Flow, problems: &mut Problems) {
+    for step in &flow.steps {
+        if let Work::Flow(child) = &step.work
+            && child.is_group
+        {
+            check_labels(&child.flow, problems);
+        }
+        let Some(foreach) = step.foreach.as_deref() else { continue };
+        let Some(label) = &foreach.label else { continue };
+        let mut is_known = label.template.references().iter().all(|it| !starts_with(it, "params"));
+        foreach.list.visit(&mut |leaf| is_known &= leaf.template.references().is_empty());
+        if !is_known {
+            continue;
+        }
+        if let Err(CompileError::Elements { why, .. }) = elements_of(step, foreach, &Context::new())
+        {
+            let problem = Problem::error("bad-value", format!("`label`: {why}")).at(label.span);
+            problems.push(problem.hint("say what tells them apart, such as {{ index }}"));
+        }
+    }
 }
 
 /// A step whose elements are wanted.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use crate::compile::check_labels;
 use crate::definition::connect::connect;
 use crate::definition::decode::{FindFlow, decode};
 use crate::definition::{Flow, Gaps};
@@ -192,6 +193,9 @@ impl Loader<'_> {
             flow.gaps.sections.extend(Gaps::SECTIONS);
         }
         connect(&mut flow, problems);
+        if !problems.has_errors() {
+            check_labels(&flow, problems);
+        }
         if flow.steps.is_empty() && problems.is_empty() {
             let problem = Problem::warning("no-steps", "the flow has no steps").at(node.span);
             problems.push(problem.hint("a step needs a name and something to do"));

@@ -45,6 +45,19 @@ fn what_is_done_for_each_is_a_list() {
 }
 
 #[test]
+fn elements_that_stand_in_the_file_are_told_apart() {
+    let matrix = "matrix: { os: [linux, mac] }";
+    let words = ["bad-value", "two elements are called `same`", "{{ index }}"];
+    assert_refused(&format!("run: x, {matrix}, label: same"), &words);
+    let group = format!("steps: [{{ name: b, run: x, {matrix}, label: same }}]");
+    assert_refused(&group, &words);
+    assert_refused("run: x, foreach: [1], label: '{{ item }}'", &["a label needs a letter"]);
+    assert_accepted(&format!("run: x, {matrix}, label: '{{{{ matrix.os }}}}'"));
+    // What params say is known when they are.
+    assert_accepted("run: x, foreach: [a, '{{ params.p }}'], label: '{{ item }}'");
+}
+
+#[test]
 fn params_of_called_flows_fit() {
     let call = |with: &str| format!("flow: child.yaml, with: {{ {with} }}");
     assert_refused(&call("n: many"), &["bad-value", "param `n` of flow `child`", "a whole number"]);
