@@ -246,6 +246,34 @@ const SYNONYMS: [(&str, &str); 25] = [
     ("inputs", "params"),
 ];
 
+/// What is said in another place: the key, what it was said of, and where it belongs.
+const ELSEWHERE: [(&str, &str, &str); 2] = [
+    (
+        "trigger_rule",
+        "a step",
+        "how others must have ended is said in `depends_on`:  depends_on: { all: [a, b], when: ended }",
+    ),
+    (
+        "env",
+        "defaults",
+        "variables for all steps stand at the top of the file:  env: { NAME: value }",
+    ),
+];
+
+/// Words of other programs for how a step ended.
+const WORDS: [(&str, &str); 10] = [
+    ("success", "succeeded"),
+    ("successful", "succeeded"),
+    ("ok", "succeeded"),
+    ("failure", "failed"),
+    ("error", "failed"),
+    ("skip", "skipped"),
+    ("done", "ended"),
+    ("finished", "ended"),
+    ("completed", "ended"),
+    ("always", "ended"),
+];
+
 fn check_all(nodes: &[Node], kind: &Kind, what: Arguments<'_>, problems: &mut Problems) {
     for node in nodes {
         check(node, kind, format_args!("each of {what}"), problems);
@@ -272,9 +300,13 @@ fn check_object(node: &Node, map: &Map, shape: &Shape, problems: &mut Problems) 
                 let problem = Problem::error("unknown-key", text).at(entry.key_span);
                 let near = meant_key(&entry.key, shape, problems);
                 meant.extend(near);
-                problems.push(match near {
-                    Some(name) => problem.hint(format!("did you mean `{name}`?")),
-                    None => {
+                let elsewhere = ELSEWHERE
+                    .iter()
+                    .find(|(key, of, _)| *of == shape.name && entry.key.eq_ignore_ascii_case(key));
+                problems.push(match (elsewhere, near) {
+                    (Some((.., hint)), _) => problem.hint(*hint),
+                    (None, Some(name)) => problem.hint(format!("did you mean `{name}`?")),
+                    (None, None) => {
                         let names: Vec<&str> = shape.keys.iter().map(|key| key.name).collect();
                         problem.hint(format!("known keys: {}", names.join(", ")))
                     }
@@ -314,7 +346,9 @@ fn check_choice(node: &Node, words: &[&'static str], what: Arguments<'_>, proble
     }
     let text = format!("{what} must be one of {}", quoted(words));
     let problem = Problem::error("unknown-word", text).at(node.span);
-    problems.push(match problems.nearest(&word, words.iter().copied()) {
+    let synonym = WORDS.iter().find(|(known, meant)| *known == word && words.contains(meant));
+    let near = || problems.nearest(&word, words.iter().copied());
+    problems.push(match synonym.map(|(_, meant)| *meant).or_else(near) {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None => problem,
     });

@@ -318,6 +318,32 @@ fn one_mistake_is_one_problem() {
 }
 
 #[test]
+fn words_of_other_programs_are_answered_with_ours() {
+    for (text, hint) in [
+        (
+            "flow: [{ name: a, run: x, trigger_rule: all_done }]",
+            "depends_on: { all: [a, b], when: ended }",
+        ),
+        (
+            "defaults: { env: { A: b } }\nflow: [{ name: a, run: x }]",
+            "at the top of the file:  env:",
+        ),
+        (
+            "flow: [{ name: b, run: x }, { name: a, run: x, depends_on: { step: b, when: success } }]",
+            "did you mean `succeeded`?",
+        ),
+        (
+            "flow: [{ name: b, run: x }, { name: a, run: x, depends_on: { all: [b], when: done } }]",
+            "did you mean `ended`?",
+        ),
+    ] {
+        let found = problems(text);
+        let [(_, _, said)] = &found[..] else { panic!("{text}: {found:#?}") };
+        assert!(said.contains(hint), "{text}: {said}");
+    }
+}
+
+#[test]
 fn a_template_without_quotes_is_checked_as_one() {
     let text = "params: { y: 1 }\nflow: [{ name: a, run: x, env: { X: {{ params.z }} } }]";
     assert_eq!(codes(text), ["unknown-name", "yaml-key-not-text"]);
