@@ -86,6 +86,13 @@ impl Traces {
         }
     }
 
+    /// The tasks that began and whose name starts so, without that.
+    fn begun(&self, start: &str) -> Vec<String> {
+        let traces = self.by_task.read().unwrap_or_else(PoisonError::into_inner);
+        let begun = traces.iter().filter(|(_, trace)| trace.started_at.is_some());
+        begun.filter_map(|(task, _)| task.strip_prefix(start)).map(str::to_owned).collect()
+    }
+
     /// Notes that a task begins, unless it began before. When that was.
     pub fn begin(&self, task: &str, at: Timestamp) -> Timestamp {
         let mut traces = self.by_task.write().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +146,14 @@ impl Lookup for StepsLookup {
             true => self.traces.span(["[", "/", "{"].map(|sign| format!("{task}{sign}"))),
             false => self.traces.of(&task),
         };
-        Some(about_step(&facts, trace, is_wait).into())
+        let attempts = match facts.state {
+            // What it did was to see that there is nothing to do.
+            TaskState::Skipped => 0,
+            _ if stands_for_others => self.tries_of(&task),
+            _ if is_wait => facts.attempts.min(1),
+            _ => facts.attempts,
+        };
+        Some(about_step(&facts, trace, attempts).into())
     }
 
     fn names(&self) -> Vec<String> {
@@ -150,17 +164,31 @@ impl Lookup for StepsLookup {
     }
 }
 
-fn about_step(facts: &TaskReport, trace: Trace, is_wait: bool) -> Json {
+impl StepsLookup {
+    /// How often what a task stands for was tried: of elements, that which was tried most often.
+    fn tries_of(&self, task: &str) -> u32 {
+        let tries = |rest: String| {
+            let first = rest.split('/').next().unwrap_or_default();
+            let name = TaskName::parse(&format!("{task}{first}"))?;
+            let is_worker = first == rest && matches!(name.role, Role::Element(_));
+            match name.again {
+                // A try, or something in one.
+                Some(again) => Some(again),
+                None if is_worker => Some(self.run.facts(&format!("{task}{rest}"))?.attempts),
+                None => (!rest.is_empty()).then_some(1),
+            }
+        };
+        let begun = self.traces.begun(task).into_iter();
+        let inside = begun.filter(|rest| rest.starts_with(['[', '/', '{']));
+        inside.filter_map(tries).max().unwrap_or_default()
+    }
+}
+
+fn about_step(facts: &TaskReport, trace: Trace, attempts: u32) -> Json {
     let state = match facts.state {
         state if state.is_terminal() => state.word(),
         TaskState::Running | TaskState::Cancelling => TaskState::Running.word(),
         _ => "waiting",
-    };
-    let attempts = match facts.state {
-        // What it did was to see that there is nothing to do.
-        TaskState::Skipped => 0,
-        _ if is_wait => facts.attempts.min(1),
-        _ => facts.attempts,
     };
     let took = match (trace.started_at, trace.ended_at) {
         (Some(from), Some(to)) if facts.state.is_terminal() => seconds(from, to),
