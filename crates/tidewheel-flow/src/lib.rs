@@ -44,4 +44,6 @@ pub use language::literal::{LiteralError, parse_duration, parse_rate, parse_size
 pub use language::problem::{
     FileId, Problem, Problems, Severity, SourceFile, SourceFiles, Span, Style,
 };
-pub use past::{Again, AgainError, AgainWith, PastRun, listed, tolerated};
+pub use past::{
+    Again, AgainError, AgainWith, PastRun, is_further_try, is_spare, listed, tolerated,
+};

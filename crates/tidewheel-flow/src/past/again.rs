@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use tidewheel::TaskState;
 use tidewheel::store::RunDetail;
 
+use super::renewal::{Renewal, Seen};
 use crate::compile::order::{FlowOrder, step_of};
 use crate::definition::Flow;
 
@@ -94,12 +95,21 @@ impl PastRun<'_> {
             .filter(|task| task.state == TaskState::Succeeded)
             .map(|task| task.name.as_str())
             .collect();
+        let seen = Seen {
+            flow,
+            tasks: self.run.tasks.iter().map(|task| (task.name.as_str(), task)).collect(),
+            succeeded: &succeeded,
+            first: renewed,
+            passed_over: &with.skip,
+        };
+        let renewal = Renewal::of(&seen);
         // What follows a flow that is run again follows it again.
+        let is_over = |call: &str| succeeded.contains(call) && !renewal.has(call);
         let follows = |task: &str| {
             let followed = flow.followed_by(task);
-            followed.iter().any(|call| call.is_empty() || !succeeded.contains(call.as_str()))
+            followed.iter().any(|call| call.is_empty() || !is_over(call))
         };
-        let is_renewed = |task: &str| renewed.contains(step_of(task)) || follows(task);
+        let is_renewed = |task: &str| renewal.has(task) || follows(task);
         let mut again =
             Again { run_again: Vec::new(), reused: BTreeMap::new(), passed_over: BTreeSet::new() };
         for task in &self.run.tasks {
@@ -164,9 +174,9 @@ impl PastRun<'_> {
 }
 
 /// Whether a task that did not succeed is part of a group that did, in another try.
-fn is_settled(flow: &Arc<Flow>, task: &str, succeeded: &BTreeSet<&str>) -> bool {
+pub(super) fn is_settled(flow: &Arc<Flow>, task: &str, succeeded: &BTreeSet<&str>) -> bool {
     !succeeded.contains(task)
-        && flow.tried_ends(task).iter().any(|end| succeeded.contains(end.as_str()))
+        && flow.tried_ends(task).iter().any(|(end, ..)| succeeded.contains(end.as_str()))
 }
 
 impl FlowOrder {

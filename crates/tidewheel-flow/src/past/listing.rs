@@ -10,11 +10,11 @@ use tidewheel::policy::failure;
 use tidewheel::store::{RunDetail, TaskSummary};
 use tidewheel::task::Reason;
 
-use crate::compile::{Scope, TaskName};
+use crate::compile::{Scope, TaskName, try_name};
 use crate::definition::Flow;
 
-/// The tasks of a run in the order of its flow. Elements that were found out while it ran come after
-/// the task that found them, in their order, as if they had been known from the beginning.
+/// The tasks of a run in the order of its flow. Elements that were found out while it ran, and what is in further tries
+/// of groups, come after the task that found or began them, in their order, as if they had been known from the beginning.
 #[must_use]
 pub fn listed(tasks: &[TaskSummary]) -> Vec<&TaskSummary> {
     let finders: HashMap<&str, usize> = tasks
@@ -50,13 +50,33 @@ pub fn listed(tasks: &[TaskSummary]) -> Vec<&TaskSummary> {
     listed
 }
 
-/// The innermost task that found out that there is such a task, and for which of its elements.
+/// The innermost task that found out that there is such a task, and for which of its elements, or that began the try
+/// that it is in.
 fn finder_of<'a>(task: &'a str, finders: &HashMap<&str, usize>) -> Option<(usize, &'a str)> {
-    let mut brackets = task.rmatch_indices('[').map(|(at, _)| at);
-    brackets.find_map(|at| {
-        let element = task[at + 1..].split(']').next().filter(|it| !it.is_empty())?;
+    let mut places = task.rmatch_indices(['[', '/']);
+    places.find_map(|(at, sign)| {
+        let element = match sign {
+            "[" => task[at + 1..].split(']').next().filter(|it| !it.is_empty())?,
+            _ => task[..at].ends_with('}').then_some("")?,
+        };
         Some((*finders.get(&task[..at])?, element))
     })
+}
+
+/// Whether a task stands for a further try of a group, or begins one. Those are there from the beginning, whether they
+/// are needed or not.
+#[must_use]
+pub fn is_further_try(task: &str) -> bool {
+    let name = task.strip_suffix("[]").unwrap_or(task);
+    let again = || TaskName::parse(name).and_then(|name| name.again);
+    name.ends_with('}') && again().is_some_and(|again| again > 1)
+}
+
+/// Whether a task is one of a further try that was not needed, or not yet.
+#[must_use]
+pub fn is_spare(task: &TaskSummary) -> bool {
+    let has_nothing = matches!(task.state, TaskState::Skipped | TaskState::Blocked);
+    has_nothing && is_further_try(&task.name)
 }
 
 /// The failed tasks of a run whose failure was tolerated, by index.
@@ -79,7 +99,13 @@ pub fn tolerated(run: &RunDetail, flow: Option<&Arc<Flow>>) -> BTreeSet<u32> {
     let stoppers: BTreeSet<u32> = run.tasks.iter().filter_map(stopper).collect();
     let stoppers: Vec<TaskName> =
         stoppers.into_iter().filter_map(|index| TaskName::parse(name(index))).collect();
-    failed.retain(|index| flow.is_some_and(|flow| flow.tolerates(name(*index), &stoppers)));
+    let begun: BTreeSet<&str> =
+        run.tasks.iter().filter(|task| !is_spare(task)).map(|task| &*task.name).collect();
+    let is_tolerated = |flow: &Arc<Flow>, task: &str| {
+        let is_begun = |next: &str| begun.contains(format!("{next}[]").as_str());
+        flow.tolerates(task, &stoppers) || flow.further_tries(task).iter().any(|it| is_begun(it))
+    };
+    failed.retain(|index| flow.is_some_and(|flow| is_tolerated(flow, name(*index))));
     failed
 }
 
@@ -87,7 +113,15 @@ impl Flow {
     /// Whether a failure of this task would be tolerated, as far as it is known while it runs.
     #[must_use]
     pub fn tolerates_task(self: &Arc<Self>, task: &str) -> bool {
-        self.tolerates(task, &[])
+        self.tolerates(task, &[]) || !self.further_tries(task).is_empty()
+    }
+
+    /// The tries that follow if a task fails: of the groups around it, or of that which it stands for a try of.
+    fn further_tries(self: &Arc<Self>, task: &str) -> Vec<String> {
+        let ends = self.tried_ends(task).into_iter();
+        let next = ends
+            .filter_map(|(end, again, tries)| (again < tries).then(|| try_name(&end, again + 1)));
+        next.collect()
     }
 
     /// Whether a failure of this task fails neither the run nor a flow that the run calls, unless it

@@ -6,6 +6,7 @@ mod again;
 mod elements;
 mod listing;
 mod questions;
+mod renewal;
 
 pub use again::{Again, AgainError, AgainWith, PastRun};
-pub use listing::{listed, tolerated};
+pub use listing::{is_further_try, is_spare, listed, tolerated};

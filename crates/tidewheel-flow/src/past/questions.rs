@@ -111,23 +111,24 @@ impl Flow {
         found
     }
 
-    /// The groups around a task, or that it stands for a try of, which may be done several times.
-    pub(crate) fn tried_ends(self: &Arc<Self>, task: &str) -> Vec<String> {
+    /// The groups around a task, or that it stands for a try of, which may be done several times: in which try the
+    /// task is, from 1, and how many there may be.
+    pub(crate) fn tried_ends(self: &Arc<Self>, task: &str) -> Vec<(String, u32, u32)> {
         let Some(name) = TaskName::parse(task) else { return Vec::new() };
         let mut path = name.scope.clone();
-        if name.again.is_some() {
+        if let Some(again) = name.again {
             let element = match &name.role {
                 Role::Element(element) | Role::Open(Some(element)) => Some(element.clone()),
                 _ => None,
             };
-            path.push(Segment { step: name.step.clone(), element, again: 1 });
+            path.push(Segment { step: name.step.clone(), element, again });
         }
         let ends = (1..=path.len()).filter_map(|length| {
             let (around, last) = path[..length].split_at(length - 1);
             let step = Arc::clone(Scope::find(self, around)?.flow.step(&last[0].step)?);
             let around: String = around.iter().map(|segment| format!("{segment}/")).collect();
             let end = Segment { again: 1, ..last[0].clone() };
-            (step.tries() > 1).then(|| format!("{around}{end}"))
+            (step.tries() > 1).then(|| (format!("{around}{end}"), last[0].again, step.tries()))
         });
         ends.collect()
     }
@@ -195,6 +196,31 @@ impl Flow {
     pub fn attempts_of_task(self: &Arc<Self>, task: &str) -> Option<u32> {
         let (_, step) = self.worker(task)?;
         step.retries().map(|retries| retries.saturating_add(1))
+    }
+
+    /// Whether a task does nothing but stand for others: the elements of a step, or what is in a group or called flow.
+    #[must_use]
+    pub fn stands_for_others(self: &Arc<Self>, task: &str) -> bool {
+        let place = self.place_of_task(task);
+        place.is_some_and(|(name, step)| match &name.role {
+            Role::Open(_) => false,
+            Role::Step if step.foreach.is_some() => true,
+            _ => matches!(step.work, Work::Flow(_)),
+        })
+    }
+
+    /// The time for an attempt of a task, and for all of what it does. A group has only the second: as a whole, and if it
+    /// may be tried again, in each try.
+    #[must_use]
+    pub fn times_of_task(self: &Arc<Self>, task: &str) -> (Option<Duration>, Option<Duration>) {
+        let Some((name, step)) = self.place_of_task(task) else { return (None, None) };
+        let said = &step.treatment;
+        match &step.work {
+            Work::Flow(_) if name.again.is_some() => (None, said.attempt_timeout),
+            Work::Flow(_) if step.tries() > 1 => (None, said.step_timeout),
+            Work::Flow(_) => (None, said.step_timeout.or(said.attempt_timeout)),
+            _ => (said.attempt_timeout, said.step_timeout),
+        }
     }
 
     fn place_of_task(self: &Arc<Self>, task: &str) -> Option<(TaskName, Arc<Step>)> {

@@ -5,7 +5,7 @@ use tidewheel::task::Reason;
 use tidewheel::{RunId, TaskState, Timestamp};
 
 use super::load_texts;
-use crate::{listed, tolerated};
+use crate::{is_spare, listed, tolerated};
 
 const FLOW: &str = "
 flow:
@@ -128,4 +128,41 @@ fn elements_found_late_are_listed_beside_their_step_in_their_order() {
             "known[0]",
         ]
     );
+}
+
+#[test]
+fn tries_stand_beside_each_other_and_only_the_last_one_counts() {
+    use TaskState::{Failed, Skipped, Succeeded};
+
+    let text = "
+flow:
+  - { name: g, retry: { retries: 2 }, steps: [{ name: a, run: x }] }
+  - { name: end, run: x, on_error: continue }
+";
+    let tasks = [
+        ("g/a", Failed),
+        ("g{1}", Failed),
+        ("g{2}[]", Succeeded),
+        ("g{2}", Failed),
+        ("g{3}[]", Skipped),
+        ("g{3}", Skipped),
+        ("g", Failed),
+        ("end", Succeeded),
+        ("g{2}/a", Failed),
+    ];
+    let run = run(Failed, &tasks.map(|(name, state)| (name, state, Reason::Error)));
+    let listed: Vec<&str> =
+        listed(&run.tasks).into_iter().filter(|it| !is_spare(it)).map(|it| &*it.name).collect();
+    assert_eq!(listed, ["g/a", "g{1}", "g{2}[]", "g{2}/a", "g{2}", "g", "end"]);
+    let loaded = load_texts(&[("flow.yaml", text)]);
+    let flow = loaded.runnable().expect("a flow");
+    let found = tolerated(&run, Some(flow));
+    let names: Vec<&str> = found.iter().map(|it| &*run.tasks[*it as usize].name).collect();
+    // The third was not begun: somebody stopped the run.
+    assert_eq!(names, ["g/a", "g{1}"]);
+    // While it goes on, nobody knows that.
+    for (task, is_tolerated) in [("g{2}/a", true), ("g{2}", true), ("g{3}/a", false), ("g", false)]
+    {
+        assert_eq!(flow.tolerates_task(task), is_tolerated, "{task}");
+    }
 }
