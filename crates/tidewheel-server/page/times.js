@@ -25,7 +25,7 @@ function say(time, now) {
   if (time.dateTime.length < 11) return void (time.textContent = date.format(at));
   let text;
   if ('since' in time.dataset) text = span(now - at);
-  else if ('away' in time.dataset) text = at > now ? `in ${span(at - now)}` : `${span(now - at)} ago`;
+  else if ('away' in time.dataset) text = at > now ? `in ${span(at - now)}` : 'expected' in time.dataset ? 'any moment now' : `${span(now - at)} ago`;
   else {
     const isToday = new Date(now).toDateString() === at.toDateString();
     text = isToday ? clock.format(at) : `${day.format(at)}, ${clock.format(at).slice(0, 5)}`;

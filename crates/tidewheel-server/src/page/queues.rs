@@ -12,7 +12,7 @@ use tidewheel_client::api::{LimitLine, QueueLine, SlotHolder, WaitingStep};
 
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
-use super::words::{Markup, away, going_on, moment, quoting, step_address};
+use super::words::{Markup, expected, going_on, moment, quoting, step_address};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::Route;
@@ -127,7 +127,7 @@ fn waiting(place: usize, it: &WaitingStep, now: Timestamp) -> Waiting {
         gained: it.effective.saturating_sub(it.priority),
         waited: going_on(now.before(span(it.waited_seconds)), now),
         why: it.why.iter().map(|why| quoting(why)).collect(),
-        expected: it.expected_start_seconds.map(|seconds| away(now.after(span(seconds)), now)),
+        expected: it.expected_start_seconds.map(|seconds| expected(now.after(span(seconds)), now)),
         unpassed: it.unpassed_in_seconds.map(|seconds| moment(now.after(span(seconds)))),
     }
 }

@@ -18,8 +18,8 @@ use utoipa::ToSchema;
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
 use super::words::{
-    Markup, argument, bytes, command, going_on, in_address, moment, named, quoting, run_address,
-    step_address, step_mark, took,
+    Markup, argument, bytes, command, expected, going_on, in_address, moment, named, quoting,
+    run_address, step_address, step_mark, took,
 };
 use crate::door::Call;
 use crate::problem::Problem;
@@ -78,7 +78,7 @@ pub(super) struct Panel {
     error: Option<String>,
     warnings: Vec<String>,
     why: Option<Markup>,
-    expected: Option<String>,
+    expected: Option<Markup>,
     unpassed: Option<Markup>,
     /// While it waits for room, and whoever looks may change it.
     priority: Option<u8>,
@@ -287,7 +287,7 @@ impl Panel {
                 .map(|it| Link::of_step(&run, it))
                 .collect(),
             why: explained.map(|it| quoting(&it.why)),
-            expected: seconds.map(|it| took(span(it))),
+            expected: seconds.map(|it| expected(now.after(span(it)), now)),
             unpassed: unpassed.map(|it| moment(now.after(span(it)))),
             priority,
             attempts: whole.attempts.iter().map(|it| attempt(it, said.as_deref(), now)).collect(),

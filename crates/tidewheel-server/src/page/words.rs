@@ -108,6 +108,15 @@ pub(crate) fn away(at: Timestamp, now: Timestamp) -> Markup {
     Markup(format!("<time datetime=\"{at}\" data-away>{words}</time>"))
 }
 
+/// When something is expected to come. What has not come by then may at any moment; a script goes on counting.
+pub(crate) fn expected(at: Timestamp, now: Timestamp) -> Markup {
+    let words = match at > now {
+        true => format!("in {}", text::span(at.since(now))),
+        false => "any moment now".to_owned(),
+    };
+    Markup(format!("<time datetime=\"{at}\" data-away data-expected>{words}</time>"))
+}
+
 /// How long something has been going on; a script goes on counting.
 pub(crate) fn going_on(since: Timestamp, now: Timestamp) -> Markup {
     Markup(format!("<time datetime=\"{since}\" data-since>{}</time>", text::span(now.since(since))))
@@ -165,6 +174,15 @@ mod tests {
         assert!(!name.trim_start_matches("<bdi>").contains(['"', '\'']), "{name}");
         assert_eq!(in_address("a/b c?d#e%f\"<é"), "a%2Fb%20c%3Fd%23e%25f%22%3C%C3%A9");
         assert_eq!(command("x '<y>'").0.matches('<').count(), 2);
+    }
+
+    #[test]
+    fn what_was_expected_earlier_may_come_at_any_moment() {
+        let now = Timestamp::from_micros(1_000_000_000);
+        let words = |at| expected(at, now).0.split(['>', '<']).nth(2).unwrap().to_owned();
+        assert_eq!(words(now.after(Duration::from_secs(90))), "in 1 m 30 s");
+        assert_eq!(words(now), "any moment now");
+        assert_eq!(words(now.before(Duration::from_millis(175))), "any moment now");
     }
 
     #[test]
