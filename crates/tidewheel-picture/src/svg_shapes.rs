@@ -69,7 +69,7 @@ fn mark(state: State) -> Option<&'static str> {
         State::Succeeded => Some("M-2.9.2-.8 2.3 2.9-2"),
         State::Failed => Some("M-2.2-2.2 2.2 2.2M2.2-2.2-2.2 2.2"),
         State::Skipped => Some("M-2.8 0H2.8"),
-        State::Cancelled => Some("M-2.3 2.3 2.3-2.3"),
+        State::Cancelled => Some("M-4.6 4.6 4.6-4.6"),
         State::Unknown => Some("M-1.7-1.6A1.8 1.8 0 1 1 .6.3Q0 .6 0 1.2M0 3.3V3.4"),
     }
 }
