@@ -433,6 +433,38 @@ fn schedules_are_paused_fired_and_backfilled() {
 }
 
 #[test]
+fn a_calendar_has_what_comes_and_what_was_in_the_zone_of_each_schedule() {
+    let scene = Scene::new();
+    let text =
+        "schedule: { cron: '0 * * * *', zone: Asia/Kolkata }\nflow: [{ name: one, wait: 1ms }]\n";
+    std::fs::write(flows(&scene).join("hourly.yaml"), text).unwrap();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 1).await;
+        let mut happenings = house.happenings(None);
+        house.fire_schedule("hourly").await.unwrap();
+        next(&mut happenings, What::RunEnded).await;
+        let calendar = async || {
+            let mut all = house.desk().here(|desk| desk.calendar(10, 2)).await.unwrap();
+            assert_eq!(all.len(), 1);
+            all.remove(0)
+        };
+        let days = calendar().await;
+        assert_eq!((&*days.schedule, &*days.zone), ("hourly", "Asia/Kolkata"));
+        let next: Vec<&str> = days.next.iter().map(|it| &*it.local).collect();
+        assert_eq!(next, ["Mon 2026-11-16 11:00:00 +05:30", "Mon 2026-11-16 12:00:00 +05:30"]);
+        assert!(days.comes_more);
+        let (local, line) = &days.past[0];
+        assert!(local.starts_with("Mon 2026-11-16 10:30:"), "{local}");
+        assert_eq!((days.past.len(), line.state), (1, Some(RunState::Succeeded)));
+
+        house.pause_schedule("hourly").await.unwrap();
+        let days = calendar().await;
+        assert_eq!((days.next.len(), days.comes_more, days.past.len()), (0, false, 1));
+        house.close(LONG).await;
+    });
+}
+
+#[test]
 fn what_happened_is_told_from_any_point_on() {
     let scene = Scene::new();
     std::fs::write(flows(&scene).join("one.yaml"), "flow: [{ name: one, wait: 1ms }]\n").unwrap();

@@ -5,6 +5,7 @@
 
 mod again;
 mod artifacts;
+mod calendar;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod desk;
 mod error;
@@ -35,6 +36,7 @@ mod tail;
 mod view;
 
 pub use again::Resumption;
+pub use calendar::ScheduleDays;
 pub use desk::Desk;
 pub use error::{DeskError, FolderProblem, NotStarted};
 pub use local::LocalDesk;

@@ -14,12 +14,13 @@ use tidewheel::store::{
 use tidewheel::{RunId, Timestamp};
 use tidewheel_flow::FlowOrder;
 
+use super::calendar::{upcoming_firing, zone_of};
 use super::error::DeskError;
 use super::local::LocalDesk;
 use super::states::run_state;
 use crate::api::{
     BackfillWish, Ledger, LedgerFate, LedgerLine, LedgerWish, RunState, ScheduleAsked,
-    ScheduleLine, ScheduleList, ScheduleWord, Upcoming, UpcomingFiring,
+    ScheduleLine, ScheduleList, ScheduleWord, Upcoming,
 };
 use crate::house::schedule_of;
 use crate::text::nearest;
@@ -335,7 +336,7 @@ impl LocalDesk {
         name
     }
 
-    fn ledger_line(&self, firing: FiringSummary) -> Result<LedgerLine, DeskError> {
+    pub(super) fn ledger_line(&self, firing: FiringSummary) -> Result<LedgerLine, DeskError> {
         let (fate, run, why) = match firing.fate {
             FiringFate::Ran(run) => (LedgerFate::Ran, Some(run), None),
             FiringFate::Skipped(reason) => (LedgerFate::Skipped, None, Some(reason)),
@@ -364,22 +365,16 @@ impl LocalDesk {
 /// Instants of a schedule, each in the time zone of its rule.
 fn instants(name: &str, schedule: &ScheduleSummary, instants: Vec<Timestamp>) -> Upcoming {
     let zone = match &schedule.spec.trigger {
-        Trigger::Calendar { zone, .. } => Some(zone),
+        Trigger::Calendar { zone, .. } => Some(zone.name().to_owned()),
         _ => None,
     };
-    let utc = tidewheel::calendar::Zone::utc();
-    let clock = zone.unwrap_or(&utc);
-    let firing = |at: Timestamp| UpcomingFiring {
-        at,
-        local: clock.local(at),
-        clock_change: clock.changes_on_day_of(at),
-    };
+    let clock = zone_of(schedule);
     Upcoming {
         version: None,
         schedule: name.to_owned(),
         rule: rule(&schedule.spec),
-        zone: zone.map(|zone| zone.name().to_owned()),
-        next: instants.into_iter().map(firing).collect(),
+        zone,
+        next: instants.into_iter().map(|at| upcoming_firing(&clock, at)).collect(),
     }
 }
 

@@ -8,6 +8,7 @@ mod access;
 mod approvals;
 mod assets;
 mod bars;
+mod calendar;
 mod flow;
 mod form;
 mod frame;

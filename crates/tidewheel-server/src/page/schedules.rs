@@ -2,8 +2,6 @@
 //!
 //! When they fire is decided by the scheduler; what became of each instant stands in the ledger.
 
-use std::collections::BTreeMap;
-
 use askama::Template;
 use axum::response::Response;
 use tidewheel::Timestamp;
@@ -13,22 +11,22 @@ use tidewheel_client::api::{
 };
 use tidewheel_client::text::sentence;
 
+use super::calendar::{Day, weeks};
 use super::frame::{Frame, page, page_route};
 use super::link::Link;
 use super::words::{
     Markup, argument, away, command, in_address, lone_mark, mark, moment, named, run_address,
-    run_mark,
 };
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::Route;
 
-/// Instants to come that are shown of one schedule, and of each of them together.
+/// Instants to come that are shown of one schedule.
 const NEXT: u32 = 20;
-const NEXT_EACH: u32 = 3;
 
-/// Schedules of which the instants to come are put together.
-const TOGETHER_MAX: usize = 200;
+/// Schedules that are in the calendar, and firings of each that are looked at, of those that come and of those that were.
+const TOGETHER_MAX: usize = 100;
+const FIRINGS_MAX: u32 = 21;
 
 /// Lines of the ledger that are shown.
 const PAST: u32 = 50;
@@ -49,20 +47,8 @@ pub(super) const ROUTES: &[Route] = &[
 struct Schedules {
     frame: Frame,
     schedules: Vec<ScheduleRow>,
-    days: Vec<Day>,
+    weeks: Vec<Vec<Day>>,
     refused: Vec<String>,
-}
-
-/// A day and what fires on it.
-struct Day {
-    day: String,
-    has_change: bool,
-    firings: Vec<Coming>,
-}
-
-struct Coming {
-    at: Markup,
-    schedule: Link,
 }
 
 /// A schedule in a list.
@@ -152,26 +138,10 @@ struct Past {
 async fn schedules(call: Call) -> Result<Response, Problem> {
     let house = call.server.house()?;
     let (all, now) = (house.schedules().await?.schedules, wall_clock());
-    let mut days: BTreeMap<String, Vec<(UpcomingFiring, String)>> = BTreeMap::new();
-    for schedule in all.iter().filter(|it| it.state == ScheduleWord::Active).take(TOGETHER_MAX) {
-        let coming = house.desk().upcoming(&schedule.name, NEXT_EACH).await?;
-        for firing in coming.next {
-            let day = firing.at.to_string().get(..10).unwrap_or_default().to_owned();
-            days.entry(day).or_default().push((firing, schedule.name.clone()));
-        }
-    }
-    let days = days.into_iter().take(14).map(|(day, mut firings)| {
-        firings.sort_by_key(|(firing, _)| firing.at);
-        let has_change = firings.iter().any(|(firing, _)| firing.clock_change);
-        let coming = firings.into_iter().map(|(firing, name)| Coming {
-            at: moment(firing.at),
-            schedule: Link::of_schedule(&name),
-        });
-        Day { day, has_change, firings: coming.collect() }
-    });
+    let around = house.desk().here(|desk| desk.calendar(TOGETHER_MAX, FIRINGS_MAX)).await?;
     page(&Schedules {
         frame: Frame::of(&call, "schedules"),
-        days: days.collect(),
+        weeks: weeks(&around, FIRINGS_MAX as usize, now),
         schedules: all.iter().map(|it| ScheduleRow::of(it, now)).collect(),
         refused: house.refused(),
     })
@@ -228,15 +198,19 @@ fn coming(it: &UpcomingFiring, now: Timestamp) -> Next {
     }
 }
 
+/// What became of an instant, as a mark and in a word.
+pub(super) fn fate(it: &LedgerLine) -> (&'static str, &'static str) {
+    match (it.fate, it.state) {
+        (LedgerFate::Ran, Some(state)) => (state.word(), state.word()),
+        (LedgerFate::Ran, None) => ("succeeded", "succeeded"),
+        (LedgerFate::Skipped, _) => ("skipped", "skipped"),
+        (LedgerFate::NotMade, _) => ("missed", "not made"),
+    }
+}
+
 fn past(it: &LedgerLine) -> Past {
-    let shown = match (it.fate, it.state) {
-        (LedgerFate::Ran, Some(state)) => run_mark(state),
-        (LedgerFate::Ran, None) => mark("succeeded"),
-        (LedgerFate::Skipped, _) => mark("skipped"),
-        (LedgerFate::NotMade, _) => {
-            Markup(format!("{}<span class=\"word\">not made</span>", lone_mark("missed").0))
-        }
-    };
+    let (shape, word) = fate(it);
+    let shown = Markup(format!("{}<span class=\"word\">{word}</span>", lone_mark(shape).0));
     let run = it
         .run_id
         .as_deref()
