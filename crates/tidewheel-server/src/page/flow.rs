@@ -18,7 +18,7 @@ use super::run::drawn;
 use super::runs::RunRow;
 use super::schedules::ScheduleRow;
 use super::tabs::Tabs;
-use super::words::{Markup, away, command, in_address, named, run_command};
+use super::words::{Markup, command, going_on, in_address, named, run_command};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::{Form, Route};
@@ -203,7 +203,7 @@ async fn flow(call: Call) -> Result<Response, Problem> {
         description: flow.description.as_deref().map(sentence),
         tags: flow.tags,
         fingerprint: flow.fingerprint.chars().take(12).collect(),
-        since: away(flow.since, now),
+        since: going_on(flow.since, now),
         file: visible(&flow.file),
         is_outdated: flow.outdated,
         tab: wish.tab.word(),
