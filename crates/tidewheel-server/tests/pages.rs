@@ -6,7 +6,10 @@
 
 mod scene;
 
+use std::io::Read as _;
+
 use axum::http::StatusCode;
+use flate2::read::GzDecoder;
 use scene::{Answer, Scene, Wish};
 use tidewheel_client::api::StartWish;
 use tidewheel_client::house::Seen;
@@ -117,6 +120,23 @@ async fn every_page_is_there_and_nothing_of_somebody_elses_becomes_markup() {
     // Each page was tried.
     let known = routes().filter(|route| matches!(route.gives, Gives::Page));
     assert_eq!(known.count(), 17, "a new page belongs into this list");
+}
+
+#[tokio::test]
+async fn a_page_is_compressed_for_those_who_can_unpack_it() {
+    let (scene, _) = odd().await;
+    let token = scene.token(Role::Viewer);
+    let plain = look(&scene, &token, "/flows").await;
+    let wish = Wish::new("GET", "/flows").token(&token).header("accept", "text/html");
+    let answer = scene.send(wish.header("accept-encoding", "br, gzip")).await;
+    assert_eq!(
+        (answer.header("content-encoding"), answer.header("vary")),
+        ("gzip", "Accept-Encoding")
+    );
+    assert!(answer.body.len() * 2 < plain.len(), "{} of {}", answer.body.len(), plain.len());
+    let mut page = String::new();
+    GzDecoder::new(&*answer.body).read_to_string(&mut page).unwrap();
+    assert_eq!(page.lines().count(), plain.lines().count());
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use super::identify::identify;
 use super::origin::check_origin;
 use super::{Call, Object, Peer, View, surface_of};
 use crate::identity::{Identity, TOKEN_PREFIX};
-use crate::page::refused;
+use crate::page::{packed, refused};
 use crate::problem::Problem;
 use crate::server::Server;
 use crate::table::{Gives, Narrowing, Permission, Route};
@@ -91,6 +91,7 @@ pub(crate) async fn pass(
         Err(Refused::Plainly(problem)) => passing.write_down(&object, refuse(problem.at(surface))),
         Err(Refused::ForComingTooOften(problem)) => refuse(problem),
     };
+    let response = packed(&parts.headers, response).await;
     match parts.method == Method::HEAD {
         true => response.map(|_| Body::empty()),
         false => response,

@@ -3,17 +3,16 @@
 //! They are asked for under a folder that is named after what is in them, so that browsers may keep them for ever and
 //! modules of one version only ever find each other.
 
-use std::io::Write as _;
 use std::sync::OnceLock;
 
-use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::response::{IntoResponse as _, Response};
 use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use tidewheel_client::files::style_sheet;
 
+use super::packed::{compressed, takes_gzip};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::{Gives, Permission, Route, Takes, Verb};
@@ -115,24 +114,8 @@ fn packed() -> &'static [Packed] {
     static PACKED: OnceLock<Vec<Packed>> = OnceLock::new();
     PACKED.get_or_init(|| {
         let all = ASSETS.into_iter().chain([(PICTURE, CSS, picture())]);
-        all.map(|(name, kind, text)| Packed { name, kind, text, small: compressed(text) }).collect()
-    })
-}
-
-fn compressed(text: &str) -> Vec<u8> {
-    let mut small = GzEncoder::new(Vec::new(), Compression::best());
-    // Memory can always be written to.
-    _ = small.write_all(text.as_bytes());
-    small.finish().unwrap_or_default()
-}
-
-/// Whether whoever asks can unpack what is compressed.
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let said = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
-    let mut ways = said.flat_map(|line| line.split(','));
-    ways.any(|way| {
-        let mut parts = way.split(';').map(str::trim);
-        parts.next() == Some("gzip") && parts.all(|part| part != "q=0")
+        let small = |text: &str| compressed(text.as_bytes(), Compression::best());
+        all.map(|(name, kind, text)| Packed { name, kind, text, small: small(text) }).collect()
     })
 }
 
@@ -151,12 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_is_sent_to_those_who_take_it() {
-        let takes = |said: &'static str| {
-            takes_gzip(&[(ACCEPT_ENCODING, HeaderValue::from_static(said))].into_iter().collect())
-        };
-        assert!(takes("gzip") && takes("br;q=1.0, gzip;q=0.8, *;q=0.1"));
-        assert!(!takes("br") && !takes("gzip;q=0") && !takes_gzip(&HeaderMap::new()));
+    fn all_of_it_is_small_when_it_is_sent() {
         let sum: usize = packed().iter().map(|it| it.small.len()).sum();
         assert!(sum <= 40_000, "compressed they have {sum} bytes");
         for it in packed() {

@@ -17,6 +17,7 @@ mod grid;
 mod keys;
 mod link;
 mod overview;
+mod packed;
 mod queues;
 mod refused;
 mod rooms;
@@ -30,5 +31,6 @@ mod system;
 mod tabs;
 mod words;
 
+pub(crate) use packed::packed;
 pub(crate) use refused::refused;
 pub(crate) use rooms::PAGES;
