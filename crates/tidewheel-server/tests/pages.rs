@@ -153,6 +153,20 @@ async fn what_matters_is_on_the_first_page() {
 }
 
 #[tokio::test]
+async fn of_very_many_flows_the_first_page_has_some() {
+    let scene = Scene::patient().await;
+    for place in 0..130 {
+        let flow = format!("flow: [{{ name: one, run: 'echo {place}' }}]\n");
+        std::fs::write(scene.path.join(format!("flows/f{place}.yaml")), flow).unwrap();
+    }
+    scene.house.reload().await.unwrap();
+    let all = scene.house.flows().await.flows.len();
+    let page = look(&scene, &scene.token(Role::Viewer), "/").await;
+    assert_eq!(page.matches("<tr data-row").count(), 120);
+    assert!(page.contains(&format!("{} more flows", all - 120)), "{page}");
+}
+
+#[tokio::test]
 async fn a_step_that_waits_says_why() {
     let (scene, run) = odd().await;
     let token = scene.token(Role::Viewer);

@@ -310,7 +310,7 @@ const tests = {
       await world.goto(page, path);
       const unseen = await page.evaluate(() => {
         const ground = getComputedStyle(document.body).backgroundColor;
-        const shapes = document.querySelectorAll('.mark use, .lane rect, .bars rect, .g');
+        const shapes = document.querySelectorAll('.mark use, .lane rect, .bars path, .g');
         return [...shapes].filter((it) => [it.tagName === 'rect' ? getComputedStyle(it).fill : getComputedStyle(it).color].includes(ground)).length;
       });
       assert.equal(unseen, 0, path);

@@ -21,6 +21,10 @@ use crate::table::Route;
 /// Runs of a flow that are shown as bars.
 const BARS: usize = 30;
 
+/// Flows that are shown, and of how many each bar is a link: a page of all that there are would be too much for a browser.
+const FLOWS_MAX: usize = 120;
+const LINKED_MAX: usize = 10;
+
 /// Lines of a list of things to look at.
 const LINES_MAX: usize = 12;
 
@@ -43,6 +47,7 @@ struct Overview {
     now: Vec<Now>,
     flows: Vec<FlowRow>,
     more_failing: usize,
+    more_flows: usize,
 }
 
 /// A flow whose newest run did not go well.
@@ -152,9 +157,11 @@ async fn overview(call: Call) -> Result<Response, Problem> {
             }
         })
         .collect();
-    let flows = glance.flows.iter().map(|flow| row(flow, at)).collect();
+    let flows = glance.flows.iter().take(FLOWS_MAX).enumerate();
+    let flows = flows.map(|(place, flow)| row(flow, place < LINKED_MAX, at)).collect();
+    let more_flows = glance.flows.len().saturating_sub(FLOWS_MAX);
     let more_failing = glance.failing.len().saturating_sub(LINES_MAX);
-    page(&Overview { frame, failing, late, asking, now, flows, more_failing, glance })
+    page(&Overview { frame, failing, late, asking, now, flows, more_flows, more_failing, glance })
 }
 
 impl Asking {
@@ -173,12 +180,12 @@ impl Asking {
     }
 }
 
-fn row(flow: &FlowGlance, now: tidewheel::Timestamp) -> FlowRow {
+fn row(flow: &FlowGlance, has_links: bool, now: tidewheel::Timestamp) -> FlowRow {
     let percent = |share: f64| (share * 100.0).round();
     let trend = flow.trend.map(|trend| percent(trend) as i64).filter(|trend| trend.abs() >= 5);
     FlowRow {
         name: Link::of_flow(&flow.name),
-        bars: bars(&flow.runs, BARS),
+        bars: bars(&flow.runs, BARS, has_links),
         ok: flow.ok.map(|ok| percent(ok) as u32),
         median: flow.median.map(took).unwrap_or_default(),
         trend: trend.map(|it| (it, if it > 0 { "slower" } else { "faster" })),
