@@ -4,8 +4,7 @@
 //   TIDEWHEEL=target/release/tidewheel TIDEWHEEL_CHROMIUM=/usr/bin/chromium TIDEWHEEL_BROWSER_TOOLS=FOLDER node measure.mjs
 //
 // `RUNS` (1000000), `STEPS` (10000) and `LOG_MB` (1000) make it smaller. It needs python3, which multiplies a stored run.
-import { closeSync, constants, copyFileSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { constants, copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { World } from './world.mjs';
 
 const RUNS = Number(process.env.RUNS ?? 1e6), STEPS = Number(process.env.STEPS ?? 1e4), LOG_MB = Number(process.env.LOG_MB ?? 1000);
@@ -67,6 +66,7 @@ async function manySteps(world, page) {
   const run = await world.run(page, 'large', {}, ['succeeded']);
   for (const view of ['graph', 'list', 'time', 'slots']) await paints(world, page, `${STEPS} steps, ${view}`, `/runs/${run}?view=${view}`, 1000);
   await world.goto(page, `/runs/${run}?view=list`);
+  await page.waitForSelector('#lamp[data-state=live]');
   const longest = await page.evaluate(async () => {
     let longest = 0;
     new PerformanceObserver((list) => list.getEntries().forEach((it) => (longest = Math.max(longest, it.duration)))).observe({ type: 'longtask' });
@@ -133,33 +133,37 @@ async function event(world, page) {
 
 async function log(world, page) {
   const run = await world.run(page, 'nightly');
-  const path = join(world.folder, 'data/logs', run, '0-1.out');
-  const file = openSync(path, 'w');
-  const block = Buffer.from(Array.from({ length: 12000 }, (_, it) => `line ${it} of a long log with some words in it, and then some more of them\n`).join(''));
-  let size = 0;
-  for (; size < LOG_MB * 1e6; size += block.length) writeSync(file, block);
-  size += writeSync(file, 'this is the last line\n');
-  closeSync(file);
+  const text = (number) => `line ${number} of a long log with some words in it, and then some more of them`;
+  const { path, size } = world.log(run, text, { bytes: LOG_MB * 1e6 }, 'this is the last line\n');
   const before = memory(world);
   const timed = async (path) => {
     const began = performance.now();
     const answer = await page.evaluate(async (path) => (await (await fetch(path)).text()).length, `/api/v1/runs/${run}/log/${path}`);
     return [performance.now() - began, answer];
   };
-  // In the browser, from asking for the page until it is seen.
-  const seen = async (text, act = () => world.goto(page, `/runs/${run}/steps/fetch/log`)) => {
+  const isSeen = (text) => [...document.querySelectorAll('.log-row .log-text')].some((it) => it.textContent === text);
+  // From the key until it is seen; whoever drives the browser adds to it.
+  const after = async (act, text) => {
     const began = performance.now();
     await act();
-    await page.waitForFunction((text) => [...document.querySelectorAll('.log-row .log-text')].some((it) => it.textContent === text), text, { polling: 'raf' });
+    await page.waitForFunction(isSeen, text, { polling: 'raf' });
     return performance.now() - began;
   };
+  // As the page itself knows it: from asking for it until the frame in which it is seen.
+  const opened = async (text) => {
+    await page.addInitScript(`{ const isSeen = ${isSeen}; const look = () => (isSeen(${JSON.stringify(text)}) ? (globalThis.seenAt = performance.now()) : requestAnimationFrame(look)); requestAnimationFrame(look); }`);
+    await world.goto(page, `/runs/${run}/steps/fetch/log`);
+    return (await page.waitForFunction(() => globalThis.seenAt)).jsonValue();
+  };
+  // Whoever opens it has looked at a log before.
+  await world.goto(page, `/runs/${run}/steps/test/log`);
   const [first] = await timed('lines?step=fetch&from=-400&now=true');
   told(`end of a log of ${LOG_MB} MB, never opened`, first, 300, 'ms');
   const fresh = async (word) => (renameSync(path, `${path}.${word}`), copyFileSync(`${path}.${word}`, path, constants.COPYFILE_FICLONE), rmSync(`${path}.${word}`));
   await fresh('new');
-  told('its first lines are seen, never opened', await seen('line 0 of a long log with some words in it, and then some more of them'), 300, 'ms');
+  told('its first lines are seen, never opened', await opened(text(0)), 300, 'ms');
   await page.focus('.log-view');
-  told('its end is seen, before its lines are counted', await seen('this is the last line', () => page.keyboard.press('End')), 300, 'ms');
+  told('its end is seen, before its lines are counted', await after(() => page.keyboard.press('End'), 'this is the last line'), 300, 'ms');
   await page.waitForFunction(() => !document.querySelector('.log-note').textContent.includes('counted'));
   told('some other place is seen, after a drag', await (async () => {
     const began = performance.now();
@@ -194,7 +198,9 @@ try {
   for (const [what, path] of Object.entries(pages)) await paints(world, page, `${what}, ${RUNS} runs stored`, path, 300);
   await manySteps(world, page);
   await event(world, page);
-  await log(world, page);
+  // A tab of its own: what others showed is not its memory.
+  await page.context().close();
+  await log(world, await world.window());
 } finally {
   await world.end();
 }

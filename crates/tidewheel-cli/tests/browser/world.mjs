@@ -1,6 +1,6 @@
 // A server of its own on a free port, a real browser beside it, and what tests of the page need of both.
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -139,6 +139,19 @@ export class World {
   /** Stores so many runs like the newest of `nightly`. The server must not run. */
   async multiply(count) {
     await promisify(execFile)('python3', ['-c', MULTIPLY, join(this.folder, 'data/tidewheel.db'), String(count)]);
+  }
+
+  /** Gives the first step of a run that has ended a log of so many lines, or of so many bytes; says where it is and how large. */
+  log(run, line, { lines = Infinity, bytes = Infinity }, last = '') {
+    const path = join(this.folder, 'data/logs', run, '0-1.out'), file = openSync(path, 'w');
+    let size = 0;
+    for (let number = 0; number < lines && size < bytes;) {
+      const block = Array.from({ length: Math.min(10000, lines - number) }, () => `${line(number++)}\n`);
+      size += writeSync(file, block.join(''));
+    }
+    size += writeSync(file, last);
+    closeSync(file);
+    return { path, size };
   }
 
   /** Asks the interface, as the browser's session. */
