@@ -41,12 +41,12 @@ function aim() {
   if (next.length) due = setTimeout(() => !document.hidden && !isLost && refresh(), Math.min(2 ** 31 - 1, Math.min(...next) - Date.now() + 250));
 }
 
-/** Says how much happened while nothing was heard, for a while. Numbers of another server count something else. */
+/** Says that what was missed is here, for a while, and how much it was where everything is heard. Numbers of another server count something else. */
 function catchUp(now) {
   const [[epoch, from], [is, to]] = [missedFrom.split(':'), now.split(':')];
   missedFrom = undefined;
   if (isLost) return;
-  show('live', epoch === is ? `caught up: ${to - from || 'no'} change${to - from === 1 ? '' : 's'}` : 'caught up');
+  show('live', epoch === is && !main.dataset.run ? `caught up: ${to - from || 'no'} change${to - from === 1 ? '' : 's'}` : 'caught up');
   setTimeout(() => !isLost && show('live', 'live'), 8000);
 }
 

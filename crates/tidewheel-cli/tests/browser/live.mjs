@@ -113,6 +113,25 @@ export const tests = {
     await other.context().close();
   },
 
+  async 'how much was missed is said where everything is heard'(world, page) {
+    await watched(page);
+    await world.goto(page, '/');
+    await page.waitForSelector('#lamp[data-state=live]');
+    const other = await world.window();
+    const newest = () => other.evaluate(async () => Number((await (await fetch('/keys')).text()).match(/data-at="\w+:(\d+)"/)[1]));
+    await page.evaluate(() => [...streams][0].addEventListener('happened', (event) => (globalThis.heard = event.lastEventId)));
+    await page.context().setOffline(true);
+    const from = await page.evaluate(() => ([...streams][0].dispatchEvent(new Event('error')), Number((globalThis.heard ?? document.documentElement.dataset.at).split(':')[1])));
+    await page.waitForSelector('#lamp[data-state=lost]');
+    await world.run(other, 'nightly');
+    const missed = (await newest()) - from;
+    assert.ok(missed > 5, `${missed}`);
+    await page.context().setOffline(false);
+    await page.waitForSelector(`#lamp[data-state=live] >> text=caught up: ${missed} changes`);
+    page.wrong = page.wrong.filter((it) => !/fetch/i.test(it));
+    await other.context().close();
+  },
+
   async 'a server that falls silent is known to be lost after 35 seconds, and is right again when it is back'(world, page) {
     const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'release' });
     await world.asking(page, run);
