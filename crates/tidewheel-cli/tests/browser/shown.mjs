@@ -44,7 +44,7 @@ flow: [{ name: once, run: 'true' }]
 
 const weigh = (page) => page.evaluate(() => {
   const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter((it) => !it.name.includes('/api/'));
-  return all.reduce((sum, it) => sum + it.decodedBodySize, 0);
+  return ['decodedBodySize', 'transferSize'].map((which) => all.reduce((sum, it) => sum + it[which], 0));
 });
 
 const rects = (page) => page.evaluate(() => [...document.querySelectorAll('.gantt-row:not(.axis) .lane rect')].map((rect) => ({
@@ -60,8 +60,9 @@ export const tests = {
       const cold = await context.newPage();
       await world.goto(cold, path);
       await cold.waitForSelector('#lamp[data-state=live]');
-      const bytes = await weigh(cold);
-      assert.ok(bytes > 10000 && bytes <= 150000, `${path}: ${bytes}`);
+      const [whole, sent] = await weigh(cold);
+      assert.ok(whole > 10000 && whole <= 150000, `${path}: ${whole}`);
+      assert.ok(sent > 1000 && sent <= 40000, `${path}: ${sent} as sent`);
       await context.close();
     }
   },
@@ -239,5 +240,17 @@ export const tests = {
     }
     await world.goto(page, '/schedules/clocks%2Fspring');
     await page.waitForSelector('#p-next li:has-text("28 Mar") >> text=clocks change');
+  },
+
+  async 'a calendar has what fired, how it went, and what comes'(world, page) {
+    await world.api(page, 'POST', '/schedules/nightly%2Fnightly/run');
+    await world.goto(page, '/schedules');
+    // Fired by hand it fails, which comes to the page by itself.
+    const fired = page.locator('.month li:has-text("nightly"):has([aria-label=failed])').last();
+    await fired.waitFor();
+    assert.equal(await page.locator('.month td').count(), 21);
+    assert.ok((await page.locator('.month .today ~ td li:has([aria-label=comes]), .month tr:has(.today) ~ tr li:has([aria-label=comes])').count()) >= 7, 'what comes each day');
+    await fired.locator('a').click();
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);
   },
 };
