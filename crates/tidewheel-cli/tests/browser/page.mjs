@@ -1,10 +1,10 @@
 // What a person does with the page, in a real browser. Each test is a function with a name that says what holds; more of
 // them are in the files beside: what is shown, what is done, what changes, what is large, and who reaches it.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
 import * as acted from './acted.mjs';
 import * as large from './large.mjs';
 import * as live from './live.mjs';
+import * as pictures from './pictures.mjs';
 import * as reached from './reached.mjs';
 import * as shown from './shown.mjs';
 import { World } from './world.mjs';
@@ -339,38 +339,11 @@ const tests = {
   },
 };
 
-/** Pictures for the documentation. */
-async function pictures(world, page, folder) {
-  mkdirSync(folder, { recursive: true });
-  for (const level of [5, 5, 3, 5, 5, 5, 3, 5, 5, 5, 3]) await world.run(page, 'nightly', { level });
-  await world.run(page, 'chatty');
-  await world.run(page, 'large');
-  const { run_id: asking } = await world.api(page, 'POST', '/runs', { flow: 'release' });
-  await world.asking(page, asking);
-  await world.api(page, 'POST', '/runs', { flow: 'busy' });
-  const failed = await world.run(page, 'nightly'), run = `/runs/${failed}`;
-  const shots = {
-    overview: '/', flows: '/flows', flow: '/flows/nightly', history: '/flows/nightly?tab=history', file: '/flows/nightly?tab=file', form: '/flows/nightly/run',
-    runs: '/runs', run, time: `${run}?view=time`, slots: `${run}?view=slots`, list: `${run}?view=list`, step: `${run}/steps/test`, log: `${run}/steps/test/log`, story: `${run}/log`,
-    queues: '/queues', schedules: '/schedules', schedule: '/schedules/nightly%2Fnightly', approvals: '/approvals', system: '/system', audit: '/system?tab=audit', keys: '/keys',
-  };
-  for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 360], ['dark', 360]]) {
-    const window = await world.window({ colorScheme, width, height: width < 500 ? 740 : 720 });
-    for (const [name, path] of Object.entries(shots)) {
-      await world.goto(window, path);
-      await window.waitForSelector('#lamp[data-state=live]');
-      if (name === 'log') await window.waitForSelector('.log-row');
-      await window.screenshot({ path: `${folder}/page-${name}-${colorScheme}-${width}.png` });
-    }
-    await window.context().close();
-  }
-}
-
 const only = process.env.ONLY;
-const world = await World.begin(process.env.TIDEWHEEL_PICTURES ? FLOWS : { ...FLOWS, ...shown.FLOWS, ...acted.FLOWS, ...live.FLOWS, ...reached.FLOWS, ...large.FLOWS });
+const world = await World.begin(process.env.TIDEWHEEL_PICTURES ? pictures.FLOWS : { ...FLOWS, ...shown.FLOWS, ...acted.FLOWS, ...live.FLOWS, ...reached.FLOWS, ...large.FLOWS });
 let failed = 0, passed = 0;
 try {
-  if (process.env.TIDEWHEEL_PICTURES) await pictures(world, await world.window(), process.env.TIDEWHEEL_PICTURES);
+  if (process.env.TIDEWHEEL_PICTURES) await pictures.take(world, await world.window(), process.env.TIDEWHEEL_PICTURES);
   else {
     for (const [name, test] of Object.entries({ ...shown.tests, ...acted.tests, ...live.tests, ...reached.tests, ...tests, ...large.tests, ...live.last })) {
       if (only && !only.split('|').some((part) => name.includes(part))) continue;
