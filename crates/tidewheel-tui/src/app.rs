@@ -20,9 +20,6 @@ use crate::theme::Theme;
 use crate::update::{next_tick, update};
 use crate::view::{Hits, view};
 
-/// Frames are at least so far apart: nobody sees more, and slow links need their time.
-const FRAME: Duration = Duration::from_millis(30);
-
 /// How this process is spoken to that carries out runs beside the screens.
 pub struct Beside {
     /// What happens to them.
@@ -83,14 +80,20 @@ pub async fn show(
                 other => carry_out(other, &source, &to),
             }
         }
-        if let Some(early) = drawn.and_then(|at| FRAME.checked_sub(at.elapsed())) {
+        if let Some(early) = drawn.and_then(|at| held.pause().checked_sub(at.elapsed())) {
             sleep(early).await;
         }
         let mut heard = ears.take();
         if heard.is_none() {
-            held.draw(|buffer| hits = view(&model, theme, buffer))?;
-            drawn = Some(Instant::now());
-            heard = Some(ears.wait(next_tick(&model)).await);
+            held.draw(|buffer| {
+                hits = view(&model, theme, buffer);
+                drawn = Some(Instant::now());
+            })?;
+            heard = tokio::select! {
+                // The terminal is ready for a later frame.
+                taken = held.taken() => taken.map(|()| None)?,
+                heard = ears.wait(next_tick(&model)) => Some(heard),
+            };
         }
         while let Some(one) = heard.take() {
             let message = match one {

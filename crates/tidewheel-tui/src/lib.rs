@@ -14,6 +14,7 @@ pub mod inline;
 pub mod keys;
 pub mod message;
 pub mod model;
+mod outlet;
 pub mod run;
 #[cfg(test)]
 mod samples;

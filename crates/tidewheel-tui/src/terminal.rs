@@ -3,84 +3,127 @@
 //! What is drawn on it is in [`crate::view`]. The live view of `tidewheel run`, which stands where the cursor is, has a
 //! terminal of its own.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io;
 use std::panic;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
 
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
-use ratatui::crossterm::execute;
+use ratatui::crossterm::queue;
+use ratatui::crossterm::style::{Attribute, SetAttribute};
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
 };
 use ratatui::layout::Rect;
 
-/// Whether the terminal is ours. Static, because a panic anywhere has to find it.
-static IS_HELD: AtomicBool = AtomicBool::new(false);
+use crate::outlet::{Outlet, Tty};
+
+/// The terminal that is ours. Static, because a panic anywhere has to find it.
+static HELD: Mutex<Option<Tty>> = Mutex::new(None);
+
+/// How long a terminal that is given back may take to hear of it.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Bytes of a frame that a link is trusted to carry in a millisecond. One that is slower falls behind for a moment; one
+/// that is not is never noticed to be waited for.
+const BYTES_A_MILLISECOND: usize = 64;
+
+/// Frames are at least so far apart: nobody sees more.
+const FRAME_MIN: Duration = Duration::from_millis(30);
+
+/// And at most so far, however large they are.
+const FRAME_MAX: Duration = Duration::from_millis(250);
 
 /// A terminal that is ours. When it is dropped, it is as it was before.
 pub struct Held {
-    frames: Frames<BufWriter<Stdout>>,
+    outlet: Outlet,
+    frames: Frames,
+    /// When the next frame may follow the last one.
+    pause: Duration,
 }
 
-/// Frames on their way to a terminal.
-struct Frames<W: Write> {
-    terminal: Terminal<CrosstermBackend<W>>,
-    /// What was drawn last.
+/// What was drawn last.
+#[derive(Default)]
+struct Frames {
     shown: Option<Buffer>,
 }
 
-impl<W: Write> Frames<W> {
-    /// Writes what differs from the frame before: nothing at all, if nothing does.
-    fn draw(&mut self, area: Rect, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+impl Frames {
+    /// The bytes of what differs from the frame before: none at all, if nothing does.
+    fn draw(&mut self, area: Rect, draw: impl FnOnce(&mut Buffer)) -> io::Result<Vec<u8>> {
         let mut next = Buffer::empty(area);
         draw(&mut next);
-        if self.shown.as_ref() == Some(&next) {
-            return Ok(());
-        }
-        self.terminal.draw(|frame| {
-            // Of another size, it has changed just now, and will be drawn again.
-            if *frame.buffer_mut().area() == next.area {
-                frame.buffer_mut().clone_from(&next);
+        let mut bytes = Vec::new();
+        let before = match self.shown.take().filter(|shown| shown.area == area) {
+            Some(shown) => shown,
+            None => {
+                queue!(bytes, SetAttribute(Attribute::Reset), Clear(ClearType::All))?;
+                Buffer::empty(area)
             }
-        })?;
+        };
+        let differs = before.diff(&next);
+        if !differs.is_empty() {
+            CrosstermBackend::new(&mut bytes).draw(differs.into_iter())?;
+        }
         self.shown = Some(next);
-        Ok(())
+        Ok(bytes)
     }
 }
 
 impl Held {
-    /// Takes the terminal.
+    /// Takes the terminal. There must be a runtime that knows when it can be written to.
     ///
     /// # Errors
     ///
     /// When there is none, or it does not let itself be taken.
     pub fn take() -> io::Result<Self> {
         give_back_on_panic();
-        hold()?;
-        // A frame goes out in one piece.
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-        let terminal = Terminal::new(backend).inspect_err(|_| give_back())?;
-        Ok(Self { frames: Frames { terminal, shown: None } })
+        let tty = Tty::open()?;
+        let outlet = Outlet::new(tty.clone())?;
+        let mut held = Self { outlet, frames: Frames::default(), pause: FRAME_MIN };
+        hold(tty)?;
+        held.outlet.push(&taking())?;
+        Ok(held)
     }
 
-    /// Draws a frame: what has changed since the last one is written.
+    /// Draws a frame: what has changed since the last one is written. While the terminal has not taken that one, nothing
+    /// is drawn: what it gets next is how things are then.
     ///
     /// # Errors
     ///
     /// When the terminal is gone, or was given back because something has crashed.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
-        if !IS_HELD.load(Ordering::SeqCst) {
+        if lock().is_none() {
             return Err(io::Error::other("a part of it has crashed"));
         }
-        let (width, height) = self.size()?;
-        self.frames.draw(Rect::new(0, 0, width, height), draw)
+        if self.outlet.is_empty() {
+            let (width, height) = self.size()?;
+            let bytes = self.frames.draw(Rect::new(0, 0, width, height), draw)?;
+            self.pause = pause(bytes.len());
+            self.outlet.push(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// How long after a frame there is no other.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// Waits until the terminal has taken the frame: for ever, if it has.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal is gone.
+    pub async fn taken(&mut self) -> io::Result<()> {
+        self.outlet.relieved().await
     }
 
     /// Columns and rows.
@@ -89,7 +132,7 @@ impl Held {
     ///
     /// When the terminal is gone.
     pub fn size(&self) -> io::Result<(u16, u16)> {
-        self.frames.terminal.size().map(|size| (size.width, size.height))
+        size()
     }
 
     /// Gives the terminal back, stops this process as Ctrl-Z does, and takes the terminal again once somebody lets it go
@@ -102,7 +145,7 @@ impl Held {
         if !can_stop() {
             return Ok(());
         }
-        give_back();
+        give_back(lock().take());
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
         self.again()
     }
@@ -113,42 +156,64 @@ impl Held {
     ///
     /// When it cannot be taken.
     pub fn again(&mut self) -> io::Result<()> {
-        hold()?;
-        // Draws all of it anew, without asking where the cursor is: the answer would go to whoever reads keys.
-        let (width, height) = self.size()?;
-        self.frames.shown = None;
-        self.frames.terminal.resize(Rect::new(0, 0, width, height))
+        hold(self.outlet.tty())?;
+        // All of it is drawn anew, without asking where the cursor is: the answer would go to whoever reads keys.
+        self.frames = Frames::default();
+        self.outlet.forget();
+        self.outlet.push(&taking())
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        give_back();
+        give_back(lock().take());
     }
 }
 
-fn hold() -> io::Result<()> {
+/// How long no other frame follows one of so many bytes.
+fn pause(bytes: usize) -> Duration {
+    let carried = Duration::from_millis((bytes / BYTES_A_MILLISECOND) as u64);
+    carried.clamp(FRAME_MIN, FRAME_MAX)
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Option<Tty>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn hold(tty: Tty) -> io::Result<()> {
     enable_raw_mode()?;
-    IS_HELD.store(true, Ordering::SeqCst);
-    let taken =
-        execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste);
-    taken.inspect_err(|_| give_back())
+    *lock() = Some(tty);
+    Ok(())
 }
 
-/// Gives the terminal back, if it is ours. It may be gone: then there is nobody to tell.
-fn give_back() {
-    if !IS_HELD.swap(false, Ordering::SeqCst) {
-        return;
-    }
-    let _ = execute!(
-        io::stdout(),
+/// What a terminal is told when it is taken.
+fn taking() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Memory takes whatever it is given.
+    let _ = queue!(bytes, EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste, Hide);
+    bytes
+}
+
+/// What it is told when it is given back.
+fn giving() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = queue!(
+        bytes,
+        SetAttribute(Attribute::Reset),
         DisableBracketedPaste,
         DisableMouseCapture,
         LeaveAlternateScreen,
         Show
     );
-    let _ = disable_raw_mode();
-    let _ = io::stdout().flush();
+    bytes
+}
+
+/// Gives the terminal back, if it is ours. It may be gone: then there is nobody to tell.
+fn give_back(held: Option<Tty>) {
+    if let Some(tty) = held {
+        tty.last(&giving(), PATIENCE);
+        let _ = disable_raw_mode();
+    }
 }
 
 /// Gives the terminal back before a panic is reported, or nobody would see the report.
@@ -157,7 +222,8 @@ fn give_back_on_panic() {
     ONCE.call_once(|| {
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            give_back();
+            // Never waits: the thread that panics may be the one that has the lock.
+            give_back(HELD.try_lock().ok().and_then(|mut held| held.take()));
             report(info);
         }));
     });
@@ -173,12 +239,10 @@ fn can_stop() -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
-    use std::sync::{Arc, Mutex};
-    use std::time::Duration;
-
     use jiff::tz::TimeZone;
-    use ratatui::{TerminalOptions, Viewport};
+    use ratatui::crossterm::event::{KeyCode, KeyEvent};
     use tidewheel::Timestamp;
+    use tidewheel_client::api::StepStanding;
 
     use super::*;
     use crate::message::{Answer, Message, Question};
@@ -189,34 +253,14 @@ mod tests {
     use crate::update::{next_tick, update};
     use crate::view::view;
 
-    /// A link that counts.
-    #[derive(Clone, Default)]
-    struct Link(Arc<Mutex<usize>>);
-
-    impl Write for Link {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            *self.0.lock().unwrap() += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     /// The bytes of the first frame, and of all others of a minute, in which what is drawn is what the loop would draw.
     fn minute(model: &mut Model) -> (usize, usize) {
         let area = Rect::new(0, 0, 120, 40);
         model.size = (area.width, area.height);
-        let link = Link::default();
-        let options = TerminalOptions { viewport: Viewport::Fixed(area) };
-        let backend = CrosstermBackend::new(link.clone());
-        let terminal = Terminal::with_options(backend, options).unwrap();
-        let mut frames = Frames { terminal, shown: None };
+        let mut frames = Frames::default();
         let theme = Theme::new(Look { is_live: true, is_colourful: true, is_unicode: true });
         let mut draw = |model: &Model| {
-            frames.draw(area, |buffer| drop(view(model, theme, buffer))).unwrap();
-            std::mem::take(&mut *link.0.lock().unwrap())
+            frames.draw(area, |buffer| drop(view(model, theme, buffer))).unwrap().len()
         };
         let (first, mut rest, mut passed) = (draw(model), 0, Duration::ZERO);
         loop {
@@ -235,6 +279,39 @@ mod tests {
 
     fn model(now: Timestamp) -> Model {
         Model::new("/srv/tide".to_owned(), Attached::Desk, now, TimeZone::UTC)
+    }
+
+    #[test]
+    fn large_frames_are_further_apart() {
+        assert_eq!(pause(0), FRAME_MIN);
+        assert_eq!(pause(6_400), Duration::from_millis(100));
+        assert_eq!(pause(1 << 20), FRAME_MAX);
+    }
+
+    #[test]
+    fn a_row_further_in_ten_thousand_takes_few_bytes() {
+        let area = Rect::new(0, 0, 120, 40);
+        let mut many = standing();
+        let step = many.steps.swap_remove(0);
+        many.steps = (0..10_000)
+            .map(|number| StepStanding { name: format!("step-{number}"), ..step.clone() })
+            .collect();
+        let mut model = model(NOW);
+        model.size = (area.width, area.height);
+        model.watch(&many.run_id);
+        let question = Question::Run(many.run_id.clone());
+        update(&mut model, NOW, told(question, Answer::Run(Box::new(many))));
+        let theme = Theme::new(Look { is_live: true, is_colourful: true, is_unicode: true });
+        let mut frames = Frames::default();
+        let mut pressed = |times: usize| {
+            for _ in 0..times {
+                update(&mut model, NOW, Message::Key(KeyEvent::from(KeyCode::Down)));
+            }
+            frames.draw(area, |buffer| drop(view(&model, theme, buffer))).unwrap().len()
+        };
+        let first = pressed(5_000);
+        let most = (0..50).map(|_| pressed(1)).max().unwrap();
+        assert!(most < 2_000 && first < 6_000, "{first} bytes, then {most} at most");
     }
 
     #[test]
