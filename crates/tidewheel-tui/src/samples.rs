@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate, LedgerLine,
-    LogLine, LogLines, LogSpan, LogStream, ParamLine, PastRun, RunLine, RunList, RunNow, RunState,
-    ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding, StepState,
-    Upcoming, UpcomingFiring, WaitingLine, WaitingStep,
+    ApprovalLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate,
+    LedgerLine, LogLine, LogLines, LogSpan, LogStream, ParamLine, PastRun, RunLine, RunList,
+    RunNow, RunState, ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding,
+    StepState, Upcoming, UpcomingFiring, WaitingLine, WaitingStep,
 };
 
 /// The time of the tests: 17 November 2026, 14:00 UTC.
@@ -159,6 +159,34 @@ pub(crate) fn glance() -> Glance {
     }
 }
 
+/// The same on a busy day, for pictures.
+pub(crate) fn busy_glance() -> Glance {
+    use RunState::{Cancelled, Failed, Running, Succeeded};
+    let mut glance = glance();
+    let run = |id: &str, name: &str, began: u64, ended: u32, running: &str, left: u64| RunNow {
+        run: RunLine { steps: 24, ..line(id, name, Running, began, None) },
+        ended,
+        running: vec![running.to_owned()],
+        expected_end: Some(soon(left)),
+    };
+    glance.now.push(run("1b3c3c4d5e6f7a8b9c0d1e2f3a", "backup", 420, 19, "upload", 95));
+    glance.now.push(run("2c4d3c4d5e6f7a8b9c0d1e2f3a", "import-orders", 64, 6, "parse", 310));
+    glance.running = 3;
+    let mut mixed = [Succeeded; 18];
+    (mixed[4], mixed[11], mixed[12]) = (Failed, Cancelled, Failed);
+    glance.flows.extend([
+        flow("backup", &[Succeeded; 23], 1.0, Some(41_000)),
+        flow("docs-site", &mixed, 0.83, None),
+        flow("import-orders", &[&[Succeeded; 15][..], &[Running]].concat(), 1.0, Some(3_536)),
+        flow("rotate-keys", &[Succeeded, Succeeded, Succeeded], 1.0, Some(500_000)),
+        flow("thumbnails", &[&mixed[..], &[Succeeded; 6]].concat(), 0.88, Some(240)),
+    ]);
+    for (place, flow) in glance.flows.iter_mut().enumerate() {
+        flow.median = Some(Duration::from_secs([42, 230, 9, 515, 71, 374, 3, 18][place % 8]));
+    }
+    glance
+}
+
 fn schedule(name: &str) -> ScheduleLine {
     ScheduleLine {
         name: name.to_owned(),
@@ -301,15 +329,49 @@ pub(crate) fn queue() -> WaitingLine {
     }
 }
 
+/// The same on a busy day, for pictures.
+pub(crate) fn busy_queue() -> WaitingLine {
+    let mut line = queue();
+    let like =
+        |flow: &str, step: &str, priority: u8, effective: u8, start: Option<f64>| WaitingStep {
+            flow: Some(flow.to_owned()),
+            step: step.to_owned(),
+            priority,
+            effective,
+            expected_start_seconds: start,
+            ..line.waiting[0].clone()
+        };
+    let more = [
+        like("import-orders", "parse", 50, 62, Some(14.5)),
+        like("import-orders", "enrich", 50, 55, Some(31.0)),
+        like("thumbnails", "resize[3]", 20, 41, Some(48.0)),
+        like("thumbnails", "resize[4]", 20, 41, Some(52.5)),
+    ];
+    line.waiting.splice(1..1, more);
+    line
+}
+
 /// The last lines of a log of so many.
 pub(crate) fn lines(total: u64) -> LogLines {
-    let from = total.saturating_sub(9).max(1);
+    const TESTED: [&str; 6] = [
+        "calendar::leap_days",
+        "queue::aging",
+        "store::torn_page",
+        "flow::loops",
+        "http::reach",
+        "keys::once",
+    ];
+    let from = total.saturating_sub(17).max(1);
+    let plain = |text: String| LogSpan(String::new(), text);
     let line = |number: u64| {
-        let stream = if number.is_multiple_of(4) { LogStream::Stderr } else { LogStream::Stdout };
-        let spans = vec![
-            LogSpan(String::new(), format!("line {number} ")),
-            LogSpan("f2 b".to_owned(), "ok\u{1b}[2J".to_owned()),
-        ];
+        let name = TESTED[(number % 6) as usize];
+        let (stream, spans) = match number % 8 {
+            4 => (LogStream::Stderr, vec![plain(format!("warning: {name} took {number} ms"))]),
+            _ => {
+                let ok = LogSpan("f2 b".to_owned(), "ok\u{1b}[2J".to_owned());
+                (LogStream::Stdout, vec![plain(format!("test {name}_{number} ... ")), ok])
+            }
+        };
         LogLine(None, stream, spans, None)
     };
     LogLines {

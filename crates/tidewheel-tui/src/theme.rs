@@ -76,10 +76,13 @@ impl Theme {
         ascii
     }
 
-    /// The style of the selected row.
+    /// The style of the selected row, in place of all others.
     #[must_use]
     pub fn selected(&self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
+        match self.is_colourful {
+            true => Style::new().fg(Color::Black).bg(Color::Cyan),
+            false => Style::new().add_modifier(Modifier::REVERSED),
+        }
     }
 
     /// The style of a place in which something was found.

@@ -4,7 +4,7 @@
 
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
-use ratatui::widgets::{Block, Clear, Widget as _};
+use ratatui::widgets::{Block, BorderType, Clear, Widget as _};
 use tidewheel_client::text::columns;
 
 use super::paper::Paper;
@@ -53,7 +53,9 @@ pub(super) fn frame(
     };
     Clear.render(place, paper.buffer);
     if paper.theme.is_unicode {
-        Block::bordered().render(place, paper.buffer);
+        let border = paper.theme.style(Tone::Active);
+        let block = Block::bordered().border_type(BorderType::Rounded).border_style(border);
+        block.render(place, paper.buffer);
     } else {
         let rule = Line::new().with(Tone::Plain, "-".repeat(usize::from(width)));
         paper.line((place.x, place.y), usize::from(width), &rule);

@@ -7,7 +7,7 @@ use tidewheel_client::api::{ApprovalLine, FlowGlance, Glance, RunLine, RunNow, S
 use tidewheel_client::text::{self, name, sentence};
 
 use super::paper::Paper;
-use super::words::{away, bar, bars, column, run_mark};
+use super::words::{away, bar, bars, column, heading, ruled, run_mark};
 use crate::model::{List, Model, Row, rows};
 use crate::run::{Line, Signs, Tone};
 
@@ -64,7 +64,7 @@ fn list(sheet: &Sheet<'_>, paper: &mut Paper<'_>, area: Rect, rows: &[(usize, Ro
                 lines.push((None, Line::new()));
             }
             heading = words;
-            lines.push((None, Line::new().with(Tone::Strong, format!(" {words}"))));
+            lines.push((None, sheet.heading(*row)));
         }
         lines.push((Some(*number), sheet.line(*row)));
     }
@@ -107,11 +107,35 @@ impl Sheet<'_> {
         line
     }
 
+    /// What the rows below are; of flows, with what stands where.
+    fn heading(&self, row: Row) -> Line {
+        let words = kind(row);
+        if !matches!(row, Row::Flow(_)) {
+            return heading(words, self.width);
+        }
+        let mut line = Line::new().with(Tone::Strong, format!(" {words}"));
+        line.pad_to(self.names() + 6);
+        column(&mut line, Tone::Faint, "last runs", self.bars(), self.signs);
+        column(&mut line, Tone::Faint, "  ok", 4, self.signs);
+        column(&mut line, Tone::Faint, "median", 6, self.signs);
+        line.push_cut(Tone::Faint, "next", self.width, self.signs);
+        ruled(line, self.width)
+    }
+
+    /// Columns of names.
+    fn names(&self) -> usize {
+        (self.width / 4).clamp(10, 28)
+    }
+
+    /// Past runs of a flow that are shown.
+    fn bars(&self) -> usize {
+        if self.width < 100 { 12 } else { 24 }
+    }
+
     /// A mark and a name, with which every row begins.
     fn begin(&self, (mark, tone): (&str, Tone), named: Tone, words: &str) -> Line {
         let mut line = Line::new().with(Tone::Plain, "  ").with(tone, format!("{mark} "));
-        let names = (self.width / 4).clamp(10, 28);
-        column(&mut line, named, &name(words), names, self.signs);
+        column(&mut line, named, &name(words), self.names(), self.signs);
         line
     }
 
@@ -166,8 +190,7 @@ impl Sheet<'_> {
         let last = it.runs.last().map(|run| run_mark(run.state, signs));
         let last = last.unwrap_or((signs.blocked, Tone::Faint));
         let mut line = self.begin(last, Tone::Plain, &it.name);
-        let most = if self.width < 100 { 12 } else { 24 };
-        line.append(bars(&it.runs, most));
+        line.append(bars(&it.runs, self.bars()));
         line.push(Tone::Plain, "  ");
         let ok = it.ok.map_or_else(String::new, |ok| format!("{:>3.0}%", ok * 100.0));
         let tone = if it.ok < Some(0.9) { Tone::Doubtful } else { Tone::Plain };
@@ -176,7 +199,7 @@ impl Sheet<'_> {
         if it.outdated {
             self.end(&mut line, Tone::Bad, "its file cannot be run ");
         }
-        let next = it.next.map(|at| format!("next {}", away(at, self.model.now)));
+        let next = it.next.map(|at| away(at, self.model.now));
         self.end(&mut line, Tone::Faint, &next.unwrap_or_default());
         line
     }

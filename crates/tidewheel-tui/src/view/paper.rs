@@ -71,10 +71,19 @@ impl<'a> Paper<'a> {
             if let Some(row) = row {
                 self.hit(strip, Hit::Row(row));
                 if Some(row) == selected {
-                    self.buffer.set_style(strip, self.theme.selected());
+                    self.select(strip);
                 }
             }
         }
+    }
+
+    /// Lets something stand out as a whole, whatever tones it has.
+    pub fn select(&mut self, area: Rect) {
+        let area = area.intersection(*self.buffer.area());
+        for place in area.positions() {
+            self.buffer[place].set_style(Style::reset());
+        }
+        self.buffer.set_style(area, self.theme.selected());
     }
 
     /// A key and what it does, which the mouse can do as well. Gives the column behind it.
@@ -91,6 +100,9 @@ impl<'a> Paper<'a> {
             return x;
         }
         self.line((x, y), width, &line);
+        let keys = Line::new().with(Tone::Strong, key).width() as u16;
+        let keys = Rect { x, y, width: keys, height: 1 }.intersection(*self.buffer.area());
+        self.buffer.set_style(keys, self.theme.style(Tone::Active));
         let wide = line.width() as u16;
         self.hit(Rect { x, y, width: wide, height: 1 }, hit);
         x + wide

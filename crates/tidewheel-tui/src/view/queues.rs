@@ -7,7 +7,7 @@ use tidewheel_client::text::{name, sentence};
 
 use super::overview::waiting;
 use super::paper::Paper;
-use super::words::{column, seconds};
+use super::words::{column, heading, ruled, seconds};
 use crate::model::{List, Model};
 use crate::run::{Line, Signs, Tone};
 
@@ -19,7 +19,7 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let shown = model.shown_line();
     let holders = line.holders.len();
     let slots = line.slots.map_or_else(String::new, |slots| format!(" of {slots} slots"));
-    lines.push((None, heading(&format!("RUNNING  {holders}{slots}"))));
+    lines.push((None, heading(&format!("RUNNING  {holders}{slots}"), width)));
     let place = |lines: &mut Vec<(Option<usize>, Line)>, is_meant: &dyn Fn(usize) -> bool| {
         for (row, place) in shown.iter().enumerate().filter(|(_, place)| is_meant(**place)) {
             lines.push((Some(row), row_line(model, *place, width, signs)));
@@ -28,7 +28,7 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     place(&mut lines, &|place| place < holders);
     lines.push((None, Line::new()));
     let count = line.waiting.len() as u64 + line.more;
-    lines.push((None, heading(&format!("WAITING  {count}, those that go first first"))));
+    lines.push((None, waiting_heading(count, width, signs)));
     place(&mut lines, &|place| place >= holders);
     if line.more > 0 {
         let words = format!("  {} {} more", signs.more, line.more);
@@ -41,14 +41,27 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     paper.rows(area, lines.drain(window), Some(selected));
 }
 
-fn heading(words: &str) -> Line {
-    Line::new().with(Tone::Strong, format!(" {words}"))
+/// How many wait, and what stands where. They stand in the order in which they are expected to start.
+fn waiting_heading(count: u64, width: usize, signs: &'static Signs) -> Line {
+    let (steps, flows) = columns_of(width);
+    let mut line = Line::new();
+    column(&mut line, Tone::Strong, &format!(" WAITING  {count}"), steps + 4, signs);
+    column(&mut line, Tone::Faint, "flow", flows, signs);
+    column(&mut line, Tone::Faint, "starts", 9, signs);
+    column(&mut line, Tone::Faint, "queue, prio", 14, signs);
+    line.push_cut(Tone::Faint, "why", width, signs);
+    ruled(line, width)
+}
+
+/// Columns of steps and flows.
+fn columns_of(width: usize) -> (usize, usize) {
+    ((width / 4).clamp(10, 40), (width / 6).clamp(8, 24))
 }
 
 /// Queues and limits in a line each.
 fn capacity(model: &Model, width: usize, signs: &'static Signs) -> Vec<Line> {
     let Some((queues, limits)) = &model.capacity else { return Vec::new() };
-    let mut lines = vec![heading("QUEUES")];
+    let mut lines = vec![heading("QUEUES", width)];
     for it in &queues.queues {
         let mut line = Line::new().with(Tone::Plain, "  ");
         column(&mut line, Tone::Plain, &name(&it.name), 16, signs);
@@ -76,7 +89,7 @@ fn capacity(model: &Model, width: usize, signs: &'static Signs) -> Vec<Line> {
 
 fn row_line(model: &Model, place: usize, width: usize, signs: &'static Signs) -> Line {
     let Some(all) = &model.line else { return Line::new() };
-    let (steps, flows) = ((width / 4).clamp(10, 40), (width / 6).clamp(8, 24));
+    let (steps, flows) = columns_of(width);
     let mut line = Line::new().with(Tone::Plain, "  ");
     let Some(waiting) = place.checked_sub(all.holders.len()) else {
         let it = &all.holders[place];

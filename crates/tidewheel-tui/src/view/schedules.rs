@@ -8,7 +8,7 @@ use tidewheel_client::text::{name, sentence, short_id};
 
 use super::overview::waiting;
 use super::paper::Paper;
-use super::words::{away, clock, column, run_mark};
+use super::words::{away, clock, column, heading, ruled, run_mark};
 use crate::model::Model;
 use crate::run::{Line, Tone};
 
@@ -62,7 +62,7 @@ pub(super) fn draw_one(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let zone = upcoming.zone.as_deref().unwrap_or_default();
     let mut rule = Line::new().with(Tone::Strong, " NEXT  ");
     rule.push_cut(Tone::Faint, &sentence(&format!("{} {zone}", upcoming.rule)), width, signs);
-    lines.push((None, rule));
+    lines.push((None, ruled(rule, width)));
     for it in &upcoming.next {
         let mut line = Line::new().with(Tone::Plain, "  ");
         column(&mut line, Tone::Plain, &sentence(&it.local), 30, signs);
@@ -72,7 +72,7 @@ pub(super) fn draw_one(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         lines.push((None, line));
     }
     lines.push((None, Line::new()));
-    lines.push((None, Line::new().with(Tone::Strong, " BEFORE")));
+    lines.push((None, heading("BEFORE", width)));
     for (row, it) in ledger.firings.iter().enumerate() {
         let mut line = Line::new().with(Tone::Plain, "  ");
         column(&mut line, Tone::Plain, &clock(model, it.nominal), 14, signs);

@@ -7,7 +7,7 @@ use tidewheel_client::api::{AttemptLine, StepState};
 use tidewheel_client::text::{self, harmless, name, sentence};
 
 use super::paper::Paper;
-use super::words::{clock, seconds};
+use super::words::{clock, column, heading, seconds};
 use super::{log, overview};
 use crate::message::StepKnown;
 use crate::model::{Model, Reading};
@@ -81,14 +81,14 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
     }
     if let Some(list) = known.attempts.as_ref().filter(|list| !list.attempts.is_empty()) {
         lines.push(Line::new());
-        lines.push(Line::new().with(Tone::Strong, " ATTEMPTS"));
+        lines.push(heading("ATTEMPTS", width));
         lines.extend(list.attempts.iter().map(|it| attempt(it, model, width, signs)));
     }
     let outputs = known.result.iter().flat_map(|result| result.outputs.iter());
     let outputs: Vec<_> = outputs.collect();
     if !outputs.is_empty() {
         lines.push(Line::new());
-        lines.push(Line::new().with(Tone::Strong, " OUTPUTS"));
+        lines.push(heading("OUTPUTS", width));
     }
     for (key, value) in outputs {
         lines.extend(output(key, value, width, signs));
@@ -104,11 +104,11 @@ fn attempt(it: &AttemptLine, model: &Model, width: usize, signs: &'static Signs)
         "running" => Tone::Active,
         _ => Tone::Bad,
     };
-    super::words::column(&mut line, tone, outcome, 10, signs);
+    column(&mut line, tone, outcome, 10, signs);
     let began = it.started_at.map(|at| clock(model, at)).unwrap_or_default();
-    super::words::column(&mut line, Tone::Plain, &began, 12, signs);
+    column(&mut line, Tone::Plain, &began, 12, signs);
     let took = it.started_at.zip(it.ended_at).map(|(from, to)| text::took(to.since(from)));
-    super::words::column(&mut line, Tone::Plain, &took.unwrap_or_default(), 7, signs);
+    column(&mut line, Tone::Plain, &took.unwrap_or_default(), 7, signs);
     let code = it.code.map(|code| format!("code {code}"));
     let signal = it.signal.map(|signal| format!("signal {signal}"));
     let error = it.error.as_deref().map(sentence);

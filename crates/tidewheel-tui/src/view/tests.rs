@@ -15,14 +15,17 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::{Color, Modifier};
 use serde_json::json;
 use tidewheel_client::api::{
-    AttemptLine, AttemptList, RunState, StepExplained, StepResult, StepState,
+    AttemptLine, AttemptList, Glance, RunState, StepExplained, StepResult, StepState, WaitingLine,
 };
 
 use super::view;
 use crate::message::{Answer, Effect, Message, Question, StepKnown};
 use crate::model::{Attached, Model};
 use crate::run::Look;
-use crate::samples::{NOW, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming};
+use crate::samples::{
+    NOW, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules,
+    standing, upcoming,
+};
 use crate::theme::Theme;
 use crate::update::update;
 
@@ -30,7 +33,7 @@ const COLOURFUL: Look = Look { is_live: true, is_colourful: true, is_unicode: tr
 
 /// A model with everything known, of so large a terminal, after these keys.
 fn model(size: (u16, u16), keys: &[KeyCode]) -> Model {
-    model_of(size, keys, |text| text.to_owned())
+    model_of(size, keys, (glance(), queue()), |text| text.to_owned())
 }
 
 /// What is in front of anything hostile: the documentation shows how things usually are.
@@ -40,8 +43,13 @@ fn friendly(text: &str) -> String {
 }
 
 /// The same with other texts.
-fn model_of((width, height): (u16, u16), keys: &[KeyCode], text: impl Fn(&str) -> String) -> Model {
-    let (mut glance, mut standing, mut lines) = (glance(), standing(), lines(500));
+fn model_of(
+    (width, height): (u16, u16),
+    keys: &[KeyCode],
+    (mut glance, line): (Glance, WaitingLine),
+    text: impl Fn(&str) -> String,
+) -> Model {
+    let (mut standing, mut lines) = (standing(), lines(500));
     let mut flow = flow_detail();
     flow.flow.description = flow.flow.description.as_deref().map(&text);
     for flow in &mut glance.flows {
@@ -62,13 +70,16 @@ fn model_of((width, height): (u16, u16), keys: &[KeyCode], text: impl Fn(&str) -
     tell(&mut model, Question::Glance, Answer::Glance(Box::new(glance)));
     tell(&mut model, Question::Runs, Answer::Runs(runs()));
     tell(&mut model, Question::Schedules, Answer::Schedules(schedules()));
-    tell(&mut model, Question::Line, Answer::Line(Box::new((queue(), None))));
+    tell(&mut model, Question::Line, Answer::Line(Box::new((line, None))));
     for key in keys {
         let effects = update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
         for effect in effects {
-            if let Effect::Ask(question @ Question::Flow(_)) = effect {
-                tell(&mut model, question, Answer::Flow(Box::new(flow.clone())));
-            }
+            let Effect::Ask(question) = effect else { continue };
+            let answer = match question {
+                Question::Flow(_) => Answer::Flow(Box::new(flow.clone())),
+                _ => continue,
+            };
+            tell(&mut model, question, answer);
         }
         let answer = match model.question() {
             Some(Question::Run(_)) => Answer::Run(Box::new(standing.clone())),
@@ -221,7 +232,8 @@ fn every_screen_looks_as_it_is_stored() {
 fn the_pictures_of_the_documentation_are_these_screens() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     for (name, size, keys) in PICTURES.iter().filter(|(name, ..)| SHOWN.contains(name)) {
-        let picture = svg(&drawn(&model_of(*size, keys, friendly), COLOURFUL));
+        let busy = (busy_glance(), busy_queue());
+        let picture = svg(&drawn(&model_of(*size, keys, busy, friendly), COLOURFUL));
         let path = folder.join(format!("tui-{name}.svg"));
         if is_blessing() {
             fs::write(&path, &picture).unwrap();
@@ -356,8 +368,7 @@ fn push_run(
 ) {
     let (mut letters, mut ground) = (colour(fg).unwrap_or("#d7dae0"), colour(bg));
     if modifier.contains(Modifier::REVERSED) {
-        ground = Some("#2f4a6d");
-        letters = if fg == Color::Reset { "#ffffff" } else { letters };
+        (ground, letters) = (Some(letters), ground.unwrap_or("#16181d"));
     }
     if let Some(ground) = ground {
         svg.push_str(&format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"18\" fill=\"{ground}\"/>\n"));

@@ -18,7 +18,7 @@ pub(super) fn draw(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area
     let names = watched.model.name_width.clamp(4, (width / 3).max(4));
     let room = width.saturating_sub(names + 14).max(8);
     let whole = now.max(Duration::from_millis(1));
-    paper.line((area.x, area.y), width, &scale(whole, names + 4, room));
+    paper.line((area.x, area.y), width, &scale(whole, names + 5, room));
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let shown = watched.shown();
     let selected = watched.list.cursor.min(shown.len().saturating_sub(1));

@@ -87,6 +87,20 @@ pub(super) fn bar(done: u32, all: u32, width: usize, signs: &Signs) -> Line {
         .with(Tone::Faint, signs.todo.repeat(width - filled))
 }
 
+/// What the rows below are, with a rule up to the end of so many columns.
+pub(super) fn heading(words: &str, width: usize) -> Line {
+    let line = Line::new().with(Tone::Strong, format!(" {words}"));
+    ruled(line, width)
+}
+
+/// A line with a rule from its end on.
+pub(super) fn ruled(mut line: Line, width: usize) -> Line {
+    line.push(Tone::Plain, " ");
+    let rest = width.saturating_sub(line.width() + 1);
+    line.push(Tone::Faint, "─".repeat(rest));
+    line
+}
+
 /// Adds a text in a column of so many letters, and two spaces.
 pub(super) fn column(line: &mut Line, tone: Tone, text: &str, width: usize, signs: &Signs) {
     let end = line.width() + width;
