@@ -170,6 +170,13 @@ impl Dialog {
         Self { question, details: Vec::new(), answers }
     }
 
+    /// Whether it is about how that is to end which this process runs.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        let effects = self.answers.iter().flat_map(|(_, _, effects)| effects);
+        effects.into_iter().any(|effect| matches!(effect, Effect::End(_)))
+    }
+
     /// The same, with what else is to be known.
     #[must_use]
     pub fn with(self, details: Vec<String>) -> Self {

@@ -488,6 +488,20 @@ fn leaving_ends_what_runs_here_only_when_that_is_meant() {
     assert!(update(&mut model, NOW, over).contains(&Effect::Quit));
 }
 
+/// Whoever wants to leave while something ends is asked how, and it may have ended before they say so.
+#[test]
+fn what_has_ended_need_not_be_asked_about() {
+    let (one, other) = ("0a2b3c4d5e6f7a8b9c0d1e2f3a", "1a2b3c4d5e6f7a8b9c0d1e2f3a");
+    let mut model = model();
+    for run in [one, other] {
+        update(&mut model, NOW, Message::Began(run.to_owned()));
+    }
+    press(&mut model, 'q');
+    assert!(!update(&mut model, NOW, Message::Over(one.to_owned())).contains(&Effect::Quit));
+    assert!(model.dialog.is_some(), "the other one goes on");
+    assert!(update(&mut model, NOW, Message::Over(other.to_owned())).contains(&Effect::Quit));
+}
+
 #[test]
 fn what_ran_here_stays_on_the_screen_when_it_is_over() {
     let mut model = model();

@@ -13,7 +13,7 @@ use super::answers::answered;
 use super::keyboard::{key, pasted};
 use crate::keys::Action;
 use crate::message::{Effect, Hit, Message, Mouse, Said};
-use crate::model::{Model, Screen};
+use crate::model::{Dialog, Model, Screen};
 use crate::run::Tone;
 
 /// Rows that a turn of the wheel moves.
@@ -61,8 +61,9 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
             model.own.retain(|own| *own != run);
             model.over += 1;
             model.is_stale = true;
-            let is_left = model.urgency > 0 && model.own.is_empty();
-            if is_left { vec![Effect::Quit] } else { Vec::new() }
+            // Whoever is asked how it is to end need not say: it has.
+            let is_leaving = model.urgency > 0 || model.dialog.as_ref().is_some_and(Dialog::ends);
+            if is_leaving && model.own.is_empty() { vec![Effect::Quit] } else { Vec::new() }
         }
     };
     effects.extend(ask(model));
