@@ -72,6 +72,19 @@ impl Tmux {
         wait_until(&format!("`{words}` is seen"), seen);
     }
 
+    /// Presses the mouse on these words.
+    fn press_at(&self, words: &str) {
+        let screen = self.screen();
+        let place = screen.lines().zip(1..).find_map(|(line, row)| {
+            let column = line[..line.find(words)?].chars().count() + 1;
+            Some((column, row))
+        });
+        let (column, row) = place.unwrap_or_else(|| panic!("{words} is not in {screen}"));
+        let pressed = format!("\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m");
+        let bytes: Vec<String> = pressed.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert!(self.command().args(["send-keys", "-H"]).args(bytes).status().unwrap().success());
+    }
+
     fn wait_until_gone(&self, words: &str) {
         wait_until(&format!("`{words}` is gone"), || !self.screen().contains(words));
     }
@@ -229,6 +242,21 @@ fn the_flows_of_a_server_are_started_answered_and_paused() {
     scratch.wait_for("flows/acted");
     tmux.keys(&["4"]);
     tmux.wait_for("active");
+    // Which instants a backfill fires is shown first.
+    tmux.keys(&["b", "Right", "Tab"]);
+    tmux.wait_for("as 2026-11-17 14:00");
+    tmux.line("2023-12-31 12:00");
+    tmux.wait_for("3 instants, oldest first");
+    tmux.wait_for("2025-01-01 00:00:00");
+    let firings = |fate: &str| {
+        let ledger = scratch.json(&["schedule", "ledger", "served"]);
+        let firings = ledger["firings"].as_array().unwrap().clone();
+        firings.iter().filter(|it| it["origin"] == fate).count()
+    };
+    assert_eq!(firings("backfill"), 0);
+    tmux.keys(&["y"]);
+    tmux.wait_for("backfilled, 3 instants");
+    wait_until("they are fired", || firings("backfill") > 0);
     tmux.keys(&["p"]);
     tmux.wait_for("paused");
     tmux.keys(&["3"]);
@@ -237,6 +265,72 @@ fn the_flows_of_a_server_are_started_answered_and_paused() {
     tmux.wait_for("left with 0");
     server.signal("TERM");
     server.ended();
+}
+
+/// The same at an address, with commands by their names and with the mouse.
+#[test]
+fn a_server_elsewhere_is_shown_and_steered_by_commands_and_the_mouse() {
+    let scratch = Scratch::new("tui-elsewhere");
+    std::fs::create_dir_all(scratch.path("flows")).unwrap();
+    scratch.file("flows/served.yaml", SERVED);
+    let Some(tmux) = Tmux::start(&scratch, (110, 30)) else { return };
+    let token = scratch.json(&["token", "create", "test", "--role", "operator"]);
+    let server = scratch.start_heard(&["serve", "--flows", "flows", "--listen", "127.0.0.1:0"]);
+    server.wait_for("to log in, within a minute");
+    let said = server.said();
+    let url = said.lines().find_map(|line| line.strip_prefix("listening on ")).unwrap();
+    let token = token["secret"].as_str().unwrap();
+    // There is no data folder where this is asked.
+    tmux.line(&format!(
+        "env -u TIDEWHEEL_DATA TIDEWHEEL_TOKEN={token} {} tui --server {url}; echo left with $?",
+        tidewheel()
+    ));
+    tmux.wait_for("FLOWS");
+    tmux.wait_for("served");
+    tmux.keys(&[":"]);
+    tmux.wait_for("open  back");
+    tmux.line("sched");
+    tmux.wait_for("active");
+    tmux.keys(&[":"]);
+    tmux.line("pause");
+    wait_until("it is paused", || {
+        scratch.json(&["schedule", "list"])["schedules"][0]["state"] == "paused"
+    });
+    // A press on the third of the screens in the second line, as terminals tell it.
+    tmux.press_at("3 queues");
+    tmux.wait_for("QUEUES");
+    tmux.press_at("1 overview");
+    tmux.wait_for("FLOWS");
+    tmux.press_at("q quit");
+    tmux.wait_for("left with 0");
+    server.signal("TERM");
+    server.ended();
+}
+
+#[test]
+fn without_colours_no_colour_is_written() {
+    let scratch = Scratch::new("tui-plain");
+    let file = scratch.file("flow.yaml", FLOW);
+    scratch.file("go", "");
+    scratch.run(&["run", &file, "--quiet"]);
+    let Some(tmux) = Tmux::start(&scratch, (80, 24)) else { return };
+    let is_coloured = || {
+        let output = tmux.command().args(["capture-pane", "-p", "-e"]).output().unwrap();
+        let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+        let codes = screen.split("\x1b[").skip(1).filter_map(|rest| rest.split('m').next());
+        let mut codes = codes.flat_map(|codes| codes.split(';')).map(str::parse::<u8>);
+        codes.any(|code| matches!(code, Ok(30..=38 | 40..=48 | 90..=107)))
+    };
+    for (variables, expected) in [("", true), ("NO_COLOR=1 ", false)] {
+        tmux.line(&format!("{variables}{} tui", tidewheel()));
+        tmux.wait_for("FLOWS");
+        tmux.wait_for("gated");
+        assert_eq!(is_coloured(), expected, "{variables}");
+        tmux.keys(&["q"]);
+        tmux.wait_until_gone("FLOWS");
+        tmux.line("clear");
+        tmux.wait_until_gone("NO_COLOR");
+    }
 }
 
 /// A flow that wants to know something, and fails if that is `no`.
