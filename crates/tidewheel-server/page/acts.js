@@ -149,7 +149,8 @@ async function backfill(schedule) {
   if (next.length === 0) return toast('There is nothing to fire.');
   const instants = [element('p', {}, element('b', {}, `${next.length}`), ` to be fired, ${wish.at_once ? 'beside each other' : 'one after the other'}.`), list(next.map((it) => it.local))];
   if (!(await dialog('Backfill', instants, { yes: 'Fire them', command: command(values) }))) return;
-  const asked = await ask('POST', `/schedules/${schedule}/backfill`, wish);
+  // Never more than were shown.
+  const asked = await ask('POST', `/schedules/${schedule}/backfill`, { ...wish, max: next.length });
   toast(`${asked.firings ?? 0} firings were asked for.`);
 }
 

@@ -197,6 +197,8 @@ pub(super) fn ask_to_backfill(model: &mut Model, wish: BackfillWish, instants: &
     if more > 0 {
         details.push(format!("  and {more} more"));
     }
+    // Never more than were shown.
+    let wish = BackfillWish { max: u32::try_from(instants.next.len()).ok(), ..wish };
     let wish = Wish::Backfill(instants.schedule.clone(), wish);
     model.dialog = Some(Dialog::of(question, "fire them", wish).with(details));
 }

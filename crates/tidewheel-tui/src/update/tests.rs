@@ -363,6 +363,7 @@ fn schedules_are_paused_resumed_and_run_now() {
     let count = upcoming().0.next.len();
     assert!(dialog.question.starts_with(&format!("Fire {count} instants of ")), "{dialog:?}");
     assert_eq!(dialog.details.len(), count);
+    let wish = BackfillWish { max: Some(count as u32), ..wish };
     let fired = Wish::Backfill(upcoming().0.schedule, wish);
     assert_eq!(press(&mut model, 'y'), [Effect::Do(fired)]);
     update(&mut model, NOW, done(Ok("backfilled"), None));
