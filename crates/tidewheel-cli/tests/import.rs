@@ -126,3 +126,105 @@ fn an_importer_says_when_what_it_wrote_cannot_be_run() {
     assert!(said.contains("can be run as it is, but look at this"), "{said}");
     assert!(said.contains("what is left of `API_TOKEN` is stored with the run"), "{said}");
 }
+
+/// Imports a workflow, which must be one that can be run.
+#[track_caller]
+fn import_github(scratch: &Scratch, workflow: &str) -> String {
+    let file = scratch.file("ci.yml", workflow);
+    let imported = scratch.json(&["import", "github", &file, "-o", "flow.yaml"]);
+    assert_eq!(imported["valid"], json!(true), "{imported}");
+    scratch.read("flow.yaml")
+}
+
+/// `success() || failure()` is said of what is done in any case, as long as nobody cancels.
+#[test]
+fn what_is_done_after_success_and_failure_is_done_after_both() {
+    for (first, expected) in
+        [("true", "both\nnot\nmixed\n"), ("false", "both\nnot\nfailed\nmixed\n")]
+    {
+        let scratch = Scratch::new(&format!("import-ended-{first}"));
+        let workflow = "
+on: push
+jobs:
+  build:
+    steps:
+      - run: FIRST
+      - { run: echo both >> did.txt, if: success() || failure() }
+      - { run: echo not >> did.txt, if: \"${{ !cancelled() }}\" }
+      - { run: echo failed >> did.txt, if: failure() }
+      - { run: echo mixed >> did.txt, if: \"failure() || runner.os == 'Linux'\" }
+  gate:
+    needs: build
+    if: always() && contains(needs.*.result, 'failure')
+    steps: [{ run: echo gate >> gate.txt }]
+  skipped: { needs: build, if: \"1 == 2\", steps: [{ run: exit 9 }] }
+  after: { needs: skipped, if: \"!failure() && !cancelled()\", steps: [{ run: echo after > after.txt }] }
+";
+        import_github(&scratch, &workflow.replace("FIRST", first));
+        let code = scratch.run(&["run", "flow.yaml"]).status.code();
+        assert_eq!(code, Some(i32::from(first == "false")));
+        assert_eq!(scratch.read("did.txt"), expected);
+        assert_eq!(scratch.path("gate.txt").exists(), first == "false");
+        assert_eq!(scratch.path("after.txt").exists(), first == "true");
+    }
+}
+
+/// An element of a matrix, a value between quotes, in a comment and in here-documents: it is the value.
+#[test]
+fn values_of_a_workflow_reach_commands_wherever_they_stand() {
+    let scratch = Scratch::new("import-values");
+    let text = import_github(
+        &scratch,
+        "
+on: push
+jobs:
+  j:
+    name: One of ${{ matrix.v }}
+    strategy: { matrix: { v: [it's $HOME] } }
+    steps:
+      - run: |
+          # don't lose ${{ matrix.v }}
+          cat <<'EOF' > literal.txt
+          it's $HOME and `id` \\\\ ${{ matrix.v }}
+          EOF
+          cat <<EOF > open.txt
+          it's ${{ matrix.v }}
+          EOF
+          echo '${{ matrix.v }}' \"$(echo '${{ matrix.v }}')\" > quoted.txt
+      - uses: actions/upload-artifact@v4
+        with: { path: \"*.txt\" }
+",
+    );
+    let output = scratch.run(&["run", "flow.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{text}\n{}", stderr(&output));
+    assert_eq!(scratch.read("literal.txt"), "it's $HOME and `id` \\\\ it's $HOME\n");
+    assert_eq!(scratch.read("open.txt"), "it's it's $HOME\n");
+    assert_eq!(scratch.read("quoted.txt"), "it's $HOME it's $HOME\n");
+    let kept = stdout(&scratch.run(&["artifacts", "last"]));
+    assert!(kept.contains("quoted.txt") && kept.contains("One of it-s $HOME"), "{kept}");
+}
+
+/// What nobody knows here is not taken for nothing.
+#[test]
+fn a_command_with_a_value_that_is_not_known_fails_before_it_does_harm() {
+    for command in
+        ["rm -rf out/${{ github.ref_name }}", "rm -rf out/$REF", "rm -rf out/${{ env.SET }}"]
+    {
+        let scratch = Scratch::new("import-unknown");
+        std::fs::create_dir(scratch.path("out")).unwrap();
+        let text = import_github(
+            &scratch,
+            &format!(
+                "on: push\nenv: {{ REF: \"${{{{ github.ref_name }}}}\" }}\njobs: {{ j: {{ steps: [{{ run: '{command}' }}] }} }}"
+            ),
+        );
+        assert!(text.contains("# No equal: `github.ref_name`"), "{text}");
+        assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1), "{text}");
+        assert!(scratch.path("out").exists(), "{command}");
+    }
+    let scratch = Scratch::new("import-left");
+    let workflow = "on: push\njobs: { j: { steps: [{ run: 'echo FOO=1 >> $GITHUB_ENV' }, { run: 'touch x$FOO' }] } }";
+    let text = import_github(&scratch, workflow);
+    assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1), "{text}");
+    assert!(!scratch.path("x").exists(), "{text}");
+}

@@ -5,6 +5,7 @@
 mod document;
 mod imported;
 mod scalar;
+mod shell;
 mod step_names;
 mod text;
 mod variables;

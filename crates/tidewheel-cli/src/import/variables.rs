@@ -2,6 +2,8 @@
 //!
 //! What each stands for is known where the text comes from.
 
+use std::collections::BTreeSet;
+
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part<'a> {
@@ -51,6 +53,20 @@ pub(super) fn parts(text: &str, is_shell: bool) -> Vec<Part<'_>> {
     parts
 }
 
+/// A text for a shell that fails where it asks for one of these variables, as long as it is not set.
+pub(super) fn guarded(text: &str, unset: &BTreeSet<String>) -> String {
+    let mut guarded = String::new();
+    for part in parts(text, false) {
+        match part {
+            Part::Variable { name, path: "", .. } if unset.contains(name) => {
+                guarded.push_str(&format!("${{{name}:?}}"));
+            }
+            Part::Variable { whole: text, .. } | Part::Text(text) => guarded.push_str(text),
+        }
+    }
+    guarded
+}
+
 /// The variable that a text begins with, and how long that is.
 fn variable(text: &str) -> Option<(Part<'_>, usize)> {
     let after = text.strip_prefix('$')?;
@@ -84,6 +100,13 @@ mod tests {
             Part::Text(_) => None,
         };
         parts(text, is_shell).iter().filter_map(name).collect()
+    }
+
+    #[test]
+    fn what_is_not_set_fails_who_asks_for_it() {
+        let unset = BTreeSet::from(["A".to_owned()]);
+        let text = "rm \"$A\"/${A} ${A:-x} $AB '$B'";
+        assert_eq!(guarded(text, &unset), "rm \"${A:?}\"/${A:?} ${A:-x} $AB '$B'");
     }
 
     #[test]

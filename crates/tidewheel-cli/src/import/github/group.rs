@@ -1,10 +1,13 @@
-//! Jobs: groups of steps, with what they wait for and for what they are done.
+//! Jobs: groups of steps, with what they wait for.
 //!
-//! Their steps are in `step`.
+//! Their steps are in `step`, their conditions in `condition`.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::expression::translate;
+use super::condition::Before;
+use super::matrix::Matrix;
+use super::step::is_preparation;
+use super::values::{pieces, text_of, tolerates};
 use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
 
@@ -13,13 +16,15 @@ impl Converter {
         // Names of jobs are asked for by others; those of steps are not.
         for name in jobs.keys() {
             self.names.like(name);
+            self.order.push(name.clone());
         }
         for (name, job) in &jobs {
             let steps = job.get("steps").and_then(Json::as_array);
             self.name_steps(name, steps.map_or(&[], Vec::as_slice));
-            if job.get("continue-on-error") == Some(&Json::Bool(true)) {
+            if tolerates(job.get("continue-on-error")) == Some(true) {
                 self.tolerated.insert(name.clone());
             }
+            self.needs.insert(name.clone(), needs_of(job));
         }
         let mut written = Vec::new();
         for (name, job) in jobs {
@@ -34,48 +39,34 @@ impl Converter {
         let place = format!("job `{name}`");
         let mut job = Mapping::new();
         job.add("name", name);
-        if let Some(Json::String(title)) = map.remove("name").filter(|it| !is_dynamic(it)) {
-            job.add("description", title.as_str());
-        }
-        let needs: Vec<String> = match map.remove("needs") {
-            Some(Json::String(name)) => vec![name],
-            Some(Json::Array(names)) => {
-                names.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect()
-            }
-            _ => Vec::new(),
-        };
-        self.names_here.has_include =
-            map.get("strategy").and_then(|it| it.pointer("/matrix/include")).is_some();
+        let title = map.remove("name");
+        map.remove("needs");
+        let needs = self.needs.get(name).cloned().unwrap_or_default();
+        let known = self.names_here.known();
+        self.names_here.needs.clone_from(&needs);
+        self.names_here.matrix = Matrix::of(map.get("strategy"));
         if let Some(strategy) = map.remove("strategy") {
             self.strategy(&mut job, strategy, &place);
         }
+        self.title(&mut job, title, &place);
         let condition = map.remove("if");
-        self.condition(&mut job, condition, (&needs, &needs), &place);
+        let all = self.ancestors(name);
+        let failing: Vec<String> =
+            all.iter().filter(|it| !self.tolerated.contains(*it)).cloned().collect();
+        let before = Before { needs: &needs, all: &all, failing: &failing, is_job: true };
+        self.condition(&mut job, condition, &before, &place);
         if let Some(time) = map.remove("timeout-minutes") {
             self.minutes(&mut job, &time, &place);
         }
-        map.remove("continue-on-error");
+        let tolerated = map.remove("continue-on-error");
+        self.note_half_tolerated(tolerated.as_ref(), &place);
         if self.tolerated.contains(name) {
             self.go_on(&mut job, &needs);
         }
-        let known = self.names_here.env.clone();
-        if let Some(Json::Object(env)) = map.remove("env") {
-            let mut written = Mapping::new();
-            for (name, value) in self.value_map(&env, &place) {
-                self.know(&name, &value);
-                written.add(&name, value);
-            }
-            job.add("env", written);
-        }
-        let run = map.remove("defaults").and_then(|it| it.get("run").cloned()).unwrap_or_default();
-        if let Some(word @ ("bash" | "sh")) = run.get("shell").and_then(Json::as_str) {
-            job.add("shell", word);
-        }
-        if let Some(folder) = run.get("working-directory") {
-            let folder = self.value(folder, &place);
-            job.add("cwd", folder);
-        }
-        map.remove("outputs");
+        self.variables_of(&mut job, map.remove("env"), &place);
+        let had_folder = self.has_folder;
+        self.defaults_of(&mut job, map.remove("defaults"), &place);
+        self.note_lost_outputs(map.remove("outputs"), name, &place);
         self.container = map.remove("container").and_then(|it| self.container_of(it, &place));
         match (map.remove("uses"), map.remove("steps")) {
             (Some(called), _) => self.called(&mut job, &called, map.remove("with"), &place),
@@ -87,7 +78,8 @@ impl Converter {
                 comments.into_iter().for_each(|comment| self.remarks.say(comment));
                 job.add("sequence", Json::Bool(true));
                 job.add("steps", steps);
-                self.names_here.env = known;
+                self.has_folder = had_folder;
+                self.names_here.forget(known);
                 return job;
             }
             _ => {
@@ -96,8 +88,79 @@ impl Converter {
             }
         }
         self.note_lost(map, &place);
-        self.names_here.env = known;
+        self.has_folder = had_folder;
+        self.names_here.forget(known);
         job
+    }
+
+    /// What a job is called. One with a matrix there has a name for each element.
+    fn title(&mut self, job: &mut Mapping, title: Option<Json>, place: &str) {
+        let Some(Json::String(title)) = title else { return };
+        if !title.contains("${{") {
+            job.add("description", title.as_str());
+            return;
+        }
+        let is_of_element = pieces(&title).iter().all(|(is_expression, piece)| {
+            !is_expression || piece.starts_with("matrix.") || piece.starts_with("inputs.")
+        });
+        if !is_of_element || !self.names_here.matrix.is_known() {
+            self.remarks.lose(place, format!("`name: {title}`"));
+            return;
+        }
+        let label = self.value(&json!(title), place);
+        // Here no two elements are called the same.
+        let number = if self.names_here.matrix.tells_apart(&title) { "" } else { " {{ index }}" };
+        job.add("label", format!("{}{number}", text_of(&label)).as_str());
+    }
+
+    fn variables_of(&mut self, job: &mut Mapping, env: Option<Json>, place: &str) {
+        let Some(Json::Object(env)) = env else { return };
+        let mut written = Mapping::new();
+        for (name, value) in self.env_map(&env, place) {
+            self.know(&name, &value);
+            written.add(&name, value);
+        }
+        if !written.is_empty() {
+            job.add("env", written);
+        }
+    }
+
+    /// The shell and the folder of the steps of a job.
+    fn defaults_of(&mut self, job: &mut Mapping, defaults: Option<Json>, place: &str) {
+        let run = defaults.and_then(|it| it.get("run").cloned()).unwrap_or_default();
+        match run.get("shell").and_then(Json::as_str) {
+            Some(word @ ("bash" | "sh")) => job.add("shell", word),
+            Some(other) => self.remarks.lose(place, format!("`shell: {other}` of `defaults`")),
+            None => {}
+        }
+        if let Some(folder) = run.get("working-directory") {
+            let folder = self.value(folder, place);
+            job.add("cwd", folder);
+            self.has_folder = true;
+        }
+    }
+
+    /// Notes that a failure counts which there counts only sometimes.
+    pub(super) fn note_half_tolerated(&mut self, said: Option<&Json>, place: &str) {
+        if let Some(said) = said.filter(|said| tolerates(Some(said)).is_none()) {
+            let said = text_of(said);
+            let text = format!("`continue-on-error: {said}`, so its failure always counts");
+            self.remarks.lose(place, text);
+        }
+    }
+
+    /// All that a job needs, and what those need.
+    fn ancestors(&self, name: &str) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        let mut next: Vec<String> = self.needs.get(name).cloned().unwrap_or_default();
+        while let Some(name) = next.pop() {
+            if !all.contains(&name) {
+                next.extend(self.needs.get(&name).into_iter().flatten().cloned());
+                all.push(name);
+            }
+        }
+        // In the order of the file.
+        self.order.iter().filter(|name| all.contains(name)).cloned().collect()
     }
 
     /// The failure of a job does not matter; there that says nothing about those that it needs.
@@ -114,7 +177,13 @@ impl Converter {
             Json::Object(said) => said,
             image => Map::from_iter([("image".to_owned(), image)]),
         };
-        let image = said.remove("image").map(|it| self.value(&it, place))?;
+        let image = match said.remove("image") {
+            Some(image) => self.value(&image, place),
+            None => {
+                self.remarks.lose(place, "a container without an image");
+                return None;
+            }
+        };
         let mut container = json!({ "image": image, "mounts": [".:/work"], "workdir": "/work" });
         if let Some(Json::Object(env)) = said.remove("env") {
             let env: Map<String, Json> = self.value_map(&env, place).into_iter().collect();
@@ -151,12 +220,10 @@ impl Converter {
                 let mut written = Mapping::new();
                 for (axis, values) in matrix {
                     match values {
-                        Json::String(text) => match self.expression(text, place) {
-                            Some(expression) => {
-                                written.add(axis, format!("{{{{ {expression} }}}}").as_str());
-                            }
-                            None => written.add(axis, json!([])),
-                        },
+                        text @ Json::String(_) => {
+                            let list = self.value(text, place);
+                            written.add(axis, list);
+                        }
                         values => written.add(axis, values.clone()),
                     }
                 }
@@ -165,51 +232,10 @@ impl Converter {
             Some(other) => self.remarks.lose(place, format!("`matrix: {other}`")),
             None => {}
         }
-        if let Some(most) = strategy.get("max-parallel") {
-            job.add("parallel", most.clone());
-        }
-    }
-
-    /// What must hold, and what became of what it needs; of those before it, if one must have failed.
-    pub(super) fn condition(
-        &mut self,
-        step: &mut Mapping,
-        condition: Option<Json>,
-        (needs, earlier): (&[String], &[String]),
-        place: &str,
-    ) {
-        let text = match &condition {
-            None | Some(Json::Null) => {
-                if !needs.is_empty() {
-                    step.add("depends_on", json!(needs));
-                }
-                return;
-            }
-            Some(Json::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
-        let names = |name: &str| self.names_here.template(name);
-        let translated = translate(&text, &names);
-        match &translated {
-            Ok(it) if it.is_failure && !earlier.is_empty() => {
-                step.add("depends_on", json!({ "any": earlier, "when": "failed" }));
-            }
-            _ if !needs.is_empty() => step.add("depends_on", json!(needs)),
-            _ => {}
-        }
-        match translated {
-            Ok(it) => {
-                if it.is_always {
-                    step.add("always", Json::Bool(true));
-                }
-                if it.text != "true" {
-                    step.add("when", it.text.as_str());
-                }
-            }
-            Err(unknown) => {
-                self.remarks.lose(place, format!("`{unknown}` in `if: {text}`, so it is not done"));
-                step.add("when", Json::Bool(false));
-            }
+        match strategy.get("max-parallel") {
+            Some(most @ Json::Number(_)) => job.add("parallel", most.clone()),
+            Some(other) => self.remarks.lose(place, format!("`max-parallel: {other}`")),
+            None => {}
         }
     }
 
@@ -226,6 +252,16 @@ impl Converter {
         }
     }
 
+    /// Notes outputs of a job that no step of it leaves.
+    fn note_lost_outputs(&mut self, outputs: Option<Json>, job: &str, place: &str) {
+        let Some(Json::Object(outputs)) = outputs else { return };
+        for (name, value) in outputs {
+            if !self.names_here.outputs.contains_key(&(job.to_owned(), name.clone())) {
+                self.remarks.lose(place, format!("the output `{name}: {}`", text_of(&value)));
+            }
+        }
+    }
+
     /// Notes which steps leave the outputs of jobs: `${{ steps.ID.outputs.NAME }}`.
     pub(super) fn note_outputs(&mut self, jobs: &Map<String, Json>) {
         for (job, about) in jobs {
@@ -234,7 +270,16 @@ impl Converter {
                 let text = value.as_str().unwrap_or_default().trim();
                 let inside = text.trim_start_matches("${{").trim_end_matches("}}").trim();
                 let parts: Vec<&str> = inside.split('.').collect();
-                if let ["steps", id, "outputs", output] = parts[..] {
+                let steps = about.get("steps").and_then(Json::as_array);
+                let leaves = |id: &str| {
+                    let mut steps = steps.into_iter().flatten();
+                    steps.any(|step| {
+                        step.get("id").is_some_and(|it| it == id) && !is_preparation(step)
+                    })
+                };
+                if let ["steps", id, "outputs", output] = parts[..]
+                    && leaves(id)
+                {
                     let place = (job.clone(), name.clone());
                     self.names_here.outputs.insert(place, (id.to_owned(), output.to_owned()));
                 }
@@ -243,6 +288,11 @@ impl Converter {
     }
 }
 
-fn is_dynamic(value: &Json) -> bool {
-    value.as_str().is_some_and(|text| text.contains("${{"))
+/// What a job needs, in either form.
+fn needs_of(job: &Json) -> Vec<String> {
+    match job.get("needs") {
+        Some(Json::String(name)) => vec![name.clone()],
+        Some(Json::Array(names)) => names.iter().map(text_of).collect(),
+        _ => Vec::new(),
+    }
 }

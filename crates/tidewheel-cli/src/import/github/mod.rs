@@ -2,8 +2,11 @@
 //!
 //! Text in, text out: nothing is read or run.
 
+mod artifacts;
+mod condition;
 mod expression;
 mod group;
+mod matrix;
 mod step;
 mod values;
 mod whole;

@@ -6,15 +6,20 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::values::key_of;
+use super::artifacts::UPLOAD;
+use super::condition::Before;
+use super::values::{key_of, text_of, tolerates};
 use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
 use crate::import::step_names::slug;
 use crate::import::text::{as_shell_text, as_template};
 
 /// Actions that only prepare a fresh machine; what they bring is here already, or it is not.
-const PREPARATIONS: [&str; 4] =
-    ["actions/checkout", "actions/cache", "actions/setup-", "actions/upload-artifact"];
+const PREPARATIONS: [&str; 3] = ["actions/checkout", "actions/cache", "actions/setup-"];
+/// Files by which steps there leave something for those behind them; nobody reads them here.
+const LEFT_FILES: [&str; 2] = ["GITHUB_ENV", "GITHUB_PATH"];
+/// A file that is only looked at.
+const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 impl Converter {
     /// Gives each step of a job a name, before anybody asks for what it leaves.
@@ -41,25 +46,23 @@ impl Converter {
         let mut asked = asked_outputs(&Json::Array(steps.clone()));
         let named = self.named.remove(job).unwrap_or_default();
         self.names_here.steps.clear();
-        for (step, name) in steps.iter().zip(&named) {
+        for (step, name) in steps.iter().zip(&named).filter(|(step, _)| !is_preparation(step)) {
             if let Some(id) = step.get("id").and_then(Json::as_str) {
                 self.names_here.steps.insert(id.to_owned(), name.clone());
             }
         }
         let of_job = self.names_here.outputs.iter().filter(|((it, _), _)| it == job);
         asked.extend(of_job.map(|(_, output)| output.clone()));
-        let mut maps: Vec<Map<String, Json>> = Vec::new();
-        for step in steps {
-            match step {
-                Json::Object(map) => maps.push(map),
-                other => self.remarks.lose(place, format!("the step {other}")),
-            }
-        }
         let mut written: Vec<Element> = Vec::new();
-        let mut earlier: Vec<String> = Vec::new();
-        for (map, name) in maps.into_iter().zip(named) {
-            let uses = map.get("uses").and_then(Json::as_str).unwrap_or_default();
-            if PREPARATIONS.iter().any(|known| uses.starts_with(known)) {
+        let (mut earlier, mut failing): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        for (step, name) in steps.into_iter().zip(named) {
+            let is_preparation = is_preparation(&step);
+            let Json::Object(map) = step else {
+                self.remarks.lose(place, format!("the step {step}"));
+                continue;
+            };
+            if is_preparation {
+                let uses = map.get("uses").map(text_of).unwrap_or_default();
                 let with = map.get("with").map(|it| format!(" {it}")).unwrap_or_default();
                 self.remarks
                     .lose(&format!("{place}, step `{name}`"), format!("`uses: {uses}`{with}"));
@@ -68,8 +71,13 @@ impl Converter {
             let id = map.get("id").and_then(Json::as_str).unwrap_or_default();
             let own = asked.iter().filter(|(step, _)| step == id || *step == name);
             let outputs: BTreeSet<String> = own.map(|(_, output)| output.clone()).collect();
-            let step = self.step(map, &name, (&earlier, outputs), place);
+            let is_tolerated = tolerates(map.get("continue-on-error")) == Some(true);
+            let before = Before { needs: &[], all: &earlier, failing: &failing, is_job: false };
+            let step = self.step(map, &name, (&before, outputs), place);
             written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
+            if !is_tolerated {
+                failing.push(name.clone());
+            }
             earlier.push(name);
         }
         if written.is_empty() {
@@ -100,7 +108,7 @@ impl Converter {
         &mut self,
         mut map: Map<String, Json>,
         name: &str,
-        (earlier, outputs): (&[String], BTreeSet<String>),
+        (before, outputs): (&Before<'_>, BTreeSet<String>),
         place: &str,
     ) -> Mapping {
         let place = format!("{place}, step `{name}`");
@@ -111,21 +119,22 @@ impl Converter {
             step.add("description", title.replace("${{", "").replace("}}", "").as_str());
         }
         let condition = map.remove("if");
-        let is_conditional = condition.is_some();
-        let only_failed = condition.as_ref().is_some_and(|it| it.to_string().contains("failure()"));
-        self.condition(&mut step, condition, (&[], earlier), &place);
-        if is_conditional && !only_failed {
+        if self.condition(&mut step, condition, before, &place) {
             // What comes after it there does not care whether it was done.
             step.add("on_skip", "continue");
         }
+        let known = self.names_here.known();
         let mut env: Vec<(String, Json)> = match map.remove("env") {
-            Some(Json::Object(env)) => self.value_map(&env, &place),
+            Some(Json::Object(env)) => self.env_map(&env, &place),
             _ => Vec::new(),
         };
         match (map.remove("run"), map.remove("uses")) {
             (Some(text), _) => {
                 let shell = map.remove("shell");
-                self.run(&mut step, text.as_str().unwrap_or_default(), shell, &mut env, &place);
+                self.run(&mut step, &text_of(&text), shell, &mut env, &place);
+            }
+            (None, Some(Json::String(uses))) if uses.starts_with(UPLOAD) => {
+                self.upload(&mut step, map.remove("with"), &place);
             }
             (None, uses) => {
                 let what = uses.as_ref().and_then(Json::as_str).unwrap_or("nothing").to_owned();
@@ -136,23 +145,24 @@ impl Converter {
             }
         }
         if !env.is_empty() {
-            let mut written = Mapping::new();
-            for (name, value) in env {
-                written.add(&name, value);
-            }
-            step.add("env", written);
+            step.add("env", Json::Object(env.into_iter().collect()));
         }
         let folder = map.remove("working-directory").map(|it| self.value(&it, &place));
-        self.place(&mut step, folder);
+        if !step.has("artifacts") {
+            self.place(&mut step, folder);
+        }
         if !outputs.is_empty() {
             step.add("outputs", written_outputs(outputs));
         }
         if let Some(time) = map.remove("timeout-minutes") {
             self.minutes(&mut step, &time, &place);
         }
-        if map.remove("continue-on-error") == Some(Json::Bool(true)) {
+        let tolerated = map.remove("continue-on-error");
+        self.note_half_tolerated(tolerated.as_ref(), &place);
+        if tolerates(tolerated.as_ref()) == Some(true) {
             step.add("on_error", "continue");
         }
+        self.names_here.forget(known);
         for (key, value) in map {
             self.remarks.lose(&place, format!("`{key}: {value}`"));
         }
@@ -167,30 +177,50 @@ impl Converter {
         env: &mut Vec<(String, Json)>,
         place: &str,
     ) {
-        for file in ["GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"] {
-            if text.contains(file) {
-                self.remarks.lose(place, format!("`${file}`; leave values by `$TIDEWHEEL_OUTPUT`"));
-                let null: Json = "/dev/null".into();
-                env.push((file.to_owned(), null));
-            }
+        for file in LEFT_FILES.iter().filter(|file| text.contains(**file)) {
+            let text = format!("`${file}`, so it fails; leave values by `$TIDEWHEEL_OUTPUT`");
+            self.remarks.lose(place, text);
+            self.names_here.unset.insert((*file).to_owned());
         }
-        let text = self.shell_text(text, env, place);
+        if text.contains(SUMMARY) {
+            self.remarks.lose(place, format!("`${SUMMARY}`, which nobody sees"));
+            env.push((SUMMARY.to_owned(), "/dev/null".into()));
+        }
         match shell.as_ref().and_then(Json::as_str) {
-            None => step.add("run", as_shell_text(&text).as_str()),
+            None => {
+                let text = self.shell_text(text, env, place);
+                step.add("run", as_shell_text(&text).as_str());
+            }
             Some(word @ ("bash" | "sh")) => {
+                let text = self.shell_text(text, env, place);
                 step.add("run", as_shell_text(&text).as_str());
                 step.add("shell", word);
             }
-            Some("python") => {
-                step.add("argv", json!(["python3", "-"]));
-                step.add("stdin", as_template(&text).as_str());
-            }
+            Some("python") => match text.contains("${{") {
+                false => {
+                    let text = text.replace("GITHUB_OUTPUT", "TIDEWHEEL_OUTPUT");
+                    step.add("argv", json!(["python3", "-"]));
+                    step.add("stdin", as_template(&text).as_str());
+                }
+                true => {
+                    let text =
+                        "`${{ … }}` in a program of Python, so it fails; give values by `env`";
+                    self.remarks.lose(place, text);
+                    step.add("run", "echo 'values in a program have no equal' >&2; exit 1");
+                }
+            },
             Some(other) => {
                 self.remarks.lose(place, format!("`shell: {other}`"));
                 step.add("run", "echo 'the shell of this step has no equal' >&2; exit 1");
             }
         }
     }
+}
+
+/// Whether a step only prepares a fresh machine.
+pub(super) fn is_preparation(step: &Json) -> bool {
+    let uses = step.get("uses").and_then(Json::as_str).unwrap_or_default();
+    PREPARATIONS.iter().any(|known| uses.starts_with(known))
 }
 
 /// The outputs of steps that the steps of a job ask for, by id.

@@ -91,7 +91,8 @@ fn groups_wait_for_each_other_and_ask_how_others_ended() {
         (&job(1)["depends_on"], &job(1)["when"]),
         (&json!(["a"]), &json!("steps.a.state != 'failed'"))
     );
-    assert_eq!(job(2)["depends_on"], json!({ "any": ["a", "b"], "when": "failed" }));
+    // Of one that is tolerated nobody hears that it failed.
+    assert_eq!(job(2)["depends_on"], json!({ "any": ["b"], "when": "failed" }));
     // Their words are about their own failures.
     let (value, ..) = imported(
         "jobs:\n  a: { steps: [{ run: a }], continue-on-error: true }
@@ -117,7 +118,8 @@ fn what_has_no_equal_is_told_and_is_never_done_by_mistake() {
     let job = &value["flow"][0];
     assert_eq!(job["when"], false);
     assert_eq!(job["steps"][0]["run"], "echo 'the action a/b@v1 has no equal' >&2; exit 1");
-    assert_eq!(job["steps"][1]["env"], json!({ "GITHUB_ENV": "/dev/null" }));
+    assert_eq!(job["steps"][1]["run"], "echo ${GITHUB_SHA:?} >> ${GITHUB_ENV:?}");
+    assert_eq!(job["steps"][1]["env"], Json::Null);
     for lost in [
         "the event `push`",
         "`runs-on",
@@ -132,6 +134,158 @@ fn what_has_no_equal_is_told_and_is_never_done_by_mistake() {
         assert!(warnings.iter().any(|warning| warning.contains(lost)), "{lost}: {warnings:?}");
     }
     assert_eq!(text.matches("# No equal").count(), 9, "{text}");
+}
+
+#[test]
+fn steps_are_done_for_the_ends_that_they_name() {
+    let steps = steps_of(
+        "[{ run: a }, { run: b, if: success() || failure() }, { run: c, if: \"${{ !cancelled() }}\" }
+        , { run: d, continue-on-error: true }, { run: e, if: failure() }, { run: f, if: \"failure() || runner.os == 'Linux'\" }
+        , { run: g, if: cancelled() }, { run: h, if: \"github.ref == 'x' || always()\" }]",
+    );
+    let step = |place: usize| (&steps[place]["depends_on"], &steps[place]["when"]);
+    assert_eq!(step(1), (&json!({ "step": "a", "when": "ended" }), &Json::Null));
+    assert_eq!(step(2), (&json!({ "step": "b", "when": "ended" }), &Json::Null));
+    let any = json!({ "any": ["a", "b", "c"], "when": "failed" });
+    assert_eq!(step(4), (&any, &Json::Null), "nobody hears of one that is tolerated");
+    let failed = "'failed' in [steps.a.state, steps.b.state, steps.c.state, steps.e.state]";
+    let when = json!(format!("{failed} or 'Linux' == 'Linux'"));
+    // What is asked for by name would else be a need like others.
+    let all = json!({ "all": ["a", "b", "c", "d", "e"], "when": "ended" });
+    assert_eq!(step(5), (&all, &when));
+    assert_eq!(step(6), (&Json::Null, &json!(false)));
+    assert_eq!((&steps[7]["always"], &steps[7]["when"]), (&json!(true), &Json::Null));
+    let (.., warnings) = imported("jobs: { j: { steps: [{ run: a, if: cancelled() }] } }");
+    assert!(warnings[0].contains("`if: cancelled()` after a cancel"), "{warnings:?}");
+    // Before the first there is nothing that could fail.
+    assert_eq!(steps_of("[{ run: a, if: failure() }]")[0]["when"], false);
+}
+
+#[test]
+fn groups_are_done_for_the_ends_that_they_name() {
+    let (value, ..) = imported(
+        "jobs:
+  a: { steps: [{ run: a }] }
+  b: { needs: a, if: \"1 == 2\", steps: [{ run: b }] }
+  c: { needs: [a, b], if: \"!failure() && !cancelled()\", steps: [{ run: c }] }
+  d: { needs: b, if: success() || failure(), steps: [{ run: d }] }
+  e: { needs: [a, b], if: \"!cancelled()\", steps: [{ run: e }] }
+  f: { needs: [a, b], if: \"always() && contains(needs.*.result, 'failure')\", steps: [{ run: f }] }",
+    );
+    let job = |place: usize| (&value["flow"][place]["depends_on"], &value["flow"][place]["when"]);
+    let none_failed = json!({ "all": ["a", "b"], "when": ["succeeded", "skipped"] });
+    assert_eq!(job(2), (&none_failed, &Json::Null));
+    let all = "[steps.a.state, steps.b.state]";
+    let when = json!(format!("'failed' in {all} or not ('skipped' in {all})"));
+    assert_eq!(job(3), (&json!({ "all": ["a", "b"], "when": "ended" }), &when));
+    assert_eq!(job(4), (&json!({ "all": ["a", "b"], "when": "ended" }), &Json::Null));
+    assert_eq!(job(5), (&json!(["a", "b"]), &json!(format!("('failed' in {all})"))));
+    // What is asked of all of them is said for each, or told.
+    let (.., warnings) = imported(
+        "jobs: { a: { steps: [{ run: a }] }, b: { needs: a, if: \"contains(needs.*.outputs.x, 'y')\", steps: [{ run: 'echo ${{ join(needs.*.result) }}' }] } }",
+    );
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
+fn a_value_that_is_not_known_fails_who_asks_for_it() {
+    let (value, text, warnings) = imported(
+        "env: { REF: \"${{ github.ref_name }}\", KNOWN: x }
+jobs:
+  j:
+    env: { OTHER: \"a-${{ github.sha }}\" }
+    steps:
+      - run: rm -rf out/${{ github.ref_name }}
+      - run: rm -rf out/$REF '${{ env.REF }}' \"$OTHER\" ${OTHER:-x} ${{ env.KNOWN }} ${{ env.NOWHERE }}
+      - { run: 'echo $OTHER', env: { OTHER: y } }
+      - { run: x, working-directory: \"${{ github.sha }}\" }
+      - { uses: actions/cache@v4, id: cache }
+      - run: echo ${{ steps.cache.outputs.hit }}",
+    );
+    let job = &value["flow"][0];
+    assert_eq!((&value["env"], &job["env"]), (&json!({ "KNOWN": "x" }), &Json::Null));
+    let run = |place: usize| &job["steps"][place]["run"];
+    assert_eq!(run(0), "rm -rf out/${GITHUB_REF_NAME:?}");
+    let guarded =
+        "rm -rf out/${REF:?} ''\"${REF:?}\"'' \"${OTHER:?}\" ${OTHER:-x} ${KNOWN} ${NOWHERE:?}";
+    assert_eq!(run(1), guarded);
+    assert_eq!(run(2), "echo $OTHER");
+    assert_eq!(job["steps"][3]["cwd"], "{{ {}['github.sha'] }}");
+    assert_eq!(run(4), "echo ${STEPS_CACHE_OUTPUTS_HIT:?}");
+    assert_eq!(warnings.len(), 7, "{warnings:?}");
+    assert_eq!(text.matches("# No equal").count(), 7, "{text}");
+}
+
+#[test]
+fn files_are_kept_and_elements_are_called_as_there() {
+    let (value, _, warnings) = imported(
+        "jobs:
+  j:
+    name: Test ${{ matrix.os }}
+    strategy: { matrix: { os: [l, m] } }
+    continue-on-error: ${{ matrix.os == 'l' }}
+    defaults: { run: { working-directory: sub } }
+    steps:
+      - { run: a, continue-on-error: '${{ matrix.slow }}' }
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with: { name: logs, path: \"./out/*.log\\n!out/x.log\\n${{ matrix.os }}.txt\", if-no-files-found: error }
+  k:
+    name: ${{ matrix.os }}
+    strategy: { matrix: { os: [l, m], v: [1, 2] } }
+    steps: [{ uses: actions/upload-artifact@v4, with: { path: dist } }]
+  n: { name: \"On ${{ github.ref }}\", steps: [{ run: x }] }",
+    );
+    let (j, k) = (&value["flow"][0], &value["flow"][1]);
+    assert_eq!(j["label"], "Test {{ matrix.os }}");
+    assert_eq!(k["label"], "{{ matrix.os }} {{ index }}", "there two may be called the same");
+    let upload = &j["steps"][1];
+    assert_eq!((&upload["always"], &upload["cwd"]), (&json!(true), &json!(".")));
+    assert_eq!(
+        upload["artifacts"],
+        json!([{ "path": "out/*.log" }, { "path": "{{ matrix.os }}.txt" }])
+    );
+    assert_eq!(k["steps"][0]["artifacts"], json!([{ "path": "dist", "optional": true }]));
+    for lost in ["matrix.os == 'l'", "matrix.slow", "the name `logs`", "`!out/x.log`", "`name: On "]
+    {
+        assert!(warnings.iter().any(|warning| warning.contains(lost)), "{lost}: {warnings:?}");
+    }
+    assert_eq!(warnings.len(), 5, "{warnings:?}");
+}
+
+#[test]
+fn what_a_group_says_and_nobody_can_do_is_told() {
+    let (value, text, _) = imported(
+        "on: { workflow_dispatch: { inputs: { m: {}, n: {} } } }
+defaults: { run: { shell: pwsh } }
+concurrency: { group: g, cancel-in-progress: \"${{ github.ref != 'x' }}\" }
+jobs:
+  j:
+    outputs: { x: \"${{ github.sha }}\" }
+    strategy: { max-parallel: \"${{ inputs.n }}\", matrix: \"${{ fromJSON(inputs.m) }}\" }
+    defaults: { run: { shell: cmd } }
+    steps: [{ run: 'echo ${{ matrix.os }}' }, { run: 'print(\"${{ inputs.m }}\")', shell: python }]
+  s: { steps: [{ run: 'echo [${{ matrix.os }}]' }] }",
+    );
+    for lost in [
+        "`shell: pwsh`",
+        "`cancel-in-progress",
+        "the output `x: ",
+        "`max-parallel",
+        "`matrix: ",
+        "`shell: cmd`",
+        "`matrix.os`",
+    ] {
+        assert!(
+            text.contains(&format!("# No equal: {lost}")) || text.contains(lost),
+            "{lost}: {text}"
+        );
+    }
+    assert_eq!(text.matches("# No equal").count(), 8, "{text}");
+    let job = &value["flow"][0];
+    assert_eq!(job["steps"][0]["run"], "echo ${MATRIX_OS:?}");
+    assert_eq!(job["steps"][1]["run"], "echo 'values in a program have no equal' >&2; exit 1");
+    assert_eq!(value["flow"][1]["steps"][0]["env"]["MATRIX_OS"], "{{ '' }}", "there it is empty");
 }
 
 #[test]

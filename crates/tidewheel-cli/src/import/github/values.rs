@@ -6,9 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
+use super::condition::states;
 use super::expression::{STATE_KEYS, quoted, translate};
+use super::matrix::Matrix;
 use super::whole::Converter;
+use crate::import::shell::filled;
 use crate::import::text::as_template;
+use crate::import::variables::guarded;
+
+/// Variables that every process has.
+const INHERITED: [&str; 5] = ["PATH", "HOME", "USER", "LANG", "TMPDIR"];
 
 /// What is known where a job is converted.
 #[derive(Debug, Default)]
@@ -19,27 +26,62 @@ pub(super) struct Names {
     pub env: BTreeMap<String, String>,
     /// Outputs of jobs: the step that leaves each, and what it is called there.
     pub outputs: BTreeMap<(String, String), (String, String)>,
-    /// Whether values of the matrix may be missing.
-    pub has_include: bool,
+    /// Variables that are set, whatever their values.
+    pub declared: BTreeSet<String>,
+    /// Variables that were set there to something that is not known here.
+    pub unset: BTreeSet<String>,
+    /// What can be said when it is run.
+    pub inputs: BTreeSet<String>,
+    /// What the job needs.
+    pub needs: Vec<String>,
+    /// What each element of the job is.
+    pub matrix: Matrix,
     /// What is asked for of whoever runs it.
     pub secrets: BTreeSet<String>,
 }
 
+/// What is known of variables, to be forgotten again.
+pub(super) struct Known {
+    env: BTreeMap<String, String>,
+    declared: BTreeSet<String>,
+    unset: BTreeSet<String>,
+}
+
 impl Names {
+    pub fn known(&self) -> Known {
+        let (env, declared) = (self.env.clone(), self.declared.clone());
+        Known { env, declared, unset: self.unset.clone() }
+    }
+
+    /// Forgets the variables that came after this.
+    pub fn forget(&mut self, known: Known) {
+        self.env = known.env;
+        self.declared = known.declared;
+        self.unset = known.unset;
+    }
+
     /// What a name stands for; the error is the name.
     pub fn template(&self, name: &str) -> Result<String, String> {
         let parts: Vec<&str> = name.split('.').collect();
         let unknown = || Err(name.to_owned());
         match parts[..] {
-            ["matrix", key] => Ok(match self.has_include {
-                true => format!("(matrix{} | default(''))", key_of(key)),
-                false => format!("matrix{}", key_of(key)),
-            }),
+            ["matrix", key, ref path @ ..] => {
+                self.matrix.template(key, path).ok_or(name.to_owned())
+            }
             ["inputs", key] | ["github", "event", "inputs", key] => {
-                Ok(format!("params{}", key_of(key)))
+                Ok(match self.inputs.contains(key) {
+                    true => format!("params{}", key_of(key)),
+                    // There one that nobody knows is empty.
+                    false => "''".to_owned(),
+                })
             }
             ["secrets", key] => Ok(format!("secrets{}", key_of(key))),
             ["env", key] => self.env.get(key).map(|value| quoted(value)).ok_or(name.to_owned()),
+            ["needs", "*", "result"] => Ok(states(&self.needs)),
+            ["steps", "*", "outcome" | "conclusion"] => {
+                Ok(states(&self.steps.values().cloned().collect::<Vec<_>>()))
+            }
+            [_, "*", ..] => unknown(),
             ["needs", job, "result"] => Ok(format!("steps{}.state", key_of(job))),
             ["needs", job, "outputs", key] => {
                 let known = self.outputs.get(&(job.to_owned(), key.to_owned()));
@@ -104,42 +146,68 @@ pub(super) fn pieces(text: &str) -> Vec<(bool, &str)> {
 }
 
 impl Converter {
-    /// An expression as ours, if all in it is known here.
-    pub(super) fn expression(&mut self, text: &str, place: &str) -> Option<String> {
+    /// An expression as ours; the error is what is not known here.
+    fn expression(&mut self, text: &str) -> Result<String, String> {
         let names = |name: &str| self.names_here.template(name);
-        match translate(text, &names) {
-            Ok(translated) => {
-                self.note_secrets(text);
-                let state = translated.text;
-                // Scripts compare it with the words that they know.
-                let words = "{'succeeded': 'success', 'failed': 'failure'}";
-                Some(match is_state(text) {
-                    true => format!("{words}[{state}] | default({state})"),
-                    false => state,
-                })
-            }
-            Err(unknown) => {
-                self.remarks.lose(place, format!("`{unknown}` in `${{{{ {text} }}}}`"));
-                None
-            }
-        }
+        let state = translate(text, &names)?;
+        self.note_secrets(text);
+        // Scripts compare it with the words that they know.
+        let words = "{'succeeded': 'success', 'failed': 'failure'}";
+        Ok(match is_state(text) {
+            true => format!("{words}[{state}] | default({state})"),
+            false => state,
+        })
     }
 
-    /// A value with expressions in it, as a template.
+    /// A value with expressions in it, as a template. One that is not known here fails who asks for it.
     pub(super) fn value(&mut self, value: &Json, place: &str) -> Json {
-        let Json::String(text) = value else { return value.clone() };
-        let mut written = String::new();
+        let (value, unknown) = self.rendered(value);
+        for (name, text) in unknown {
+            let text = format!("`{name}` in `${{{{ {text} }}}}`, so it fails");
+            self.remarks.lose(place, text);
+        }
+        value
+    }
+
+    /// A value as a template, and what in it is not known here, with where it stands.
+    fn rendered(&mut self, value: &Json) -> (Json, Vec<(String, String)>) {
+        let Json::String(text) = value else { return (value.clone(), Vec::new()) };
+        let (mut written, mut unknown) = (String::new(), Vec::new());
         for (is_expression, piece) in pieces(text) {
-            match is_expression {
-                false => written.push_str(&as_template(piece)),
-                true => {
-                    if let Some(expression) = self.expression(piece, place) {
-                        written.push_str(&format!("{{{{ {expression} }}}}"));
-                    }
+            if !is_expression {
+                written.push_str(&as_template(piece));
+                continue;
+            }
+            match self.expression(piece) {
+                Ok(expression) => written.push_str(&format!("{{{{ {expression} }}}}")),
+                Err(name) => {
+                    written.push_str(&format!("{{{{ {{}}[{}] }}}}", quoted(&name)));
+                    unknown.push((name, piece.to_owned()));
                 }
             }
         }
-        written.into()
+        (written.into(), unknown)
+    }
+
+    /// Variables. One whose value is not known here is not set, and who asks for it fails.
+    pub(super) fn env_map(&mut self, map: &Map<String, Json>, place: &str) -> Vec<(String, Json)> {
+        let mut variables = Vec::new();
+        for (name, value) in map {
+            let (value, unknown) = self.rendered(value);
+            if unknown.is_empty() {
+                self.names_here.declared.insert(name.clone());
+                self.names_here.unset.remove(name);
+                variables.push((name.clone(), value));
+                continue;
+            }
+            for (unknown, text) in unknown {
+                let text = format!("`{unknown}` in `{name}: ${{{{ {text} }}}}`, so it is not set");
+                self.remarks.lose(place, text);
+            }
+            self.names_here.env.remove(name);
+            self.names_here.unset.insert(name.clone());
+        }
+        variables
     }
 
     /// Values with expressions in them.
@@ -162,34 +230,41 @@ impl Converter {
         }
     }
 
-    /// A text for a shell: expressions come in as variables.
+    /// A text for a shell: expressions come in as variables. One that is not known here fails the step.
     pub(super) fn shell_text(
         &mut self,
         text: &str,
         env: &mut Vec<(String, Json)>,
         place: &str,
     ) -> String {
-        let mut written = String::new();
-        for (is_expression, piece) in pieces(text) {
-            if !is_expression {
-                written.push_str(piece);
-                continue;
-            }
-            let is_literal = is_in_quotes(&written);
-            let name = match piece.strip_prefix("env.") {
-                Some(name) if !name.contains(' ') => name.to_owned(),
-                _ => {
-                    let Some(expression) = self.expression(piece, place) else { continue };
-                    let template: Json = format!("{{{{ {expression} }}}}").into();
-                    variable(env, piece, template)
-                }
-            };
-            match is_literal {
-                true => written.push_str(&format!("'\"${{{name}}}\"'")),
-                false => written.push_str(&format!("${{{name}}}")),
-            }
-        }
+        let written = filled(text, &mut |piece| format!("${{{}}}", self.named(piece, env, place)));
+        let written = guarded(&written, &self.names_here.unset);
         written.replace("GITHUB_OUTPUT", "TIDEWHEEL_OUTPUT")
+    }
+
+    /// The variable that an expression comes in as.
+    fn named(&mut self, piece: &str, env: &mut Vec<(String, Json)>, place: &str) -> String {
+        let own = piece.strip_prefix("env.").filter(|name| is_variable(name));
+        let is_there = |name: &&str| {
+            self.names_here.declared.contains(*name)
+                || self.names_here.unset.contains(*name)
+                || INHERITED.contains(name)
+        };
+        if let Some(name) = own.filter(is_there) {
+            return name.to_owned();
+        }
+        let (unknown, name) = match self.expression(piece) {
+            Ok(expression) => {
+                let template: Json = format!("{{{{ {expression} }}}}").into();
+                return variable(env, piece, template);
+            }
+            Err(unknown) => (unknown, own.map_or_else(|| name_for(piece), str::to_owned)),
+        };
+        let text =
+            format!("`{unknown}` in `${{{{ {piece} }}}}`, so it fails unless `{name}` is set");
+        self.remarks.lose(place, text);
+        self.names_here.unset.insert(name.clone());
+        name
     }
 }
 
@@ -199,14 +274,7 @@ fn variable(env: &mut Vec<(String, Json)>, expression: &str, template: Json) -> 
     if let Some((name, _)) = known {
         return name.clone();
     }
-    let letter = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
-    let base: String = expression.chars().map(letter).take(40).collect();
-    let base = base.trim_matches('_').to_owned();
-    let base = if base.is_empty() || base.starts_with(|it: char| it.is_ascii_digit()) {
-        format!("VALUE_{base}")
-    } else {
-        base
-    };
+    let base = name_for(expression);
     let mut name = base.clone();
     let mut count = 1;
     while env.iter().any(|(known, _)| *known == name) {
@@ -217,17 +285,39 @@ fn variable(env: &mut Vec<(String, Json)>, expression: &str, template: Json) -> 
     name
 }
 
-/// Whether a text of shell ends inside quotes in which nothing is filled in.
-fn is_in_quotes(text: &str) -> bool {
-    let (mut is_literal, mut is_quoted, mut is_escaped) = (false, false, false);
-    for letter in text.chars() {
-        match letter {
-            _ if is_escaped => is_escaped = false,
-            '\\' if !is_literal => is_escaped = true,
-            '\'' if !is_quoted => is_literal = !is_literal,
-            '"' if !is_literal => is_quoted = !is_quoted,
-            _ => {}
+/// A variable that is called like an expression.
+fn name_for(expression: &str) -> String {
+    let letter = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
+    let base: String = expression.chars().map(letter).take(40).collect();
+    let base = base.trim_matches('_').to_owned();
+    match base.is_empty() || base.starts_with(|it: char| it.is_ascii_digit()) {
+        true => format!("VALUE_{base}"),
+        false => base,
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    !name.is_empty() && name.chars().all(is_letter)
+}
+
+/// Whether failures are tolerated; nothing if that depends on something.
+pub(super) fn tolerates(said: Option<&Json>) -> Option<bool> {
+    match said {
+        None | Some(Json::Null) => Some(false),
+        Some(Json::Bool(said)) => Some(*said),
+        Some(other) => {
+            let text = text_of(other);
+            let text = text.trim().trim_start_matches("${{").trim_end_matches("}}");
+            text.trim().parse().ok()
         }
     }
-    is_literal
+}
+
+pub(super) fn text_of(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Null => String::new(),
+        other => other.to_string(),
+    }
 }

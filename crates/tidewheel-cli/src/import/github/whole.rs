@@ -45,6 +45,11 @@ pub(super) struct Converter {
     pub names_here: Names,
     /// The container that the steps of the job run in.
     pub container: Option<Json>,
+    /// Whether steps do not run where the workflow does.
+    pub has_folder: bool,
+    /// Jobs as they are written, and what each needs.
+    pub order: Vec<String>,
+    pub needs: BTreeMap<String, Vec<String>>,
     /// Jobs whose failure keeps nobody from running.
     pub tolerated: BTreeSet<String>,
     /// The steps of each job, as they are called here.
@@ -69,7 +74,7 @@ impl Converter {
         };
         let mut env = Mapping::new();
         if let Some(Json::Object(variables)) = map.remove("env") {
-            for (name, value) in self.value_map(&variables, "the workflow") {
+            for (name, value) in self.env_map(&variables, "the workflow") {
                 self.know(&name, &value);
                 env.add(&name, value);
             }
@@ -84,12 +89,18 @@ impl Converter {
         map.remove("defaults");
         match shell.as_ref().and_then(Json::as_str) {
             Some(word @ ("bash" | "sh")) => defaults.add("shell", word),
-            // What a workflow has that says nothing.
-            _ => defaults.add("shell", json!(["bash", "-ec"])),
+            other => {
+                if let Some(word) = other {
+                    self.remarks.lose("defaults", format!("`shell: {word}` of `defaults`"));
+                }
+                // What a workflow has that says nothing.
+                defaults.add("shell", json!(["bash", "-ec"]));
+            }
         }
         if let Some(folder) = folder {
             let folder = self.value(&folder, "defaults");
             defaults.add("cwd", folder);
+            self.has_folder = true;
         }
         for (key, value) in map {
             self.remarks.lose("the workflow", format!("`{key}: {value}`"));
@@ -114,8 +125,10 @@ impl Converter {
         (root, count)
     }
 
-    /// Remembers a variable whose value is known.
+    /// Remembers a variable, and its value if that is known.
     pub(super) fn know(&mut self, name: &str, value: &Json) {
+        self.names_here.declared.insert(name.to_owned());
+        self.names_here.unset.remove(name);
         let text = match value {
             Json::String(text) if text.contains("{{") => return,
             Json::String(text) => text.clone(),
@@ -154,6 +167,7 @@ impl Converter {
                 "workflow_dispatch" | "workflow_call" => {
                     if let Some(Json::Object(inputs)) = about.get("inputs") {
                         for (name, input) in inputs {
+                            self.names_here.inputs.insert(name.clone());
                             params.add(name, self.input(input, name));
                         }
                     }
@@ -218,12 +232,15 @@ impl Converter {
         for (is_expression, piece) in super::values::pieces(name.as_str().unwrap_or_default()) {
             match is_expression.then(|| super::expression::translate(piece, &names)) {
                 None => written.push_str(piece),
-                Some(Ok(translated)) => written.push_str(&format!("{{{{ {} }}}}", translated.text)),
+                Some(Ok(text)) => written.push_str(&format!("{{{{ {text} }}}}")),
                 Some(Err(_)) => written.push_str(piece.rsplit('.').next().unwrap_or(piece)),
             }
         }
         if written != name.as_str().unwrap_or_default() {
             self.remarks.lose("concurrency", format!("the group `{name}` as it stands"));
+        }
+        if !matches!(cancels, Json::Null | Json::Bool(_)) {
+            self.remarks.lose("concurrency", format!("`cancel-in-progress: {cancels}`"));
         }
         let busy = if cancels == Json::Bool(true) { "cancel" } else { "queue-one" };
         let mut concurrency = Mapping::new();
