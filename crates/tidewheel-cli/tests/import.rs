@@ -228,3 +228,34 @@ fn a_command_with_a_value_that_is_not_known_fails_before_it_does_harm() {
     assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1), "{text}");
     assert!(!scratch.path("x").exists(), "{text}");
 }
+
+#[test]
+fn variables_scripts_and_rounds_of_dagu_are_those_they_were_there() {
+    let scratch = Scratch::new("import-dagu-more");
+    let flow = "
+params: DATE=`date +%F` LEVEL=3
+env:
+  - OUT: out
+  - FULL: ${OUT}/y
+steps:
+  - { name: full, command: echo \"$FULL $LEVEL $DATE\" > full.txt }
+  - name: python
+    script: |
+      #!/usr/bin/env python3
+      open('python.txt', 'w').write('from python')
+  - { name: round, command: 'echo x >> rounds; test $(wc -l < rounds) = 3', repeat_policy: { repeat: until, exit_code: [0], interval_sec: 0, limit: 5 } }
+  - { name: poll, command: 'echo x >> polls; test $(wc -l < polls) = 3', repeat_policy: { repeat: until, exit_code: [0], interval_sec: 0.01 } }
+";
+    let file = scratch.file("flow.dagu.yaml", flow);
+    let imported = scratch.json(&["import", "dagu", &file, "-o", "flow.yaml"]);
+    assert_eq!(imported["valid"], json!(true), "{imported}");
+    assert_eq!(imported["warnings"].as_array().unwrap().len(), 1, "{imported}");
+    // What a command said there must be said here.
+    assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(2));
+    let output = scratch.run(&["run", "flow.yaml", "--param", "DATE=today"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(scratch.read("full.txt"), "out/y 3 today\n");
+    assert_eq!(scratch.read("python.txt"), "from python");
+    assert_eq!(scratch.read("rounds").lines().count(), 3);
+    assert_eq!(scratch.read("polls").lines().count(), 3);
+}

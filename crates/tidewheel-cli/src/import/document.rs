@@ -66,6 +66,11 @@ impl Mapping {
         }
     }
 
+    /// Takes a key away.
+    pub fn remove(&mut self, key: &str) {
+        self.entries.retain(|entry| entry.key != key);
+    }
+
     /// Adds a key.
     pub fn add(&mut self, key: &str, value: impl Into<Tree>) {
         self.add_with(Vec::new(), key, value);

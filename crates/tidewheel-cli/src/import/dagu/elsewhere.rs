@@ -33,23 +33,63 @@ impl Converter {
         true
     }
 
+    /// `container` of a step itself, if it can be said here.
+    pub(super) fn own_container(&mut self, step: &mut Mapping, said: Json, place: &str) -> bool {
+        match said {
+            Json::Object(config) if config.contains_key("image") => {
+                let mut config = config;
+                step.add("container", self.container(&mut config));
+                for (name, value) in config {
+                    self.remarks.lose(place, format!("`{name}: {value}` of its container"));
+                }
+                true
+            }
+            other => {
+                self.remarks.lose(place, format!("`container: {other}`"));
+                false
+            }
+        }
+    }
+
     fn container(&mut self, config: &mut Map<String, Json>) -> Mapping {
         let mut written = Mapping::new();
         self.carry(config, "image", &mut written, "image");
-        let mounts = config.get_mut("host").and_then(Json::as_object_mut);
-        if let Some(Json::Array(mounts)) = mounts.and_then(|host| host.remove("binds")) {
-            let mounts = mounts.iter().map(|it| self.values.rendered(&text_of(it)));
-            written.add("mounts", json!(mounts.collect::<Vec<_>>()));
+        let inner = config.get_mut("host").and_then(Json::as_object_mut);
+        let mut mounts: Vec<String> = Vec::new();
+        for list in [inner.and_then(|host| host.remove("binds")), take(config, "volumes")] {
+            let list = list.iter().filter_map(Json::as_array).flatten().map(text_of);
+            mounts.extend(list.map(|mount| self.values.rendered(&mount)));
         }
-        match take(config, "pull") {
+        if !mounts.is_empty() {
+            written.add("mounts", json!(mounts));
+        }
+        match take(config, "pull").or_else(|| take(config, "pull_policy")) {
             Some(Json::Bool(pulls)) => written.add("pull", if pulls { "always" } else { "never" }),
             Some(Json::String(word)) => written.add("pull", word.as_str()),
             _ => {}
         }
+        for (key, name) in [("working_dir", "workdir"), ("user", "user"), ("network", "network")] {
+            self.carry(config, key, &mut written, name);
+        }
+        if let Some(variables) = take(config, "env") {
+            let known = self.values.env.len();
+            let mut env = Mapping::new();
+            for (name, value) in self.variables(variables, "a container") {
+                env.add(&name, value.as_str());
+            }
+            self.values.env.truncate(known);
+            written.add("env", env);
+        }
+        if let Some(platform) = take(config, "platform") {
+            written.add("options", json!([format!("--platform={}", text_of(&platform))]));
+        }
         if let Some(inner) = config.get_mut("container").and_then(Json::as_object_mut) {
             let mut own = std::mem::take(inner);
-            self.carry(&mut own, "working_dir", &mut written, "workdir");
-            self.carry(&mut own, "user", &mut written, "user");
+            for (key, name) in [("working_dir", "workdir"), ("user", "user")] {
+                if !written.has(name) {
+                    self.carry(&mut own, key, &mut written, name);
+                }
+            }
             *inner = own;
         }
         // Here that is always so.

@@ -125,6 +125,149 @@ fn containers_and_hosts_are_ours() {
 }
 
 #[test]
+fn variables_know_those_before_them() {
+    let (value, _, warnings) = imported(
+        "env: [{ OUT: /tmp/x }, { FULL: '${OUT}/y' }, 'PATH=${OUT}/bin:${PATH}']
+steps:
+  - { name: a, command: 'echo $FULL', env: [{ A: '${FULL}/a' }, { B: '$A/b' }], dir: '${B}' }
+  - { name: b, command: 'echo $A', dir: '${FULL}' }",
+    );
+    let env = json!({ "OUT": "/tmp/x", "FULL": "/tmp/x/y", "PATH": "/tmp/x/bin:$PATH" });
+    assert_eq!((&value["env"], &value["sources"]), (&env, &Json::Null));
+    let step = |place: usize| &value["flow"][place];
+    assert_eq!(step(0)["env"], json!({ "A": "/tmp/x/y/a", "B": "/tmp/x/y/a/b" }));
+    assert_eq!((&step(0)["cwd"], &step(1)["cwd"]), (&json!("/tmp/x/y/a/b"), &json!("/tmp/x/y")));
+    assert_eq!(warnings, Vec::<String>::new());
+    // What decides which code is loaded is not made of values.
+    let (value, _, warnings) =
+        imported("env: { PATH: '${HOME}/bin:${PATH}' }\nsteps: [{ name: a, command: a }]");
+    assert_eq!((&value["env"], warnings.len()), (&Json::Null, 1), "{warnings:?}");
+}
+
+#[test]
+fn what_a_command_would_find_out_is_not_taken_for_text() {
+    let (value, _, warnings) = imported(
+        "env: [{ NOW: '`date`' }, { THEN: 'x-${NOW}' }]
+steps: [{ name: a, command: 'rm -rf out/$NOW', dir: '${NOW}' }, { name: b, command: 'echo $NOW', env: { NOW: x } }]",
+    );
+    assert_eq!(value["env"], Json::Null);
+    let step = |place: usize| &value["flow"][place];
+    assert_eq!(step(0)["run"], "rm -rf out/${NOW:?}");
+    assert_eq!(step(0)["cwd"], "{{ {}['NOW'] }}");
+    assert_eq!((&step(1)["run"], &step(1)["env"]), (&json!("echo $NOW"), &json!({ "NOW": "x" })));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
+fn params_are_described_as_there() {
+    let (value, _, warnings) = imported(
+        "params:
+  - { name: n, type: integer, default: 3, minimum: 1, maximum: 9, description: How many }
+  - { name: s, type: string, enum: [a, b], required: true, widget: x }
+steps: [{ name: a, command: 'echo $n $s' }]",
+    );
+    let n = json!({ "type": "int", "default": 3, "description": "How many", "min": 1, "max": 9 });
+    let s = json!({ "type": "text", "choices": ["a", "b"] });
+    assert_eq!(value["params"], json!({ "n": n, "s": s }));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+}
+
+#[test]
+fn a_script_is_run_by_the_program_that_it_names() {
+    let (value, _, warnings) = imported(
+        "steps:
+  - { name: py, script: \"#!/usr/bin/env python3\\nprint('x')\\n\" }
+  - { name: sh, script: \"#!/bin/bash -u\\nfalse\\necho $X\\n\" }
+  - { name: split, script: \"#!/usr/bin/env -S node --x\\ny()\\n\", stdout: log.txt }
+  - { name: plain, script: \"# a comment\\necho x\\n\" }",
+    );
+    let step = |place: usize| &value["flow"][place];
+    assert_eq!(step(0)["argv"], json!(["python3", "-"]));
+    assert_eq!(step(0)["stdin"], "#!/usr/bin/env python3\nprint('x')\n");
+    assert_eq!(step(1)["shell"], json!(["/bin/bash", "-u", "-c"]), "it goes on after a failure");
+    assert_eq!(step(2)["argv"], json!(["node", "--x", "-"]));
+    assert_eq!(
+        (&step(3)["run"], &step(3)["shell"]),
+        (&json!("# a comment\necho x\n"), &Json::Null)
+    );
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("`stdout` and `stderr`"), "{warnings:?}");
+}
+
+#[test]
+fn a_container_of_a_step_or_of_the_flow_is_never_left_out() {
+    let (value, text, warnings) = imported(
+        "container: { image: 'alpine:3', volumes: ['./a:/b'], pullPolicy: never, name: x }
+steps:
+  - { name: a, command: ls }
+  - { name: b, command: ls, container: { image: own, env: [A=1], workingDir: /w, platform: linux/arm64 } }
+  - { name: c, command: ls, container: { exec: running } }
+  - { name: d, type: docker, config: { image: alpine, volumes: ['/a:/b'] }, command: ls }
+  - { name: e, call: other, container: { image: own } }
+handlerOn: { exit: echo out }
+---
+name: other
+steps: [{ name: f, command: f }]",
+    );
+    let step = |place: usize| &value["flow"][place];
+    let shared = json!({ "image": "alpine:3", "mounts": ["./a:/b"], "pull": "never" });
+    assert_eq!((&step(0)["container"], &value["finally"][0]["container"]), (&shared, &shared));
+    let own = json!({ "image": "own", "workdir": "/w", "env": { "A": "1" }, "options": ["--platform=linux/arm64"] });
+    assert_eq!(step(1)["container"], own);
+    assert!(step(2)["run"].as_str().unwrap().ends_with("exit 1"), "{text}");
+    assert_eq!(step(3)["container"], json!({ "image": "alpine", "mounts": ["/a:/b"] }));
+    assert!(text.contains("# Each step has a container of its own"), "{text}");
+    assert!(
+        warnings.iter().any(|it| it.contains("`container: {\"exec\":\"running\"}`")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_command_in_a_param_is_one_word_and_must_be_said() {
+    let (value, _, warnings) = imported(
+        "params: DATE=`date +%F` LEVEL=3 $(id -u)\nsteps: [{ name: a, command: 'echo $DATE $1' }]",
+    );
+    let params = json!({ "p1": { "type": "text" }, "DATE": { "type": "text" }, "LEVEL": "3" });
+    assert_eq!(value["params"], params);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[1].contains("`date +%F`, so it must be said"), "{warnings:?}");
+}
+
+#[test]
+fn steps_are_done_again_by_their_exit_codes() {
+    let repeated = |policy: &str, more: &str| {
+        let (value, _, warnings) = imported(&format!(
+            "steps: [{{ name: a, command: test -f x, repeatPolicy: {policy}{more} }}]"
+        ));
+        (value["flow"][0].clone(), warnings.len())
+    };
+    let retry = |retries: i64| json!({ "retries": retries, "delay": "5s", "backoff": "fixed", "jitter": "none" });
+    let (step, lost) = repeated("{ repeat: until, exitCode: [0], intervalSec: 5 }", "");
+    let wait = json!({ "run": "test -f x", "every": "5s" });
+    assert_eq!((&step["wait"], &step["run"], lost), (&wait, &Json::Null, 0));
+    let (step, lost) = repeated("{ repeat: until, exitCode: 0, intervalSec: 5, limit: 3 }", "");
+    assert_eq!((&step["retry"], &step["run"], lost), (&retry(2), &json!("test -f x"), 0));
+    let (step, lost) = repeated("{ repeat: until, exitCode: [0], intervalSec: 5 }", ", output: X");
+    assert_eq!((&step["retry"], lost), (&retry(1_000_000), 0), "somebody asks for what it writes");
+    let (step, lost) = repeated("{ repeat: while, exitCode: [1], intervalSec: 5, limit: 3 }", "");
+    assert_eq!((&step["retry"]["codes"], lost), (&json!([1]), 0));
+    for policy in [
+        "{ repeat: while, exitCode: [0] }",
+        "{ repeat: until, exitCode: [3] }",
+        "{ repeat: until, exitCode: [0], condition: x }",
+        "{ repeat: until, condition: $X, expected: 're:[0-9]' }",
+    ] {
+        let (step, lost) = repeated(policy, ", output: X");
+        assert_eq!(
+            (&step["repeat"], &step["retry"], lost),
+            (&Json::Null, &Json::Null, 1),
+            "{policy}"
+        );
+    }
+}
+
+#[test]
 fn what_is_asked_of_steps_is_known_or_told() {
     let (value, _, warnings) = imported(
         "steps:

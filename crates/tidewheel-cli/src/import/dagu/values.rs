@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 
 use super::whole::Converter;
 use crate::import::document::Mapping;
@@ -20,6 +20,10 @@ pub(super) struct Values {
     pub places: Vec<String>,
     /// Variables of the flow, as templates.
     pub env: Vec<(String, String)>,
+    /// Variables of which nobody knows the value here.
+    pub unset: BTreeSet<String>,
+    /// What is said of params beside their defaults.
+    pub described: BTreeMap<String, Map<String, Json>>,
     /// Outputs by name, and the step that leaves each.
     pub outputs: BTreeMap<String, String>,
     /// Steps by what they are called there.
@@ -71,6 +75,9 @@ impl Values {
                 Part::Text(text) => rendered.push_str(&as_template(text)),
                 Part::Variable { name, path, .. } => match self.template(name, path) {
                     Some(template) => rendered.push_str(&template),
+                    None if self.unset.contains(name) => {
+                        rendered.push_str(&format!("{{{{ {{}}['{name}'] }}}}"));
+                    }
                     None => match self.env.iter().rev().find(|(known, _)| known == name) {
                         Some((_, value)) => rendered.push_str(value),
                         None => {
@@ -83,6 +90,10 @@ impl Values {
         }
         rendered
     }
+}
+
+fn has_command(value: &str) -> bool {
+    value.contains('`') || value.contains("$(")
 }
 
 /// A name behind a dot, or in brackets.
@@ -105,11 +116,11 @@ impl Converter {
             }
             Json::Array(values) => values.into_iter().for_each(|value| match value {
                 Json::String(word) => self.param_word(&word),
-                Json::Object(map) if map.contains_key("name") => {
-                    let name = map["name"].as_str().unwrap_or_default().to_owned();
-                    self.values
-                        .params
-                        .push((name, map.get("default").cloned().unwrap_or_default()));
+                Json::Object(mut map) if map.contains_key("name") => {
+                    let name = map.remove("name").map(|it| text_of(&it)).unwrap_or_default();
+                    let default = map.remove("default").unwrap_or_default();
+                    self.values.params.push((name.clone(), default));
+                    self.values.described.insert(name, map);
                 }
                 Json::Object(map) => self.values.params.extend(map),
                 other => self.values.places.push(text_of(&other)),
@@ -117,7 +128,11 @@ impl Converter {
             Json::Object(mut map) => {
                 let values = map.remove("values").filter(|_| map.contains_key("schema"));
                 match values {
-                    Some(Json::Object(values)) => self.values.params.extend(values),
+                    Some(Json::Object(values)) => {
+                        let schema = map.remove("schema").unwrap_or_default();
+                        self.remarks.lose("params", format!("`schema: {schema}`"));
+                        self.values.params.extend(values);
+                    }
                     _ => self.values.params.extend(map),
                 }
             }
@@ -138,13 +153,21 @@ impl Converter {
         let mut written = Mapping::new();
         let places = self.values.places.clone();
         for (place, value) in (1..).zip(&places) {
-            self.unread(value, &format!("param {place}"));
-            written.add_with(self.remarks.comments(), &format!("p{place}"), value.as_str());
+            let is_said = !self.must_be_said(value, &format!("param {place}"));
+            let value =
+                if is_said { Json::from(value.as_str()) } else { json!({ "type": "text" }) };
+            written.add_with(self.remarks.comments(), &format!("p{place}"), value);
         }
         for (name, value) in self.values.params.clone() {
-            self.unread(&text_of(&value), &format!("param `{name}`"));
+            let is_open = self.must_be_said(&text_of(&value), &format!("param `{name}`"));
             let comments = self.remarks.comments();
             match value {
+                _ if is_open => written.add_with(comments, &name, json!({ "type": "text" })),
+                value if self.values.described.contains_key(&name) => {
+                    let param = self.described(&name, value);
+                    let comments = comments.into_iter().chain(self.remarks.comments()).collect();
+                    written.add_with(comments, &name, param);
+                }
                 Json::Null => {
                     let mut param = Mapping::new();
                     param.add("type", "any");
@@ -156,14 +179,67 @@ impl Converter {
         written
     }
 
-    /// Commands and variables in values that are read once: nothing reads them here.
-    pub(super) fn unread(&mut self, value: &str, place: &str) {
-        if value.contains('`') || value.contains("$(") {
-            self.remarks.lose(place, format!("a command in a value: {value}"));
+    /// Whether a param is what a command writes, which whoever runs it must say here.
+    fn must_be_said(&mut self, value: &str, place: &str) -> bool {
+        let is_command = has_command(value);
+        if is_command {
+            let text = format!("a command in a value: {value}, so it must be said by `--param`");
+            self.remarks.lose(place, text);
         }
+        is_command
     }
 
-    /// Variables in any of their forms, as templates.
+    /// A param of which more is said than its default.
+    fn described(&mut self, name: &str, default: Json) -> Mapping {
+        let mut said = self.values.described.remove(name).unwrap_or_default();
+        let mut param = Mapping::new();
+        let kind = match said.remove("type").as_ref().and_then(Json::as_str) {
+            Some("integer") => "int",
+            Some("number") => "number",
+            Some("boolean") => "bool",
+            Some("string") => "text",
+            _ => "any",
+        };
+        param.add("type", kind);
+        let is_needed = said.remove("required") == Some(Json::Bool(true));
+        let is_text = ["text", "any"].contains(&kind) && !said.contains_key("enum");
+        match default {
+            // There it is empty if nobody says it.
+            Json::Null if is_text && !is_needed => param.add("default", ""),
+            Json::Null => {}
+            value => param.add("default", value),
+        }
+        for (key, ours) in [
+            ("enum", "choices"),
+            ("description", "description"),
+            ("minimum", "min"),
+            ("maximum", "max"),
+        ] {
+            if let Some(value) = said.remove(key) {
+                param.add(ours, value);
+            }
+        }
+        self.lost_keys(said, &format!("param `{name}`"));
+        param
+    }
+
+    /// Whether a variable has a value that nobody knows here, as a command would write it. Then it is not set.
+    fn is_unread(&mut self, name: &str, value: &str, place: &str) -> bool {
+        let is_unset = |part: &Part<'_>| matches!(part, Part::Variable { name, .. } if self.values.unset.contains(*name));
+        let why = match (has_command(value), parts(value, false).iter().any(is_unset)) {
+            (true, _) => "a command in a value",
+            (_, true) => "a value of one that is not set",
+            _ => {
+                self.values.unset.remove(name);
+                return false;
+            }
+        };
+        self.remarks.lose(place, format!("{why}: {value}, so who asks for `{name}` fails"));
+        self.values.unset.insert(name.to_owned());
+        true
+    }
+
+    /// Variables in any of their forms, as templates. Each knows those before it, and so do all that come behind.
     pub(super) fn variables(&mut self, value: Json, place: &str) -> Vec<(String, String)> {
         let pairs: Vec<(String, Json)> = match value {
             Json::Object(map) => map.into_iter().collect(),
@@ -183,10 +259,42 @@ impl Converter {
         let mut variables = Vec::new();
         for (name, value) in pairs {
             let value = text_of(&value);
-            self.unread(&value, &format!("{place}, variable `{name}`"));
-            variables.push((name, self.values.rendered(&value)));
+            let place = format!("{place}, variable `{name}`");
+            if self.is_unread(&name, &value, &place) {
+                continue;
+            }
+            let Some(value) = self.variable(&name, &value, &place) else { continue };
+            self.values.env.push((name.clone(), value.clone()));
+            variables.push((name, value));
         }
         variables
+    }
+}
+
+impl Converter {
+    /// The value of a variable. What decides which code is loaded is not made of values here, but may add to what it was.
+    fn variable(&mut self, name: &str, value: &str, place: &str) -> Option<String> {
+        if name != "PATH" {
+            return Some(self.values.rendered(value));
+        }
+        let mut written = String::new();
+        for part in parts(value, false) {
+            match part {
+                Part::Text(text) => written.push_str(text),
+                Part::Variable { name: "PATH", path: "", .. } => written.push_str("$PATH"),
+                Part::Variable { name, .. } => {
+                    let known = self.values.env.iter().rev().find(|(known, _)| known == name);
+                    match known.filter(|(_, value)| !value.contains("{{")) {
+                        Some((_, value)) => written.push_str(value),
+                        None => {
+                            self.remarks.lose(place, format!("`PATH: {value}`"));
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+        Some(written)
     }
 }
 
@@ -205,17 +313,33 @@ pub(super) fn is_variable(name: &str) -> bool {
         && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// Words between blanks, those between quotes together.
+/// Words between blanks. Those between quotes are one, and so are the commands whose output stands in a word.
 pub(super) fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut is_open) = (Vec::new(), String::new(), None, false);
+    let (mut depth, mut before) = (0, ' ');
     for letter in text.chars() {
+        let is_command = depth > 0 || quote == Some('`');
         match (quote, letter) {
+            (None, '(') if before == '$' || depth > 0 => depth += 1,
+            (None, ')') if depth > 0 => depth -= 1,
+            _ => {}
+        }
+        match (quote, letter) {
+            (Some('`'), '`') => {
+                quote = None;
+                word.push(letter);
+            }
+            (None, '`') if depth == 0 => {
+                quote = Some(letter);
+                word.push(letter);
+                is_open = true;
+            }
             (Some(open), letter) if letter == open => quote = None,
-            (None, '"' | '\'') => {
+            (None, '"' | '\'') if !is_command => {
                 quote = Some(letter);
                 is_open = true;
             }
-            (None, letter) if letter.is_whitespace() => {
+            (None, letter) if letter.is_whitespace() && !is_command => {
                 if is_open {
                     words.push(std::mem::take(&mut word));
                 }
@@ -226,9 +350,27 @@ pub(super) fn words(text: &str) -> Vec<String> {
                 is_open = true;
             }
         }
+        before = letter;
     }
     if is_open {
         words.push(word);
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_in_words_are_not_taken_apart() {
+        for (text, expected) in [
+            ("A=`date +%F` B=3", vec!["A=`date +%F`", "B=3"]),
+            ("A=$(date \"+%F $(x y)\") B", vec!["A=$(date \"+%F $(x y)\")", "B"]),
+            ("'a b'  \"c d\"e", vec!["a b", "c de"]),
+            ("A=\"`date +%F` x\" ''", vec!["A=`date +%F` x", ""]),
+        ] {
+            assert_eq!(words(text), expected);
+        }
+    }
 }

@@ -123,9 +123,10 @@ impl Converter {
         let conditions = take(&mut map, "preconditions").or_else(|| take(&mut map, "precondition"));
         self.lost_keys(map, "the flow");
         let comments = self.remarks.comments();
-        let first = self.first_steps(conditions, handlers.remove("init"));
+        let of_hooks = Kin { is_chain: false, shared: shared.clone() };
+        let first = self.first_steps(conditions, handlers.remove("init"), &of_hooks);
         let steps = self.steps(steps, &Kin { is_chain: !is_graph, shared }, first);
-        let hooks = self.hooks(handlers);
+        let hooks = self.hooks(handlers, &of_hooks);
         // What variables ask for is known only now.
         if !self.values.ours.is_empty() {
             let names: Vec<&String> = self.values.ours.iter().collect();
@@ -150,7 +151,6 @@ impl Converter {
             written.add(name, format!("{{{{ params.{name} }}}}").as_str());
         }
         for (name, value) in self.variables(env, "the flow") {
-            self.values.env.push((name.clone(), value.clone()));
             written.add(&name, value.as_str());
         }
         written
@@ -223,7 +223,12 @@ impl Converter {
     fn concurrency(&mut self, root: &mut Mapping, map: &mut Map<String, Json>) {
         let most = take(map, "max_active_runs").and_then(|value| value.as_i64());
         let queue = take(map, "queue").map(|queue| text_of(&queue));
-        let Some(most) = most.filter(|most| *most > 0) else { return };
+        let Some(most) = most.filter(|most| *most > 0) else {
+            if let Some(queue) = queue {
+                self.remarks.lose("the flow", format!("`queue: {queue}`"));
+            }
+            return;
+        };
         let group = queue.or(root.text("name")).unwrap_or_else(|| "imported".to_owned());
         root.add("concurrency", json!({ "group": as_template(&group), "max": most }));
     }
@@ -242,7 +247,12 @@ impl Converter {
     }
 
     /// What is done before everything else: conditions and the handler of the beginning.
-    fn first_steps(&mut self, conditions: Option<Json>, init: Option<Json>) -> Vec<Element> {
+    fn first_steps(
+        &mut self,
+        conditions: Option<Json>,
+        init: Option<Json>,
+        kin: &Kin,
+    ) -> Vec<Element> {
         let mut first = Vec::new();
         let mut after = Vec::new();
         if let Some(conditions) = conditions {
@@ -251,29 +261,32 @@ impl Converter {
             after.push(name);
         }
         if let Some(step) = init.and_then(handler) {
-            first.extend(self.step(step, "init", &Kin::default(), &after));
+            first.extend(self.step(step, "init", kin, &after));
         }
         first
     }
 
-    fn hooks(&mut self, mut handlers: Map<String, Json>) -> Vec<(&'static str, Vec<Element>)> {
+    fn hooks(
+        &mut self,
+        mut handlers: Map<String, Json>,
+        kin: &Kin,
+    ) -> Vec<(&'static str, Vec<Element>)> {
         self.values.is_hook = true;
         let mut hooks = Vec::new();
         for (word, key) in [("success", "on_success"), ("failure", "on_failure")] {
             if let Some(step) = handlers.remove(word).and_then(handler) {
-                hooks.push((key, self.step(step, key, &Kin::default(), &[])));
+                hooks.push((key, self.step(step, key, kin, &[])));
             }
         }
         let mut last = Vec::new();
         for word in ["cancel", "abort"] {
             if let Some(step) = handlers.remove(word).and_then(handler) {
                 let condition = Some("run.state == 'cancelled'".to_owned());
-                let kin = Kin { is_chain: false, shared: Vec::new() };
-                last.extend(self.step_when(step, "on-cancel", &kin, &[], condition));
+                last.extend(self.step_when(step, "on-cancel", kin, &[], condition));
             }
         }
         if let Some(step) = handlers.remove("exit").and_then(handler) {
-            last.extend(self.step(step, "on-exit", &Kin::default(), &[]));
+            last.extend(self.step(step, "on-exit", kin, &[]));
         }
         if !last.is_empty() {
             hooks.push(("finally", last));
@@ -285,13 +298,17 @@ impl Converter {
     }
 
     /// What the flow says for all of its steps.
-    fn shared_keys(&mut self, map: &mut Map<String, Json>) -> Vec<(String, Json)> {
+    pub(super) fn shared_keys(&mut self, map: &mut Map<String, Json>) -> Vec<(String, Json)> {
         let mut shared = Vec::new();
         if let Some(Json::Object(defaults)) = take(map, "defaults") {
             shared.extend(defaults);
         }
-        for key in ["working_dir", "shell"] {
+        for key in ["working_dir", "shell", "container"] {
             if let Some(value) = take(map, key) {
+                if key == "container" {
+                    self.remarks
+                        .say("Each step has a container of its own; there all of them shared one.");
+                }
                 shared.push((key.to_owned(), value));
             }
         }

@@ -11,7 +11,7 @@ use super::values::{text_of, words};
 use super::whole::{Converter, take};
 use crate::import::document::{Element, Mapping};
 use crate::import::text::{as_shell_text, as_template};
-use crate::import::variables::{Part, parts};
+use crate::import::variables::{Part, guarded, parts};
 
 /// Flows of the same file are followed so far.
 const DEPTH_MAX: usize = 4;
@@ -20,6 +20,20 @@ const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "dash", "ksh"];
 impl Converter {
     /// What a step does. `is_captured` if something is made of what it writes.
     pub(super) fn work(
+        &mut self,
+        step: &mut Mapping,
+        map: &mut Map<String, Json>,
+        place: &str,
+        is_captured: bool,
+    ) {
+        let (known, unset) = (self.values.env.len(), self.values.unset.clone());
+        self.own_work(step, map, place, is_captured);
+        // Its variables are its own.
+        self.values.env.truncate(known);
+        self.values.unset = unset;
+    }
+
+    fn own_work(
         &mut self,
         step: &mut Mapping,
         map: &mut Map<String, Json>,
@@ -36,6 +50,7 @@ impl Converter {
             let folder = self.values.rendered(&text_of(&folder));
             step.add("cwd", folder.as_str());
         }
+        let container = take(map, "container");
         let called =
             take(map, "call").or_else(|| self.is_call(map).then(|| take(map, "run")).flatten());
         if let Some(called) = called {
@@ -52,6 +67,13 @@ impl Converter {
         let config = take(map, "config").or(config);
         match kind.as_deref() {
             None | Some("" | "shell" | "command") => {
+                if let Some(container) = container
+                    && !self.own_container(step, container, place)
+                {
+                    let said = "echo 'the container of this step has no equal' >&2; exit 1";
+                    step.add("run", said);
+                    return;
+                }
                 let redirects = self.redirects(map, is_captured, place);
                 self.program(step, map, env, &redirects, place);
             }
@@ -110,18 +132,13 @@ impl Converter {
         let program = interpreter.first().map_or("", |it| it.rsplit('/').next().unwrap_or(it));
         let (text, shell) = match script {
             None => (command, shell),
-            Some(script) if command.is_empty() => (script, shell),
+            Some(script) if command.is_empty() => match shebang(&script) {
+                None => (script, shell),
+                Some(words) => return self.script(step, (script, words), env, redirects, place),
+            },
             Some(script) if SHELLS.contains(&program) => (script, Some(interpreter)),
             Some(script) => {
-                let mut argv: Vec<String> = interpreter;
-                argv.push("-".to_owned());
-                step.add("argv", json!(argv));
-                self.ask_for(&mut env, &script);
-                if !env.is_empty() {
-                    step.add("env", env);
-                }
-                step.add("stdin", as_template(&script).as_str());
-                return;
+                return self.script(step, (script, interpreter), env, redirects, place);
             }
         };
         if text.trim().is_empty() {
@@ -135,7 +152,37 @@ impl Converter {
         if !env.is_empty() {
             step.add("env", env);
         }
-        self.shell_text(step, &text, shell);
+        self.shell_text(step, &text, shell.map(strict));
+    }
+
+    /// A script for a program that it names.
+    fn script(
+        &mut self,
+        step: &mut Mapping,
+        (script, mut interpreter): (String, Vec<String>),
+        mut env: Mapping,
+        redirects: &str,
+        place: &str,
+    ) {
+        let program = interpreter.first().map_or("", String::as_str);
+        let is_shell = SHELLS.contains(&program.rsplit('/').next().unwrap_or(program));
+        let script = match is_shell {
+            true => self.with_paths(&mut env, &format!("{redirects}{script}"), place),
+            false => script,
+        };
+        self.ask_for(&mut env, &script);
+        if !env.is_empty() {
+            step.add("env", env);
+        }
+        if is_shell {
+            return self.shell_text(step, &script, Some(interpreter));
+        }
+        if !redirects.is_empty() {
+            self.remarks.lose(place, "`stdout` and `stderr` of a script in files");
+        }
+        interpreter.push("-".to_owned());
+        step.add("argv", json!(interpreter));
+        step.add("stdin", as_template(&script).as_str());
     }
 
     /// A text for a shell. What is known by its place is handed over as arguments.
@@ -145,11 +192,10 @@ impl Converter {
         text: &str,
         shell: Option<Vec<String>>,
     ) {
+        let text = guarded(text, &self.values.unset);
+        let text = text.as_str();
         let mut shell = shell.unwrap_or_default();
         if !shell.is_empty() {
-            if !shell.iter().skip(1).any(|word| word.starts_with('-') && word.contains('e')) {
-                shell.push("-e".to_owned());
-            }
             shell.push("-c".to_owned());
         }
         let is_place = |part: &Part<'_>| matches!(part, Part::Variable { name, .. } if name.parse::<usize>().is_ok());
@@ -232,7 +278,7 @@ impl Converter {
         self.elements(step, map, place);
         let params = take(map, "params");
         let local = self.locals.get(name).cloned().filter(|_| self.depth < DEPTH_MAX);
-        let said = self.said(params);
+        let said = self.said(params, place);
         match local {
             Some(mut local) => {
                 for (key, value) in said {
@@ -246,6 +292,8 @@ impl Converter {
                 };
                 inner.values.outputs = self.values.outputs.clone();
                 inner.values.has_gaps = self.values.has_gaps;
+                inner.values.env = self.values.env.clone();
+                inner.values.unset = self.values.unset.clone();
                 if let Some(defaults) = take(&mut local, "params") {
                     inner.params(defaults);
                     for (key, value) in std::mem::take(&mut inner.values.params) {
@@ -256,7 +304,8 @@ impl Converter {
                 }
                 let is_graph = take(&mut local, "type").is_some_and(|word| word == "graph");
                 let steps = take(&mut local, "steps").unwrap_or_default();
-                let kin = Kin { is_chain: !is_graph, shared: Vec::new() };
+                let shared = inner.shared_keys(&mut local);
+                let kin = Kin { is_chain: !is_graph, shared };
                 let steps: Vec<Element> = inner.steps(steps, &kin, Vec::new());
                 take(&mut local, "name");
                 take(&mut local, "description");
@@ -287,7 +336,7 @@ impl Converter {
     }
 
     /// Params for a flow that is called, as templates.
-    fn said(&mut self, params: Option<Json>) -> Vec<(String, String)> {
+    fn said(&mut self, params: Option<Json>, place: &str) -> Vec<(String, String)> {
         let pairs: Vec<(String, String)> = match params {
             Some(Json::Object(map)) => {
                 map.iter().map(|(key, value)| (key.clone(), text_of(value))).collect()
@@ -298,13 +347,25 @@ impl Converter {
                     Json::Object(map) => {
                         map.iter().map(|(key, value)| (key.clone(), text_of(value))).collect()
                     }
-                    other => pairs_of(&text_of(other)),
+                    other => self.pairs_of(&text_of(other), place),
                 })
                 .collect(),
-            Some(other) => pairs_of(&text_of(&other)),
+            Some(other) => self.pairs_of(&text_of(&other), place),
             None => Vec::new(),
         };
         pairs.into_iter().map(|(key, value)| (key, self.values.rendered(&value))).collect()
+    }
+
+    /// `A=1 B=2`.
+    fn pairs_of(&mut self, text: &str, place: &str) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        for word in words(text) {
+            match word.split_once('=') {
+                Some((name, value)) => pairs.push((name.to_owned(), value.to_owned())),
+                None => self.remarks.lose(place, format!("the param `{word}` without a name")),
+            }
+        }
+        pairs
     }
 
     /// `parallel`: once for each of a list.
@@ -359,7 +420,14 @@ impl Converter {
     ) {
         let command = take(map, "command").map(|it| text_of(&it)).unwrap_or_default();
         let (method, url) = command.trim().split_once(' ').unwrap_or(("GET", command.trim()));
-        let script = take(map, "script").and_then(|it| serde_json::from_str(&text_of(&it)).ok());
+        let script = take(map, "script").map(|it| text_of(&it));
+        let script = script.and_then(|text| match serde_json::from_str(&text) {
+            Ok(config) => Some(config),
+            Err(_) => {
+                self.remarks.lose(place, format!("`script: {text}` of a request"));
+                None
+            }
+        });
         let mut config = match script.or(config) {
             Some(Json::Object(config)) => config,
             _ => Map::new(),
@@ -395,13 +463,24 @@ impl Converter {
     }
 }
 
-/// `A=1 B=2`.
-fn pairs_of(text: &str) -> Vec<(String, String)> {
-    let pair = |word: String| {
-        let (name, value) = word.split_once('=')?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    words(text).into_iter().filter_map(pair).collect()
+/// A shell that stops at the first command that fails.
+fn strict(mut shell: Vec<String>) -> Vec<String> {
+    if !shell.is_empty() && !shell.iter().skip(1).any(|it| it.starts_with('-') && it.contains('e'))
+    {
+        shell.push("-e".to_owned());
+    }
+    shell
+}
+
+/// The program that the first line of a script names, with its arguments.
+fn shebang(script: &str) -> Option<Vec<String>> {
+    let line = script.strip_prefix("#!")?.lines().next()?;
+    let mut words = words(line);
+    if words.first().is_some_and(|program| program.ends_with("/env")) {
+        words.remove(0);
+        words.retain(|word| word != "-S");
+    }
+    (!words.is_empty()).then_some(words)
 }
 
 /// Words as one line of a shell, in which variables are filled in.
