@@ -1,9 +1,9 @@
 //! The golden rule of `tidewheel publish`: whatever registries do and whenever it is killed, run often enough it ends as
 //! a run without any of that would.
 //!
-//! Packages, faults and kills are drawn from a seed; one that fails is played again by
-//! `SWEEP_SEED=n cargo test -p tidewheel-cli --test publish_sweep many -- --ignored --nocapture`. Single faults are
-//! tested one by one in `publish_cargo`.
+//! Packages, faults and kills are drawn from a seed; some of them, or one that failed, are played by
+//! `SWEEP_SEEDS=100..200 cargo test -p tidewheel-cli --test publish_sweep many -- --ignored --nocapture`. Single faults
+//! are tested one by one in `publish_cargo`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 mod publishing;
@@ -11,6 +11,7 @@ mod publishing;
 mod registry;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,8 +81,8 @@ impl Ground {
         copy(&self.scene.path("packed"), &self.scene.path("data"));
     }
 
-    /// Plays a script until all is out, and looks whether the rule was kept.
-    fn play(&self, seed: u64) {
+    /// Plays a script until all is out, looks whether the rule was kept, and says how many processes it took.
+    fn play(&self, seed: u64) -> usize {
         self.reset();
         let mut random = Random::new(seed);
         let names: Vec<&str> = self.needs.keys().map(String::as_str).collect();
@@ -103,6 +104,7 @@ impl Ground {
             }
         }
         self.check(seed, &said);
+        said.len()
     }
 
     /// One process, killed or not: its exit code, if it had one, and what it said.
@@ -184,7 +186,9 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn a_few_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
     let ground = Ground::new(0);
-    (0..FEW).for_each(|seed| ground.play(seed));
+    for seed in 0..FEW {
+        ground.play(seed);
+    }
 }
 
 #[test]
@@ -202,29 +206,42 @@ fn cut_at_twenty_places_an_upload_is_made_once_by_the_same_run() {
     }
 }
 
+/// The seeds that are asked for: `SWEEP_SEEDS=100..200`, `SWEEP_SEEDS=117` for one, or all.
+fn wanted() -> Range<u64> {
+    let Ok(said) = std::env::var("SWEEP_SEEDS") else { return 0..MANY };
+    let (from, to) = match said.split_once("..") {
+        Some((from, to)) => (from.parse(), to.parse()),
+        None => (said.parse(), said.parse().map(|seed: u64| seed + 1)),
+    };
+    from.unwrap()..to.unwrap()
+}
+
 #[test]
 #[ignore = "five hundred scripts take minutes: ./test publish"]
 fn many_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
-    let one = std::env::var("SWEEP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    if let Some(seed) = one {
-        return Ground::new(seed / SHARED_BY).play(seed);
-    }
-    let next = AtomicU64::new(0);
-    let began = Instant::now();
+    let wanted = wanted();
+    let last = wanted.end.div_ceil(SHARED_BY);
+    let next = AtomicU64::new(wanted.start / SHARED_BY);
+    let (played, began) = (AtomicU64::new(0), Instant::now());
     std::thread::scope(|scope| {
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let group = next.fetch_add(1, Ordering::SeqCst);
-                    if group >= MANY / SHARED_BY {
+                    if group >= last {
                         return;
                     }
                     let ground = Ground::new(group);
-                    (group * SHARED_BY..(group + 1) * SHARED_BY).for_each(|seed| ground.play(seed));
-                    println!("seeds to {}: {:.0?}", (group + 1) * SHARED_BY, began.elapsed());
+                    let seeds = group * SHARED_BY..(group + 1) * SHARED_BY;
+                    let seeds = seeds.start.max(wanted.start)..seeds.end.min(wanted.end);
+                    let processes: usize = seeds.clone().map(|seed| ground.play(seed)).sum();
+                    played.fetch_add(seeds.end - seeds.start, Ordering::SeqCst);
+                    let took = began.elapsed();
+                    println!("seeds {seeds:?} ended well: {processes} processes, {took:.0?}");
                 }
             });
         }
     });
+    assert_eq!(played.into_inner(), wanted.end - wanted.start);
 }
