@@ -228,3 +228,34 @@ fn what_is_odd_about_an_answer_is_in_the_result() {
         assert!(warnings.contains("JSON") && warnings.contains("certificate"), "{result}");
     }
 }
+
+#[test]
+fn one_step_is_ended_what_needs_it_is_skipped_and_the_others_go_on() {
+    let scratch = Scratch::new("manners-one-step");
+    let flow = "
+name: fork
+flow:
+  - { name: slow, run: 'touch begun; sleep 600' }
+  - { name: never, run: 'touch never', depends_on: [slow] }
+  - { name: hold, run: 'touch held; while [ ! -e go ]; do sleep 0.02; done' }
+  - { name: free, run: 'touch free', depends_on: [hold] }
+";
+    let file = scratch.file("flow.yaml", flow);
+    let running = scratch.start(&["run", &file]);
+    scratch.wait_for("begun");
+    scratch.wait_for("held");
+    let asked = scratch.json(&["cancel", "last", "slow"]);
+    assert_eq!((&asked["step"], &asked["heard"]), (&"slow".into(), &true.into()), "{asked}");
+    for (step, code) in [("slow", 5), ("nobody", 4)] {
+        wait_until("it has ended", || {
+            scratch.run(&["cancel", "last", step]).status.code() == Some(code)
+        });
+    }
+    let both = scratch.run(&["cancel", "last", "hold", "--everything"]);
+    assert_eq!(both.status.code(), Some(2), "{}", stderr(&both));
+    scratch.file("go", "");
+    running.output();
+    assert!(scratch.path("free").exists() && !scratch.path("never").exists());
+    let shown = stdout(&scratch.run(&["show", "last"]));
+    assert!(shown.contains("cancelled") && shown.contains("skipped"), "{shown}");
+}

@@ -295,7 +295,8 @@ fn priority_changed() -> PriorityChanged {
 
 fn asked() -> Asked {
     let (run_id, asked) = (RUN.to_owned(), "cancelled".to_owned());
-    Asked { version: None, run_id, asked, heard: true, clean_up_left: true }
+    let step = Some("deploy".to_owned());
+    Asked { version: None, run_id, step, asked, heard: true, clean_up_left: true }
 }
 
 fn plan() -> Plan {
@@ -372,7 +373,16 @@ fn wishes() -> [String; 8] {
         check(list, ""),
         check(LogWish { version: None, step, attempt: Some(2), follow: true }, ""),
         check(wanted, ""),
-        check(CancelWish { version: None, grace, everything: true, drain: true }, ""),
+        check(
+            CancelWish {
+                version: None,
+                grace,
+                everything: true,
+                drain: true,
+                step: Some("deploy".to_owned()),
+            },
+            "",
+        ),
         check(PriorityWish { version: None, step: Some("build".to_owned()), priority: 80 }, ""),
         check(ResumeWish { version: None, as_started: true, max_workers: Some(2) }, ""),
         check(retry, ""),

@@ -116,6 +116,13 @@ async function cancel(run) {
   toast(asked.heard ? 'Cancelled.' : 'It was asked to end, and has not answered yet.');
 }
 
+async function skip(run, step) {
+  const content = [element('p', {}, 'It is ended, or never begun. What needs it is skipped; everything else goes on.')];
+  if (!(await dialog(`Skip ${step}`, content, { yes: 'Skip it', command: `tidewheel cancel ${short(run)} ${quoted(step)}`, danger: true }))) return;
+  const asked = await ask('POST', `/runs/${run}/cancel`, { step });
+  toast(asked.heard ? 'Skipped.' : 'It was asked to end, and has not answered yet.');
+}
+
 async function answer(run, step, isYes) {
   const { approvals } = await ask('GET', '/approvals');
   const wantsCode = isYes && approvals.some((it) => it.run_id === run && it.step === step && it.wants_code);
@@ -178,6 +185,7 @@ document.addEventListener('click', (event) => {
     });
   } else if (data.retry) attempt(button, () => retry(data.retry, data.from));
   else if (data.cancel) attempt(button, () => cancel(data.cancel));
+  else if (data.skip) attempt(button, () => skip(data.skip, data.step));
   else if (data.answer) attempt(button, () => answer(data.run, data.step, data.answer === 'yes'));
   else if (data.backfill) attempt(button, () => backfill(data.backfill));
   else if (data.priority) attempt(button, async () => (await import('./priority.js')).raise(data.run, data.step, Number(data.priority)));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use tidewheel_client::api::{AnswerWish, Asked, CancelWish, OneTimeCode};
 use tidewheel_client::desk::{Desk, DeskError};
+use tidewheel_client::text::harmless;
 
 use crate::cli::Format;
 use crate::data::DeskArgs;
@@ -39,12 +40,15 @@ pub(crate) fn pause(ui: &Ui, args: &PauseArgs) -> Result<u8, CommandError> {
     said(ui, &asked)
 }
 
-/// End a run
+/// End a run, or one of its steps
 ///
 /// Running steps are told to end, nothing new starts, and then clean-up is run: `finally`,
 /// `on_failure`, and steps with `always`. It is what a second Ctrl-C does where the run is watched. A
 /// run whose process died is ended as it is, without clean-up. It waits until whoever runs the run has
 /// heard of it: from then on nothing more of it starts.
+///
+/// With a step it is that one alone: it is ended, or never begun; what needs it is skipped, and everything
+/// else goes on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,11 +56,16 @@ Examples:
   tidewheel cancel 3f9a --grace 30s
   tidewheel cancel 3f9a --everything
   tidewheel cancel 3f9a --drain
+  tidewheel cancel last deploy
 
 Exit code 5 if whoever runs it does not answer within five seconds; it will follow when it can.")]
 pub(crate) struct CancelArgs {
     /// The run: its id, the start of it, or `last`
     run: String,
+
+    /// One step of it: the rest goes on
+    #[arg(conflicts_with_all = ["everything", "drain"])]
+    step: Option<String>,
 
     /// Time for running steps to end by themselves [default: the step's `grace`, or 10s]
     #[arg(long, value_name = "TIME", value_parser = value::span)]
@@ -80,6 +89,7 @@ pub(crate) fn cancel(ui: &Ui, args: &CancelArgs) -> Result<u8, CommandError> {
         grace: args.grace,
         everything: args.everything,
         drain: args.drain,
+        step: args.step.clone(),
     };
     let cancel = async |desk: Desk| patiently(ui, desk.cancel(&args.run, wish)).await;
     let asked = args.data.at_owner(ui, cancel)?;
@@ -103,7 +113,11 @@ async fn patiently(
 }
 
 fn said(ui: &Ui, asked: &Asked) -> Result<u8, CommandError> {
-    let Asked { run_id, asked: what, heard, .. } = asked;
+    let Asked { run_id, step, asked: what, heard, .. } = asked;
+    let run_id = match step {
+        Some(step) => format!("{run_id} {}", harmless(step)),
+        None => run_id.clone(),
+    };
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(asked)?,
         Format::Human if *heard => ui.print(&format!("{run_id}: {what}"))?,

@@ -1,6 +1,8 @@
 // What a person does with the page, in a real browser. Each test is a function with a name that says what holds; more of
 // them are in the files beside: what is shown, what is done, what changes, what is large, and who reaches it.
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as acted from './acted.mjs';
 import * as large from './large.mjs';
 import * as live from './live.mjs';
@@ -301,6 +303,25 @@ const tests = {
     assert.ok(Number(begin) > 0 && Number(end) > Number(begin), `${begin} ${end}`);
     await page.click('text=All of its time');
     await page.waitForSelector('.minimap', { state: 'detached' });
+  },
+
+  async 'one step is skipped, and the others go on'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'line' });
+    await world.goto(page, `/runs/${run}/steps/low`);
+    await page.click('#panel [data-skip]');
+    await page.waitForSelector('dialog >> text=What needs it is skipped');
+    assert.equal(await page.textContent('dialog code.command'), `tidewheel cancel ${run.slice(0, 13)} low`);
+    assert.deepEqual(await world.axe(page), []);
+    await page.click('dialog .primary');
+    await page.waitForSelector('#panel .facts >> text=cancelled');
+    assert.equal(await page.locator('#panel [data-skip]').count(), 0, 'it has ended');
+    writeFileSync(join(world.folder, 'data/runs', run, 'work/go'), '');
+    await world.until(page, run, ['succeeded', 'failed', 'cancelled']);
+    const { steps } = await world.api(page, 'GET', `/runs/${run}/steps`);
+    const state = (name) => steps.find((it) => it.step === name).state;
+    assert.deepEqual(['low', 'middle', 'high'].map(state), ['cancelled', 'succeeded', 'succeeded']);
+    await world.goto(page, '/system?tab=audit');
+    await page.waitForSelector('#p-system >> text=step low');
   },
 
   async 'with colours of the system nothing is lost'(world, page) {

@@ -15,6 +15,9 @@ pub struct Asked {
     pub version: Option<u32>,
     /// The run's identity.
     pub run_id: String,
+    /// The step, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     /// What was asked for: `paused`, `cancelled`.
     pub asked: String,
     /// Whether whoever runs the run has followed it: from then on nothing of the run starts. Else it will when

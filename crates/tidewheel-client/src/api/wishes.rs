@@ -83,7 +83,7 @@ pub struct LogWish {
     pub follow: bool,
 }
 
-/// How a run is to be ended.
+/// How a run, or one of its steps, is to be ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelWish {
@@ -100,6 +100,9 @@ pub struct CancelWish {
     /// Whether running steps finish, however long that takes: only nothing new is started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
+    /// The step that is to be ended, if it is one: what needs it is skipped, everything else goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
 }
 
 /// Which priority a run, or one of its steps, is to have.

@@ -304,11 +304,11 @@ impl Desk {
         self.here(move |desk| desk.go_on(&word)).await
     }
 
-    /// Ends a run. One that nobody runs is ended on the spot, without its clean-up.
+    /// Ends a run, or one of its steps. A run that nobody runs is ended on the spot, without its clean-up.
     ///
     /// # Errors
     ///
-    /// When there is no such run, or it has ended.
+    /// When there is no such run or step, or it has ended.
     pub async fn cancel(&self, word: &str, wish: CancelWish) -> Result<Asked, DeskError> {
         if let Some(there) = self.there() {
             return there.cancel(word, &wish).await;

@@ -35,13 +35,16 @@ impl LocalDesk {
         Ok(asked(detail.summary.id, "paused", heard))
     }
 
-    /// Ends a run. One that nobody runs is ended on the spot, without its clean-up.
+    /// Ends a run, or one of its steps. A run that nobody runs is ended on the spot, without its clean-up.
     ///
     /// # Errors
     ///
-    /// When there is no such run, or it has ended.
+    /// When there is no such run or step, or it has ended.
     pub fn cancel(&self, word: &str, wish: &CancelWish) -> Result<Asked, DeskError> {
         let detail = self.find(word)?;
+        if let Some(step) = &wish.step {
+            return self.cancel_step(&detail, step, wish);
+        }
         let id = detail.summary.id;
         if let Some(shard) = &detail.summary.shard
             && self.is_abandoned(&detail.summary)?
@@ -60,6 +63,22 @@ impl LocalDesk {
             },
         )?;
         Ok(asked(id, "cancelled", heard))
+    }
+
+    /// Ends one step: what needs it is skipped. The rest goes on, so somebody must run it.
+    fn cancel_step(
+        &self,
+        detail: &RunDetail,
+        step: &str,
+        wish: &CancelWish,
+    ) -> Result<Asked, DeskError> {
+        let task = task_of(detail, step)?;
+        if task.state.is_terminal() {
+            return Err(DeskError::StepEnded { step: task.name.clone(), state: task.state });
+        }
+        let grace = wish.grace.unwrap_or(AS_EACH_SAYS);
+        let heard = self.send(detail, RunCommand::CancelTask { task: task.index, grace })?;
+        Ok(Asked { step: Some(task.name.clone()), ..asked(detail.summary.id, "cancelled", heard) })
     }
 
     /// Answers a step that waits for approval. The first answer counts.
@@ -160,5 +179,5 @@ fn about_code(step: &str, what: &str, hints: Vec<String>) -> DeskError {
 
 fn asked(run: RunId, what: &str, heard: bool) -> Asked {
     let (run_id, asked) = (run.to_string(), what.to_owned());
-    Asked { version: None, run_id, asked, heard, clean_up_left: false }
+    Asked { version: None, run_id, step: None, asked, heard, clean_up_left: false }
 }

@@ -20,6 +20,9 @@ use crate::package::PackageId;
 use crate::plan::Class;
 use crate::registry::Listing;
 
+/// What is said of an upload whose end nobody saw.
+const UNANSWERED: &str =
+    "nobody knows what became of its upload: it was ended before it was answered";
 /// How often what was seen once is looked for again.
 const LOOKS_AGAIN: u32 = 10;
 
@@ -312,7 +315,17 @@ fn judge(
         matches!(state, Some(TaskState::Failed | TaskState::Succeeded | TaskState::Unknown));
     let asked = class.as_ref().err().map(|error| format!("its registry cannot be asked: {error}"));
     if !begun && journal.end.is_none() {
-        return ("skipped", Verdict::Incomplete, asked);
+        return match journal.phase {
+            // Somebody has ended it while it was on its way.
+            Phase::Uploaded => {
+                let what = "its registry has it; it cannot be seen yet".to_owned();
+                ("waiting", Verdict::Incomplete, asked.or(Some(what)))
+            }
+            Phase::Uploading if journal.is_open => {
+                ("failed", Verdict::Incomplete, Some(UNANSWERED.to_owned()))
+            }
+            _ => ("skipped", Verdict::Incomplete, asked),
+        };
     }
     match journal.end {
         Some(End::Waiting) => ("waiting", Verdict::Incomplete, said()),
@@ -323,9 +336,7 @@ fn judge(
         Some(End::Trouble) => ("failed", Verdict::Incomplete, said()),
         None => {
             let what = match journal.is_open {
-                true => {
-                    "nobody knows what became of its upload: its time was up before it was answered"
-                }
+                true => UNANSWERED,
                 false => "it cannot be seen",
             };
             ("failed", Verdict::Incomplete, asked.or_else(|| Some(what.to_owned())))

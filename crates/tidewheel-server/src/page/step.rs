@@ -88,6 +88,8 @@ pub(super) struct Panel {
     outputs: Vec<(String, String)>,
     files: Vec<File>,
     asks: bool,
+    /// While its run goes on and it has not ended, and whoever looks may end it.
+    may_skip: bool,
     may_retry: bool,
     commands: Vec<Markup>,
 }
@@ -273,6 +275,9 @@ impl Panel {
         let said = step.error.clone();
         let may_operate = Frame::of(call, "runs").may_operate();
         let priority = explained.as_ref().and_then(|it| it.priority).filter(|_| may_operate);
+        let has_owner = !is_over && whole.run != RunState::Interrupted;
+        let goes_on = matches!(state, StepState::Pending | StepState::Running);
+        let may_skip = may_operate && has_owner && goes_on;
         Ok(Self {
             shown: named(&name),
             to: step_address(&run, &name),
@@ -299,8 +304,13 @@ impl Panel {
                 .collect(),
             files: whole.artifacts.iter().map(|it| File::of(&run, it)).collect(),
             asks,
+            may_skip,
             may_retry: is_over,
-            commands: commands(&short_id(&run), &name, (asks, is_over, priority.is_some())),
+            commands: commands(
+                &short_id(&run),
+                &name,
+                (asks, is_over, priority.is_some(), may_skip),
+            ),
             run,
             name,
         })
@@ -350,7 +360,11 @@ fn shown_value(value: &serde_json::Value) -> String {
     text
 }
 
-fn commands(short: &str, name: &str, (asks, is_over, waits): (bool, bool, bool)) -> Vec<Markup> {
+fn commands(
+    short: &str,
+    name: &str,
+    (asks, is_over, waits, may_skip): (bool, bool, bool, bool),
+) -> Vec<Markup> {
     let name = argument(name);
     let mut all =
         vec![format!("tidewheel logs {short} {name}"), format!("tidewheel explain {short} {name}")];
@@ -360,6 +374,9 @@ fn commands(short: &str, name: &str, (asks, is_over, waits): (bool, bool, bool))
     }
     if waits {
         all.push(format!("tidewheel priority {short} {name} high"));
+    }
+    if may_skip {
+        all.push(format!("tidewheel cancel {short} {name}"));
     }
     if is_over {
         all.insert(0, format!("tidewheel retry {short} --from {name}"));

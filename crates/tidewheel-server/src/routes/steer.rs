@@ -30,7 +30,8 @@ pub(super) const ROUTES: &[Route] = &[
     },
     Route {
         name: "cancel-run",
-        about: "Ends a run. One that nobody runs is ended on the spot, without its clean-up.",
+        about: "Ends a run, or one of its steps: what needs that is skipped, and the rest goes on. A run that nobody runs is ended \
+                on the spot, without its clean-up.",
         verb: Verb::Post,
         path: "/api/v1/runs/{run}/cancel",
         permission: Permission::Operator,
@@ -97,6 +98,9 @@ async fn pause(call: Call) -> Result<Response, Problem> {
 
 async fn cancel(call: Call) -> Result<Response, Problem> {
     let wish = call.document_or(CancelWish::default())?;
+    if let Some(step) = &wish.step {
+        call.object.add("step", step);
+    }
     document(call.server.desk().cancel(call.param("run"), wish).await?)
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tidewheel_core::id::ScheduleId;
+use tidewheel_core::id::{ScheduleId, TaskKey};
 use tidewheel_core::input::{CancelMode, Command, Rejection};
 use tidewheel_core::schedule::Overlap;
 use tokio::sync::{Notify, mpsc, watch};
@@ -205,6 +205,10 @@ fn pass_on(shared: &Arc<Shared>, sent: &SentCommand) -> Result<(), Rejection> {
                 RunCommand::End { grace } => {
                     Command::CancelRun { run, mode: CancelMode::End { grace } }
                 }
+                RunCommand::CancelTask { task, grace } => Command::CancelTask {
+                    task: TaskKey { run, index: task },
+                    mode: CancelMode::Stop { grace },
+                },
                 RunCommand::Replace { grace } => {
                     Command::ReplaceRun { run, mode: CancelMode::Stop { grace } }
                 }

@@ -113,6 +113,13 @@ pub enum RunCommand {
         /// Time for running attempts to stop by themselves.
         grace: Duration,
     },
+    /// Cancel one of its tasks: what needs it is skipped, everything else goes on.
+    CancelTask {
+        /// The index of the task.
+        task: u32,
+        /// Time for a running attempt to stop by itself.
+        grace: Duration,
+    },
     /// Cancel it, because a newer run of its concurrency group takes its place.
     Replace {
         /// Time for running attempts to stop by themselves.

@@ -17,6 +17,7 @@ pub(crate) enum CommandRecord {
     Drain,
     Cancel { grace: Duration },
     End { grace: Duration },
+    CancelTask { task: u32, grace: Duration },
     Replace { grace: Duration },
     Pause,
     Resume,
@@ -33,6 +34,9 @@ impl CommandRecord {
             RunCommand::Drain => Self::Drain,
             RunCommand::Cancel { grace } => Self::Cancel { grace: *grace },
             RunCommand::End { grace } => Self::End { grace: *grace },
+            RunCommand::CancelTask { task, grace } => {
+                Self::CancelTask { task: *task, grace: *grace }
+            }
             RunCommand::Replace { grace } => Self::Replace { grace: *grace },
             RunCommand::Pause => Self::Pause,
             RunCommand::Resume => Self::Resume,
@@ -56,6 +60,7 @@ impl CommandRecord {
             Self::Drain => RunCommand::Drain,
             Self::Cancel { grace } => RunCommand::Cancel { grace },
             Self::End { grace } => RunCommand::End { grace },
+            Self::CancelTask { task, grace } => RunCommand::CancelTask { task, grace },
             Self::Replace { grace } => RunCommand::Replace { grace },
             Self::Pause => RunCommand::Pause,
             Self::Resume => RunCommand::Resume,

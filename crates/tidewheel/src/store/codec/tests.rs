@@ -408,6 +408,7 @@ fn commands() {
     same(&RunCommand::Cancel { grace: ODD });
     same(&RunCommand::End { grace: ODD });
     same(&RunCommand::Replace { grace: ODD });
+    same(&RunCommand::CancelTask { task: 7, grace: ODD });
     same(&RunCommand::Pause);
     same(&RunCommand::Resume);
     let nominal = Timestamp::from_micros(-7);
