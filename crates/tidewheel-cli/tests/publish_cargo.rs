@@ -495,5 +495,6 @@ fn without_a_network_a_plan_says_what_it_does_not_know() {
     assert_eq!(keys(&plan), "digest commit wait_s uploads packages");
     let of_package = "package version class why after registry index files";
     assert_eq!(keys(&packages[0]), of_package);
-    assert_eq!(keys(&packages[0]["files"][0]), "name bytes sha256");
+    assert_eq!(keys(&packages[0]["files"][0]), "name bytes sha256 inside");
+    assert_eq!(keys(&packages[0]["files"][0]["inside"]), "files bytes odd");
 }

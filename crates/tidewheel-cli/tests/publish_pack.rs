@@ -220,3 +220,29 @@ fn what_is_streamed_is_finished_by_the_next_run() {
     assert!(report.to_string().contains("conflict: we have"), "{report:#}");
     assert!(scene.brought().is_empty());
 }
+
+#[test]
+fn a_plan_shows_what_is_in_packages_and_what_may_be_there_by_mistake() {
+    let scene = Scene::chain("pack-inside");
+    scene.file("b/notes.txt.bak", "not for anybody\n");
+    scene.commit();
+    let plan = |arguments: &[&str]| {
+        let all = [&["publish", "plan", "--no-verify"], arguments].concat();
+        scene.tidewheel(&all).output().unwrap()
+    };
+    let (code, shown) = told(&plan(&["--files", "--format", "json"]));
+    assert_eq!(code, 0, "{shown:#}");
+    let file = &shown["packages"][1]["files"][0];
+    let odd = serde_json::json!([{ "name": "notes.txt.bak", "bytes": 16 }]);
+    assert_eq!(file["inside"]["odd"], odd, "{shown:#}");
+    let contents = file["contents"].as_array().unwrap();
+    assert_eq!(file["inside"]["files"], contents.len());
+    assert!(contents.iter().any(|it| it["name"] == "Cargo.toml.orig"), "{shown:#}");
+    let said = String::from_utf8(plan(&[]).stdout).unwrap();
+    let odd = "b-1.0.0.crate has in it what nobody may need who uses it: notes.txt.bak (16 bytes)";
+    assert!(said.contains(odd), "{said}");
+    assert!(!said.contains("src/lib.rs"), "{said}");
+    let said = String::from_utf8(plan(&["--files"]).stdout).unwrap();
+    assert!(said.contains("  src/lib.rs (0 bytes)"), "{said}");
+    assert!(scene.brought().is_empty());
+}

@@ -2,6 +2,7 @@
 //!
 //! How people are shown a plan is the business of surfaces.
 
+use crate::pack::{InnerFile, Inside};
 use crate::plan::Class;
 use crate::preflight::may_be_signed;
 use crate::prepare::Prepared;
@@ -52,6 +53,11 @@ pub struct FileDocument {
     pub bytes: u64,
     /// Of its content.
     pub sha256: String,
+    /// What is in it: how much, and what looks as if somebody had left it there.
+    pub inside: Inside,
+    /// All files in it, if somebody wants to see them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Vec<InnerFile>>,
 }
 
 impl Prepared {
@@ -65,6 +71,8 @@ impl Prepared {
                 name: file.name.clone(),
                 bytes: file.bytes,
                 sha256: file.sha256.clone(),
+                inside: file.inside.clone(),
+                contents: None,
             });
             PlannedDocument {
                 package: planned.id.to_string(),
@@ -84,6 +92,19 @@ impl Prepared {
             uploads: self.plan.uploads().count(),
             packages: packages.collect(),
         }
+    }
+
+    /// The same with all files that are in what was packed.
+    #[must_use]
+    pub fn document_with_contents(&self) -> PlanDocument {
+        let mut document = self.document();
+        for (planned, shown) in self.plan.packages.iter().zip(&mut document.packages) {
+            let packed = self.set.package(&planned.id).map(|it| it.files.as_slice());
+            for (file, shown) in packed.unwrap_or_default().iter().zip(&mut shown.files) {
+                shown.contents = self.set.inside(&planned.id, file).ok();
+            }
+        }
+        document
     }
 
     /// Packages that cannot be begun, each with its version and why.

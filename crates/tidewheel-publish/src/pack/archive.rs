@@ -23,11 +23,56 @@ const SECRET_NAMES: [&str; 9] = [
     ".git-credentials",
 ];
 
+/// Names of files and folders that tools and editors leave behind: nobody needs them who uses a package.
+const LEFT_NAMES: [&str; 14] = [
+    ".DS_Store",
+    "Thumbs.db",
+    "__pycache__",
+    "node_modules",
+    ".git",
+    ".hg",
+    ".svn",
+    ".idea",
+    ".vscode",
+    ".venv",
+    ".tox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+];
+/// How names of such files end, and those of packages in packages, and of keys.
+const LEFT_ENDS: [&str; 19] = [
+    "~", ".swp", ".swo", ".orig", ".rej", ".bak", ".tmp", ".log", ".pyc", ".profraw", ".crate",
+    ".tgz", ".whl", ".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx",
+];
+
+/// A file inside of one that was packed.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct InnerFile {
+    /// Its name, with its folders.
+    pub name: String,
+    /// How many bytes it has when it is unpacked.
+    pub bytes: u64,
+}
+
+impl InnerFile {
+    /// Whether it looks like what was left in a folder, and not like what is meant to be published.
+    pub(super) fn is_odd(&self) -> bool {
+        // Cargo leaves the manifest as it was written beside its own.
+        if self.name == "Cargo.toml.orig" {
+            return false;
+        }
+        let mut parts = self.name.split('/');
+        let is_left = parts.any(|part| LEFT_NAMES.contains(&part));
+        is_left || LEFT_ENDS.iter().any(|end| self.name.ends_with(end))
+    }
+}
+
 /// What is in an archive.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// All files, without the folder that all of them are in.
-    pub names: Vec<String>,
+    pub files: Vec<InnerFile>,
     /// The texts that were asked for, by name.
     pub texts: Vec<(String, String)>,
 }
@@ -40,8 +85,8 @@ impl Contents {
     /// Files that look as if nobody had meant to publish them.
     pub fn secrets(&self) -> Vec<&str> {
         let base = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
-        let is_secret = |name: &&String| SECRET_NAMES.contains(&base(name).as_str());
-        self.names.iter().filter(is_secret).map(String::as_str).collect()
+        let names = self.files.iter().map(|file| file.name.as_str());
+        names.filter(|name| SECRET_NAMES.contains(&base(name).as_str())).collect()
     }
 }
 
@@ -63,9 +108,16 @@ pub(super) fn read(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Content
                 contents.texts.push((name.clone(), text));
             }
         }
-        contents.names.push(name);
+        contents.files.push(InnerFile { name, bytes: entry.size() });
     }
     Ok(contents)
+}
+
+/// What is in a file that was packed, in any of its forms.
+pub(super) fn list(path: &Path) -> Result<Vec<InnerFile>, String> {
+    let is_wheel = path.extension().is_some_and(|it| it == "whl");
+    let read = if is_wheel { read_zip(path, |_| false) } else { read(path, |_| false) };
+    read.map(|contents| contents.files)
 }
 
 /// Reads a wheel: an archive of the zip kind, by the list at its end.
@@ -87,6 +139,7 @@ fn entries(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Option<Contents> {
             return None;
         }
         let (method, packed) = (number(bytes, at + 10, 2)?, number(bytes, at + 20, 4)?);
+        let unpacked = number(bytes, at + 24, 4)?;
         let lengths = [28, 30, 32].map(|place| number(bytes, at + place, 2));
         let [name, extra, comment] = [lengths[0]?, lengths[1]?, lengths[2]?];
         let local = number(bytes, at + 42, 4)?;
@@ -100,7 +153,7 @@ fn entries(bytes: &[u8], wanted: impl Fn(&str) -> bool) -> Option<Contents> {
             let text = inflated(method, bytes.get(start..start + packed)?)?;
             contents.texts.push((written.clone(), text));
         }
-        contents.names.push(written);
+        contents.files.push(InnerFile { name: written, bytes: unpacked as u64 });
     }
     Some(contents)
 }
@@ -121,4 +174,29 @@ fn inflated(method: usize, packed: &[u8]) -> Option<String> {
         _ => return None,
     }
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(names: &[&str]) -> Vec<InnerFile> {
+        names.iter().map(|name| InnerFile { name: (*name).to_owned(), bytes: 1 }).collect()
+    }
+
+    #[test]
+    fn what_was_left_in_a_folder_is_odd_and_what_is_meant_is_not() {
+        let odd =
+            ["a/.DS_Store", "src/lib.rs.orig", "x/__pycache__/m.pyc", "old-1.0.0.crate", "k.pem"];
+        assert!(files(&odd).iter().all(InnerFile::is_odd));
+        let meant =
+            ["src/lib.rs", "login.js", ".gitignore", "keys.rs", "src/tmp.rs", "Cargo.toml.orig"];
+        assert!(!files(&meant).iter().any(InnerFile::is_odd));
+    }
+
+    #[test]
+    fn keys_and_tokens_are_known_by_their_names() {
+        let files = files(&["t/.env", "env", "a/id_rsa"]);
+        assert_eq!(Contents { files, texts: Vec::new() }.secrets(), ["t/.env", "a/id_rsa"]);
+    }
 }

@@ -201,7 +201,8 @@ fn same_source(
 /// All digests of a file are compared, not only the one that is looked at later.
 fn check(set: &PackedSet, id: &PackageId, file: &PackedFile) -> Result<(), Changed> {
     let content = set.content(id, file)?;
-    if PackedFile::new(&file.name, &content) != *file {
+    let is_it = PackedFile { inside: file.inside.clone(), ..PackedFile::new(&file.name, &content) };
+    if is_it != *file {
         let path = set.path(id, &file.name);
         return Err(Changed::Other { path, expected: file.sha256.clone() });
     }

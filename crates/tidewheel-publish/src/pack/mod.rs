@@ -23,6 +23,7 @@ mod tests;
 mod tool;
 mod tree;
 
+pub use archive::InnerFile;
 pub use carry::Carried;
 pub(crate) use carry::take_over;
 pub use git::{Checkout, checkout};
@@ -31,7 +32,7 @@ pub use handed::Handed;
 pub use pack::{PackOptions, pack, pins_folder};
 pub use pin::{PinError, Pins};
 pub(crate) use set::folder_of;
-pub use set::{Changed, PackedFile, PackedPackage, PackedSet};
+pub use set::{Changed, Inside, PackedFile, PackedPackage, PackedSet};
 pub use stop::Stop;
 pub(crate) use stream::{Workbench, begin, is_packed};
 pub(crate) use tool::{run as run_tool, run_trusted};

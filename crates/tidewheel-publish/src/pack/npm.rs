@@ -16,10 +16,14 @@ use crate::package::{Ecosystem, Package, PackageId};
 const SECTIONS: [&str; 4] =
     ["dependencies", "optionalDependencies", "peerDependencies", "devDependencies"];
 
+/// How ranges begin that mean something in a workspace only.
+const BY_PATH: [&str; 9] =
+    ["workspace:", "catalog:", "file:", "link:", "portal:", "./", "../", "/", "~/"];
+
 pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String> {
     let folder = bench.folder_of(package);
     if !bench.options.in_place {
-        write_ranges(package, &folder)?;
+        write_ranges(package, &folder, bench.root)?;
     }
     let out = bench.scratch.join("npm").join(super::set::folder_of(&package.id));
     fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
@@ -41,25 +45,58 @@ pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String>
     Ok(Made { id: package.id.clone(), version, files: vec![path], metadata, contents })
 }
 
-/// Writes what `workspace:` ranges stand for into the copy of a manifest.
-fn write_ranges(package: &Package, folder: &Path) -> Result<(), String> {
+/// What the names of versions stand for that a workspace of pnpm has in common.
+struct Catalogs(Json);
+
+impl Catalogs {
+    fn of(root: &Path) -> Self {
+        let told = fs::read_to_string(root.join("pnpm-workspace.yaml")).ok();
+        Self(told.and_then(|text| tidewheel_flow::parse_yaml(&text).ok()).unwrap_or_default())
+    }
+
+    /// The versions of a package in a catalog; the usual one has no name, or `default`.
+    fn range(&self, catalog: &str, package: &str) -> Option<&str> {
+        let named = |name: &str| self.0.get("catalogs")?.get(name);
+        let catalog = match catalog {
+            "" | "default" => self.0.get("catalog").or_else(|| named("default")),
+            name => named(name),
+        };
+        catalog?.get(package)?.as_str()
+    }
+}
+
+/// Writes what ranges of the workspace stand for into the copy of a manifest.
+fn write_ranges(package: &Package, folder: &Path, root: &Path) -> Result<(), String> {
     let path = folder.join("package.json");
     let failed = |error: String| format!("{}: {error}", path.display());
     let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
-    match with_ranges(package, &text).map_err(failed)? {
+    match with_ranges(package, &text, root).map_err(failed)? {
         Some(text) => fs::write(&path, text).map_err(|error| failed(error.to_string())),
         None => Ok(()),
     }
 }
 
-/// A manifest in which `workspace:` ranges are what they stand for; `None` if it has none.
-pub(super) fn with_ranges(package: &Package, text: &str) -> Result<Option<String>, String> {
+/// A manifest in which `workspace:` and `catalog:` ranges are what they stand for; `None` if it has none.
+pub(super) fn with_ranges(
+    package: &Package,
+    text: &str,
+    root: &Path,
+) -> Result<Option<String>, String> {
     let mut manifest: Map<String, Json> =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let catalogs = text.contains("\"catalog:").then(|| Catalogs::of(root));
     let mut is_changed = false;
     for section in SECTIONS {
         let Some(Json::Object(section)) = manifest.get_mut(section) else { continue };
         for (written, told) in section {
+            let catalog = told.as_str().and_then(|it| it.strip_prefix("catalog:"));
+            if let (Some(catalog), Some(catalogs)) = (catalog, &catalogs) {
+                let range = catalogs.range(catalog, written);
+                let range = range.ok_or_else(|| format!("`{written}` is not in that catalog"))?;
+                *told = json!(range);
+                is_changed = true;
+                continue;
+            }
             let Some(inside) = told.as_str().and_then(|it| it.strip_prefix("workspace:")) else {
                 continue;
             };
@@ -88,7 +125,7 @@ fn metadata(package: &Package, manifest: Json, version: &str) -> Result<Json, St
         let section = manifest.get(section).and_then(Json::as_object);
         for (name, told) in section.into_iter().flatten() {
             let told = told.as_str().unwrap_or_default();
-            if ["workspace:", "file:", "link:", "portal:"].iter().any(|way| told.starts_with(way)) {
+            if BY_PATH.iter().any(|way| told.starts_with(way)) {
                 return Err(format!("the packed package.json needs `{name}` by `{told}`"));
             }
         }
@@ -118,7 +155,47 @@ fn usual_tag(version: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::usual_tag;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::package::{Publicity, Version};
+
+    #[test]
+    fn catalogs_say_which_versions_will_do() {
+        let text = "catalog:\n  b: ^1.0.0\ncatalogs:\n  old:\n    b: ^0.9.0\n";
+        let catalogs = Catalogs(tidewheel_flow::parse_yaml(text).unwrap());
+        for (catalog, range) in [
+            ("", Some("^1.0.0")),
+            ("default", Some("^1.0.0")),
+            ("old", Some("^0.9.0")),
+            ("new", None),
+        ] {
+            assert_eq!(catalogs.range(catalog, "b"), range, "{catalog}");
+        }
+        assert_eq!(catalogs.range("", "c"), None);
+    }
+
+    #[test]
+    fn a_range_that_means_something_in_a_workspace_only_is_not_published() {
+        let package = Package {
+            id: PackageId::new(Ecosystem::Npm, "a"),
+            version: Version::Written("1.0.0".to_owned()),
+            manifest: PathBuf::from("package.json"),
+            publicity: Publicity::Public { registries: Vec::new() },
+            needs: Vec::new(),
+            provenance: None,
+        };
+        let told = |range: &str| {
+            metadata(&package, json!({ "dependencies": { "b": range } }), "1.0.0").err()
+        };
+        for range in ["workspace:^", "catalog:", "catalog:old", "file:../b", "link:../b", "../b"] {
+            let error = told(range).unwrap();
+            assert_eq!(error, format!("the packed package.json needs `b` by `{range}`"));
+        }
+        for range in ["^1.0.0", "*", "npm:@us/b@1", ">=1 <2", "https://b.example/b.tgz"] {
+            assert_eq!(told(range), None, "{range}");
+        }
+    }
 
     #[test]
     fn only_a_release_is_the_latest() {

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use tidewheel::file::{make_private_folder, write_atomically};
 
-use super::archive::Contents;
+use super::archive::{self, Contents};
 use super::git::{self, Checkout};
 use super::handed::Handed;
 use super::pin::{PinError, Pins};
-use super::set::{PackedFile, PackedPackage, PackedSet, folder_of};
+use super::set::{Inside, PackedFile, PackedPackage, PackedSet, folder_of};
 use super::{cargo, npm, python, requirement, tree};
 use crate::package::{Ecosystem, Package, PackageId, Version};
 use crate::problem::{Code, Problem};
@@ -308,7 +308,7 @@ fn pin_all(
         let edit = |text: &str| match package.id.ecosystem() {
             // Cargo itself leaves paths out of what it packs.
             Ecosystem::Cargo => Ok(None),
-            Ecosystem::Npm => npm::with_ranges(package, text),
+            Ecosystem::Npm => npm::with_ranges(package, text, &around.root),
             Ecosystem::Python => requirement::pinned(text, version_of),
         };
         pins.pin(&package.manifest, edit)?;
@@ -437,7 +437,8 @@ pub(super) fn keep(mut set: PackedSet, made: Vec<Made>) -> std::io::Result<Packe
             let name = file_name(path);
             let content = fs::read(path)?;
             write_atomically(&folder.join(&name), &content)?;
-            files.push(PackedFile::new(&name, &content));
+            let inside = Inside::of(&archive::list(path).map_err(std::io::Error::other)?);
+            files.push(PackedFile { inside, ..PackedFile::new(&name, &content) });
         }
         let Made { id, version, metadata, .. } = packed;
         set.packages.insert(id.to_string(), PackedPackage { version, files, metadata });

@@ -61,10 +61,13 @@ pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String>
         if PackageId::new(Ecosystem::Python, named) != package.id {
             return Err(format!("{name} says that it is of `{named}`"));
         }
+        if let Some(need) = by_path(&fields) {
+            return Err(format!("{name} needs `{need}`, which is a path of this machine"));
+        }
         if version.get_or_insert_with(|| said.clone()) != &said {
             return Err(format!("{name} has another version than the other files"));
         }
-        all.names.extend(contents.names);
+        all.files.extend(contents.files);
         metadata.insert(name, Json::Object(fields));
     }
     let version = version.flatten().ok_or("its files do not say their version")?;
@@ -174,6 +177,19 @@ fn fields(text: &str, path: &Path) -> Map<String, Json> {
     fields
 }
 
+/// What is needed by where it lies on the machine that built it.
+fn by_path(fields: &Map<String, Json>) -> Option<&str> {
+    let needs = fields.get("requires_dist").and_then(Json::as_array);
+    let mut needs = needs.into_iter().flatten().filter_map(Json::as_str);
+    needs.find(|need| {
+        let from = need.split(';').next().and_then(|need| need.split_once('@'));
+        from.is_some_and(|(_, from)| {
+            let from = from.trim_start();
+            from.starts_with("file:") || from.starts_with(['.', '/'])
+        })
+    })
+}
+
 fn field_name(header: &str) -> String {
     match header {
         "Classifier" => "classifiers".to_owned(),
@@ -195,6 +211,17 @@ fn python_tag(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_on_the_machine_that_built_it_is_no_need_that_others_can_meet() {
+        let needs = |needs: &[&str]| {
+            let list = needs.iter().map(|it| json!(it)).collect();
+            Map::from_iter([("requires_dist".to_owned(), Json::Array(list))])
+        };
+        let by = "our-a @ file:///home/me/ws/a ; os_name == 'nt'";
+        assert_eq!(by_path(&needs(&["b>=1", by])), Some(by));
+        assert_eq!(by_path(&needs(&["b[x]>=1", "c @ https://c.example/c.whl"])), None);
+    }
 
     #[test]
     fn headers_become_the_fields_of_a_form() {

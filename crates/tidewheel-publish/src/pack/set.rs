@@ -12,6 +12,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 use tidewheel::file::write_atomically;
 
+use super::archive::{self, InnerFile};
 use crate::package::PackageId;
 use crate::registry::{Algorithm, Digest};
 
@@ -43,6 +44,25 @@ pub struct PackedPackage {
     pub metadata: Json,
 }
 
+/// What is in a file that was packed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Inside {
+    /// How many files.
+    pub files: usize,
+    /// How many bytes they have when they are unpacked.
+    pub bytes: u64,
+    /// Those that look as if somebody had left them there.
+    pub odd: Vec<InnerFile>,
+}
+
+impl Inside {
+    pub(super) fn of(files: &[InnerFile]) -> Self {
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        let odd = files.iter().filter(|file| file.is_odd()).cloned();
+        Self { files: files.len(), bytes, odd: odd.collect() }
+    }
+}
+
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PackedFile {
@@ -56,6 +76,9 @@ pub struct PackedFile {
     pub sha512: String,
     /// The same, as npm once had it.
     pub sha1: String,
+    /// What is in it.
+    #[serde(default)]
+    pub inside: Inside,
 }
 
 impl PackedFile {
@@ -67,6 +90,7 @@ impl PackedFile {
             sha256: hex(&Sha256::digest(content)),
             sha512: hex(&Sha512::digest(content)),
             sha1: hex(&Sha1::digest(content)),
+            inside: Inside::default(),
         }
     }
 
@@ -135,6 +159,15 @@ impl PackedSet {
     #[must_use]
     pub fn path(&self, id: &PackageId, file: &str) -> PathBuf {
         self.folder.join(folder_of(id)).join(file)
+    }
+
+    /// What is in a file of a package.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn inside(&self, id: &PackageId, file: &PackedFile) -> Result<Vec<InnerFile>, String> {
+        archive::list(&self.path(id, &file.name))
     }
 
     /// The content of a file, if it is still what was packed.

@@ -197,6 +197,36 @@ fn what_cannot_be_packed_or_should_not_be_is_told() {
 }
 
 #[test]
+fn what_the_dead_have_left_of_their_copy_is_removed_and_nothing_else() {
+    let scene = Scene::new("left");
+    scene.crates().git();
+    let ours = scene.0.join("ours");
+    for name in ["staging/copy/a/Cargo.toml", "kept"] {
+        fs::create_dir_all(ours.join(name).parent().unwrap()).unwrap();
+        fs::write(ours.join(name), "of one who died").unwrap();
+    }
+    scene.pack().unwrap();
+    assert!(!ours.join("staging").exists());
+    assert!(ours.join("kept").exists() && scene.0.join("ws/a/Cargo.toml").exists());
+}
+
+#[test]
+fn what_is_in_packages_is_counted_and_what_looks_left_there_is_named() {
+    let scene = Scene::new("inside");
+    scene.crates().file("a/src/lib.rs.orig", "old\n").git();
+    let set = scene.pack().unwrap();
+    let a = id(crate::Ecosystem::Cargo, "a");
+    let file = &set.package(&a).unwrap().files[0];
+    let inside = set.inside(&a, file).unwrap();
+    let lib = inside.iter().find(|it| it.name == "src/lib.rs.orig").unwrap();
+    assert_eq!((lib.bytes, &file.inside.odd), (4, &vec![lib.clone()]));
+    assert_eq!(file.inside.files, inside.len());
+    assert_eq!(file.inside.bytes, inside.iter().map(|it| it.bytes).sum::<u64>());
+    let b = id(crate::Ecosystem::Cargo, "b");
+    assert_eq!(set.package(&b).unwrap().files[0].inside.odd, []);
+}
+
+#[test]
 fn no_tool_sees_a_token() {
     let around = Scene::new("token").around();
     let seen: Vec<&str> = around.without_secrets().map(|(name, _)| name).collect();

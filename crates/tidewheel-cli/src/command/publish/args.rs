@@ -61,6 +61,10 @@ pub(crate) struct PublishArgs {
     #[arg(long, value_name = "DIGEST", requires = "packed")]
     pub packed_hash: Vec<String>,
 
+    /// Show the plan with all files that are in what was packed, and their sizes
+    #[arg(long)]
+    pub files: bool,
+
     /// Ask no registry; what it would say is unknown
     #[arg(long)]
     pub offline: bool,

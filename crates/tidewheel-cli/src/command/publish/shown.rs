@@ -5,20 +5,34 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tidewheel_client::text::{count, harmless};
-use tidewheel_publish::PlanDocument;
+use tidewheel_client::text::{bytes, count, harmless};
+use tidewheel_publish::pack::InnerFile;
 use tidewheel_publish::run::{Report, Verdict};
+use tidewheel_publish::{PlanDocument, PlannedDocument};
 
 use crate::table::Table;
 
+/// Odd files of a package that are named; a folder of them is one mistake.
+const ODD_MAX: usize = 5;
+
 /// A plan: what is done about each package, how many are sent, how long that takes at least.
 pub(super) fn plan_text(plan: &PlanDocument) -> String {
-    let mut table = Table::new(["PACKAGE", "VERSION", "PLAN", "REGISTRY"]);
+    let mut table = Table::new(["PACKAGE", "VERSION", "PLAN", "REGISTRY", "FILES", "SIZE"]);
     for it in &plan.packages {
         let registry = it.registry.as_deref().unwrap_or_default();
-        table.row([&*it.package, &it.version, &it.why, registry].map(harmless));
+        let inside: usize = it.files.iter().map(|file| file.inside.files).sum();
+        let size = it.files.iter().map(|file| file.bytes).sum();
+        let (inside, size) = match it.files.is_empty() {
+            true => (String::new(), String::new()),
+            false => (inside.to_string(), bytes(size)),
+        };
+        table.row([&*it.package, &it.version, &it.why, registry, &inside, &size].map(harmless));
     }
-    let mut text = format!("{table}\n\n{} to upload", count(plan.uploads, "package"));
+    let mut text = table.to_string();
+    for it in &plan.packages {
+        text.push_str(&contents_text(it));
+    }
+    let _ = write!(text, "\n\n{} to upload", count(plan.uploads, "package"));
     if plan.wait_s > 0 {
         let wait = Duration::from_secs(plan.wait_s);
         let _ =
@@ -28,6 +42,33 @@ pub(super) fn plan_text(plan: &PlanDocument) -> String {
         let _ = write!(text, "; commit {}", harmless(&commit[..commit.len().min(12)]));
     }
     let _ = write!(text, "\nplan {}", plan.digest);
+    text
+}
+
+/// What looks odd in a package, and all that is in it if somebody wants to see that.
+fn contents_text(package: &PlannedDocument) -> String {
+    let mut text = String::new();
+    for file in &package.files {
+        let line = |it: &InnerFile| format!("{} ({})", harmless(&it.name), bytes(it.bytes));
+        if let Some(contents) = &file.contents {
+            let _ = write!(text, "\n\n{}", harmless(&file.name));
+            for it in contents {
+                let _ = write!(text, "\n  {}", line(it));
+            }
+        }
+        if file.inside.odd.is_empty() {
+            continue;
+        }
+        let shown: Vec<String> = file.inside.odd.iter().take(ODD_MAX).map(line).collect();
+        let more = file.inside.odd.len() - shown.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let _ = write!(
+            text,
+            "\n\n{} has in it what nobody may need who uses it: {}{more}",
+            harmless(&file.name),
+            shown.join(", ")
+        );
+    }
     text
 }
 

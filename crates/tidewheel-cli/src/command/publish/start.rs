@@ -64,13 +64,21 @@ pub(super) fn plan(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
         Ok(prepared) => prepared,
         Err(code) => return Ok(code),
     };
-    let plan = prepared.document();
+    let plan = shown_plan(&prepared, args);
     match (args.shown.events, ui.format(Format::Human)) {
         (true, _) => ui.print_json(&json!({ "plan": plan }))?,
         (false, Format::Json) => ui.print_json(&plan)?,
         (false, Format::Human) => ui.print(&plan_text(&plan))?,
     }
     Ok(if prepared.stuck().is_empty() { 0 } else { 8 })
+}
+
+/// The plan, with as much of it as somebody wants to see.
+fn shown_plan(prepared: &Prepared, args: &PublishArgs) -> PlanDocument {
+    match args.files {
+        true => prepared.document_with_contents(),
+        false => prepared.document(),
+    }
 }
 
 /// Says what is begun.
@@ -167,7 +175,7 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
             Ok(prepared) => prepared,
             Err(code) => return Ok(code.into()),
         };
-        let plan = prepared.document();
+        let plan = shown_plan(&prepared, args);
         check_hash(args, &plan)?;
         if args.expect_changes && plan.uploads == 0 {
             let error = anyhow!("there is nothing to publish, and --expect-changes was said");
