@@ -1,4 +1,5 @@
-//! `tidewheel publish` to registries that are slow, or never answer: each try has its time, and what became of it is looked up.
+//! `tidewheel publish` to registries that are slow, or never answer: each try has its time, and what became of it is looked up;
+//! and how soon it goes on when they show what it waits for.
 //!
 //! Registries that answer that something went wrong are in `publish_cargo.rs`.
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
@@ -7,7 +8,9 @@ mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]
 mod registry;
 
-use publishing::Scene;
+use std::time::Duration;
+
+use publishing::{Scene, told};
 use registry::{Fault, Faults, Request, What};
 
 /// A file that takes a registry a quarter of an hour, at a thousand bytes a second. Nothing that packs makes it smaller.
@@ -62,4 +65,23 @@ fn a_registry_that_never_answers_leaves_a_publish_that_can_be_run_again() {
     scene.registry.script(Faults::none());
     scene.finish();
     scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn what_needs_a_package_is_sent_within_two_seconds_of_its_being_seen() {
+    let scene = Scene::chain("slow-seen");
+    scene.registry.script(Faults::none().on(What::Upload, "a", Fault::Hidden(2)));
+    // As it is unless somebody says otherwise.
+    let publish = ["publish", "--yes", "--no-verify", "--format", "json"];
+    assert_eq!(told(&scene.tidewheel(&publish).output().unwrap()).0, 0);
+    let requests = scene.registry.requests();
+    let is = |it: &Request, what, name: &str| {
+        it.asked.what == what && it.asked.package.as_deref() == Some(name)
+    };
+    let b = requests.iter().find(|it| is(it, What::Upload, "b")).unwrap();
+    let before = requests.iter().filter(|it| is(it, What::Look, "a") && it.at < b.at);
+    let looks: Vec<Duration> = before.map(|it| it.at).collect();
+    // It may have been there to be seen from the moment on when the last look did not see it.
+    let unseen = looks[looks.len() - 2];
+    assert!(b.at - unseen <= Duration::from_secs(2), "{looks:?}, then b at {:?}", b.at);
 }

@@ -83,7 +83,7 @@ impl Default for PublishOptions {
             timeout: Duration::from_secs(600),
             max_wait: None,
             visible_within: Duration::from_secs(600),
-            look_every: Duration::from_secs(2),
+            look_every: Duration::from_secs(1),
             code_within: Duration::ZERO,
             tag: None,
             push_tags: None,

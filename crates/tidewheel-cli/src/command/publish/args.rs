@@ -215,7 +215,7 @@ pub(crate) struct PaceArgs {
     pub visible_within: Duration,
 
     /// How often it is looked for
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub look_every: Duration,
 }
 
