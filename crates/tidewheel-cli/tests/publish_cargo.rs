@@ -20,6 +20,9 @@ fn crates_go_out_in_order_and_a_second_run_finds_them_there() {
     let report = scene.finish();
     assert_eq!(report["published"], json!(["cargo:a", "cargo:b", "cargo:c"]));
     assert_eq!(scene.brought(), ["a", "b", "c"]);
+    let last = &report["packages"][2];
+    assert!(last["began_at"].as_str() <= last["seen_at"].as_str(), "{last:#}");
+    assert!(last["began_at"].is_string() && last["retries"] == 0, "{last:#}");
     assert_eq!(scene.tree(), before, "the workspace is only read");
     let report = scene.finish();
     assert_eq!(

@@ -146,6 +146,7 @@ impl One<'_> {
         }
         journal.come_to(Phase::Uploading, now);
         journal.uploads += 1;
+        journal.began.get_or_insert(now.as_micros());
         journal.is_open = true;
         if self.work.order.options.hook.is_some() {
             journal.hook = Hook::Due;
@@ -377,6 +378,7 @@ impl One<'_> {
                 record.error = Some(what.clone());
             }
             Ended::Again(what, _) => {
+                journal.retries += 1;
                 (journal.end, journal.said) = (Some(End::Trouble), Some(what.clone()));
                 record.error = Some(what.clone());
             }

@@ -25,6 +25,10 @@ pub struct Journal {
     pub is_open: bool,
     /// Uploads that were begun.
     pub uploads: u32,
+    /// When the first of them was, in microseconds since 1970.
+    pub began: Option<i64>,
+    /// How often it was tried again because of trouble.
+    pub retries: u32,
     /// How often its registry said that there were too many, one after the other.
     pub limited: u32,
     /// How long was waited for its registry, in milliseconds.

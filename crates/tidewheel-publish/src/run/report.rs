@@ -114,6 +114,12 @@ pub struct Reported {
     pub registry: String,
     /// Uploads that were begun.
     pub uploads: u32,
+    /// When the first of them was.
+    pub began_at: Option<String>,
+    /// When it was first seen where those look who resolve.
+    pub seen_at: Option<String>,
+    /// How often its registry had trouble with it, so that it was tried again.
+    pub retries: u32,
     /// How long was waited for its registry.
     pub waited_ms: u64,
     /// What is wrong with it.
@@ -130,6 +136,9 @@ impl Reported {
             sha256: Vec::new(),
             registry: String::new(),
             uploads: 0,
+            began_at: None,
+            seen_at: None,
+            retries: 0,
             waited_ms: 0,
             error: Some(why.clone()),
         }
@@ -171,6 +180,9 @@ impl Report {
                 sha256: files.unwrap_or_default().iter().map(|file| file.sha256.clone()).collect(),
                 registry: package.address.name.clone(),
                 uploads: journal.uploads,
+                began_at: journal.began.map(instant),
+                seen_at: (journal.phase == Phase::Visible).then(|| instant(journal.since)),
+                retries: journal.retries,
                 waited_ms: journal.waited_ms,
                 error,
             });
@@ -192,7 +204,7 @@ impl Report {
             done: those(&["done"]),
             failed: those(&["failed", "waiting"]),
             skipped: those(&["skipped", "blocked"]),
-            go_on_at: until.map(|at| Timestamp::from_micros(at).to_string()),
+            go_on_at: until.map(instant),
             wants_code,
             actor: order.actor.clone(),
             at: wall_clock().to_string(),
@@ -224,7 +236,7 @@ impl Report {
         if let Some(at) = &self.go_on_at {
             let _ = writeln!(text, "- go on after {at}");
         }
-        text.push_str("\n| Package | Version | Result | Registry | Uploads | Waited | SHA-256 |\n|---|---|---|---|---|---|---|\n");
+        text.push_str("\n| Package | Version | Result | Registry | Uploads | Retries | Waited | Seen | SHA-256 |\n|---|---|---|---|---|---|---|---|---|\n");
         for it in &self.packages {
             let digests: Vec<&str> =
                 it.sha256.iter().map(|digest| &digest[..digest.len().min(12)]).collect();
@@ -234,7 +246,9 @@ impl Report {
                 it.result,
                 &it.registry,
                 &it.uploads.to_string(),
+                &it.retries.to_string(),
                 &format!("{} s", it.waited_ms / 1000),
+                it.seen_at.as_deref().unwrap_or_default(),
                 &digests.join(" "),
             ];
             let cells = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " "));
@@ -253,6 +267,10 @@ impl Report {
         }
         text
     }
+}
+
+fn instant(micros: i64) -> String {
+    Timestamp::from_micros(micros).to_string()
 }
 
 /// What registries say of the packages of an order.
