@@ -313,6 +313,11 @@ fn a_run_that_was_left_is_not_finished_from_another_commit() {
     let begun = scene.begin(&[]);
     begun.until_uploading("b");
     begun.kill();
+    // Nor from what was changed and not committed, which is shown.
+    scene.file("c/src/lib.rs", "// changed\n");
+    let (code, error) = scene.published(&[]);
+    assert_eq!(code, 5, "{error}");
+    assert!(error.to_string().contains("is changed now: M c/src/lib.rs"), "{error}");
     scene.commit();
     let (code, error) = scene.published(&[]);
     assert_eq!(code, 5, "{error}");

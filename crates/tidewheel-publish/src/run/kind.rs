@@ -21,7 +21,7 @@ use super::journal::{Journal, Phase};
 use super::lock::WorkspaceLock;
 use super::order::{PublishOrder, ours};
 use super::publisher::Publisher;
-use crate::pack::{PackedSet, checkout};
+use crate::pack::{Checkout, PackedSet, checkout};
 use crate::settings::Surroundings;
 
 /// The kind of publishes.
@@ -78,20 +78,36 @@ impl Kind for Publishes {
     /// What is left of a release is published from what the rest of it was.
     fn check_resume(&self, past: &RunView, is_as_started: bool) -> Result<(), DeskError> {
         let order = order_of(&past.detail)?;
-        let now = checkout(&Surroundings::here(&order.root)).and_then(|it| it.commit);
-        if order.commit.is_some() && order.commit != now && !is_as_started {
-            let (then, now) =
-                (order.commit.unwrap_or_default(), now.unwrap_or_else(|| "nothing".to_owned()));
-            let message = format!("it was packed from commit {then}, and {now} is checked out now");
-            let hint = "--as-started goes on with what was packed then";
-            return Err(refusal(RefusalKind::Conflict, message, hint));
+        match difference(&order, checkout(&Surroundings::here(&order.root)).as_ref()) {
+            Some(message) if !is_as_started => {
+                let hint = "--as-started goes on with what was packed then";
+                Err(refusal(RefusalKind::Conflict, message, hint))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
         Ok(Box::new(PublishRun::again(order_of(&past.detail)?)?))
     }
+}
+
+/// What is here now that was not when it was packed, if it was packed from a commit. Files that git does not know are left
+/// by tools that pack in place.
+fn difference(order: &PublishOrder, now: Option<&Checkout>) -> Option<String> {
+    let then = order.commit.as_ref()?;
+    let commit = now.and_then(|it| it.commit.as_deref()).unwrap_or("nothing");
+    if commit != then {
+        return Some(format!("it was packed from commit {then}, and {commit} is checked out now"));
+    }
+    let changes = now.map(|it| it.changes.as_slice()).unwrap_or_default();
+    let changes: Vec<&String> = changes.iter().filter(|it| !it.starts_with("??")).collect();
+    let first = changes.first()?.trim();
+    let more = match changes.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    Some(format!("it was packed from commit {then}, of which this is changed now: {first}{more}"))
 }
 
 /// Publishes as a server knows them: it shows them like all runs, and has nobody's leave to upload anything.
