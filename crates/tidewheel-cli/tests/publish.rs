@@ -62,3 +62,28 @@ fn what_is_in_the_way_is_told_with_its_file_and_what_to_do_and_is_drawn_all_the_
     let output = scratch.run(&["publish", "graph", "/nowhere"]);
     assert_eq!(output.status.code(), Some(4));
 }
+
+#[test]
+fn what_the_codes_mean_is_said() {
+    let scratch = Scratch::new("publish-codes");
+    let output = scratch.run(&["publish", "explain", "development-cycle"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = stdout(&output);
+    assert!(
+        told.starts_with("development-cycle: What is needed only to work on a package"),
+        "{told}"
+    );
+    // All of them, and each is on the page of what is in the way.
+    let output = scratch.run(&["publish", "explain", "--format", "json"]);
+    let all: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let pages =
+        ["publish.md", "cli.md"].map(|name| std::fs::read_to_string(root.join(name)).unwrap());
+    for code in all.as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()) {
+        let row = format!("| `{code}` |");
+        assert!(pages.iter().any(|page| page.contains(&row)), "{code} is on no page");
+    }
+    let output = scratch.run(&["publish", "explain", "nonsense"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(stderr(&output).contains("development-cycle"), "{}", stderr(&output));
+}

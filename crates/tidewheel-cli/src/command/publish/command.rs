@@ -5,6 +5,7 @@
 use clap::Subcommand;
 
 use super::args::PublishArgs;
+use super::explain::{ExplainArgs, explain};
 use super::graph::{GraphArgs, graph};
 use super::pack::{PackArgs, pack};
 use super::start::{self, ResumeArgs};
@@ -56,6 +57,7 @@ enum PublishCommand {
     Status(StatusArgs),
     Resume(ResumeArgs),
     Undo(UndoArgs),
+    Explain(ExplainArgs),
 }
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
@@ -70,5 +72,6 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         Some(PublishCommand::Status(args)) => status(ui, args),
         Some(PublishCommand::Resume(args)) => start::resume(ui, args),
         Some(PublishCommand::Undo(args)) => undo(ui, args),
+        Some(PublishCommand::Explain(args)) => explain(ui, args),
     }
 }

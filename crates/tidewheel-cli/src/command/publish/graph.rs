@@ -84,6 +84,7 @@ pub(super) fn refuse(problems: &[Problem]) -> Option<CommandError> {
     };
     let mut hints: Vec<String> = problems.iter().filter_map(|it| it.hint.clone()).collect();
     hints.dedup();
+    hints.push(format!("`tidewheel publish explain {}` says more", first.code));
     let error = CommandError::new(ErrorKind::Input, anyhow!(what));
     Some(hints.iter().fold(error, |error, hint| error.hint(harmless(hint))))
 }

@@ -4,6 +4,7 @@
 
 mod args;
 mod command;
+mod explain;
 mod graph;
 mod pack;
 mod place;
