@@ -192,6 +192,9 @@ fn a_server_shows_a_publish_and_says_where_it_goes_on() {
     };
     let shown = ask(&["show", "last"]);
     assert!(shown.contains("cargo:b"), "{shown}");
+    for shown in [shown, ask(&["show", "last", "--format", "json"]), ask(&["explain", "last"])] {
+        assert!(!shown.contains(scene.registry.token()), "{shown}");
+    }
     let refused = ask(&["resume", "last"]);
     assert!(
         refused.contains("a publish goes on where its workspace and its tokens are"),

@@ -12,7 +12,7 @@ mod registry;
 
 use std::process::Command;
 
-use publishing::{Scene, told};
+use publishing::{PYTHON_BACKEND, Scene, told};
 use registry::{Fault, Faults, RetryAfter, What};
 use serde_json::json;
 use skipped::skipped;
@@ -137,4 +137,24 @@ fn all_that_packages_need_of_each_other_is_out_at_the_end_or_it_is_not_done() {
     scene.registry.put("our-a", "2.2", "our_a-2.2.tar.gz", b"newest");
     let report = scene.finish();
     assert_eq!(report["unmet"], json!([]), "{report:#}");
+}
+
+#[test]
+fn the_code_of_packages_sees_no_token_when_it_is_built() {
+    let Some(scene) = scene("python-curious") else { return };
+    // It has a reason to be curious.
+    let seen = scene.path("seen");
+    let curious = format!(
+        "{PYTHON_BACKEND}\nwith open({seen:?}, 'a') as file: file.write(repr(dict(os.environ)))\n"
+    );
+    scene.file("a/ours.py", &curious);
+    scene.commit();
+    let mut command = scene.publish(&[]);
+    let canaries =
+        [("NPM_TOKEN", "canary-1"), ("TWINE_PASSWORD", "canary-2"), ("MY_API_KEY", "canary-3")];
+    let output = command.envs(canaries).output().unwrap();
+    assert_eq!(told(&output).0, 0);
+    let seen = std::fs::read_to_string(&seen).unwrap();
+    assert!(seen.contains("PATH"), "{seen}");
+    assert!(!seen.contains(scene.registry.token()) && !seen.contains("canary"), "{seen}");
 }

@@ -187,3 +187,23 @@ fn tokens_for_other_projects_or_other_times() {
     assert_eq!(code, 3, "{error:#}");
     assert!(error.to_string().contains("there is no token for the registry"), "{error:#}");
 }
+
+#[test]
+fn a_registry_that_is_not_the_one_of_the_plan() {
+    let scene = Scene::chain("refused-elsewhere");
+    let silent = registry::Fault::Silent { is_done: false };
+    scene.registry.script(registry::Faults::none().on(registry::What::Upload, "b", silent));
+    let begun = scene.begin(&[]);
+    begun.until_uploading("b");
+    begun.kill();
+    // Somebody has put another registry under its name meanwhile.
+    let other = registry::Registry::start(registry::Protocol::Cargo);
+    let mut command = scene.publish(&[]);
+    let output = command.env("CARGO_REGISTRIES_OURS_INDEX", other.index_url()).output().unwrap();
+    let (code, report) = told(&output);
+    assert_eq!(code, 8, "{report:#}");
+    assert!(report.to_string().contains("it was planned to go to"), "{report:#}");
+    assert!(other.uploads().is_empty());
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+}

@@ -39,3 +39,62 @@ pub(crate) fn odd(package: &Package) -> Option<Problem> {
         hint: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::package::{PackageId, Publicity};
+
+    /// What means something to a shell, in an address, in a path, to a command line, or to a terminal.
+    const INJECTIONS: [&str; 18] = [
+        "",
+        "a;reboot",
+        "$(reboot)",
+        "`reboot`",
+        "a b",
+        "a&b",
+        "a|b",
+        "a\nb",
+        "a\0b",
+        "-rf",
+        "--registry=evil",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "a/../b",
+        "a?b#c",
+        "a%2e%2e",
+        "a\u{1b}[2J",
+        "\u{202e}a",
+    ];
+
+    fn package(ecosystem: Ecosystem, name: &str, version: &str) -> Package {
+        Package {
+            id: PackageId::new(ecosystem, name),
+            version: Version::Written(version.to_owned()),
+            manifest: PathBuf::from("manifest"),
+            publicity: Publicity::Public { registries: Vec::new() },
+            needs: Vec::new(),
+            provenance: None,
+        }
+    }
+
+    #[test]
+    fn what_means_something_to_a_shell_an_address_or_a_path_is_no_name_and_no_version() {
+        for ecosystem in [Ecosystem::Cargo, Ecosystem::Npm, Ecosystem::Python] {
+            for text in INJECTIONS {
+                let named = odd(&package(ecosystem, text, "1.0.0"));
+                assert!(
+                    named.is_some_and(|it| it.code == Code::Manifest),
+                    "{ecosystem:?} {text:?}"
+                );
+                let versioned = odd(&package(ecosystem, "a", text));
+                assert!(versioned.is_some(), "{ecosystem:?} 1.0.0 as {text:?}");
+            }
+            assert_eq!(odd(&package(ecosystem, "a-b_c", "1.0.0-rc.1+b")), None, "{ecosystem:?}");
+        }
+        assert_eq!(odd(&package(Ecosystem::Npm, "@us/core", "1.0.0")), None);
+        assert!(odd(&package(Ecosystem::Npm, "@us/../core", "1.0.0")).is_some());
+    }
+}
