@@ -21,6 +21,11 @@ use crate::registry::{Protocol, Registry, Request, Upload, What};
 /// What takes longer hangs.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
+/// The program: that of the tests, or another build of it that somebody wants to measure.
+pub fn tidewheel() -> String {
+    std::env::var("TIDEWHEEL_PROGRAM").unwrap_or(env!("CARGO_BIN_EXE_tidewheel").to_owned())
+}
+
 /// A workspace and its registry.
 pub struct Scene {
     folder: PathBuf,
@@ -175,7 +180,7 @@ impl Scene {
 
     /// `tidewheel` with these arguments, and the token of the registry.
     pub fn tidewheel(&self, arguments: &[&str]) -> Command {
-        let mut command = self.program(env!("CARGO_BIN_EXE_tidewheel"));
+        let mut command = self.program(&tidewheel());
         let (registry, token) = (&self.registry, self.registry.token());
         command.args(arguments).env("CARGO_REGISTRIES_OURS_TOKEN", token).env("NPM_TOKEN", token);
         if registry.protocol() == Protocol::Python {
