@@ -1,7 +1,7 @@
 // What a person does with the page, in a real browser. Each test is a function with a name that says what holds; more of
 // them are in the files beside: what is shown, what is done, what changes, what is large, and who reaches it.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as acted from './acted.mjs';
 import * as large from './large.mjs';
