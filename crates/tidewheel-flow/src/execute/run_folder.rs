@@ -41,6 +41,8 @@ pub(crate) struct Earlier {
 #[derive(Debug, Clone)]
 pub(super) struct RunFolder {
     folder: PathBuf,
+    /// It was made here: nothing is in it but what attempts of this runner leave.
+    is_new: bool,
     /// What of an earlier run could not be read, until a step has told of it.
     unread: Arc<Mutex<Vec<PathBuf>>>,
 }
@@ -85,7 +87,7 @@ impl FlowRunner {
 impl RunFolder {
     /// The folder at this place, whatever is there.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder, unread: Arc::default() }
+        Self { folder, is_new: false, unread: Arc::default() }
     }
 
     pub fn path(&self) -> &Path {
@@ -94,7 +96,7 @@ impl RunFolder {
 
     /// The folder of a run. What `earlier` kept is there too.
     fn make(runs: &Path, run: &str, earlier: Option<&Earlier>) -> io::Result<Self> {
-        let folder = Self::at(runs.join(run));
+        let mut folder = Self::at(runs.join(run));
         let work = folder.folder.join(WORK);
         if fs::symlink_metadata(&work).is_ok_and(|found| found.is_dir()) {
             return Ok(folder);
@@ -115,6 +117,7 @@ impl RunFolder {
         } else {
             make_private_folder(&work)?;
         }
+        folder.is_new = true;
         Ok(folder)
     }
 
@@ -136,8 +139,11 @@ impl RunFolder {
     /// A command that knows the folder and its own file for outputs.
     pub fn given_to(&self, command: ProcessCommand, attempt: &Attempt) -> ProcessCommand {
         let output = self.output_of(attempt);
-        // Of an attempt that a copy of the folder knows, and that was made again.
-        let _ = fs::remove_file(&output);
+        if !self.is_new {
+            // Of an attempt that was forgotten, by a copy of the folder or for want of power, and is made again. Asking
+            // for each step of a new run would cost it a thirtieth of its time.
+            let _ = fs::remove_file(&output);
+        }
         command
             .variable("TIDEWHEEL_RUN_DIR", self.folder.join(WORK))
             .variable("TIDEWHEEL_OUTPUT", output)
@@ -259,8 +265,9 @@ mod tests {
         // It is another file, and a run that goes on finds what it had.
         fs::write(second.join("deep/x"), "2").unwrap();
         assert_eq!(fs::read(first.join("deep/x")).unwrap(), b"1");
-        make("b", "a");
+        let found = make("b", "a");
         assert_eq!(fs::read(second.join("deep/x")).unwrap(), b"2");
+        assert!(!found.is_new, "there may be something of attempts that are made again");
         // Nothing is taken from elsewhere, and what is gone is no trouble.
         for from in ["../b", "/etc", "gone", ""] {
             let made = make("c", from).folder;

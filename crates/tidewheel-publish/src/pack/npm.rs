@@ -51,7 +51,7 @@ struct Catalogs(Json);
 impl Catalogs {
     fn of(root: &Path) -> Self {
         let told = fs::read_to_string(root.join("pnpm-workspace.yaml")).ok();
-        Self(told.and_then(|text| tidewheel_flow::parse_yaml(&text).ok()).unwrap_or_default())
+        Self(told.and_then(|text| tidewheel_client::parse_yaml(&text).ok()).unwrap_or_default())
     }
 
     /// The versions of a package in a catalog; the usual one has no name, or `default`.
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn catalogs_say_which_versions_will_do() {
         let text = "catalog:\n  b: ^1.0.0\ncatalogs:\n  old:\n    b: ^0.9.0\n";
-        let catalogs = Catalogs(tidewheel_flow::parse_yaml(text).unwrap());
+        let catalogs = Catalogs(tidewheel_client::parse_yaml(text).unwrap());
         for (catalog, range) in [
             ("", Some("^1.0.0")),
             ("default", Some("^1.0.0")),
