@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use common::{Scratch, stderr};
+use common::{Scratch, stderr, stdout};
 use serde_json::{Value as Json, json};
 use tidewheel_client::files::{FlowFiles, parse_yaml};
 
@@ -294,6 +294,23 @@ fn flows_in_the_guide_end_as_it_says() {
         let error = stderr(&output);
         assert_eq!(output.status.code(), Some(snippet.exit_code), "{}: {error}", snippet.place);
     }
+}
+
+#[test]
+fn the_gate_of_the_examples_opens_when_somebody_approves() {
+    let scratch = Scratch::new("docs-gate");
+    let text = fs::read_to_string(root().join("examples/flows/approval-gate.yaml")).unwrap();
+    let file = scratch.file("approval-gate.yaml", &text);
+    let run = scratch.start_heard(&["run", &file, "--param", "ask=true"]);
+    run.wait_for("waits for approval: Ship it?");
+    assert_eq!(scratch.json(&["show", "latest"])["steps"]["publish"]["state"], "pending");
+    let approve = ["approve", "latest", "ship", "--by", "Ada", "--note", "looks good"];
+    let output = scratch.run(&approve);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (code, said) = run.ended();
+    assert_eq!(code, Some(0), "{said}");
+    let said = stdout(&scratch.run(&["logs", "latest", "publish"]));
+    assert_eq!(said, "1.4.0 is out, approved by Ada\n");
 }
 
 /// Where steps with a shell text are in a flow.

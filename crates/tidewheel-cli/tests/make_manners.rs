@@ -32,6 +32,16 @@ fn a_step_is_run_with_what_it_needs() {
     assert_eq!(names(&both), ["build", "docs", "fetch", "tidy"]);
     let all = scratch.json(&["run", &file, "--to", "deploy"]);
     assert_eq!(names(&all).len(), 6);
+    // What nobody needs is not spoken of, and what is left out is.
+    let said = stderr(&scratch.run(&["run", &file, "--to", "build"]));
+    assert!(!said.contains("reused of run"), "{said}");
+    let left_out = "`tell` is left out: it needs `deploy`, which is not run";
+    assert!(said.contains(left_out) && !said.contains("`tidy` is left out"), "{said}");
+    let said = stderr(&scratch.run(&["run", &file, "--only", "build"]));
+    assert!(
+        said.contains(": fetch\n") && !said.contains("docs") && !said.contains("left out"),
+        "{said}"
+    );
     let plan = scratch.json(&["run", &file, "--to", "docs", "--dry-run"]);
     assert_eq!(plan["levels"], json!([["fetch"], ["docs"], ["tidy"]]), "{plan}");
     let output = scratch.run(&["run", &file, "--to", "biuld"]);
@@ -214,4 +224,37 @@ flow:
     let text = scratch.command(&["run", &file, "--dry-run"]).env("TOKEN", "t0k3n-t0k3n").output();
     let text = stdout(&text.unwrap());
     assert!(text.contains("make is not cached: its command has changed"), "{text}");
+}
+
+#[test]
+fn a_dry_run_sees_files_through_groups() {
+    let scratch = Scratch::new("manners-dry-groups");
+    scratch.file("i", "1");
+    let file = scratch.file(
+        "flow.yaml",
+        "
+flow:
+  - { name: l1, cache: { inputs: [i], outputs: [j] }, run: cp i j }
+  - { name: g, steps: [{ name: l2, cache: { inputs: [j], outputs: [k] }, run: cp j k }] }
+  - { name: l3, cache: { inputs: [k], outputs: [l] }, run: cp k l }
+  - { name: l4, depends_on: l3, cache: { inputs: [l], outputs: [m] }, run: cp l m }
+  - { name: other, cache: { inputs: [flow.yaml] }, run: 'true' }
+",
+    );
+    let forecast = || -> Vec<String> {
+        let plan = scratch.json(&["run", &file, "--dry-run"]);
+        let steps = plan["steps"].as_array().unwrap().iter();
+        let state = |step: &Value| Some(step.get("cache")?["state"].as_str()?.to_owned());
+        steps.filter_map(state).collect()
+    };
+    scratch.json(&["run", &file]);
+    assert_eq!(forecast(), ["cached"; 5]);
+    scratch.file("i", "2");
+    let mut changed = forecast();
+    changed.sort();
+    assert_eq!(changed, ["cached", "done", "unknown", "unknown", "unknown"]);
+    let text = stdout(&scratch.run(&["run", &file, "--dry-run"]));
+    assert!(text.contains("it reads j, which `l1` may make anew"), "{text}");
+    assert!(text.contains("it reads k, which `g/l2` may make anew"), "{text}");
+    assert!(text.contains("it reads l, which `l3` may make anew"), "{text}");
 }

@@ -554,8 +554,65 @@ fn a_step_of_a_called_flow_that_is_skipped_says_what_stopped_it() {
     // A group may also stop because its time is over.
     let group = "flow: [{ name: g, timeout: 50ms, steps: [{ name: a, run: sleep 1000 }] }]";
     let lines = stderr(&scratch.run(&["run", &scratch.file("group.yaml", group)]));
-    assert!(lines.contains("failed    g: out of time\n"), "{lines}");
+    assert!(lines.contains("failed    g: out of time after 50 ms\n"), "{lines}");
     assert!(lines.contains("cancelled g/a (") && lines.contains("): stopped by `g`\n"), "{lines}");
+    let shown = scratch.json(&["show", "last"]);
+    assert_eq!(shown["steps"]["g"]["timeout"], "out of time after 50 ms", "{shown:#}");
+    let why = stdout(&scratch.run(&["explain", "last", "g"]));
+    let told = "the time for all that is in it was over: out of time after 50 ms";
+    assert!(why.contains(told) && !why.contains("before it started"), "{why}");
+    // If it is tried again, each try has its time.
+    let tries = group.replace("timeout: 50ms", "timeout: 50ms, retry: { retries: 1, delay: 1ms }");
+    let lines = stderr(&scratch.run(&["run", &scratch.file("tries.yaml", &tries)]));
+    assert!(lines.contains("failed    g{2}: out of time after 50 ms\n"), "{lines}");
+}
+
+#[test]
+fn tries_of_a_group_are_shown_if_they_were_needed() {
+    let scratch = Scratch::new("shown-tries");
+    let flow = r#"
+flow:
+  - name: flaky
+    retry: { retries: 2, delay: 1ms }
+    steps:
+      - { name: one, run: 'test -e "$TIDEWHEEL_RUN_DIR/n" || { touch "$TIDEWHEEL_RUN_DIR/n"; exit 1; }' }
+      - { name: two, depends_on: one, run: "true" }
+  - { name: good, retry: { retries: 3, delay: 1ms }, foreach: [1, 2], steps: [{ name: it, run: "true" }] }
+  - { name: end, depends_on: flaky, run: "true" }
+"#;
+    let output = scratch.run(&["run", &scratch.file("flow.yaml", flow)]);
+    let lines = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{lines}");
+    assert!(lines.contains("2 failed (tolerated)"), "{lines}");
+    assert!(lines.contains("succeeded flaky{2}/one ("), "{lines}");
+    for unneeded in ["flaky{3}", "good[0]{2}", "good[1]{4}[]"] {
+        assert!(!lines.contains(unneeded), "{unneeded}: {lines}");
+    }
+    let listed = stdout(&scratch.run(&["runs"]));
+    assert!(listed.contains("2 failed (tolerated)"), "{listed}");
+    let shown = stdout(&scratch.run(&["show", "last"]));
+    let place = |step: &str| {
+        let is_row = |line: &&str| line.split_whitespace().any(|word| word == step);
+        shown.lines().position(|line| is_row(&line)).unwrap_or_else(|| panic!("{step}: {shown}"))
+    };
+    let rows = ["flaky/one", "flaky/two", "flaky{2}/one", "flaky{2}/two", "flaky", "good", "end"];
+    assert!(rows.map(place).is_sorted(), "{shown}");
+    assert!(!shown.contains("flaky{3}") && !shown.contains("good[0]{2}"), "{shown}");
+}
+
+#[test]
+fn a_step_that_skips_itself_says_by_which_code() {
+    let scratch = Scratch::new("shown-skip-code");
+    let file = scratch.file("flow.yaml", "flow: [{ name: a, skip_codes: [78], run: exit 78 }]");
+    let output = scratch.run(&["run", &file]);
+    let lines = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{lines}");
+    assert!(lines.contains("exit code 78") && !lines.contains("condition"), "{lines}");
+    let shown = scratch.json(&["show", "last"]);
+    assert_eq!(shown["steps"]["a"]["reason"], "exit code 78", "{shown:#}");
+    let why = stdout(&scratch.run(&["explain", "last", "a"]));
+    let told = "it said by its exit code 78 that there is nothing to do";
+    assert!(why.contains(told), "{why}");
 }
 
 #[test]

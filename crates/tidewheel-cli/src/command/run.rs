@@ -220,6 +220,10 @@ pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
         let reuse = desk.reuse(&mut run)?;
         if !how.quiet {
             tell_reuse(ui, &reuse);
+            // Only those that are asked for by name are wanted otherwise.
+            if !args.to.is_empty() {
+                tell_left_out(ui, &reuse);
+            }
         }
         // Nobody else needs this thread before the run has started, nor after it has ended.
         start(ui, &Desk::inline(desk), Box::new(run), &how).await
@@ -293,6 +297,14 @@ fn tell_reuse(ui: &Ui, reuse: &Reuse) {
     for missing in &reuse.missing {
         let step = harmless(missing);
         ui.note(&format!("nothing of `{step}` can be reused; --from '{step}' runs it too"));
+    }
+}
+
+/// Says what does not follow the run, and why.
+fn tell_left_out(ui: &Ui, reuse: &Reuse) {
+    for (hook, needed) in &reuse.left_out {
+        let (hook, needed) = (harmless(hook), harmless(needed));
+        ui.note(&format!("`{hook}` is left out: it needs `{needed}`, which is not run"));
     }
 }
 

@@ -118,6 +118,10 @@ async fn listed(desk: &Desk, mut wish: ListWish) -> Result<RunList, CommandError
 fn steps_text(run: &RunLine) -> String {
     match run.failed {
         0 => run.steps.to_string(),
+        // Otherwise it would not have succeeded.
+        failed if run.state == RunState::Succeeded => {
+            format!("{}, {failed} failed (tolerated)", run.steps)
+        }
         failed => format!("{}, {failed} failed", run.steps),
     }
 }

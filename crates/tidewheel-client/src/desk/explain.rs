@@ -261,6 +261,9 @@ fn ended(view: &RunView, task: &TaskSummary, reason: Reason, error: Option<&str>
     let what = match reason {
         Reason::Ordinary | Reason::Error | Reason::Panic => None,
         Reason::AttemptTimeout => Some(format!("its time was over {tries}")),
+        Reason::TaskTimeout if view.definition.stands_for_others(&task.name) => {
+            Some("the time for all that is in it was over".to_owned())
+        }
         Reason::TaskTimeout => Some(format!("the time for all its attempts was over {tries}")),
         Reason::RunTimeout => Some(format!("the time of the run was over {tries}")),
         Reason::Requested => Some(format!("somebody cancelled it or the run {tries}")),
@@ -270,6 +273,9 @@ fn ended(view: &RunView, task: &TaskSummary, reason: Reason, error: Option<&str>
             task.attempts
         )),
         Reason::ShutDown => Some(format!("the process that ran it was stopped {tries}")),
+        Reason::Condition if view.skip_code(task).is_some() => view
+            .reason(task)
+            .map(|code| format!("it said by its {code} that there is nothing to do")),
         Reason::Condition => Some(
             view.definition
                 .condition(&task.name)

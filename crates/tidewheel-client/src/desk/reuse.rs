@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json};
 use tidewheel::store::{RunFilter, RunKind};
 use tidewheel::{RunId, TaskState};
-use tidewheel_flow::{Flow, FlowOrder};
+use tidewheel_flow::{Dependency, Flow, FlowOrder};
 
 use super::error::DeskError;
 use super::local::LocalDesk;
@@ -28,6 +28,8 @@ pub struct Reuse {
     pub found: Vec<(RunId, Vec<String>)>,
     /// Steps whose outputs are needed, and of which there are none.
     pub missing: Vec<String>,
+    /// Steps that follow the run and are not done, each with one that it needs and that is not run.
+    pub left_out: Vec<(String, String)>,
 }
 
 impl LocalDesk {
@@ -47,7 +49,8 @@ impl LocalDesk {
             limit: RUNS_SEEN_MAX,
             ..RunFilter::default()
         };
-        let mut reuse = Reuse::default();
+        let waited_for: BTreeSet<&str> = others(flow, &chosen).map(|it| &*it.step).collect();
+        let mut reuse = Reuse { left_out: left_out(flow, &chosen), ..Reuse::default() };
         let mut runs_seen = 0;
         for summary in self.read(|reader| reader.runs(&filter))? {
             if runs_seen == RUNS_MAX {
@@ -61,14 +64,13 @@ impl LocalDesk {
             }
             runs_seen += 1;
             let changed = order.changed_since(&known);
-            let is_wanted = |step: &str| {
-                !chosen.contains(step) && flow.step(step).is_some() && !changed.contains(step)
-            };
+            let is_wanted = |step: &str| waited_for.contains(step) && !changed.contains(step);
             reuse.take(&self.view(detail)?, is_wanted);
         }
-        let needed = needed_of_others(flow, &chosen);
-        reuse.missing =
-            needed.filter(|step| !reuse.outputs.contains_key(*step)).map(str::to_owned).collect();
+        let needed = others(flow, &chosen).filter(|needed| needed.needs_outputs());
+        let needed: BTreeSet<&str> = needed.map(|needed| &*needed.step).collect();
+        let is_missing = |step: &&str| !reuse.outputs.contains_key(*step);
+        reuse.missing = needed.into_iter().filter(is_missing).map(str::to_owned).collect();
         order.reused.clone_from(&reuse.outputs);
         Ok(reuse)
     }
@@ -90,16 +92,22 @@ impl Reuse {
     }
 }
 
-/// Steps that are not chosen, and whose outputs are named by chosen ones.
-fn needed_of_others<'a>(
+/// What chosen steps wait for that is not chosen.
+fn others<'a>(
     flow: &'a Flow,
     chosen: &'a BTreeSet<String>,
-) -> impl Iterator<Item = &'a str> {
-    let steps = flow.steps.iter().filter(|step| chosen.contains(&step.name));
-    let needed: BTreeSet<&str> = steps
-        .flat_map(|step| step.after.iter().filter(|needed| needed.needs_outputs()))
-        .map(|needed| needed.step.as_str())
-        .filter(|step| !chosen.contains(*step))
-        .collect();
-    needed.into_iter()
+) -> impl Iterator<Item = &'a Dependency> {
+    let steps = flow.steps.iter().filter(move |step| chosen.contains(&step.name));
+    let needed = steps.flat_map(|step| &step.after);
+    needed.filter(move |needed| !chosen.contains(&needed.step))
+}
+
+/// What would follow the run, and does not because of a step that is not run.
+fn left_out(flow: &Flow, chosen: &BTreeSet<String>) -> Vec<(String, String)> {
+    let hooks = flow.steps.iter().filter(|step| step.follows_run());
+    let left = hooks.filter(|step| !chosen.contains(&step.name)).filter_map(|step| {
+        let needed = step.after.iter().find(|needed| !chosen.contains(&needed.step))?;
+        Some((step.name.clone(), needed.step.clone()))
+    });
+    left.collect()
 }

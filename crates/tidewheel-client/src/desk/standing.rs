@@ -47,8 +47,7 @@ impl LocalDesk {
 impl RunView {
     fn standings(&self, expected: &BTreeMap<String, Duration>) -> Vec<StepStanding> {
         let mut elements = self.elements();
-        let mut steps: Vec<StepView<'_>> = self.listed();
-        steps.sort_by_key(|step| step.task.index);
+        let steps: Vec<StepView<'_>> = self.all();
         let standing = |step: &StepView<'_>| StepStanding {
             element: elements.remove(&step.task.name),
             ..self.standing(step, expected.get(&step.task.name).copied())

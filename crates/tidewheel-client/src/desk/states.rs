@@ -98,6 +98,11 @@ pub fn reason_words(reason: Reason, cause: impl Fn(u32) -> String) -> Option<Str
     })
 }
 
+/// Why a task was skipped that said by its exit code that there is nothing to do.
+pub(crate) fn skip_words(code: i32) -> String {
+    format!("exit code {code}")
+}
+
 /// Which limit a task ran into, and what it waited for.
 pub(crate) fn timeout_words(
     reason: Reason,

@@ -14,10 +14,11 @@ use tidewheel::store::{
 };
 use tidewheel::task::Reason;
 use tidewheel::{TaskState, Timestamp};
-use tidewheel_flow::listed;
+use tidewheel_flow::{is_spare, listed};
 
 use super::states::{
-    done_before, group_words, reason_of, reason_words, run_state, step_state, timeout_words,
+    done_before, group_words, reason_of, reason_words, run_state, skip_words, step_state,
+    timeout_words,
 };
 use super::surface::Surface;
 use super::tail::log_path;
@@ -85,12 +86,18 @@ impl RunView {
         own.filter(|own| !own.is_empty()).or_else(before).unwrap_or_default()
     }
 
-    /// The tasks in the order of the flow.
+    /// The tasks in the order of the flow, without those of tries that were not needed.
     #[must_use]
     pub fn listed(&self) -> Vec<StepView<'_>> {
         let tolerated = self.definition.tolerated(&self.detail);
-        let view = |task| self.step_view(task, &tolerated);
-        listed(&self.detail.tasks).into_iter().map(view).collect()
+        let tasks = listed(&self.detail.tasks).into_iter().filter(|task| !is_spare(task));
+        tasks.map(|task| self.step_view(task, &tolerated)).collect()
+    }
+
+    /// All of them, by index.
+    pub(super) fn all(&self) -> Vec<StepView<'_>> {
+        let tolerated = self.definition.tolerated(&self.detail);
+        self.detail.tasks.iter().map(|task| self.step_view(task, &tolerated)).collect()
     }
 
     /// One of them.
@@ -133,8 +140,17 @@ impl RunView {
             _ if task.reason == Reason::AlreadyDone => {
                 Some(done_before(&*self.definition, &task.name))
             }
-            _ => reason_of(task, &self.detail.tasks),
+            _ => match self.skip_code(task) {
+                Some(code) => Some(skip_words(code)),
+                None => reason_of(task, &self.detail.tasks),
+            },
         }
+    }
+
+    /// The exit code by which a task said that there is nothing to do, if it did.
+    pub(super) fn skip_code(&self, task: &TaskSummary) -> Option<i32> {
+        let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
+        newest.filter(|_| task.reason == Reason::Condition)?.code
     }
 
     /// When its first attempt started. The row of a run that has not ended does not say.

@@ -111,6 +111,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether a task does nothing but stand for others that are part of it.
+    fn stands_for_others(&self, _task: &str) -> bool {
+        false
+    }
+
     /// Whether something is done after the run, whatever became of it.
     fn has_clean_up(&self) -> bool {
         false

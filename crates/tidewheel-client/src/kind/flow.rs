@@ -295,12 +295,8 @@ impl Definition for FlowDefinition {
     }
 
     fn timeouts(&self, task: &str) -> Timeouts {
-        let step = self.step_of(task);
-        let treatment = step.as_ref().map(|step| &step.treatment);
-        Timeouts {
-            attempt: treatment.and_then(|said| said.attempt_timeout),
-            task: treatment.and_then(|said| said.step_timeout),
-        }
+        let (attempt, whole) = self.flow().map(|flow| flow.times_of_task(task)).unwrap_or_default();
+        Timeouts { attempt, task: whole }
     }
 
     fn attempts_max(&self, task: &str) -> Option<u32> {
@@ -363,6 +359,10 @@ impl Definition for FlowDefinition {
 
     fn condition(&self, task: &str) -> Option<String> {
         self.step_of(task)?.condition_words()
+    }
+
+    fn stands_for_others(&self, task: &str) -> bool {
+        self.flow().is_some_and(|flow| flow.stands_for_others(task))
     }
 
     fn has_clean_up(&self) -> bool {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use tidewheel::Timestamp;
+use tidewheel_flow::is_further_try;
 
 use super::event::{EndState, Event, StepInfo};
 use super::translation::Teller;
@@ -17,11 +18,15 @@ pub struct Standings {
     /// `None` before the first look.
     run: Option<RunState>,
     steps: Vec<Known>,
+    /// How many were told of.
+    told: usize,
 }
 
 /// What was told of a step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
+    /// Its number in what is told, if it was told of.
+    place: Option<usize>,
     /// The newest attempt that was told to have begun.
     begun: u32,
     /// The newest that was told to be followed by another.
@@ -37,6 +42,18 @@ impl Standings {
         self.run.is_some_and(|state| end_of(state).is_some())
     }
 
+    /// How many steps the run had at the last look, those included that were not told of.
+    #[must_use]
+    pub fn seen(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The number in what is told of the step that has this place in a look; `None`: it was not told of.
+    #[must_use]
+    pub fn place(&self, step: usize) -> Option<usize> {
+        self.steps.get(step).and_then(|known| known.place)
+    }
+
     /// Tells what has happened since the last look, the earliest first.
     pub fn look(&mut self, now: &Standing, teller: &mut dyn Teller) {
         if self.is_over() {
@@ -46,17 +63,23 @@ impl Standings {
         let at = |instant: Timestamp| instant.since(now.accepted_at);
         if self.run.is_none() {
             let (run_id, flow) = (now.run_id.clone(), now.flow.clone().unwrap_or_default());
-            let steps = now.steps.iter().map(info).collect();
+            let steps = self.first(&now.steps);
             teller.tell(Duration::ZERO, Event::RunStarted { run_id, flow, steps });
-            self.steps.resize(now.steps.len(), Known::default());
-        }
-        for added in now.steps.iter().skip(self.steps.len()) {
-            let last = told.last().map_or(Duration::ZERO, |(at, _)| *at);
-            told.push((last, Event::StepAdded(StepInfo { after: Vec::new(), ..info(added) })));
         }
         self.steps.resize(now.steps.len(), Known::default());
-        for (index, (known, step)) in self.steps.iter_mut().zip(&now.steps).enumerate() {
-            known.tell(index, step, now, &mut told);
+        for (known, step) in self.steps.iter_mut().zip(&now.steps) {
+            if known.place.is_some() || is_spare(step) {
+                continue;
+            }
+            known.place = Some(self.told);
+            self.told += 1;
+            let last = told.last().map_or(Duration::ZERO, |(at, _)| *at);
+            told.push((last, Event::StepAdded(StepInfo { after: Vec::new(), ..info(step) })));
+        }
+        for (known, step) in self.steps.iter_mut().zip(&now.steps) {
+            if let Some(place) = known.place {
+                known.tell(place, step, now, &mut told);
+            }
         }
         // What was added is told first: it has no time of its own.
         told.sort_by_key(|(at, event)| (!matches!(event, Event::StepAdded(_)), *at));
@@ -66,6 +89,21 @@ impl Standings {
         }
         self.tell_run(now, now.ended_at.map_or(last, at), teller);
         self.run = Some(now.state);
+    }
+
+    /// The steps that are told with the beginning: without those of tries that may not be needed.
+    fn first(&mut self, steps: &[StepStanding]) -> Vec<StepInfo> {
+        for step in steps {
+            let place = (!is_spare(step)).then_some(self.told);
+            self.told += usize::from(place.is_some());
+            self.steps.push(Known { place, ..Known::default() });
+        }
+        let shown = steps.iter().filter(|step| !is_spare(step)).map(info);
+        let told = shown.map(|info| {
+            let after = info.after.iter().filter_map(|index| self.place(*index)).collect();
+            StepInfo { after, ..info }
+        });
+        told.collect()
     }
 
     fn tell_run(&self, now: &Standing, at: Duration, teller: &mut dyn Teller) {
@@ -142,6 +180,12 @@ impl Known {
             told.push((since(is.ended_at), event));
         }
     }
+}
+
+/// Whether a step is one of a further try that was not needed, or not yet.
+fn is_spare(step: &StepStanding) -> bool {
+    let has_nothing = matches!(step.state, StepState::Skipped | StepState::Pending);
+    has_nothing && step.started_at.is_none() && is_further_try(&step.name)
 }
 
 fn info(step: &StepStanding) -> StepInfo {
@@ -257,6 +301,31 @@ mod tests {
         now.state = RunState::Running;
         assert_eq!(look(&mut standings, &now)[0].1, Event::Resumed);
         assert!(!standings.is_over());
+    }
+
+    #[test]
+    fn tries_that_are_not_needed_are_not_told() {
+        let mut standings = Standings::default();
+        let names = ["g/a", "g{1}", "g{2}[]", "g{2}", "g{3}[]", "g{3}", "g"];
+        let mut now = run(Vec::from(names.map(step)));
+        now.steps[6].after = vec![0, 1, 2, 3, 4, 5];
+        let mut told: Vec<(Duration, Event)> = Vec::new();
+        standings.look(&now, &mut told);
+        let [(_, Event::RunStarted { steps, .. })] = &told[..] else { panic!("{told:?}") };
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!((names, &steps[2].after), (vec!["g/a", "g{1}", "g"], &vec![0, 1]));
+        // The second is, when its time comes; the third never.
+        let end = |name: &str, state| StepStanding {
+            state,
+            ended_at: Some(after(2)),
+            ..StepStanding::new(name, state)
+        };
+        now.steps[2] =
+            StepStanding { started_at: Some(after(1)), ..end("g{2}[]", StepState::Succeeded) };
+        now.steps[4] = end("g{3}[]", StepState::Skipped);
+        let told = look(&mut standings, &now);
+        let [(_, Event::StepAdded(info)), (2, last)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((info.name.as_str(), last), ("g{2}[]", &ended(3, EndState::Succeeded, None)));
     }
 
     #[test]

@@ -13,11 +13,12 @@ use tidewheel::run::RunResult;
 use tidewheel::store::{AttemptRecord, RecordedOutcome};
 use tidewheel::task::Reason;
 use tidewheel::{Graph, RunReport, TaskState, Timestamp};
+use tidewheel_flow::is_further_try;
 
 use super::event::{EndState, Event, StepInfo};
 use super::sayings::Said;
 use super::source::RunSource;
-use crate::desk::{done_before, group_words, reason_words, timeout_words};
+use crate::desk::{done_before, group_words, reason_words, skip_words, timeout_words};
 use crate::kind::Definition;
 use crate::session::Started;
 use crate::text::{quoted, short_id};
@@ -135,12 +136,11 @@ impl Progress {
         now: Duration,
         teller: &mut dyn Teller,
     ) {
-        let known = (0_u32..).take(steps.len());
-        self.places.extend(known.map(|index| (index, index as usize)));
         let needed = |info: &StepInfo| info.after.iter().map(|&it| it as u32).collect();
         self.needs.extend((0..).zip(steps.iter().map(needed)));
         let (run_id, flow) = (source.id().to_string(), name.to_owned());
         let next = steps.len() as u32;
+        let steps = self.placed(steps);
         teller.tell(Duration::ZERO, Event::RunStarted { run_id, flow, steps });
         // A run that was taken over may have come some way already. What has happened since is told
         // by notices.
@@ -156,6 +156,25 @@ impl Progress {
                 self.end(source, *index, (state, before), (None, now), teller);
             }
         }
+    }
+
+    /// Gives the first steps their places. Those of tries that may not be needed have none until they begin.
+    fn placed(&mut self, steps: Vec<StepInfo>) -> Vec<StepInfo> {
+        for (index, step) in (0_u32..).zip(&steps) {
+            if !is_further_try(&step.name) {
+                self.places.insert(index, self.places.len());
+            }
+        }
+        if self.places.len() == steps.len() {
+            return steps;
+        }
+        let place = |index: &usize| self.places.get(&(*index as u32)).copied();
+        let shown = steps.into_iter().filter(|step| !is_further_try(&step.name));
+        let placed = shown.map(|step| {
+            let after = step.after.iter().filter_map(place).collect();
+            StepInfo { after, ..step }
+        });
+        placed.collect()
     }
 
     /// Takes in a notice. How the run ended, if it has.
@@ -352,6 +371,7 @@ impl Progress {
         if is_known || self.ended.contains(&index) {
             return;
         }
+        self.place(source, index, Duration::ZERO, teller);
         if let Some(step) = self.places.get(&index) {
             let task = TaskId { run: source.id(), index };
             teller.admitted(*step, &name(source, index), task, attempt);
@@ -395,7 +415,16 @@ impl Progress {
         if self.definition.is_wait(&name(source, index)) { 1 } else { attempt }
     }
 
+    /// Tells that there is a task, unless it is of a try that may not be needed.
     fn add(&mut self, source: &dyn RunSource, index: u32, at: Duration, teller: &mut dyn Teller) {
+        let is_further = || source.name(index).is_some_and(|name| is_further_try(&name));
+        if !self.places.contains_key(&index) && !is_further() {
+            self.place(source, index, at, teller);
+        }
+    }
+
+    /// Tells that there is a task, if that was not told.
+    fn place(&mut self, source: &dyn RunSource, index: u32, at: Duration, teller: &mut dyn Teller) {
         if self.places.contains_key(&index) {
             return;
         }
@@ -433,6 +462,9 @@ impl Progress {
             return;
         }
         self.hear_of(source, index, now, teller);
+        if state != TaskState::Skipped {
+            self.place(source, index, now, teller);
+        }
         self.tell_commands(index, now, teller);
         self.admitted.remove(&index);
         self.begun.remove(&index);
@@ -443,6 +475,7 @@ impl Progress {
         let mut tail: Vec<String> = tail.lines().map(str::to_owned).collect();
         let reason = match record.outcome {
             Some(cached @ RecordedOutcome::Cached) => Some(cached.word().to_owned()),
+            Some(RecordedOutcome::Skipped) => record.code.map(skip_words).or(reason),
             _ => reason,
         };
         let state = EndState::of(state);

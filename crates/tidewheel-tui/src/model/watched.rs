@@ -94,20 +94,26 @@ impl Watched {
     pub fn look(&mut self, standing: &Standing, now: Timestamp) {
         // Told anew where it is another run, or has become another one: then what was told does not hold.
         let is_other = self.standings.is_over() && standing.ended_at.is_none();
-        if is_other || standing.steps.len() < self.names.len() {
+        if is_other || standing.steps.len() < self.standings.seen() {
             (self.model, self.standings) = (run::Model::default(), Standings::default());
             self.names.clear();
         }
         self.standings.look(standing, &mut Tell(&mut self.model));
-        for step in standing.steps.iter().skip(self.names.len()) {
-            self.names.push(step.name.as_str().into());
+        // Steps of tries that may not be needed are told of later than others.
+        self.names.resize(self.model.steps.len(), Box::default());
+        for (index, step) in standing.steps.iter().enumerate() {
+            let Some(place) = self.standings.place(index) else { continue };
+            if let Some(name) = self.names.get_mut(place).filter(|name| name.is_empty()) {
+                *name = step.name.as_str().into();
+            }
         }
         self.since = Some(standing.accepted_at);
         self.state = Some(standing.state);
         let asking = standing.steps.iter().enumerate();
         let asking = asking.filter(|(_, step)| step.asks && !step.state.has_ended());
-        self.asks = asking.clone().map(|(index, _)| index).collect();
-        self.codes = asking.filter(|(_, step)| step.wants_code).map(|(index, _)| index).collect();
+        let asking = asking.filter_map(|(index, step)| Some((self.standings.place(index)?, step)));
+        self.asks = asking.clone().map(|(place, _)| place).collect();
+        self.codes = asking.filter(|(_, step)| step.wants_code).map(|(place, _)| place).collect();
         self.eta = run::eta(&self.model, WORKERS, self.elapsed(now));
     }
 
