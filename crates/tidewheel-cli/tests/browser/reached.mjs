@@ -48,10 +48,12 @@ const unreachable = (page) => page.evaluate((interactive) => {
   return wrong;
 }, INTERACTIVE);
 
-/** What is too small to be touched; a link inside of a sentence is as high as its line. */
-const small = (page) => page.evaluate(() => {
-  const all = [...document.querySelectorAll('button, .button, select, input:not([type=hidden]), textarea, summary, nav a, .tabs > a, .tile, th a, .lines a, .name a, .foot a, .crumbs a, .states a, .bars a')];
-  const seen = all.filter((it) => it.checkVisibility({ visibilityProperty: true }) && !it.closest('.unseen, p:not(.crumbs), .log-pane, .grid, svg'));
+/** What is too small to be touched: what stands by itself is 44 high, and all is 24 wide and high, but a link inside of a sentence, which
+ *  is as high as its line, and bars, of which each is also in a list. */
+const small = (page) => page.evaluate((interactive) => {
+  const whole = [...document.querySelectorAll('button, .button, select, input:not([type=hidden]), textarea, summary, nav a, .tabs > a, .tile, th a, .lines a, .name a, .foot a, .crumbs a, .states a, .bars a')];
+  const isSeen = (it) => it.checkVisibility({ visibilityProperty: true }) && !it.closest('.unseen, p:not(.crumbs), .log-pane, svg');
+  const all = [...document.querySelectorAll(interactive)].filter((it) => !it.matches('.tail, .grid-box, .picture, .log-view, pre'));
   const reach = (it) => {
     // What is around a box belongs to it.
     const { width, height, left, top } = (it.closest('label') ?? it).getBoundingClientRect();
@@ -59,8 +61,9 @@ const small = (page) => page.evaluate(() => {
     const [w, h] = after.content === 'none' || after.position !== 'absolute' ? [0, 0] : [parseFloat(after.width), parseFloat(after.height)];
     return [Math.max(width, w), Math.max(height, h), left, top];
   };
-  return seen.map((it) => [it, reach(it)]).filter(([, [width, height]]) => height < 43.5 || width < 23.5).map(([it, [width, height]]) => `${Math.round(width)}×${Math.round(height)} ${it.outerHTML.slice(0, 80)}`);
-});
+  const measured = [...new Set([...whole, ...all])].filter(isSeen).map((it) => [it, reach(it)]);
+  return measured.filter(([it, [width, height]]) => height < (whole.includes(it) ? 43.5 : 23.5) || width < 23.5).map(([it, [width, height]]) => `${Math.round(width)}×${Math.round(height)} ${it.outerHTML.slice(0, 80)}`);
+}, INTERACTIVE);
 
 const wideness = (page) => page.evaluate(() => {
   const { scrollWidth, clientWidth } = document.documentElement;
