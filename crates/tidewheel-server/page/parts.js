@@ -108,11 +108,16 @@ function unload(chunk) {
   chunk.removeAttribute('data-part');
 }
 
+// Chunks that come at the same time are put in place one a frame, so that no frame takes long.
+let turn = Promise.resolve();
+const frame = () => (turn = turn.then(() => new Promise(requestAnimationFrame)));
+
 async function load(chunk) {
   if ('loaded' in chunk.dataset) return;
   chunk.dataset.loaded = 'late';
   try {
     const fresh = await partOf(chunk.dataset.src, chunk.id);
+    await frame();
     if (!('loaded' in chunk.dataset)) return;
     chunk.replaceChildren(...fresh.childNodes);
     chunk.style.height = '';

@@ -39,7 +39,7 @@ export function localise(within) {
   for (const time of within.querySelectorAll('time')) say(time, now);
   for (const tick of within.querySelectorAll('[data-left]')) tick.style.left = `${tick.dataset.left}%`;
   const name = document.getElementById('zone');
-  if (name) name.textContent = zone;
+  if (name && name.textContent !== zone) name.textContent = zone;
 }
 
 /** Clocks stand still while nobody knows how things are. */
