@@ -96,7 +96,8 @@ impl ScheduleRow {
             is_late,
             next: it.next.map(|next| (moment(next), away(next, now))),
             last: it.last.map(|last| away(last, now)),
-            fired: it.fired,
+            // What somebody asked for has fired as well, and is among what failed.
+            fired: it.fired + it.asked_for,
             failed: it.failed,
             skipped: it.skipped,
         }
