@@ -246,7 +246,7 @@ fn the_flows_of_a_server_are_started_answered_and_paused() {
     tmux.keys(&["b", "Right", "Tab"]);
     tmux.wait_for("as 2026-11-17 14:00");
     tmux.line("2023-12-31 12:00");
-    tmux.wait_for("3 instants, oldest first");
+    tmux.wait_for("Fire 3 instants of served");
     tmux.wait_for("2025-01-01 00:00:00");
     let firings = |fate: &str| {
         let ledger = scratch.json(&["schedule", "ledger", "served"]);

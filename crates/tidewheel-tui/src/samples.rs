@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate,
-    LedgerLine, LogLine, LogLines, LogSpan, LogStream, ParamLine, PastRun, RunLine, RunList,
-    RunNow, RunState, ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding,
-    StepState, Upcoming, UpcomingFiring, WaitingLine, WaitingStep,
+    ApprovalLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate, LedgerLine,
+    LogLine, LogLines, LogSpan, LogStream, ParamLine, PastRun, RunLine, RunList, RunNow, RunState,
+    ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding, StepState,
+    Upcoming, UpcomingFiring, WaitingLine, WaitingStep,
 };
 
 /// The time of the tests: 17 November 2026, 14:00 UTC.

@@ -23,8 +23,8 @@ use crate::message::{Answer, Effect, Message, Question, StepKnown};
 use crate::model::{Attached, Model};
 use crate::run::Look;
 use crate::samples::{
-    NOW, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules,
-    standing, upcoming,
+    NOW, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules, standing,
+    upcoming,
 };
 use crate::theme::Theme;
 use crate::update::update;
