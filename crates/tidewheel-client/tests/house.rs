@@ -464,6 +464,31 @@ fn a_calendar_has_what_comes_and_what_was_in_the_zone_of_each_schedule() {
     });
 }
 
+/// One of them runs and the others wait for it: all are in their range, and none was missed.
+#[test]
+fn a_preview_knows_what_waits_to_fire() {
+    let scene = Scene::new();
+    let text = "schedule: '0 * * * *'\nflow: [{ name: ask, wait: { approval: 'go on?' } }]\n";
+    std::fs::write(flows(&scene).join("hourly.yaml"), text).unwrap();
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 1).await;
+        let now = 1_794_805_200;
+        let range = BackfillWish {
+            from: Some(Timestamp::from_seconds(now - 3 * 3600)),
+            until: Some(Timestamp::from_seconds(now + 1)),
+            ..BackfillWish::default()
+        };
+        let whole = BackfillWish { until: None, ..range.clone() };
+        assert_eq!(house.backfill("hourly", whole).await.unwrap().firings, Some(4));
+        let missed = BackfillWish { missed: true, ..range.clone() };
+        for (wish, expected) in [(range, 4), (missed, 0)] {
+            let seen = house.desk().preview_backfill("hourly", wish).await.unwrap();
+            assert_eq!(seen.next.len(), expected, "{seen:?}");
+        }
+        house.close(LONG).await;
+    });
+}
+
 #[test]
 fn what_happened_is_told_from_any_point_on() {
     let scene = Scene::new();

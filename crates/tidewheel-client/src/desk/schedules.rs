@@ -194,15 +194,14 @@ impl LocalDesk {
     ) -> Result<Vec<Timestamp>, DeskError> {
         let max = wish.max.unwrap_or(BACKFILL_MAX);
         let span = wish.span(tidewheel::clock::wall_clock())?;
-        let (ledger, span) = if wish.missed {
+        let most = max as usize + 1;
+        let instants = if wish.missed {
             let ledger = self.read(|it| it.firings(schedule.id, Some(span.until), LEDGER_MAX))?;
             let span = in_its_life(schedule, &ledger, span);
-            (ledger, span)
+            schedule.missed(&ledger, span, most)
         } else {
-            // As if nothing had run.
-            (Vec::new(), span)
+            schedule.instants(span, most)
         };
-        let instants = schedule.missed(&ledger, span, max as usize + 1);
         match instants.len() > max as usize {
             true => Err(DeskError::TooManyFirings { max }),
             false => Ok(instants),

@@ -231,6 +231,12 @@ impl ScheduleSummary {
             .take(max)
             .collect()
     }
+
+    /// The instants of its trigger in a span that are decided, whether they fired or not, oldest first, at most `max`.
+    #[must_use]
+    pub fn instants(&self, span: Span, max: usize) -> Vec<Timestamp> {
+        self.as_it_stands().instants(span).take(max).collect()
+    }
 }
 
 impl ScheduleSummary {
