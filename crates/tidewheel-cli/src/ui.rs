@@ -80,9 +80,10 @@ impl Ui {
 
     /// Writes a result as JSON in one line, piece by piece.
     pub fn print_json(&self, value: &impl serde::Serialize) -> Result<(), CommandError> {
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
-        out.write_all(b"\n")?;
+        let mut text = in_plain_letters(serde_json::to_string(value).map_err(io::Error::from)?);
+        text.push('\n');
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
         out.flush()?;
         Ok(())
     }
@@ -218,7 +219,25 @@ fn as_text(error: &CommandError) -> String {
 
 fn as_json(error: &CommandError) -> String {
     // There is nothing in it that could not be written.
-    format!("{}\n", serde_json::to_string(&error.refused()).unwrap_or_default())
+    let text = serde_json::to_string(&error.refused()).unwrap_or_default();
+    format!("{}\n", in_plain_letters(text))
+}
+
+/// JSON in which nothing is left that a terminal would obey: those control characters are escaped as well that it lets through, from
+/// U+007F to U+009F. They stand in texts only, where that means the same.
+pub(crate) fn in_plain_letters(json: String) -> String {
+    let is_left = |letter: char| matches!(letter, '\u{7f}'..='\u{9f}');
+    if !json.contains(is_left) {
+        return json;
+    }
+    let mut plain = String::with_capacity(json.len() + 64);
+    for letter in json.chars() {
+        match is_left(letter) {
+            true => plain.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => plain.push(letter),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -235,6 +254,14 @@ mod tests {
             "error: no \\u{1b}[2J such\nrun \\u{202e}x\n  a\\u{9b}31m\n  ^\n\
              hint: did you mean `\\u{200b}`?\n"
         );
+    }
+
+    #[test]
+    fn nothing_in_a_document_is_obeyed_by_a_terminal() {
+        let error = CommandError::input(anyhow::anyhow!("\u{1b}[2J \u{9b}31m \u{7f}\u{85} ü"));
+        let text = as_json(&error);
+        assert!(text.contains("\\u001b[2J \\u009b31m \\u007f\\u0085 ü"), "{text}");
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
     }
 
     #[test]

@@ -259,3 +259,38 @@ flow:
     let shown = stdout(&scratch.run(&["show", "last"]));
     assert!(shown.contains("cancelled") && shown.contains("skipped"), "{shown}");
 }
+
+/// Programs that read documents get documents, whatever steps write.
+#[test]
+fn every_byte_that_a_step_writes_leaves_documents_readable() {
+    let scratch = Scratch::new("manners-bytes");
+    let mut bytes: Vec<u8> = (0..=255).collect();
+    // Signs that steer a terminal, as text in UTF-8.
+    bytes.extend("\u{9b}31m\u{9d}0;x\u{9c}\u{85}".as_bytes());
+    std::fs::write(scratch.path("bytes"), bytes).unwrap();
+    let text = "
+flow:
+  - { name: keep, run: 'cat bytes; cat bytes >&2', outputs: { kept: '{{ stdout }}', said: '{{ stderr }}' } }
+  - { name: fail, run: 'cat bytes; cat bytes >&2; exit 3' }
+";
+    let file = scratch.file("flow.yaml", text);
+    let ran = scratch.run(&["run", &file, "--format", "json"]);
+    assert_eq!(ran.status.code(), Some(1), "{}", stderr(&ran));
+    let asked = [
+        &["show", "last"][..],
+        &["runs"],
+        &["logs", "last"],
+        &["explain", "last"],
+        &["artifacts", "last"],
+    ];
+    let answers = asked.map(|words| scratch.run(&[words, &["--format", "json"]].concat()));
+    for (words, output) in asked.iter().zip(&answers).chain([(&&["run"][..], &ran)]) {
+        let text = std::str::from_utf8(&output.stdout).unwrap();
+        assert!(!text.is_empty(), "{words:?}: {}", stderr(output));
+        let is_document = |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+        assert!(is_document(text) || text.lines().all(is_document), "{words:?}: {text}");
+        // A terminal that shows it obeys nothing.
+        let obeyed = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!text.contains(obeyed), "{words:?}: {text}");
+    }
+}

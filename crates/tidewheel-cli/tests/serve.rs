@@ -5,9 +5,10 @@
 
 mod common;
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::{Heard, Scratch, read_until, stderr, stdout, wait_until};
 use serde_json::Value;
@@ -80,12 +81,36 @@ fn a_step_that_is_stopped_with_the_server_is_done_again_by_the_next() {
     assert_eq!(server.ended().0, Some(0));
 }
 
+/// Whoever could read its memory, or what is left of it after a crash, had the secrets of all flows.
+#[test]
+fn a_server_that_crashes_leaves_nothing_of_its_memory() {
+    let scratch = Scratch::new("serve-crash");
+    flows(&scratch, &[("a.yaml", "flow: [{ name: one, run: 'true' }]\n")]);
+    let serve = "ulimit -c unlimited 2> none; exec \"$0\" serve --flows flows --listen off";
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", serve]).arg(env!("CARGO_BIN_EXE_tidewheel"));
+    command.current_dir(scratch.path("")).env("TIDEWHEEL_DATA", scratch.path("data"));
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    read_until(child.stderr.as_mut().unwrap(), "listening on no port");
+    // What belongs to nobody but root is what others of the same user may not read.
+    let owner = |pid: u32| std::fs::metadata(format!("/proc/{pid}/maps")).unwrap().uid();
+    assert_eq!(owner(child.id()), 0);
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::ABORT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!((status.signal(), status.core_dumped()), (Some(6), false));
+}
+
 #[test]
 fn files_are_read_again_when_it_is_told_to() {
     let scratch = Scratch::new("serve-reload");
     flows(&scratch, &[("a.yaml", "flow: [{ name: one, run: 'true' }]\n")]);
     let server = serve(&scratch, &[]);
     flows(&scratch, &[("b.yaml", "flow: [{ name: one, run: 'true' }]\n")]);
+    // Who means somebody else, or has closed what it writes to, does not end it.
+    for harmless in ["USR1", "USR2", "PIPE"] {
+        server.signal(harmless);
+    }
     server.signal("HUP");
     server.wait_for("b: a new version is in force");
     server.signal("TERM");

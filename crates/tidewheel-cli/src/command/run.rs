@@ -26,7 +26,7 @@ use crate::live::{Level, Shown};
 use crate::output::{check_writable, write_atomically};
 use crate::runtime::{Room, on_runtime_in, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
-use crate::ui::Ui;
+use crate::ui::{Ui, in_plain_letters};
 use crate::watch::{Seen, StoredStatus, Watch};
 
 /// How long readers of a status port have to see that the run is over.
@@ -482,7 +482,7 @@ fn pretty(result: &RunResult, how: &RunArgs) -> Result<String, CommandError> {
         true => serde_json::to_string_pretty(&result.outputs),
         false => serde_json::to_string_pretty(result),
     };
-    text.map_err(CommandError::internal)
+    text.map(in_plain_letters).map_err(CommandError::internal)
 }
 
 /// Whoever reads the result may have left; how the run ended counts all the same.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewheel::store::sqlite::{DataFolder, Durability, Retention};
 use tidewheel_client::api::{FlowList, Happened, Reloaded, StartWish, What};
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
@@ -86,10 +87,19 @@ pub(crate) struct Args {
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<(), CommandError> {
     let options = house_options(ui, args)?;
+    keep_memory(ui);
     let durability = args.durability.map_or(Durability::Power, Into::into);
     let places = args.listen.places(ui)?;
     let folder = args.data.open(ui, durability)?;
     on_runtime(serve(ui, args, places, folder, options))
+}
+
+/// Keeps what is in memory, such as secrets of flows, out of files that are written when a process crashes, and away from
+/// other programs of the same user. Steps are programs of their own, for which it does not hold.
+fn keep_memory(ui: &Ui) {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        ui.warn(&format!("what is in memory may be written down if the server crashes: {error}"));
+    }
 }
 
 /// How the house is set up, by arguments and settings.
@@ -308,6 +318,8 @@ struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    /// Without a meaning here: heard, so that they do not end the process.
+    _others: [Signal; 2],
 }
 
 impl Signals {
@@ -317,6 +329,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
+            _others: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
         })
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tidewheel_client::progress::Event;
 
+use crate::ui::in_plain_letters;
+
 /// The names of steps, by which lines name them too.
 #[derive(Debug, Default)]
 pub(super) struct Events {
@@ -37,7 +39,7 @@ impl Events {
         let name = event.step().and_then(|step| self.names.get(step));
         let line = Line { at_ms: at.as_millis(), name: name.map(String::as_str), event };
         // There is nothing in it that could not be written.
-        serde_json::to_string(&line).unwrap_or_default() + "\n"
+        in_plain_letters(serde_json::to_string(&line).unwrap_or_default()) + "\n"
     }
 }
 

@@ -146,9 +146,13 @@ impl Served {
         let mut usage = Usage { memory: 0, busy: Duration::ZERO };
         for process in family_of(self.child.id()) {
             let read = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}"));
+            // A server keeps its memory to itself: only root is told how much of it is shared.
+            let memory = read("smaps_rollup").map(|memory| kibibytes(&memory, "Pss:"));
+            let memory = memory.or_else(|_| Ok(kibibytes(&read("status")?, "VmRSS:")));
+            let memory: Result<u64, std::io::Error> = memory;
             // One that has just ended takes nothing any more.
-            let (Ok(memory), Ok(stat)) = (read("smaps_rollup"), read("stat")) else { continue };
-            usage.memory += kibibytes(&memory, "Pss:") * 1024;
+            let (Ok(memory), Ok(stat)) = (memory, read("stat")) else { continue };
+            usage.memory += memory * 1024;
             usage.busy += busy(&stat);
         }
         match usage.memory {
