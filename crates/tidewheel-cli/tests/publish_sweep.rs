@@ -235,10 +235,12 @@ fn many_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
                     let ground = Ground::new(group);
                     let seeds = group * SHARED_BY..(group + 1) * SHARED_BY;
                     let seeds = seeds.start.max(wanted.start)..seeds.end.min(wanted.end);
-                    let processes: usize = seeds.clone().map(|seed| ground.play(seed)).sum();
-                    played.fetch_add(seeds.end - seeds.start, Ordering::SeqCst);
-                    let took = began.elapsed();
-                    println!("seeds {seeds:?} ended well: {processes} processes, {took:.0?}");
+                    for seed in seeds {
+                        let processes = ground.play(seed);
+                        let count = played.fetch_add(1, Ordering::SeqCst) + 1;
+                        let took = began.elapsed();
+                        println!("seed {seed}: {processes} processes; {count} in {took:.0?}");
+                    }
                 }
             });
         }
