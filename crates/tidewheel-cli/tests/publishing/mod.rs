@@ -54,6 +54,14 @@ impl Served<'_> {
     }
 }
 
+/// A test that fails leaves no server behind.
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Scene {
     pub fn new(name: &str, protocol: Protocol) -> Self {
         let folder = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
