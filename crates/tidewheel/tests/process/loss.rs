@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("loss::lost_spawner_is_replaced", lost_spawner_is_replaced),
     ("loss::spawner_is_started_ahead", spawner_is_started_ahead),
     ("loss::spawner_ahead_that_dies_is_replaced", spawner_ahead_that_dies_is_replaced),
+    ("loss::silent_spawner_ahead_is_replaced", silent_spawner_ahead_is_replaced),
     ("loss::spawner_started_for_nothing_goes", spawner_started_for_nothing_goes),
     ("loss::spawner_ignores_stray_signals", spawner_ignores_stray_signals),
     ("loss::survivors_are_found_and_strangers_spared", survivors_are_found_and_strangers_spared),
@@ -179,6 +180,26 @@ fn spawner_ahead_that_dies_is_replaced() {
         until("it is dead", || !is_alive(ahead)).await;
         let processes = scene.builder().spawner(spawner).start().await.unwrap();
         assert_ne!(parent(&scene, &processes).await, ahead);
+    });
+}
+
+/// It lives when it is needed, and ends before it has said anything.
+fn silent_spawner_ahead_is_replaced() {
+    let scene = Scene::new();
+    let (program, ourselves) = (scene.path("spawner.sh"), std::env::current_exe().unwrap());
+    let text = format!(
+        "#!/bin/sh\nif mkdir {marker}; then sleep 0.2; exit 1; fi 2>/dev/null\nexec {ourselves} \"$@\"\n",
+        marker = scene.path("was-here").display(),
+        ourselves = ourselves.display(),
+    );
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let spawner = Spawner::program(program);
+    spawner.start_ahead();
+    block_on(async {
+        let processes = scene.builder().spawner(spawner).start().await.unwrap();
+        run(&scene, &processes, &scene.shell("true")).await.unwrap();
     });
 }
 

@@ -78,13 +78,24 @@ pub(super) enum News {
 }
 
 impl Connection {
-    /// Starts a spawner, hears its hello, and leaves a task behind that listens to it.
+    /// Connects to the spawner that was started ahead, or starts one.
     pub(super) async fn open(
         spawner: &Spawner,
         mark: Arc<str>,
         grace: Duration,
     ) -> io::Result<Arc<Self>> {
-        let Started { mut child, requests: socket, reports } = spawner.start()?;
+        if let Some(ahead) = spawner.take_ahead()
+            && let Ok(connection) = Self::greet(ahead, Arc::clone(&mark), grace).await
+        {
+            return Ok(connection);
+        }
+        // None, or one that was ended before it could say hello: a stray signal may have met it at its very start.
+        Self::greet(spawner.launch()?, mark, grace).await
+    }
+
+    /// Hears the hello of a spawner, and leaves a task behind that listens to it.
+    async fn greet(started: Started, mark: Arc<str>, grace: Duration) -> io::Result<Arc<Self>> {
+        let Started { mut child, requests: socket, reports } = started;
         let mut incoming = Incoming::new(reports)?;
         let mut frames = Frames::default();
         let hello = tokio::time::timeout(HELLO_WITHIN, hear_hello(&mut incoming, &mut frames));

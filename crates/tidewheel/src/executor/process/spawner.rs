@@ -90,11 +90,10 @@ impl Spawner {
         }
     }
 
-    /// The one that was started ahead and lives, or a new one.
-    pub(super) fn start(&self) -> io::Result<Started> {
-        let ahead = self.ahead().take();
-        let living = ahead.and_then(|mut ahead| (!ahead.child.has_ended()).then_some(ahead));
-        living.map_or_else(|| self.launch(), Ok)
+    /// The one that was started ahead, if there is one and it lives.
+    pub(super) fn take_ahead(&self) -> Option<Started> {
+        let mut ahead = self.ahead().take()?;
+        (!ahead.child.has_ended()).then_some(ahead)
     }
 
     fn ahead(&self) -> MutexGuard<'_, Option<Started>> {
@@ -102,7 +101,7 @@ impl Spawner {
     }
 
     /// Starts it. Requests go over a socket, because descriptors go with them; reports come by a pipe.
-    fn launch(&self) -> io::Result<Started> {
+    pub(super) fn launch(&self) -> io::Result<Started> {
         if std::env::var_os(GUARD).is_some() {
             return Err(io::Error::other(
                 "this program was started as a spawner, but its main does not begin with \
