@@ -140,8 +140,8 @@ impl RunFolder {
     pub fn given_to(&self, command: ProcessCommand, attempt: &Attempt) -> ProcessCommand {
         let output = self.output_of(attempt);
         if !self.is_new {
-            // Of an attempt that was forgotten, by a copy of the folder or for want of power, and is made again. Asking
-            // for each step of a new run would cost it a thirtieth of its time.
+            // Of an attempt that was forgotten, by a copy of the folder or for want of power, and is made again. In a
+            // new folder there is none, and asking for it at each step takes its time.
             let _ = fs::remove_file(&output);
         }
         command
