@@ -243,13 +243,13 @@ impl Scheduler {
             let timer = self.timers.insert(now.monotonic.after(left), Alarm::TaskTimeout(key));
             self.work_mut(key).extra_mut(key.index).timeout_timer = Some(timer);
         }
+        let attempt = AttemptId { task: row.id, number: row.attempts };
+        let is_alive = state.holds_slot() && running.alive.contains(&attempt);
         // One that was postponed gave its place away.
         if row.attempts > 0 && !state.is_terminal() && row.reason != Reason::Postponed {
-            self.stand_first(key);
+            self.stand_ahead(key, is_alive);
         }
         if state.holds_slot() {
-            let attempt = AttemptId { task: row.id, number: row.attempts };
-            let is_alive = running.alive.contains(&attempt);
             self.take_restored_slot(key, is_alive);
             if is_alive {
                 self.work_mut(key).task_mut(key.index).started_at = now.monotonic;
@@ -260,12 +260,18 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The task of a key that was started before is still the first of its line.
-    fn stand_first(&mut self, key: TaskKey) {
+    /// The task of a key that was started before stands ahead of all that were not. Two have been where work
+    /// of another shard is taken in: the one that runs is first, whichever was stored first.
+    fn stand_ahead(&mut self, key: TaskKey, is_alive: bool) {
         let work = self.work(key);
         let Some(name) = work.extra(key.index).and_then(|extra| extra.key.clone()) else { return };
         let queue = self.classes[work.class(key.index) as usize].queue;
-        self.keys.entry((queue, name)).or_default().push_front(key);
+        // Whoever was not started comes later: waking is not before all have their state.
+        let line = self.keys.entry((queue, name)).or_default();
+        match is_alive {
+            true => line.push_front(key),
+            false => line.push_back(key),
+        }
     }
 
     fn force_state(&mut self, key: TaskKey, state: TaskState) {
@@ -408,4 +414,60 @@ fn refused(what: &'static str, id: &str, source: Rejection) -> RestoreError {
 
 fn moment_of(instant: Timestamp, now: Now) -> Moment {
     now.monotonic.after(instant.since(now.wall))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::id::{RunId, TaskId};
+    use crate::policy::Priority;
+    use crate::spec::Profile;
+
+    /// A submission of one key whose first attempt was under way when it was stored.
+    fn under_way(number: u128) -> (SubmissionRow, Option<TaskRow>) {
+        let submission = SubmissionRow {
+            id: RunId(number),
+            profile: Arc::new(Profile::default()),
+            priority: Priority::NORMAL,
+            deadline: None,
+            key: Some("red".into()),
+            accepted_at: Timestamp::default(),
+            firing: None,
+            attachment: None,
+        };
+        let task = TaskRow {
+            id: TaskId { run: RunId(number), index: 0 },
+            state: TaskState::Running,
+            reason: Reason::Ordinary,
+            attempts: 1,
+            lost: 0,
+            uncounted: 0,
+            at: Timestamp::default(),
+            until: None,
+            expires: None,
+            released: false,
+            error: None,
+        };
+        (submission, Some(task))
+    }
+
+    /// The runs whose attempts are under way when two of a key were stored, of which only one is alive.
+    fn restored(stored: [u128; 2], alive: u128) -> Vec<RunId> {
+        let snapshot =
+            Snapshot { submissions: stored.map(under_way).to_vec(), ..Snapshot::default() };
+        let alive = AttemptId { task: TaskId { run: RunId(alive), index: 0 }, number: 1 };
+        let mut decision = Decision::volatile();
+        let (alive, now) = (BTreeSet::from([alive]), Now::default());
+        let scheduler = Scheduler::restore(Config::default(), snapshot, &alive, now, &mut decision);
+        let scheduler = scheduler.expect("rows that make sense");
+        scheduler.running().map(|(task, _)| scheduler.task_id(task).run).collect()
+    }
+
+    #[test]
+    fn work_that_is_taken_in_does_not_run_beside_the_living_one_of_its_key() {
+        assert_eq!(restored([1, 2], 1), [RunId(1)]);
+        assert_eq!(restored([1, 2], 2), [RunId(2)]);
+    }
 }
