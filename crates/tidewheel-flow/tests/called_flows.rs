@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use bench::{Deed, Stage, Start};
-use tidewheel::TaskState;
 use tidewheel::run::RunResult;
+use tidewheel::{Cancel, TaskState};
 
 const FLOWS: u64 = if cfg!(debug_assertions) { 300 } else { 3_000 };
 
@@ -42,6 +42,8 @@ impl Random {
 struct Made {
     text: String,
     deeds: BTreeMap<String, Deed>,
+    /// Steps that call another flow.
+    callers: Vec<String>,
 }
 
 /// What a step says about failures and skips.
@@ -61,29 +63,66 @@ fn words(random: &mut Random) -> String {
     text
 }
 
-/// Steps of one list, of which later ones may need earlier ones.
-fn steps(random: &mut Random, prefix: &str, children: &[&str], made: &mut Made) {
+/// Steps of one list, of which later ones may need earlier ones, as they are written. What they do is noted under
+/// the path that they are in.
+fn steps(
+    random: &mut Random,
+    (path, prefix): (&str, &str),
+    children: &[&str],
+    made: &mut Made,
+) -> Vec<String> {
     let count = 1 + random.below(5);
+    let mut written = Vec::new();
     for number in 0..count {
         let name = format!("{prefix}{number}");
         let needs: Vec<String> = (0..number)
             .filter(|_| random.percent(35))
             .map(|need| format!("{prefix}{need}"))
             .collect();
-        let child = match children.is_empty() || random.percent(70) {
-            true => None,
-            false => Some(children[random.below(children.len() as u64) as usize]),
-        };
-        let work = match child {
-            Some(child) => format!("flow: {child}"),
-            None => "run: x".to_owned(),
-        };
         let (needs, words) = (needs.join(", "), words(random));
-        writeln!(made.text, "  - {{ name: {name}, {work}, depends_on: [{needs}]{words} }}")
-            .unwrap();
-        let takes = Deed::takes(Duration::from_millis(1 + random.below(40)));
-        let ends = if random.percent(25) { Deed::fails().ends } else { takes.ends.clone() };
-        made.deeds.insert(name, Deed { ends, ..takes });
+        let work = work(random, &format!("{path}{name}"), children, made);
+        written.push(format!("{{ name: {name}, {work}, depends_on: [{needs}]{words} }}"));
+    }
+    written
+}
+
+/// What a step is: a child that is called, a list of elements, steps of its own, or work.
+fn work(random: &mut Random, task: &str, children: &[&str], made: &mut Made) -> String {
+    match random.below(10) {
+        0..3 if !children.is_empty() => {
+            let child = children[random.below(children.len() as u64) as usize];
+            made.callers.push(task.to_owned());
+            format!("flow: {child}")
+        }
+        3 => {
+            for element in 0..3 {
+                note(random, format!("{task}[{element}]"), made);
+            }
+            "run: x, foreach: [a, b, c]".to_owned()
+        }
+        // Not in a group again: two levels show what three would.
+        4 if !task.contains('/') => {
+            let inner = steps(random, (&format!("{task}/"), "g"), &[], made);
+            format!("steps: [{}]", inner.join(", "))
+        }
+        _ => {
+            note(random, task.to_owned(), made);
+            "run: x".to_owned()
+        }
+    }
+}
+
+/// Notes what a task does.
+fn note(random: &mut Random, task: String, made: &mut Made) {
+    let takes = Deed::takes(Duration::from_millis(1 + random.below(40)));
+    let ends = if random.percent(25) { Deed::fails().ends } else { takes.ends.clone() };
+    made.deeds.insert(task, Deed { ends, ..takes });
+}
+
+/// Writes a list of steps, one a line.
+fn list(random: &mut Random, prefix: &str, children: &[&str], made: &mut Made) {
+    for step in steps(random, ("", prefix), children, made) {
+        writeln!(made.text, "  - {step}").unwrap();
     }
 }
 
@@ -94,11 +133,11 @@ fn flow(random: &mut Random, prefix: &str, children: &[&str]) -> Made {
     let runner = format!("{{ order: fifo, on_error: {on_error}, on_skip: {on_skip} }}");
     writeln!(made.text, "runner: {runner}").unwrap();
     writeln!(made.text, "flow:").unwrap();
-    steps(random, prefix, children, &mut made);
+    list(random, prefix, children, &mut made);
     for list in ["on_success", "on_failure", "finally"] {
         if random.percent(35) {
             writeln!(made.text, "{list}:").unwrap();
-            steps(random, &format!("{prefix}{}", &list[..4]), &[], &mut made);
+            self::list(random, &format!("{prefix}{}", &list[..4]), &[], &mut made);
         }
     }
     made
@@ -108,18 +147,21 @@ fn flow(random: &mut Random, prefix: &str, children: &[&str]) -> Made {
 fn does(stage: &mut Stage, path: &str, made: &Made, child: &Made) {
     for (name, deed) in &made.deeds {
         stage.does(&format!("{path}{name}"), vec![deed.clone()]);
+    }
+    for caller in &made.callers {
         for (inner, deed) in &child.deeds {
-            stage.does(&format!("{path}{name}/{inner}"), vec![deed.clone()]);
+            stage.does(&format!("{path}{caller}/{inner}"), vec![deed.clone()]);
         }
     }
 }
 
-/// How all tasks under a path have ended, and the run.
+/// How all tasks under a path have ended, and the run, which may be cancelled after a while.
 fn play(
     seed: u64,
     path: &str,
     flows: &[(&str, &str)],
     (made, child): (&Made, &Made),
+    cancelled_after: Option<Duration>,
 ) -> (BTreeMap<String, TaskState>, RunResult) {
     let mut stage = Stage::new();
     // One at a time, so that both come by the same things in the same order.
@@ -129,6 +171,11 @@ fn play(
     }
     does(&mut stage, path, made, child);
     stage.start(&Start::default()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    if let Some(time) = cancelled_after {
+        stage.pass(time);
+        // It may have ended before.
+        let _ = stage.run().unwrap().cancel(Cancel::Drain);
+    }
     let result = stage.finish().unwrap_or_else(|error| panic!("seed {seed}: {error}")).result();
     let states = stage.states().into_iter();
     (states.collect(), result)
@@ -142,22 +189,31 @@ fn a_flow_called_is_the_flow_alone() {
         let mut random = Random(seed);
         let child = flow(&mut random, "c", &[]);
         let made = flow(&mut random, "s", &["child.yaml"]);
+        let cancelled_after = random.percent(20).then(|| Duration::from_millis(random.below(120)));
         let files = [("flow.yaml", &*made.text), ("child.yaml", &*child.text)];
-        let (alone, result) = play(seed, "", &files, (&made, &child));
+        let (alone, result) = play(seed, "", &files, (&made, &child), cancelled_after);
+        // A run that a failure has stopped is not stopped again; one that calls it has not ended by then.
+        if cancelled_after.is_some() && result == RunResult::Failed {
+            continue;
+        }
         let outer = "{ runner: { order: fifo }, flow: [{ name: call, flow: flow.yaml }] }";
         let files =
             [("outer.yaml", outer), ("flow.yaml", &*made.text), ("child.yaml", &*child.text)];
-        let (mut states, called) = play(seed, "call/", &files, (&made, &child));
+        let (mut states, called) = play(seed, "call/", &files, (&made, &child), cancelled_after);
         let call = states.remove("call");
         let inside: BTreeMap<String, TaskState> = states
             .into_iter()
             .map(|(name, state)| (name.strip_prefix("call/").unwrap().to_owned(), state))
             .collect();
-        let told = format!("seed {seed}:\n{}\nwith child.yaml:\n{}", made.text, child.text);
+        let told = format!(
+            "seed {seed}, cancelled after {cancelled_after:?}:\n{}\nwith child.yaml:\n{}",
+            made.text, child.text
+        );
         assert_eq!(inside, alone, "{told}");
         assert_eq!(called, result, "{told}");
         let expected = match result {
             RunResult::Succeeded => TaskState::Succeeded,
+            RunResult::Cancelled => TaskState::Cancelled,
             _ => TaskState::Failed,
         };
         assert_eq!(call, Some(expected), "{told}");
@@ -169,7 +225,7 @@ fn a_flow_called_is_the_flow_alone() {
     for state in [TaskState::Succeeded, TaskState::Failed, TaskState::Skipped] {
         assert!(seen.get(&state).is_some_and(|count| *count > FLOWS / 4), "{seen:?}");
     }
-    for result in [RunResult::Succeeded, RunResult::Failed] {
+    for result in [RunResult::Succeeded, RunResult::Failed, RunResult::Cancelled] {
         assert!(results.get(&result).is_some_and(|count| *count > FLOWS / 20), "{results:?}");
     }
 }
