@@ -8,14 +8,13 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use tidewheel::{Attempt, Run, Timestamp};
+use tidewheel::{Attempt, Run};
 
 use super::end::Trouble;
 use super::outputs::FlowsLookup;
-use super::runner::{FlowRunner, folder_of_flow};
-use super::states::StepsLookup;
+use super::runner::FlowRunner;
+use super::states::{RunLookup, StepsLookup};
 use crate::compile::{Element, Elements, Role, Scope, Segment, TaskName, elements_of};
-use crate::definition::names::ABOUT_RUN;
 use crate::definition::{Flow, SourceView, Step, Work};
 use crate::language::template::Context;
 
@@ -47,27 +46,23 @@ impl FlowRunner {
             let (scope, step) = (&position.scope, &position.step);
             context = self.with_element(context, scope, step, element, attempt)?;
         }
-        Ok(context.with("run", self.about(attempt, position)?))
+        Ok(context.with_lookup("run", Arc::new(self.about(attempt, position)?)))
     }
 
-    fn about(&self, attempt: Option<&Attempt>, position: &Position) -> Result<Json, Trouble> {
-        let instant = |at: Option<Timestamp>| at.map_or(Json::Null, |at| at.to_string().into());
-        let started_at = attempt.and_then(|it| it.run()?.accepted_at());
-        let values = [
-            attempt.map_or(Json::Null, |attempt| attempt.id().run.to_string().into()),
-            self.flow.name.clone().into(),
-            position.name.to_string().into(),
-            attempt.map_or(Json::Null, |attempt| attempt.number().into()),
-            folder_of_flow(&position.scope.flow).to_string_lossy().into(),
-            instant(started_at),
-            instant(self.scheduled_at.or(started_at)),
-        ];
-        let names = ABOUT_RUN.into_iter().map(str::to_owned);
-        let mut about: Map<String, Json> = names.zip(values).collect();
-        if let (Some((scope, task)), Some(attempt)) = (self.follower(position), attempt) {
-            about.append(&mut self.about_whole(attempt, &scope, &task)?);
-        }
-        Ok(Json::Object(about))
+    fn about(&self, attempt: Option<&Attempt>, position: &Position) -> Result<RunLookup, Trouble> {
+        let whole = match (self.follower(position), attempt) {
+            (Some((scope, task)), Some(attempt)) => self.about_whole(attempt, &scope, &task)?,
+            _ => Map::new(),
+        };
+        Ok(RunLookup {
+            attempt: attempt.map(|attempt| (attempt.id().run, attempt.number())),
+            run: attempt.and_then(Attempt::run),
+            scheduled_at: self.scheduled_at,
+            flow: Arc::clone(&self.flow),
+            around: Arc::clone(&position.scope.flow),
+            task: position.name.clone(),
+            whole,
+        })
     }
 
     /// The flow that a task follows, and which task of it does so: that of its step, or of the group that the

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::{Map, Value as Json, json};
 use tidewheel::run::TaskReport;
-use tidewheel::{Attempt, Run, TaskState, Timestamp};
+use tidewheel::{Attempt, Run, RunId, TaskState, Timestamp};
 
 use super::end::Trouble;
-use super::runner::FlowRunner;
+use super::runner::{FlowRunner, folder_of_flow};
 use crate::compile::{Role, Scope, TaskName};
+use crate::definition::names::ABOUT_RUN;
 use crate::definition::{Flow, Work};
 use crate::language::template::{Data, Lookup};
 
@@ -119,6 +120,49 @@ impl Traces {
         let trace = traces.entry(task.to_owned()).or_default();
         trace.rounds = trace.rounds.saturating_add(1);
         trace.rounds
+    }
+}
+
+/// What a task knows of itself and its run, as templates ask for it: `run`. Few do, so nothing is put into words
+/// before.
+pub(super) struct RunLookup {
+    /// The run and the attempt's number, once there is one.
+    pub attempt: Option<(RunId, u32)>,
+    pub run: Option<Run>,
+    pub scheduled_at: Option<Timestamp>,
+    pub flow: Arc<Flow>,
+    /// The flow that the task's step is in.
+    pub around: Arc<Flow>,
+    pub task: TaskName,
+    /// What hooks know besides.
+    pub whole: Map<String, Json>,
+}
+
+impl RunLookup {
+    fn started_at(&self) -> Option<Timestamp> {
+        self.run.as_ref()?.accepted_at()
+    }
+}
+
+impl Lookup for RunLookup {
+    fn value(&self, name: &str) -> Option<Data> {
+        let instant = |at: Option<Timestamp>| at.map_or(Json::Null, |at| at.to_string().into());
+        let value: Json = match name {
+            "id" => self.attempt.map_or(Json::Null, |(run, _)| run.to_string().into()),
+            "flow" => self.flow.name.clone().into(),
+            "step" => self.task.to_string().into(),
+            "attempt" => self.attempt.map_or(Json::Null, |(_, number)| number.into()),
+            "folder" => folder_of_flow(&self.around).to_string_lossy().into(),
+            "started_at" => instant(self.started_at()),
+            "scheduled_at" => instant(self.scheduled_at.or_else(|| self.started_at())),
+            other => self.whole.get(other)?.clone(),
+        };
+        Some(value.into())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let whole = self.whole.keys().cloned();
+        ABOUT_RUN.into_iter().map(str::to_owned).chain(whole).collect()
     }
 }
 
