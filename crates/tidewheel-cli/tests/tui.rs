@@ -146,6 +146,29 @@ fn a_run_of_others_is_watched_searched_and_ended() {
 }
 
 #[test]
+fn one_step_of_a_run_is_left_out() {
+    let scratch = Scratch::new("tui-skip");
+    let file = scratch.file("flow.yaml", FLOW);
+    let Some(tmux) = Tmux::start(&scratch, (80, 24)) else { return };
+    let running = scratch.start(&["run", &file, "--quiet"]);
+    scratch.wait_for("started");
+    tmux.line(&format!("{} tui; echo left with $?", tidewheel()));
+    tmux.wait_for("gated");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("broken");
+    tmux.wait_for("hold");
+    tmux.keys(&["X"]);
+    tmux.wait_for("End hold of run");
+    tmux.keys(&["y"]);
+    // Nobody lets the step end: it is ended, and what needs it is never begun.
+    let _ = running.output();
+    tmux.wait_for("⊘ next");
+    assert!(!scratch.path("next").exists());
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+}
+
+#[test]
 fn files_are_run_and_shown_and_leaving_lets_steps_finish() {
     let scratch = Scratch::new("tui-files");
     let file = scratch.file("flow.yaml", FLOW);

@@ -34,6 +34,7 @@ pub enum Action {
     Pause,
     Resume,
     Cancel,
+    CancelStep,
     Retry,
     RetryFrom,
     Approve,
@@ -98,6 +99,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Pause "p" [letter('p')] "pause" "start nothing more for now" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;
     Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;
     Cancel "x" [letter('x')] "cancel" "end the run" &[S::Overview, S::Runs, S::Run, S::Step], true;
+    CancelStep "X" [letter('X')] "skip" "end the step without the run; what needs it is skipped" &[S::Run, S::Step], false;
     Retry "t" [letter('t')] "retry" "run again what did not succeed" &[S::Overview, S::Runs, S::Run, S::Step], true;
     RetryFrom "T" [letter('T')] "retry-from" "run again the step and all that comes after it" &[S::Run, S::Step], true;
     Approve "y" [letter('y')] "approve" "say yes to a step that asks" &[S::Overview, S::Run, S::Step], true;

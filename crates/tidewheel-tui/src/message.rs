@@ -218,6 +218,13 @@ pub enum Wish {
     Resume(String),
     /// End it.
     Cancel(String),
+    /// End one step of it.
+    CancelStep {
+        /// The run.
+        run: String,
+        /// The step.
+        step: String,
+    },
     /// Run again what did not succeed in it.
     Retry(Again),
     /// Give a step another priority.

@@ -15,7 +15,7 @@ use tidewheel_client::api::{
 use tidewheel_client::desk::{Changes, Desk, DeskError, ScheduleWish};
 use tidewheel_client::remote::StatusPage;
 use tidewheel_client::session::Workshop;
-use tidewheel_client::text::short_id;
+use tidewheel_client::text::{name, short_id};
 
 use crate::message::{Again, Answer, Question, Raised, Said, StepKnown, Wish};
 
@@ -190,6 +190,10 @@ impl DeskSource {
             Wish::Pause(run) => asked(&desk.pause(&run).await?),
             Wish::Resume(run) => gone_on(&self.resume(&run).await?),
             Wish::Cancel(run) => asked(&desk.cancel(&run, CancelWish::default()).await?),
+            Wish::CancelStep { run, step } => {
+                let wish = CancelWish { step: Some(step), ..CancelWish::default() };
+                asked(&desk.cancel(&run, wish).await?)
+            }
             Wish::Retry(again) => {
                 let started = self.retry(again).await?;
                 begun(format!("run {} goes on with it", short_id(&started.run_id)), started)
@@ -269,7 +273,10 @@ fn gone_on(gone_on: &GoneOn) -> Said {
 
 fn asked(asked: &Asked) -> Said {
     let heard = if asked.heard { "" } else { ", which is not heard yet" };
-    said(format!("run {}: {}{heard}", short_id(&asked.run_id), asked.asked))
+    match &asked.step {
+        Some(step) => said(format!("{}: {}{heard}", name(step), asked.asked)),
+        None => said(format!("run {}: {}{heard}", short_id(&asked.run_id), asked.asked)),
+    }
 }
 
 fn scheduled(asked: &ScheduleAsked) -> Said {

@@ -3,7 +3,8 @@
 //! What destroys something is asked for first, in [`super::ask`].
 
 use super::ask::{
-    ask_to_answer, ask_to_cancel, ask_to_fire, ask_which_priority, backfill, preview, start,
+    ask_to_answer, ask_to_cancel, ask_to_cancel_step, ask_to_fire, ask_which_priority, backfill,
+    preview, start,
 };
 use super::update::redraw;
 use crate::keys::Action;
@@ -44,6 +45,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Quit => return quit(model),
         Action::Pause | Action::Resume => return steer(model, action == Action::Pause),
         Action::Cancel => ask_to_cancel(model),
+        Action::CancelStep => ask_to_cancel_step(model),
         Action::Retry => return preview(model, false),
         Action::RetryFrom => return preview(model, true),
         Action::Approve => ask_to_answer(model, true),

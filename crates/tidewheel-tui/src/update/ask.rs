@@ -50,6 +50,32 @@ pub(super) fn ask_to_cancel(model: &mut Model) {
     model.dialog = Some(Dialog::of(question, "end it", Wish::Cancel(run)).with(details));
 }
 
+pub(super) fn ask_to_cancel_step(model: &mut Model) {
+    if is_page(model) {
+        return;
+    }
+    let Some(run) = model.run().map(str::to_owned) else { return };
+    if model.run_state().is_some_and(|state| !is_live(state)) {
+        return model.say(Tone::Doubtful, "its run has ended already");
+    }
+    let Some(step) = selected_step(model) else {
+        return model.say(Tone::Doubtful, "select the step that is to be left out");
+    };
+    let question = format!("End {} of run {}?", name(&step), short_id(&run));
+    let details = vec!["what needs it is skipped, and all else goes on".to_owned()];
+    let wish = Wish::CancelStep { run, step };
+    model.dialog = Some(Dialog::of(question, "end it", wish).with(details));
+}
+
+/// The step that is looked at, or selected among those of a run.
+fn selected_step(model: &Model) -> Option<String> {
+    if model.screen() == Screen::Step {
+        return model.reading.as_ref().map(|reading| reading.step.clone());
+    }
+    let watched = model.watched.as_ref()?;
+    watched.selected().map(|step| watched.names[step].to_string())
+}
+
 /// Whether a run in this state has not ended.
 pub(crate) fn is_live(state: RunState) -> bool {
     use RunState::{Interrupted, Paused, Running, Waiting};
@@ -62,14 +88,7 @@ pub(super) fn preview(model: &mut Model, is_from_step: bool) -> Vec<Effect> {
         return Vec::new();
     }
     let Some(run) = model.run().map(str::to_owned) else { return Vec::new() };
-    let from = match model.screen() {
-        _ if !is_from_step => None,
-        Screen::Step => model.reading.as_ref().map(|reading| reading.step.clone()),
-        _ => model
-            .watched
-            .as_ref()
-            .and_then(|watched| watched.selected().map(|step| watched.names[step].to_string())),
-    };
+    let from = is_from_step.then(|| selected_step(model)).flatten();
     vec![Effect::Ask(Question::Preview(Again { run, from }))]
 }
 

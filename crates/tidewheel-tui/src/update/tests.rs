@@ -159,6 +159,21 @@ fn what_destroys_asks_first() {
 }
 
 #[test]
+fn one_step_can_be_left_out_of_a_run_that_goes_on() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    key(&mut model, KeyCode::Down);
+    assert_eq!(press(&mut model, 'X'), []);
+    let asked = model.dialog.clone().unwrap();
+    assert!(asked.question.starts_with("End build of run "), "{}", asked.question);
+    assert_eq!(asked.details, ["what needs it is skipped, and all else goes on"]);
+    assert_eq!(press(&mut model, 'n'), []);
+    press(&mut model, 'X');
+    let step = "build".to_owned();
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::CancelStep { run, step })]);
+}
+
+#[test]
 fn what_a_retry_would_do_is_told_first() {
     let mut model = at_run();
     let run = model.watched.as_ref().unwrap().run.clone();

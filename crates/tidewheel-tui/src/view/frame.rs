@@ -146,7 +146,7 @@ fn is_fit(model: &Model, action: Action) -> bool {
             Some(state) => state == ScheduleWord::Paused,
             None => !is_page && matches!(run, Some(Paused | Interrupted)),
         },
-        Action::Cancel => !is_page && (has_run() || run.is_some_and(is_live)),
+        Action::Cancel | Action::CancelStep => !is_page && (has_run() || run.is_some_and(is_live)),
         Action::Retry | Action::RetryFrom => !is_page && run.is_some_and(|it| !is_live(it)),
         Action::Approve | Action::Reject => !is_page && model.asked().is_some(),
         Action::Start => model.flow().is_some(),
