@@ -58,7 +58,8 @@ impl Kind for Publishes {
         })
     }
 
-    fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
+    fn retry(&self, past: &RunView, wish: &RetryWish) -> Result<Retry, DeskError> {
+        check_retry(wish)?;
         let run = PublishRun::again(order_of(&past.detail)?)?;
         let (done, left): (Vec<_>, Vec<_>) =
             past.detail.tasks.iter().partition(|task| task.state == TaskState::Succeeded);
@@ -89,6 +90,36 @@ impl Kind for Publishes {
 
     fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
         Ok(Box::new(PublishRun::again(order_of(&past.detail)?)?))
+    }
+}
+
+/// What is asked of a retry beside that it be one: a publish has none of it, and says so.
+fn check_retry(wish: &RetryWish) -> Result<(), DeskError> {
+    let asked = [
+        (
+            wish.from.is_some(),
+            "no package is published again from a certain one on: a registry keeps what it has",
+            "without --from everything is done that is left",
+        ),
+        (
+            !wish.skip.is_empty(),
+            "a package does not count as published because somebody says so",
+            "leave it out while the publish runs, with `tidewheel cancel RUN PACKAGE`",
+        ),
+        (
+            wish.new_files,
+            "what is left of a release is published from what the rest of it was",
+            "a publish of what is here now is a new one: `tidewheel publish`",
+        ),
+        (
+            wish.max_workers.is_some(),
+            "a publish goes on with as many uploads at once as it was started with",
+            "`tidewheel publish --concurrency N` publishes what is left, N at once",
+        ),
+    ];
+    match asked.into_iter().find(|(is_asked, ..)| *is_asked) {
+        Some((_, message, hint)) => Err(refusal(RefusalKind::Refused, message.to_owned(), hint)),
+        None => Ok(()),
     }
 }
 
@@ -391,5 +422,27 @@ impl Startable for PublishRun {
                 .start();
             Ok(run?)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_retry_of_a_publish_cannot_do_is_refused_and_not_passed_over() {
+        assert!(check_retry(&RetryWish::default()).is_ok());
+        let from = RetryWish { from: Some("core".to_owned()), ..RetryWish::default() };
+        let skip = RetryWish { skip: ["core".to_owned()].into(), ..RetryWish::default() };
+        let new_files = RetryWish { new_files: true, ..RetryWish::default() };
+        let workers = RetryWish { max_workers: Some(2), ..RetryWish::default() };
+        let mut told = Vec::new();
+        for wish in [from, skip, new_files, workers] {
+            let refusal = check_retry(&wish).expect_err("nothing of this can be done").refusal();
+            assert_eq!((refusal.kind, refusal.hints.len()), (RefusalKind::Refused, 1));
+            told.push(refusal.message);
+        }
+        told.dedup();
+        assert_eq!(told.len(), 4, "each has its own reason: {told:?}");
     }
 }
