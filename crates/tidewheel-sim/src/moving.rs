@@ -33,6 +33,8 @@ impl SimStore {
         from.tenure = Tenure(from.tenure.0 + 1);
         from.newest = None;
         to.unread.extend(from.unfinished());
+        // The names of what has ended are as unknown there as its work.
+        to.unread.extend(from.names.iter().map(|name| name.run));
         move_definitions(&mut from, &mut to);
         move_work(&mut from, &mut to);
         Ok(())
