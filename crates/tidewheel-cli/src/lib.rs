@@ -17,6 +17,7 @@ mod files;
 mod import;
 mod listening;
 mod live;
+mod memory;
 mod output;
 mod overseer;
 mod random;

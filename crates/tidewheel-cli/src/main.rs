@@ -1,6 +1,7 @@
 //! The binary `tidewheel`.
 //!
 //! Everything it does is in the library beside it, where tests can reach it.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 

@@ -450,6 +450,11 @@ fn ten_thousand_steps_take_little_memory() {
     }
     tmux.keys(&["End"]);
     tmux.wait_for("step-9999");
+    // As graph and by time, and back.
+    tmux.keys(&["Home", "Tab"]);
+    tmux.wait_for("▶");
+    tmux.keys(&["Tab", "Tab"]);
+    tmux.wait_for("of 10000 steps");
     let status = std::fs::read_to_string(format!("/proc/{}/status", scratch.read("pid").trim()));
     let status = status.unwrap();
     let figure = |name: &str| {
@@ -457,7 +462,8 @@ fn ten_thousand_steps_take_little_memory() {
         line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().unwrap()
     };
     println!("anonymous {} kB, most of all {} kB", figure("RssAnon"), figure("VmHWM"));
-    assert!(figure("RssAnon") <= 30_000, "{status}");
+    // An optimised program has 14,000 kB of its text in memory beside that, which together is the 30 MB that are promised.
+    assert!(figure("RssAnon") <= 16_000, "{status}");
     tmux.keys(&["q"]);
     tmux.wait_for("left with 0");
     scratch.file("go", "");

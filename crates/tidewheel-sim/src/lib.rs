@@ -6,6 +6,8 @@
 //! ([`beside`]). [`neighbours`] does the same for several schedulers that share limits and
 //! concurrency groups.
 
+#![forbid(unsafe_code)]
+
 pub mod batch;
 pub mod beside;
 pub mod client;

@@ -29,6 +29,7 @@ use crate::command::run::session_options;
 use crate::data::{DeskArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
+use crate::memory::keep_little;
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
 use crate::watch::Ending;
@@ -78,6 +79,7 @@ Exit codes: 0, or with files as of `tidewheel run`.";
 
 pub(crate) fn run(ui: &Ui, args: &Args) -> Result<u8, CommandError> {
     check_terminal()?;
+    keep_little();
     if let Some(url) = &args.status_url {
         return of_page(ui, url);
     }
