@@ -12,6 +12,7 @@ installed, this says "skipped: ..." and exits with 0.
 
 import argparse
 import asyncio
+import fcntl
 import json
 import os
 import subprocess
@@ -36,15 +37,30 @@ def arguments():
     return parser.parse_args()
 
 
-def install(folder):
-    """Makes an environment with flowtoy in it. Gives its interpreter and why there is none."""
-    python = os.path.join(folder, "Scripts" if os.name == "nt" else "bin", "python")
+def is_there(python):
+    """Whether this interpreter has flowtoy. One that was half made is none."""
     code = f"import importlib.metadata as m; assert m.version('flowtoy') == '{VERSION}'"
     try:
-        if os.path.exists(python):
-            if subprocess.run([python, "-c", code], capture_output=True).returncode == 0:
-                return python, None
-        venv.create(folder, with_pip=True)
+        return subprocess.run([python, "-c", code], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def install(folder):
+    """Makes an environment with flowtoy in it, one caller at a time. Gives its interpreter and why there is none."""
+    folder = os.path.abspath(folder)
+    python = os.path.join(folder, "bin", "python")
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return install_alone(folder, python)
+
+
+def install_alone(folder, python):
+    if is_there(python):
+        return python, None
+    try:
+        venv.create(folder, with_pip=True, clear=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--retries", "1", f"flowtoy=={VERSION}"]
         done = subprocess.run(pip, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.SubprocessError) as error:
