@@ -181,6 +181,30 @@ fn a_system_that_gives_nothing_is_told_of() {
 }
 
 #[test]
+fn who_lost_a_run_to_another_process_says_how_it_ended() {
+    let scratch = Scratch::new("manners-locks");
+    let work = "echo begun >> begun; while [ ! -e go ]; do sleep 0.02; done";
+    let file = scratch.file("flow.yaml", &format!("flow: [{{ name: a, run: '{work}' }}]"));
+    let begun = |times: usize| {
+        wait_until("it has begun so often", || {
+            let begun = std::fs::read_to_string(scratch.path("begun")).unwrap_or_default();
+            begun.lines().count() == times
+        });
+    };
+    let first = scratch.start(&["run", &file]);
+    begun(1);
+    // Without its lock it is nobody's run, for all that others can see.
+    std::fs::remove_dir_all(scratch.data().join("locks")).unwrap();
+    let second = scratch.start(&["resume", "last"]);
+    begun(2);
+    scratch.file("go", "");
+    let (first, second) = (first.output(), second.output());
+    assert_eq!((first.status.code(), second.status.code()), (Some(0), Some(0)));
+    let told = stderr(&first);
+    assert!(told.contains("has ended elsewhere: succeeded"), "{told}");
+}
+
+#[test]
 fn a_log_that_cannot_be_written_is_told_everywhere() {
     let scratch = Scratch::new("manners-log");
     let logs = scratch.data().join("logs");
