@@ -15,6 +15,7 @@ mod held;
 mod ids;
 mod inbox;
 mod making;
+mod pace;
 pub mod places;
 mod questions;
 mod recovery;

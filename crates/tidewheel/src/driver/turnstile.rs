@@ -40,7 +40,7 @@ const DEFEAT: u32 = 3;
 /// A worker that is so much the loser leaves.
 const DEFEATS_MAX: u32 = 12;
 /// A task that takes no longer costs less than bringing it to another thread.
-const SHORT_NANOS: u64 = 3_000;
+const SHORT_NANOS: u64 = 1_500;
 
 /// What lies behind the lock.
 pub(super) trait Behind: Sized {

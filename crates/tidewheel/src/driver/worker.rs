@@ -14,6 +14,7 @@ use tokio::runtime::RuntimeFlavor;
 use super::attempt::{BoxFuture, drive, failure_of_panic, guard};
 use super::code::Repeat;
 use super::effect::{Effect, Single, SingleCode};
+use super::pace::Pace;
 use super::report::{Next, Wanted, Word};
 use super::seat::Seat;
 use super::shared::Shared;
@@ -46,8 +47,7 @@ struct Worker {
     shared: Arc<Shared>,
     seat: Arc<Seat>,
     rival: Rival<State>,
-    /// When it last had an attempt to report; zero before its first.
-    last: Moment,
+    pace: Pace,
     effects: Vec<Effect>,
     /// When other tokio tasks last had a turn, and the attempts since.
     breathed: Moment,
@@ -65,7 +65,7 @@ impl Worker {
             shared,
             seat: Arc::new(seat),
             rival,
-            last: Moment::ZERO,
+            pace: Pace::new(),
             effects: Vec::new(),
             breathed: Moment::ZERO,
             inline: 0,
@@ -87,32 +87,31 @@ impl Worker {
     /// Reports the outcome and gives the attempt to go on with.
     fn finish(&mut self, outcome: Outcome, wanted: Wanted) -> Option<Next> {
         let now = self.shared.clock.now();
-        // Nothing is known of a worker's first attempt.
-        if self.last != Moment::ZERO {
-            self.rival.note_pace(now.monotonic.nanos_since(self.last));
+        if let Some(took) = self.pace.ended(now.monotonic) {
+            self.rival.note_pace(took);
         }
-        self.last = now.monotonic;
         let word = Word { now, seat: &self.seat, outcome, wanted };
         let next = self.shared.attempt_ended(&mut self.rival, word, &mut self.effects);
-        if self.rival.passed() == Passed::Answered {
-            // The wait for the answer is not the next attempt's time.
-            self.last = self.shared.clock.now().monotonic;
-        }
         if !self.effects.is_empty() {
             self.shared.perform(&mut self.effects);
+        }
+        if self.pace.wants_time() || self.rival.passed() == Passed::Answered {
+            self.pace.goes_on(self.shared.clock.now().monotonic);
         }
         self.is_done = next.is_none();
         next
     }
 
     async fn breathe(&mut self) {
-        let now = self.last;
+        let now = self.pace.last();
         self.inline += 1;
         let breath = self.shared.breath;
         if self.inline >= breath.attempts_max || now.nanos_since(self.breathed) > breath.nanos_max {
             self.breathed = now;
             self.inline = 0;
             tokio::task::yield_now().await;
+            // What others did meanwhile is not the next attempt's time.
+            self.pace.goes_on(self.shared.clock.now().monotonic);
         }
     }
 }
