@@ -207,9 +207,14 @@ jobs:
 /// What nobody knows here is not taken for nothing.
 #[test]
 fn a_command_with_a_value_that_is_not_known_fails_before_it_does_harm() {
-    for command in
-        ["rm -rf out/${{ github.ref_name }}", "rm -rf out/$REF", "rm -rf out/${{ env.SET }}"]
-    {
+    for command in [
+        "rm -rf out/${{ github.ref_name }}",
+        "rm -rf out/$REF",
+        "rm -rf out/${{ env.SET }}",
+        "rm -rf out/$GITHUB_REF_NAME",
+        "rm -rf out/${GITHUB_REF#refs/heads/}",
+        "rm -rf out/$((GITHUB_RUN_NUMBER - 1)) out",
+    ] {
         let scratch = Scratch::new("import-unknown");
         std::fs::create_dir(scratch.path("out")).unwrap();
         let text = import_github(
@@ -227,6 +232,31 @@ fn a_command_with_a_value_that_is_not_known_fails_before_it_does_harm() {
     let text = import_github(&scratch, workflow);
     assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(1), "{text}");
     assert!(!scratch.path("x").exists(), "{text}");
+}
+
+/// Variables that GitHub sets are what they are there, and a job finds its folder empty.
+#[test]
+fn a_command_finds_what_github_sets() {
+    let scratch = Scratch::new("import-set");
+    let workflow = "
+name: ci
+on: push
+jobs:
+  j:
+    strategy: { matrix: { v: [a, b] } }
+    steps:
+      - { run: 'test -z \"$(ls $RUNNER_TEMP)\"; echo ${{ matrix.v }} > \"$RUNNER_TEMP/x\"', working-directory: . }
+      - run: cat \"$RUNNER_TEMP/x\" >> \"$GITHUB_WORKSPACE/$GITHUB_JOB-${{ matrix.v }}.txt\"
+      - run: echo \"$CI $GITHUB_WORKFLOW $RUNNER_OS\" > set.txt
+";
+    let text = import_github(&scratch, workflow);
+    let output = scratch.run(&["run", "flow.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{text}\n{}", stderr(&output));
+    assert_eq!(
+        (scratch.read("j-a.txt"), scratch.read("j-b.txt")),
+        ("a\n".to_owned(), "b\n".to_owned())
+    );
+    assert_eq!(scratch.read("set.txt"), "true ci Linux\n");
 }
 
 #[test]

@@ -44,6 +44,7 @@ impl Converter {
         let needs = self.needs.get(name).cloned().unwrap_or_default();
         let known = self.names_here.known();
         self.names_here.needs.clone_from(&needs);
+        name.clone_into(&mut self.names_here.job);
         self.names_here.matrix = Matrix::of(map.get("strategy"));
         if let Some(strategy) = map.remove("strategy") {
             self.strategy(&mut job, strategy, &place);

@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod condition;
+mod environment;
 mod expression;
 mod group;
 mod matrix;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::artifacts::UPLOAD;
 use super::condition::Before;
+use super::environment::OUTPUT_FILE;
 use super::values::{key_of, text_of, tolerates};
 use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
@@ -196,24 +197,42 @@ impl Converter {
                 step.add("run", as_shell_text(&text).as_str());
                 step.add("shell", word);
             }
-            Some("python") => match text.contains("${{") {
-                false => {
-                    let text = text.replace("GITHUB_OUTPUT", "TIDEWHEEL_OUTPUT");
-                    step.add("argv", json!(["python3", "-"]));
-                    step.add("stdin", as_template(&text).as_str());
-                }
-                true => {
-                    let text =
-                        "`${{ … }}` in a program of Python, so it fails; give values by `env`";
-                    self.remarks.lose(place, text);
-                    step.add("run", "echo 'values in a program have no equal' >&2; exit 1");
-                }
-            },
+            Some("python") => self.python(step, text, env, place),
             Some(other) => {
                 self.remarks.lose(place, format!("`shell: {other}`"));
                 step.add("run", "echo 'the shell of this step has no equal' >&2; exit 1");
             }
         }
+    }
+
+    /// A program of Python, which fails where it names a variable that only is there.
+    fn python(
+        &mut self,
+        step: &mut Mapping,
+        text: &str,
+        env: &mut Vec<(String, Json)>,
+        place: &str,
+    ) {
+        if text.contains("${{") {
+            let said = "`${{ … }}` in a program of Python, so it fails; give values by `env`";
+            self.remarks.lose(place, said);
+            step.add("run", "echo 'values in a program have no equal' >&2; exit 1");
+            return;
+        }
+        let mut first = String::new();
+        for name in self.named_in_program(text, env) {
+            match self.equal(&name) {
+                Some(value) => env.push((name, value)),
+                None => {
+                    let said = format!("`{name}`, so it fails unless `{name}` is set");
+                    self.remarks.lose(place, said);
+                    first.push_str(&format!("import os; os.environ['{name}']\n"));
+                }
+            }
+        }
+        let text = format!("{first}{}", text.replace(OUTPUT_FILE, "TIDEWHEEL_OUTPUT"));
+        step.add("argv", json!(["python3", "-"]));
+        step.add("stdin", as_template(&text).as_str());
     }
 }
 

@@ -217,6 +217,65 @@ jobs:
 }
 
 #[test]
+fn a_variable_that_is_only_there_fails_who_asks_for_it() {
+    let steps = |lines: &str| {
+        let (value, _, warnings) = imported(&format!(
+            "env: {{ GITHUB_SHA: x }}\njobs: {{ j: {{ steps: [{{ run: \"{lines}\" }}] }} }}"
+        ));
+        (value["flow"][0]["steps"][0].clone(), warnings)
+    };
+    let (step, warnings) = steps("rm -rf $RUNNER_TOOL_CACHE/x ${GITHUB_REF} $GITHUB_SHA $OWN");
+    let run = "rm -rf ${RUNNER_TOOL_CACHE:?}/x ${GITHUB_REF:?} $GITHUB_SHA $OWN";
+    assert_eq!((&step["run"], &step["env"]), (&json!(run), &Json::Null));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("`$GITHUB_REF`, so it fails"), "{warnings:?}");
+    let (step, warnings) = steps("docker push app:${GITHUB_REF#refs/tags/}");
+    let first = ": \"${GITHUB_REF:?GITHUB_REF has no value here, say it in env}\"";
+    let run = format!("{first}\ndocker push app:${{GITHUB_REF#refs/tags/}}");
+    assert_eq!((&step["run"], warnings.len()), (&json!(run), 1));
+    let (step, warnings) = steps("echo ${GITHUB_HEAD_REF:-main}");
+    assert_eq!((&step["run"], warnings.len()), (&json!("echo ${GITHUB_HEAD_REF:-main}"), 1));
+    assert!(warnings[0].contains("so what the text says instead counts"), "{warnings:?}");
+    // What a text sets itself is its own.
+    let (step, warnings) = steps("GITHUB_REF=x; echo $GITHUB_REF >> $GITHUB_OUTPUT");
+    let run = "GITHUB_REF=x; echo $GITHUB_REF >> $TIDEWHEEL_OUTPUT";
+    assert_eq!((&step["run"], warnings.len()), (&json!(run), 0), "{warnings:?}");
+}
+
+#[test]
+fn a_variable_that_is_only_there_comes_in_where_it_is_the_same() {
+    let text = "echo $CI $RUNNER_OS $GITHUB_JOB $GITHUB_RUN_ID $GITHUB_WORKFLOW ${GITHUB_WORKSPACE}/x ${{ github.job }}";
+    let (value, _, warnings) = imported(&format!(
+        "jobs:\n  j: {{ steps: [{{ run: '{text}' }}, {{ run: 'tar x -C $RUNNER_TEMP ${{{{ runner.temp }}}}' }}] }}
+  k: {{ container: 'alpine:3', steps: [{{ run: 'ls $GITHUB_WORKSPACE' }}] }}"
+    ));
+    let step = |group: usize, place: usize| &value["flow"][group]["steps"][place];
+    let env = json!({
+        "CI": "true", "RUNNER_OS": "Linux", "GITHUB_JOB": "{{ 'j' }}", "GITHUB_RUN_ID": "{{ run.id }}",
+        "GITHUB_WORKFLOW": "{{ run.flow }}", "GITHUB_WORKSPACE": "{{ run.folder }}",
+    });
+    assert_eq!(step(0, 0)["env"], env);
+    assert_eq!(step(0, 0)["run"], text.replace("${{ github.job }}", "${GITHUB_JOB}"));
+    let make =
+        "export RUNNER_TEMP=\"$TIDEWHEEL_RUN_DIR/${TIDEWHEEL_STEP%/*}\"\nmkdir -p \"$RUNNER_TEMP\"";
+    assert_eq!(step(0, 1)["run"], format!("{make}\ntar x -C $RUNNER_TEMP ${{RUNNER_TEMP}}"));
+    assert_eq!(step(1, 0)["env"], json!({ "GITHUB_WORKSPACE": "/work" }));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_program_of_python_fails_where_it_names_what_is_not_there() {
+    let (value, _, warnings) = imported(
+        "jobs: { j: { steps: [{ shell: python, run: \"import os\\nprint(os.environ.get('GITHUB_SHA'), os.getenv('GITHUB_REF', 'x'), os.environ['GITHUB_WORKSPACE'])\" }] } }",
+    );
+    let step = &value["flow"][0]["steps"][0];
+    let text = step["stdin"].as_str().unwrap();
+    assert!(text.starts_with("import os; os.environ['GITHUB_SHA']\nimport os\n"), "{text}");
+    assert_eq!(step["env"], json!({ "GITHUB_WORKSPACE": "{{ run.folder }}" }));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+}
+
+#[test]
 fn files_are_kept_and_elements_are_called_as_there() {
     let (value, _, warnings) = imported(
         "jobs:

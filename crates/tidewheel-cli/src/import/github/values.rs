@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json};
 
 use super::condition::states;
+use super::environment::{FOLDER, OUTPUT_FILE};
 use super::expression::{STATE_KEYS, quoted, translate};
 use super::matrix::Matrix;
 use super::whole::Converter;
@@ -32,6 +33,8 @@ pub(super) struct Names {
     pub unset: BTreeSet<String>,
     /// What can be said when it is run.
     pub inputs: BTreeSet<String>,
+    /// What the job is called.
+    pub job: String,
     /// What the job needs.
     pub needs: Vec<String>,
     /// What each element of the job is.
@@ -104,6 +107,7 @@ impl Names {
             ["github", "run_id"] => Ok("run.id".to_owned()),
             ["github", "workflow"] => Ok("run.flow".to_owned()),
             ["github", "workspace"] => Ok("run.folder".to_owned()),
+            ["github", "job"] if !self.job.is_empty() => Ok(quoted(&self.job)),
             ["runner", "os"] => Ok("'Linux'".to_owned()),
             _ => unknown(),
         }
@@ -237,9 +241,11 @@ impl Converter {
         env: &mut Vec<(String, Json)>,
         place: &str,
     ) -> String {
+        self.take_for_granted(text, env, place);
         let written = filled(text, &mut |piece| format!("${{{}}}", self.named(piece, env, place)));
+        let written = self.with_folder(written, env);
         let written = guarded(&written, &self.names_here.unset);
-        written.replace("GITHUB_OUTPUT", "TIDEWHEEL_OUTPUT")
+        written.replace(OUTPUT_FILE, "TIDEWHEEL_OUTPUT")
     }
 
     /// The variable that an expression comes in as.
@@ -252,6 +258,9 @@ impl Converter {
         };
         if let Some(name) = own.filter(is_there) {
             return name.to_owned();
+        }
+        if piece == "runner.temp" {
+            return FOLDER.to_owned();
         }
         let (unknown, name) = match self.expression(piece) {
             Ok(expression) => {
