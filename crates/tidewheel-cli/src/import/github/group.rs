@@ -111,7 +111,8 @@ impl Converter {
         let label = self.value(&json!(title), place);
         // Here no two elements are called the same.
         let number = if self.names_here.matrix.tells_apart(&title) { "" } else { " {{ index }}" };
-        job.add("label", format!("{}{number}", text_of(&label)).as_str());
+        let word = self.names_here.matrix.word_before(&title).unwrap_or_default();
+        job.add("label", format!("{word}{}{number}", text_of(&label)).as_str());
     }
 
     fn variables_of(&mut self, job: &mut Mapping, env: Option<Json>, place: &str) {

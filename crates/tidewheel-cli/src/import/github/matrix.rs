@@ -2,11 +2,11 @@
 //!
 //! It is written in `group`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::values::key_of;
+use super::values::{key_of, pieces, text_of};
 
 /// The elements of a job.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) enum Matrix {
     /// Nobody knows them here.
     Unknown,
     Known {
-        axes: BTreeSet<String>,
+        axes: BTreeMap<String, Json>,
         include: Vec<Json>,
         /// Whether values may be missing in some of them.
         has_include: bool,
@@ -29,9 +29,10 @@ impl Matrix {
         match strategy.and_then(|it| it.get("matrix")) {
             None | Some(Json::Null) => Self::None,
             Some(Json::Object(matrix)) => {
-                let is_axis = |key: &&String| !["include", "exclude"].contains(&key.as_str());
+                let mut axes: BTreeMap<String, Json> = matrix.clone().into_iter().collect();
+                axes.retain(|key, _| !["include", "exclude"].contains(&key.as_str()));
                 Self::Known {
-                    axes: matrix.keys().filter(is_axis).cloned().collect(),
+                    axes,
                     include: matrix
                         .get("include")
                         .and_then(Json::as_array)
@@ -60,11 +61,54 @@ impl Matrix {
         }
         let path: String = path.iter().map(|key| key_of(key)).collect();
         let value = format!("matrix{}{path}", key_of(key));
-        match axes.contains(key) {
+        match axes.contains_key(key) {
             true if !has_include && path.is_empty() => Some(value),
             false if !has_include => Some("''".to_owned()),
             _ => Some(format!("({value} | default(''))")),
         }
+    }
+
+    /// What stands before the names of elements that would be numbers otherwise, as names here cannot: the
+    /// word for the first value in them.
+    pub fn word_before(&self, name: &str) -> Option<String> {
+        let mut first = None;
+        for (is_expression, piece) in pieces(name) {
+            match is_expression {
+                false if piece.contains(|it: char| !it.is_ascii_digit() && !it.is_whitespace()) => {
+                    return None;
+                }
+                false => {}
+                true if self.is_worded(piece) => return None,
+                true => first = first.or(piece.split('.').nth(1)),
+            }
+        }
+        let is_letter = |it: char| it.is_alphanumeric() || "_-".contains(it);
+        let word: String = first?.chars().take_while(|it| is_letter(*it)).collect();
+        Some(format!("{word}-"))
+    }
+
+    /// Whether what an expression stands for is more than a number in every element.
+    fn is_worded(&self, expression: &str) -> bool {
+        let Self::Known { axes, include, has_include } = self else { return false };
+        let Some(key) = expression.strip_prefix("matrix.") else { return false };
+        let is_word = |value: &Json| match value {
+            Json::Array(_) | Json::Object(_) => false,
+            value => {
+                text_of(value).contains(|it: char| !it.is_ascii_digit() && !it.is_whitespace())
+            }
+        };
+        let values = match axes.get(key) {
+            Some(Json::Array(values)) => values.as_slice(),
+            None if axes.is_empty() => &[],
+            _ => return false,
+        };
+        // An entry that says another value of an axis is an element of its own.
+        let said = |entry: &Json| match entry.get(key) {
+            Some(value) => is_word(value),
+            None => !axes.is_empty() && !axes.keys().any(|axis| entry.get(axis).is_some()),
+        };
+        let is_list = !has_include || !include.is_empty();
+        is_list && values.iter().all(is_word) && include.iter().all(said)
     }
 
     /// Whether no two elements get the same name by this.
@@ -76,7 +120,7 @@ impl Matrix {
                 after.is_none_or(|it| !it.is_alphanumeric() && !"_-.".contains(it))
             })
         };
-        if !axes.iter().all(names) || *has_include && include.is_empty() {
+        if !axes.keys().all(names) || *has_include && include.is_empty() {
             return false;
         }
         let of_entry = |entry: &Json| -> Vec<String> {
@@ -113,6 +157,31 @@ mod tests {
         assert_eq!(more.template("b", &[]).as_deref(), Some("(matrix.b | default(''))"));
         assert_eq!(Matrix::of(None).template("os", &[]).as_deref(), Some("''"));
         assert_eq!(matrix(json!("${{ x }}")).template("os", &[]), None);
+    }
+
+    #[test]
+    fn a_name_that_would_be_a_number_gets_a_word() {
+        for (axes, name, expected) in [
+            (json!({ "node": [18, 20] }), "${{ matrix.node }}", Some("node-")),
+            (json!({ "node": ["18", "x"] }), "${{ matrix.node }}", Some("node-")),
+            (json!({ "node": "${{ x }}" }), "${{ matrix.node }}", Some("node-")),
+            (json!({ "node": [18] }), "3 ${{ matrix.node }}", Some("node-")),
+            (json!({ "node": [18] }), "On ${{ matrix.node }}", None),
+            (json!({ "node": ["18.x", 1.5, "lts"] }), "${{ matrix.node }}", None),
+            (json!({ "os": ["a"], "node": [18] }), "${{ matrix.os }} ${{ matrix.node }}", None),
+            (json!({ "os": ["a"], "include": [{ "b": 1 }] }), "${{ matrix.os }}", None),
+            (json!({ "os": ["a"], "include": [{ "os": 3 }] }), "${{ matrix.os }}", Some("os-")),
+            (json!({ "include": [{ "b": 1 }] }), "${{ matrix.b }}", Some("b-")),
+            (json!({ "include": [{ "b": "x" }, { "b": "y" }] }), "${{ matrix.b }}", None),
+            (json!({ "include": [{ "b": "x" }, { "c": "y" }] }), "${{ matrix.b }}", Some("b-")),
+            (json!({ "node": [18] }), "${{ inputs.level }}", Some("level-")),
+        ] {
+            assert_eq!(
+                matrix(axes.clone()).word_before(name).as_deref(),
+                expected,
+                "{axes} {name}"
+            );
+        }
     }
 
     #[test]

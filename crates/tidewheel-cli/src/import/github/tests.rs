@@ -313,6 +313,15 @@ fn files_are_kept_and_elements_are_called_as_there() {
 }
 
 #[test]
+fn elements_that_are_called_by_numbers_get_a_word_before_them() {
+    let (value, _, warnings) = imported(
+        "jobs: { j: { name: '${{ matrix.node }}', strategy: { matrix: { node: [18, 20] } }, steps: [{ run: a }] } }",
+    );
+    assert_eq!(value["flow"][0]["label"], "node-{{ matrix.node }}");
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
 fn what_a_group_says_and_nobody_can_do_is_told() {
     let (value, text, _) = imported(
         "on: { workflow_dispatch: { inputs: { m: {}, n: {} } } }
