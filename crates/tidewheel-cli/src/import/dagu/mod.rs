@@ -3,6 +3,7 @@
 //! Text in, text out: nothing is read or run.
 
 mod elsewhere;
+mod output;
 mod policy;
 mod step;
 mod values;

@@ -71,9 +71,7 @@ impl Converter {
             let name = self.names.like(&said.clone().unwrap_or_else(|| format!("step-{number}")));
             named.extend(said.map(|said| (said, name.clone())));
             named.extend(step.remove("id").map(|id| (text_of(&id), name.clone())));
-            if let Some(Json::String(output)) = step.get("output") {
-                self.values.outputs.insert(output.trim_start_matches('$').to_owned(), name.clone());
-            }
+            self.note_output(step, &name);
             step.insert("name".to_owned(), name.into());
         }
         named
@@ -150,9 +148,7 @@ impl Converter {
         let output = take(&mut map, "output");
         self.work(&mut step, &mut map, &place, output.is_some());
         if let Some(output) = output {
-            let of_request = "{{ data if data is string else data | tojson }}";
-            let value = if step.has("http") { of_request } else { "{{ stdout | trim }}" };
-            self.output(&mut step, output, value, &place);
+            self.output(&mut step, &output, &place);
         }
         if let Some(time) = take(&mut map, "timeout_sec") {
             step.add("timeout", seconds(&time).as_str());
@@ -166,20 +162,6 @@ impl Converter {
         self.lost_keys(map, &place);
         written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
         written
-    }
-
-    fn output(&mut self, step: &mut Mapping, output: Json, value: &str, place: &str) {
-        match output {
-            Json::String(name) => {
-                let mut outputs = Mapping::new();
-                outputs.add(name.trim_start_matches('$'), value);
-                step.add("outputs", outputs);
-            }
-            other => {
-                self.remarks.lose(place, format!("`output: {other}`"));
-                step.add("outputs", json!({ "stdout": value }));
-            }
-        }
     }
 
     /// A step that says by its exit code whether others are to be done.

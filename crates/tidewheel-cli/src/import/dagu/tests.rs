@@ -268,6 +268,44 @@ fn steps_are_done_again_by_their_exit_codes() {
 }
 
 #[test]
+fn what_a_step_leaves_is_known_in_each_of_its_forms() {
+    let (value, _, warnings) = imported(
+        "steps:
+  - { name: a, command: a, output: { name: X, omit: true } }
+  - { name: b, command: 'rm -rf out/$X', output: { name: Y, key: other } }
+  - id: look
+    command: look
+    output:
+      version: { from: stdout, decode: json, select: .tag.name }
+      all: { from: stdout }
+      fixed: '$X/y'
+      odd: { from: file, path: x }
+  - { name: use, command: 'echo ${look.output.version} ${look.output.odd}', dir: '${look.output.fixed}' }
+  - { name: other, call: part, output: Z }
+  - { name: last, command: 'rm -rf out/$Z' }
+---
+name: part
+steps: [{ name: p, command: p }]",
+    );
+    let step = |place: usize| &value["flow"][place];
+    assert_eq!(step(0)["outputs"], json!({ "X": "{{ stdout | trim }}" }));
+    assert_eq!(step(1)["env"], json!({ "X": "{{ flows.a.X }}" }));
+    let left = json!({
+        "version": "{{ json.tag.name }}", "all": "{{ stdout | trim }}", "fixed": "{{ flows.a.X }}/y",
+    });
+    assert_eq!(step(2)["outputs"], left);
+    let version = "flows.look.version";
+    let text = format!("{{{{ {version} if {version} is string else {version} | tojson }}}}");
+    assert_eq!(step(3)["env"], json!({ "look_output_version": text }));
+    assert_eq!(step(3)["run"], "echo ${look_output_version} ${look.output.odd}");
+    assert_eq!((&step(4)["outputs"], &step(5)["run"]), (&Json::Null, &json!("rm -rf out/${Z:?}")));
+    for lost in ["`key: ", "`output.odd: ", "`${look.output.odd}`", "so who asks for `Z` fails"] {
+        assert!(warnings.iter().any(|warning| warning.contains(lost)), "{lost}: {warnings:?}");
+    }
+    assert_eq!(warnings.len(), 4, "{warnings:?}");
+}
+
+#[test]
 fn what_is_asked_of_steps_is_known_or_told() {
     let (value, _, warnings) = imported(
         "steps:

@@ -26,6 +26,8 @@ pub(super) struct Values {
     pub described: BTreeMap<String, Map<String, Json>>,
     /// Outputs by name, and the step that leaves each.
     pub outputs: BTreeMap<String, String>,
+    /// Values that steps leave by name: the step, and the name.
+    pub left: BTreeSet<(String, String)>,
     /// Steps by what they are called there.
     pub steps: BTreeMap<String, String>,
     /// Whether a step may be skipped while what is behind it goes on.
@@ -52,6 +54,11 @@ impl Values {
         if let Some(step) = self.steps.get(name).filter(|_| path == "exit_code") {
             return Some(format!("{{{{ steps{}.code }}}}", key_of(step)));
         }
+        if let Some(step) = self.steps.get(name)
+            && let Some(asked) = path.strip_prefix("output.")
+        {
+            return self.left_by(step, asked);
+        }
         let place =
             name.parse::<usize>().ok().filter(|place| (1..=self.places.len()).contains(place));
         match (place, name) {
@@ -67,6 +74,21 @@ impl Values {
         }
     }
 
+    /// The template for `${step.output.name}`, as a text.
+    fn left_by(&self, step: &str, asked: &str) -> Option<String> {
+        let mut names = asked.split('.');
+        let name = names.next()?;
+        let is_known = self.left.contains(&(step.to_owned(), name.to_owned()));
+        let path: String = names.map(key_of).collect();
+        let value = format!("flows{}{}{path}", key_of(step), key_of(name));
+        let value = match self.is_hook || self.has_gaps {
+            true => format!("({value} | default(''))"),
+            false => value,
+        };
+        let template = format!("{{{{ {value} if {value} is string else {value} | tojson }}}}");
+        is_known.then_some(template)
+    }
+
     /// A text in which variables are filled in, as a template.
     pub fn rendered(&mut self, text: &str) -> String {
         let mut rendered = String::new();
@@ -77,6 +99,9 @@ impl Values {
                     Some(template) => rendered.push_str(&template),
                     None if self.unset.contains(name) => {
                         rendered.push_str(&format!("{{{{ {{}}['{name}'] }}}}"));
+                    }
+                    None if !path.is_empty() && self.steps.contains_key(name) => {
+                        rendered.push_str(&format!("{{{{ {{}}['{name}.{path}'] }}}}"));
                     }
                     None => match self.env.iter().rev().find(|(known, _)| known == name) {
                         Some((_, value)) => rendered.push_str(value),

@@ -96,7 +96,7 @@ impl Converter {
     }
 
     /// Whether `run` of old files names a flow.
-    fn is_call(&self, map: &Map<String, Json>) -> bool {
+    pub(super) fn is_call(&self, map: &Map<String, Json>) -> bool {
         let Some(Json::String(word)) = map.get("run") else { return false };
         let is_word = !word.trim().contains(char::is_whitespace);
         let has_more = map.contains_key("params") || map.contains_key("parallel");
