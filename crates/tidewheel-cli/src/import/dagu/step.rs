@@ -177,6 +177,12 @@ impl Converter {
         if !after.is_empty() {
             step.add("depends_on", json!(after));
         }
+        let mut env = Mapping::new();
+        let text = self.with_paths(&mut env, &text, &format!("step `{name}`"));
+        self.ask_for(&mut env, &text);
+        if !env.is_empty() {
+            step.add("env", env);
+        }
         self.shell_text(&mut step, &text, None);
         step.add("skip_codes", json!([NO]));
         Element::from(Tree::from(step))

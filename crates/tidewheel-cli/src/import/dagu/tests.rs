@@ -306,6 +306,19 @@ steps: [{ name: p, command: p }]",
 }
 
 #[test]
+fn a_condition_knows_what_steps_before_it_left() {
+    let (value, ..) = imported(
+        "steps:
+  - { name: a, command: a, output: X }
+  - { name: b, command: b, preconditions: [{ condition: '$X', expected: y }] }
+  - { name: c, command: 'echo ${X#y} $((X + 1))' }",
+    );
+    let env = json!({ "X": "{{ flows.a.X }}" });
+    assert_eq!((&value["flow"][1]["name"], &value["flow"][1]["env"]), (&json!("b-if"), &env));
+    assert_eq!(value["flow"][3]["env"], env);
+}
+
+#[test]
 fn what_is_asked_of_steps_is_known_or_told() {
     let (value, _, warnings) = imported(
         "steps:

@@ -11,7 +11,7 @@ use super::values::{text_of, words};
 use super::whole::{Converter, take};
 use crate::import::document::{Element, Mapping};
 use crate::import::text::{as_shell_text, as_template};
-use crate::import::variables::{Part, guarded, parts};
+use crate::import::variables::{Part, asked, guarded, parts};
 
 /// Flows of the same file are followed so far.
 const DEPTH_MAX: usize = 4;
@@ -219,15 +219,14 @@ impl Converter {
     }
 
     /// Hands over the outputs that a text asks for.
-    fn ask_for(&mut self, env: &mut Mapping, text: &str) {
-        let mut asked = BTreeSet::new();
-        for part in parts(text, false) {
-            let Part::Variable { name, .. } = part else { continue };
+    pub(super) fn ask_for(&mut self, env: &mut Mapping, text: &str) {
+        let mut given = BTreeSet::new();
+        for (name, _) in asked(text) {
             let is_value = self.values.outputs.contains_key(name)
                 || ["ITEM", "DAG_RUN_ID", "DAG_NAME"].contains(&name);
             if is_value
                 && env.text(name).is_none()
-                && asked.insert(name.to_owned())
+                && given.insert(name.to_owned())
                 && let Some(template) = self.values.template(name, "")
             {
                 env.add(name, template.as_str());
@@ -236,7 +235,7 @@ impl Converter {
     }
 
     /// The text with a variable of its own for each part of an output that it asks for.
-    fn with_paths(&mut self, env: &mut Mapping, text: &str, place: &str) -> String {
+    pub(super) fn with_paths(&mut self, env: &mut Mapping, text: &str, place: &str) -> String {
         let mut written = String::new();
         let mut asked = BTreeSet::new();
         for part in parts(text, true) {
