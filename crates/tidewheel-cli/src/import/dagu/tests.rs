@@ -306,6 +306,23 @@ steps: [{ name: p, command: p }]",
 }
 
 #[test]
+fn what_a_kind_of_step_is_told_is_found_under_either_name() {
+    let (value, _, warnings) = imported(
+        "steps:
+  - { name: a, type: http, command: POST https://x/y, with: { headers: { A: b }, body: z, odd: 1 } }
+  - { name: b, type: docker, with: { image: 'alpine:3' }, command: ls }
+  - { name: c, run: ls, with: { shell: bash, shell_packages: [x] } }",
+    );
+    let step = |place: usize| &value["flow"][place];
+    let request =
+        json!({ "url": "https://x/y", "method": "POST", "headers": { "A": "b" }, "body": "z" });
+    assert_eq!(step(0)["http"], request);
+    assert_eq!(step(1)["container"], json!({ "image": "alpine:3" }));
+    assert_eq!(step(2)["shell"], json!(["bash", "-e", "-c"]));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
 fn a_condition_knows_what_steps_before_it_left() {
     let (value, ..) = imported(
         "steps:

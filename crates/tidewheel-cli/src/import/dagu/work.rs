@@ -57,16 +57,10 @@ impl Converter {
             self.call(step, &text_of(&called), map, env, place);
             return;
         }
-        let executor = take(map, "executor").or_else(|| take(map, "type"));
-        let (kind, config) = match executor {
-            Some(Json::Object(mut executor)) => {
-                (take(&mut executor, "type").map(|it| text_of(&it)), take(&mut executor, "config"))
-            }
-            other => (other.map(|it| text_of(&it)), None),
-        };
-        let config = take(map, "config").or(config);
+        let (kind, config) = kind_of(map);
         match kind.as_deref() {
             None | Some("" | "shell" | "command") => {
+                self.settings_of_shell(map, config, place);
                 if let Some(container) = container
                     && !self.own_container(step, container, place)
                 {
@@ -93,6 +87,20 @@ impl Converter {
                 step.add("run", as_shell_text(&said).as_str());
             }
         }
+    }
+
+    /// What is said of the shell beside a command.
+    fn settings_of_shell(
+        &mut self,
+        map: &mut Map<String, Json>,
+        config: Option<Json>,
+        place: &str,
+    ) {
+        let Some(Json::Object(mut config)) = config else { return };
+        if let Some(shell) = take(&mut config, "shell") {
+            map.insert("shell".to_owned(), shell);
+        }
+        self.lost_keys(config, &format!("{place}, with"));
     }
 
     /// Whether `run` of old files names a flow.
@@ -427,6 +435,9 @@ impl Converter {
                 None
             }
         });
+        if let (Some(_), Some(config)) = (&script, &config) {
+            self.remarks.lose(place, format!("`with: {config}` beside the script of a request"));
+        }
         let mut config = match script.or(config) {
             Some(Json::Object(config)) => config,
             _ => Map::new(),
@@ -460,6 +471,20 @@ impl Converter {
             step.add("retry", Json::from(0));
         }
     }
+}
+
+/// What kind of step one is, and what is said of that.
+fn kind_of(map: &mut Map<String, Json>) -> (Option<String>, Option<Json>) {
+    let executor = take(map, "executor").or_else(|| take(map, "type"));
+    let (kind, config) = match executor {
+        Some(Json::Object(mut executor)) => {
+            (take(&mut executor, "type").map(|it| text_of(&it)), take(&mut executor, "config"))
+        }
+        other => (other.map(|it| text_of(&it)), None),
+    };
+    // The one is called like the other in old files.
+    let config = take(map, "with").or_else(|| take(map, "config")).or(config);
+    (kind, config)
 }
 
 /// A shell that stops at the first command that fails.
