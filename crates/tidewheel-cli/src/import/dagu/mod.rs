@@ -2,6 +2,7 @@
 //!
 //! Text in, text out: nothing is read or run.
 
+mod approval;
 mod elsewhere;
 mod output;
 mod policy;

@@ -39,8 +39,11 @@ impl Converter {
         }
         let named = self.name_all(&mut listed);
         for step in listed.iter().flatten() {
+            let name = text_of(&step["name"]);
+            self.note_let_by(step, &name, kin);
             if goes_on(step, kin, "failure") {
-                self.tolerated.insert(text_of(&step["name"]));
+                self.tolerated.extend(self.behind(&name));
+                self.tolerated.insert(name);
             }
             self.values.has_gaps |= goes_on(step, kin, "skipped");
         }
@@ -54,7 +57,7 @@ impl Converter {
                 let name = text_of(&step["name"]);
                 let after = self.needs(&step, kin, (&before, &entry), &named);
                 written.extend(self.step(step, &name, kin, &after));
-                these.push(name);
+                these.extend(self.behind(&name));
             }
             before = these;
         }
@@ -72,6 +75,7 @@ impl Converter {
             named.extend(said.map(|said| (said, name.clone())));
             named.extend(step.remove("id").map(|id| (text_of(&id), name.clone())));
             self.note_output(step, &name);
+            self.note_approval(step, &name);
             step.insert("name".to_owned(), name.into());
         }
         named
@@ -93,7 +97,7 @@ impl Converter {
         };
         match said.is_empty() {
             true => entry.to_vec(),
-            false => said.iter().map(|it| named.get(it).unwrap_or(it).clone()).collect(),
+            false => said.iter().flat_map(|it| self.behind(named.get(it).unwrap_or(it))).collect(),
         }
     }
 
@@ -146,6 +150,8 @@ impl Converter {
             step.add("when", when.as_str());
         }
         let output = take(&mut map, "output");
+        let approval = take(&mut map, "approval");
+        let is_let_by = ["failure", "skipped"].iter().any(|word| goes_on(&map, kin, word));
         self.work(&mut step, &mut map, &place, output.is_some());
         if let Some(output) = output {
             self.output(&mut step, &output, &place);
@@ -161,6 +167,7 @@ impl Converter {
         self.policies(&mut step, &mut map, &place);
         self.lost_keys(map, &place);
         written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
+        written.extend(approval.and_then(|said| self.gate(said, &name, is_let_by, &place)));
         written
     }
 
@@ -190,7 +197,7 @@ impl Converter {
 }
 
 /// Whether what comes after a step goes on although it failed, or was skipped.
-fn goes_on(step: &Map<String, Json>, kin: &Kin, word: &str) -> bool {
+pub(super) fn goes_on(step: &Map<String, Json>, kin: &Kin, word: &str) -> bool {
     let shared = kin.shared.iter().find(|(key, _)| is_key(key)).map(|(_, value)| value);
     match step.iter().find(|(key, _)| is_key(key)).map(|(_, value)| value).or(shared) {
         Some(Json::String(said)) => said == word || word == "failure" && said == "failed",

@@ -323,6 +323,37 @@ fn what_a_kind_of_step_is_told_is_found_under_either_name() {
 }
 
 #[test]
+fn an_approval_is_waited_for_by_all_that_comes_behind() {
+    let (value, _, warnings) = imported(
+        "steps:
+  - { name: build, command: b, approval: { prompt: Ship it?, input: [WHY], rewind_to: build } }
+  - { name: ship, command: 'rm -rf $WHY' }
+  - { name: lint, command: l, approval: {}, continue_on: { failure: true } }
+  - { name: last, command: z }",
+    );
+    let steps = value["flow"].as_array().unwrap();
+    let named = |name: &str| steps.iter().find(|step| step["name"] == name).unwrap();
+    let gate = json!({ "name": "build-approval", "depends_on": ["build"], "wait": { "approval": "Ship it?" } });
+    assert_eq!(named("build-approval"), &gate);
+    assert_eq!(named("ship")["depends_on"], json!(["build-approval"]));
+    assert_eq!(named("ship")["run"], "rm -rf ${WHY:?}");
+    // Nobody is asked about what has failed, and others go on.
+    let gate = json!({
+        "name": "lint-approval", "depends_on": { "step": "lint", "when": "succeeded" },
+        "wait": { "approval": true }, "on_skip": "continue",
+    });
+    assert_eq!(named("lint-approval"), &gate);
+    assert_eq!(named("last")["depends_on"], json!(["lint", "lint-approval"]));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    // By name it is the same.
+    let (value, ..) = imported(
+        "type: graph\nsteps: [{ name: b, command: b, depends: a }, { id: a, command: a, approval: { prompt: '{{ x }}' } }]",
+    );
+    assert_eq!(value["flow"][0]["depends_on"], json!(["a-approval"]));
+    assert_eq!(value["flow"][2]["wait"], json!({ "approval": true }));
+}
+
+#[test]
 fn a_condition_knows_what_steps_before_it_left() {
     let (value, ..) = imported(
         "steps:

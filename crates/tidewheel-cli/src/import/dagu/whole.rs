@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
 
+use super::approval::Gate;
 use super::step::Kin;
 use super::values::{Values, text_of};
 use crate::import::document::{Element, Mapping, Tree};
@@ -54,6 +55,8 @@ pub(super) struct Converter {
     pub names: StepNames,
     /// Steps whose failure keeps nobody from running.
     pub tolerated: BTreeSet<String>,
+    /// What waits for the approval of a step, by its name.
+    pub gates: BTreeMap<String, Gate>,
     /// Flows in the same file, by name.
     pub locals: BTreeMap<String, Map<String, Json>>,
     /// How deep in calls of those.
