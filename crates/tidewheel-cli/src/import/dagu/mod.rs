@@ -4,6 +4,7 @@
 
 mod approval;
 mod elsewhere;
+mod exec;
 mod output;
 mod policy;
 mod step;

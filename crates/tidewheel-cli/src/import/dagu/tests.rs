@@ -354,6 +354,23 @@ fn an_approval_is_waited_for_by_all_that_comes_behind() {
 }
 
 #[test]
+fn a_program_is_started_without_a_shell() {
+    let (value, _, warnings) = imported(
+        "params: WHO=x
+steps:
+  - { name: a, exec: { command: /bin/echo, args: [two words, 3, '${WHO}', 'a-$WHO'] } }
+  - { name: b, exec: { command: bash, args: ['-ec', 'echo $WHO'] }, output: X }
+  - { name: c, exec: { command: bash, args: ['-c', 'echo $X'] } }",
+    );
+    let step = |place: usize| &value["flow"][place];
+    let argv = json!(["/bin/echo", "two words", "3", "{{ params.WHO }}", "a-{{ params.WHO }}"]);
+    assert_eq!((&step(0)["argv"], &step(0)["allow_options"]), (&argv, &json!(true)));
+    assert_eq!(step(1)["argv"], json!(["bash", "-ec", "echo $WHO"]));
+    assert_eq!(step(2)["env"], json!({ "X": "{{ flows.b.X }}" }));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
 fn a_condition_knows_what_steps_before_it_left() {
     let (value, ..) = imported(
         "steps:

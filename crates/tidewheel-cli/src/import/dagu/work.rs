@@ -15,7 +15,7 @@ use crate::import::variables::{Part, asked, guarded, parts};
 
 /// Flows of the same file are followed so far.
 const DEPTH_MAX: usize = 4;
-const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "dash", "ksh"];
+pub(super) const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "dash", "ksh"];
 
 impl Converter {
     /// What a step does. `is_captured` if something is made of what it writes.
@@ -119,6 +119,13 @@ impl Converter {
         redirects: &str,
         place: &str,
     ) {
+        if let Some(exec) = take(map, "exec") {
+            take(map, "shell");
+            if !redirects.is_empty() {
+                self.remarks.lose(place, "`stdout` and `stderr` of a program in files");
+            }
+            return self.exec(step, exec, env, place);
+        }
         let command = take(map, "command").or_else(|| take(map, "run")).unwrap_or_default();
         let script = take(map, "script").map(|it| text_of(&it));
         let shell = take(map, "shell").map(|it| match it {
@@ -137,7 +144,7 @@ impl Converter {
             other => text_of(&other),
         };
         let interpreter = words(&command);
-        let program = interpreter.first().map_or("", |it| it.rsplit('/').next().unwrap_or(it));
+        let program = interpreter.first().map_or("", |it| base_name(it));
         let (text, shell) = match script {
             None => (command, shell),
             Some(script) if command.is_empty() => match shebang(&script) {
@@ -172,8 +179,7 @@ impl Converter {
         redirects: &str,
         place: &str,
     ) {
-        let program = interpreter.first().map_or("", String::as_str);
-        let is_shell = SHELLS.contains(&program.rsplit('/').next().unwrap_or(program));
+        let is_shell = interpreter.first().is_some_and(|it| SHELLS.contains(&base_name(it)));
         let script = match is_shell {
             true => self.with_paths(&mut env, &format!("{redirects}{script}"), place),
             false => script,
@@ -485,6 +491,11 @@ fn kind_of(map: &mut Map<String, Json>) -> (Option<String>, Option<Json>) {
     // The one is called like the other in old files.
     let config = take(map, "with").or_else(|| take(map, "config")).or(config);
     (kind, config)
+}
+
+/// The name of a program without its folder.
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// A shell that stops at the first command that fails.
