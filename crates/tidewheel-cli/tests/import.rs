@@ -289,3 +289,33 @@ steps:
     assert_eq!(scratch.read("rounds").lines().count(), 3);
     assert_eq!(scratch.read("polls").lines().count(), 3);
 }
+
+/// Nothing behind an approval is done before somebody has given it, and rounds end when a command says so.
+#[test]
+fn what_dagu_holds_back_is_held_back_here() {
+    let scratch = Scratch::new("import-dagu-held");
+    let flow = "
+steps:
+  - name: poll
+    command: echo x >> rounds
+    repeat_policy: { repeat: until, condition: 'test $(wc -l < rounds) = 3', interval_sec: 0 }
+  - { name: busy, command: echo x >> more, repeat_policy: { condition: 'true', limit: 2, interval_sec: 0 } }
+  - { name: build, command: echo v1, output: { name: TAG } }
+  - { name: say, exec: { command: sh, args: ['-c', 'echo \"$TAG\" > tag.txt'] }, approval: { prompt: Ship it? } }
+  - { name: ship, command: echo shipped > shipped.txt }
+";
+    let file = scratch.file("flow.dagu.yaml", flow);
+    let imported = scratch.json(&["import", "dagu", &file, "-o", "flow.yaml"]);
+    assert_eq!((&imported["valid"], &imported["warnings"]), (&json!(true), &json!([])));
+    let run = scratch.start_heard(&["run", "flow.yaml"]);
+    run.wait_for("waits for approval: Ship it?");
+    assert_eq!(scratch.read("rounds").lines().count(), 3);
+    assert_eq!(scratch.read("more").lines().count(), 2);
+    assert_eq!(scratch.read("tag.txt"), "v1\n");
+    assert_eq!(scratch.json(&["show", "latest"])["steps"]["ship"]["state"], "pending");
+    let output = scratch.run(&["approve", "latest", "say-approval"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (code, said) = run.ended();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(scratch.read("shipped.txt"), "shipped\n");
+}

@@ -7,6 +7,7 @@ mod elsewhere;
 mod exec;
 mod output;
 mod policy;
+mod rounds;
 mod step;
 mod values;
 mod whole;

@@ -152,7 +152,7 @@ impl Converter {
         let output = take(&mut map, "output");
         let approval = take(&mut map, "approval");
         let is_let_by = ["failure", "skipped"].iter().any(|word| goes_on(&map, kin, word));
-        self.work(&mut step, &mut map, &place, output.is_some());
+        let is_tested = self.work(&mut step, &mut map, &place, output.is_some());
         if let Some(output) = output {
             self.output(&mut step, &output, &place);
         }
@@ -164,7 +164,7 @@ impl Converter {
             // There it is about the failure of the step itself.
             step.add("on_dependency_error", "skip");
         }
-        self.policies(&mut step, &mut map, &place);
+        self.policies(&mut step, &mut map, is_tested, &place);
         self.lost_keys(map, &place);
         written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
         written.extend(approval.and_then(|said| self.gate(said, &name, is_let_by, &place)));
@@ -240,8 +240,17 @@ fn condition_line(condition: &Json) -> String {
         ),
         other => (text_of(other), None, false),
     };
+    let test = test_of(&text, expected.as_deref());
+    match is_negated {
+        true => format!("! {test} || exit {NO}"),
+        false => format!("{test} || exit {NO}"),
+    }
+}
+
+/// A command that succeeds if a condition holds.
+pub(super) fn test_of(text: &str, expected: Option<&str>) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let test = match expected {
+    match expected {
         Some(expected) => {
             // Variables and commands in it are filled in, as between such quotes.
             let value = format!("\"{}\"", text.replace('"', "\\\""));
@@ -249,16 +258,12 @@ fn condition_line(condition: &Json) -> String {
                 Some(pattern) => {
                     format!("printf '%s\\n' {value} | grep -Eq -- {}", quoted(pattern))
                 }
-                None => format!("test {value} = {}", quoted(&expected)),
+                None => format!("test {value} = {}", quoted(expected)),
             }
         }
         None => {
             let text = text.trim().trim_matches('`');
             format!("( {text} )")
         }
-    };
-    match is_negated {
-        true => format!("! {test} || exit {NO}"),
-        false => format!("{test} || exit {NO}"),
     }
 }

@@ -71,7 +71,7 @@ fn what_has_no_equal_is_a_comment_and_a_warning_and_never_a_success() {
     let (value, text, warnings) = imported(
         "smtp: { host: x }\nenv: { NOW: \"`date`\" }\nsteps:
   - { name: a, executor: { type: mail, config: { to: me } }, command: 'echo x', signalOnStop: SIGINT }
-  - { name: b, command: b, continueOn: { exitCode: [3] }, repeatPolicy: { repeat: true, condition: x } }",
+  - { name: b, command: b, continueOn: { exitCode: [3] }, repeatPolicy: { repeat: true, condition: x, backoff: 2 } }",
     );
     let run = value["flow"][0]["run"].as_str().unwrap();
     assert!(run.ends_with("exit 1"), "{run}");
@@ -103,7 +103,7 @@ fn requests_and_policies_are_ours() {
         step["retry"],
         json!({ "retries": 2, "delay": "5s", "backoff": "exponential", "jitter": "none" })
     );
-    assert_eq!(step["repeat"], json!({ "until": "round == 4", "every": "60s", "max": 4 }));
+    assert_eq!(step["repeat"], json!({ "until": "round == 4", "every": "60s" }));
 }
 
 #[test]
@@ -255,7 +255,9 @@ fn steps_are_done_again_by_their_exit_codes() {
     for policy in [
         "{ repeat: while, exitCode: [0] }",
         "{ repeat: until, exitCode: [3] }",
-        "{ repeat: until, exitCode: [0], condition: x }",
+        "{ repeat: until, exitCode: [0], backoff: true }",
+        "{ repeat: until, condition: \"test $X = y\" }",
+        "{ repeat: until, condition: x, expected: 'num:3' }",
         "{ repeat: until, condition: $X, expected: 're:[0-9]' }",
     ] {
         let (step, lost) = repeated(policy, ", output: X");
@@ -264,6 +266,59 @@ fn steps_are_done_again_by_their_exit_codes() {
             (&Json::Null, &Json::Null, 1),
             "{policy}"
         );
+    }
+}
+
+#[test]
+fn rounds_end_by_what_a_command_says() {
+    let repeated = |policy: &str| {
+        let (value, text, warnings) = imported(&format!(
+            "params: WHO=x\nsteps: [{{ name: a, command: deploy, repeat_policy: {policy} }}]"
+        ));
+        assert_eq!(warnings, Vec::<String>::new(), "{text}");
+        value["flow"][0].clone()
+    };
+    let step = repeated("{ repeat: until, condition: test -f ready, interval_sec: 5 }");
+    let run = |test: &str| {
+        format!(
+            "(\ndeploy\n)\nended=$?; test $ended = 0 || exit $ended\nif {test} >&2; then echo done=1 >> \"$TIDEWHEEL_OUTPUT\"; fi\n"
+        )
+    };
+    assert_eq!(step["run"], run("{ ( test -f ready ); }"));
+    assert_eq!(step["repeat"], json!({ "until": "output.done is defined", "every": "5s" }));
+    let step = repeated("{ repeat: while, condition: '$WHO', expected: 're:^x', limit: 3 }");
+    assert_eq!(step["run"], run("! { printf '%s\\n' \"$WHO\" | grep -Eq -- '^x'; }"));
+    // There the last round ends it, whatever it brought.
+    let until = "output.done is defined or round == 3";
+    assert_eq!(step["repeat"], json!({ "until": until, "every": "1s" }));
+    // What is not said follows from what is, and a condition counts before codes.
+    for (policy, sign) in [
+        ("{ condition: '$WHO', expected: y }", ""),
+        ("{ repeat: false, condition: '$WHO', expected: y }", ""),
+        ("{ condition: busy }", "! "),
+        ("{ repeat: true, condition: busy }", "! "),
+        ("{ condition: busy, exit_code: [1] }", "! "),
+    ] {
+        let run = repeated(policy)["run"].as_str().unwrap().to_owned();
+        assert_eq!(run.contains("if ! "), sign == "! ", "{policy}\n{run}");
+    }
+    assert_eq!(repeated("{ exit_code: [1] }")["retry"]["codes"], json!([1]));
+    let step = repeated("{ interval_sec: 5 }");
+    assert_eq!((&step["run"], &step["repeat"]), (&json!("deploy"), &Json::Null));
+}
+
+#[test]
+fn rounds_of_a_request_end_by_its_answer() {
+    for (expected, until) in [
+        ("'3'", "data == 3"),
+        ("done", "data is string and (data | trim) == \"done\""),
+        ("'{\"a\": 1}'", "data == {\"a\":1}"),
+    ] {
+        let (value, _, warnings) = imported(&format!(
+            "steps: [{{ name: a, type: http, command: GET https://x/y, output: S, repeat_policy: {{ repeat: until, condition: $S, expected: {expected} }} }}]"
+        ));
+        assert_eq!(value["flow"][0]["repeat"]["until"], until);
+        assert_eq!(warnings, Vec::<String>::new());
     }
 }
 

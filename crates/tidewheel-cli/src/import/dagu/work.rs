@@ -15,22 +15,45 @@ use crate::import::variables::{Part, asked, guarded, parts};
 
 /// Flows of the same file are followed so far.
 const DEPTH_MAX: usize = 4;
+/// What stands behind the lines of a step before it is asked whether its rounds are over.
+const AFTER: &str = ")\nended=$?; test $ended = 0 || exit $ended";
 pub(super) const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "dash", "ksh"];
 
+/// What stands around the text of a step.
+#[derive(Debug, Default)]
+struct Around {
+    /// Lines that send what it writes to files.
+    redirects: String,
+    /// The line that tells whether its rounds are over.
+    test: Option<String>,
+}
+
+impl Around {
+    /// The text with what is around it; the test looks from outside, as whoever asks there.
+    fn text(&self, text: &str) -> String {
+        match &self.test {
+            None => format!("{}{text}", self.redirects),
+            Some(test) => format!("{}(\n{text}\n{AFTER}\n{test}\n", self.redirects),
+        }
+    }
+}
+
 impl Converter {
-    /// What a step does. `is_captured` if something is made of what it writes.
+    /// What a step does. `is_captured` if something is made of what it writes. Gives back whether it tells
+    /// by itself that its rounds are over.
     pub(super) fn work(
         &mut self,
         step: &mut Mapping,
         map: &mut Map<String, Json>,
         place: &str,
         is_captured: bool,
-    ) {
+    ) -> bool {
         let (known, unset) = (self.values.env.len(), self.values.unset.clone());
-        self.own_work(step, map, place, is_captured);
+        let is_tested = self.own_work(step, map, place, is_captured);
         // Its variables are its own.
         self.values.env.truncate(known);
         self.values.unset = unset;
+        is_tested
     }
 
     fn own_work(
@@ -39,7 +62,7 @@ impl Converter {
         map: &mut Map<String, Json>,
         place: &str,
         is_captured: bool,
-    ) {
+    ) -> bool {
         let mut env = Mapping::new();
         if let Some(variables) = take(map, "env") {
             for (name, value) in self.variables(variables, place) {
@@ -55,28 +78,31 @@ impl Converter {
             take(map, "call").or_else(|| self.is_call(map).then(|| take(map, "run")).flatten());
         if let Some(called) = called {
             self.call(step, &text_of(&called), map, env, place);
-            return;
+            return false;
         }
         let (kind, config) = kind_of(map);
         match kind.as_deref() {
             None | Some("" | "shell" | "command") => {
                 self.settings_of_shell(map, config, place);
+                let is_here = container.is_none();
                 if let Some(container) = container
                     && !self.own_container(step, container, place)
                 {
                     let said = "echo 'the container of this step has no equal' >&2; exit 1";
                     step.add("run", said);
-                    return;
+                    return false;
                 }
                 let redirects = self.redirects(map, is_captured, place);
-                self.program(step, map, env, &redirects, place);
+                // A condition is asked on this machine.
+                let test = is_here.then(|| self.round_test(step, map)).flatten();
+                return self.program(step, map, env, &Around { redirects, test }, place);
             }
             Some("http") => self.request(step, map, config, place),
             Some(kind)
                 if self.elsewhere(step, kind, config.as_ref().unwrap_or(&Json::Null), place) =>
             {
                 let redirects = self.redirects(map, is_captured, place);
-                self.program(step, map, env, &redirects, place);
+                self.program(step, map, env, &Around { redirects, test: None }, place);
             }
             Some(kind) => {
                 let command = take(map, "command").or_else(|| take(map, "script"));
@@ -87,6 +113,7 @@ impl Converter {
                 step.add("run", as_shell_text(&said).as_str());
             }
         }
+        false
     }
 
     /// What is said of the shell beside a command.
@@ -116,15 +143,16 @@ impl Converter {
         step: &mut Mapping,
         map: &mut Map<String, Json>,
         mut env: Mapping,
-        redirects: &str,
+        around: &Around,
         place: &str,
-    ) {
+    ) -> bool {
         if let Some(exec) = take(map, "exec") {
             take(map, "shell");
-            if !redirects.is_empty() {
+            if !around.redirects.is_empty() {
                 self.remarks.lose(place, "`stdout` and `stderr` of a program in files");
             }
-            return self.exec(step, exec, env, place);
+            self.exec(step, exec, env, place);
+            return false;
         }
         let command = take(map, "command").or_else(|| take(map, "run")).unwrap_or_default();
         let script = take(map, "script").map(|it| text_of(&it));
@@ -149,25 +177,33 @@ impl Converter {
             None => (command, shell),
             Some(script) if command.is_empty() => match shebang(&script) {
                 None => (script, shell),
-                Some(words) => return self.script(step, (script, words), env, redirects, place),
+                Some(words) => return self.script(step, (script, words), env, around, place),
             },
             Some(script) if SHELLS.contains(&program) => (script, Some(interpreter)),
             Some(script) => {
-                return self.script(step, (script, interpreter), env, redirects, place);
+                return self.script(step, (script, interpreter), env, around, place);
             }
         };
         if text.trim().is_empty() {
             self.remarks.lose(place, "what it does");
             step.add("run", "echo 'what this step does has no equal' >&2; exit 1");
-            return;
+            return false;
         }
-        let text = format!("{redirects}{text}");
+        let is_known = |words: &Vec<String>| {
+            words.first().is_none_or(|program| SHELLS.contains(&base_name(program)))
+        };
+        let is_tested = around.test.is_some() && shell.as_ref().is_none_or(is_known);
+        let text = match is_tested {
+            true => around.text(&text),
+            false => format!("{}{text}", around.redirects),
+        };
         let text = self.with_paths(&mut env, &text, place);
         self.ask_for(&mut env, &text);
         if !env.is_empty() {
             step.add("env", env);
         }
         self.shell_text(step, &text, shell.map(strict));
+        is_tested
     }
 
     /// A script for a program that it names.
@@ -176,12 +212,12 @@ impl Converter {
         step: &mut Mapping,
         (script, mut interpreter): (String, Vec<String>),
         mut env: Mapping,
-        redirects: &str,
+        around: &Around,
         place: &str,
-    ) {
+    ) -> bool {
         let is_shell = interpreter.first().is_some_and(|it| SHELLS.contains(&base_name(it)));
         let script = match is_shell {
-            true => self.with_paths(&mut env, &format!("{redirects}{script}"), place),
+            true => self.with_paths(&mut env, &around.text(&script), place),
             false => script,
         };
         self.ask_for(&mut env, &script);
@@ -189,14 +225,16 @@ impl Converter {
             step.add("env", env);
         }
         if is_shell {
-            return self.shell_text(step, &script, Some(interpreter));
+            self.shell_text(step, &script, Some(interpreter));
+            return around.test.is_some();
         }
-        if !redirects.is_empty() {
+        if !around.redirects.is_empty() {
             self.remarks.lose(place, "`stdout` and `stderr` of a script in files");
         }
         interpreter.push("-".to_owned());
         step.add("argv", json!(interpreter));
         step.add("stdin", as_template(&script).as_str());
+        false
     }
 
     /// A text for a shell. What is known by its place is handed over as arguments.
