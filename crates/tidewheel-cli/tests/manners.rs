@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, read_until, stderr, stdout, wait_until};
+use common::{Scratch, read_until, skipped, stderr, stdout, wait_until};
 
 /// A step that runs until a file is there.
 const HELD: &str = "
@@ -168,6 +168,78 @@ fn steps_that_find_no_descriptors_wait_for_them() {
     // The hard one cannot be.
     let output = after(&scratch, "ulimit -n 64", &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn what_steps_wrote_without_descriptors_is_whole() {
+    let scratch = Scratch::new("manners-words");
+    let elements: Vec<String> = (0..60).map(|number| number.to_string()).collect();
+    // Each wants a file in memory for its input, two pipes, a log, and its outputs read.
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "
+flow:
+  - name: each
+    foreach: [{}]
+    stdin: 'words {{{{ item }}}}'
+    run: |
+      cat; echo
+      echo \"got=$TIDEWHEEL_STEP\" >> \"$TIDEWHEEL_OUTPUT\"
+      sleep 0.3
+    outputs: [got]
+",
+            elements.join(", ")
+        ),
+    );
+    let arguments = ["run", &file, "--max-workers", "60"];
+    let output = after(&scratch, "ulimit -n 64", &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("could not be kept"), "{}", stderr(&output));
+    let run = scratch.json(&["show", "last"])["run_id"].as_str().unwrap().to_owned();
+    let logs = std::fs::read_dir(scratch.data().join("logs").join(run)).unwrap();
+    let logs = logs.map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap());
+    let mut logs: Vec<String> = logs.collect();
+    logs.sort_unstable();
+    let mut words: Vec<String> =
+        elements.iter().map(|number| format!("words {number}\n")).collect();
+    words.sort_unstable();
+    assert_eq!(logs, words);
+}
+
+/// The system counts the processes of a user, and those of root without end.
+#[test]
+fn steps_that_find_no_number_for_a_process_wait_for_one() {
+    const NOBODY_ELSE: u32 = 54_321;
+    let test = "steps_that_find_no_number_for_a_process_wait_for_one";
+    let scratch = Scratch::new("manners-numbers");
+    let elements: Vec<String> = (0..60).map(|number| number.to_string()).collect();
+    let file = scratch.file(
+        "flow.yaml",
+        &format!(
+            "flow: [{{ name: each, foreach: [{}], argv: [sleep, '0.3'] }}]",
+            elements.join(", ")
+        ),
+    );
+    let user = NOBODY_ELSE.to_string();
+    let as_user = ["--reuid", &user, "--regid", &user, "--clear-groups", "--"];
+    if std::os::unix::fs::chown(scratch.path(""), Some(NOBODY_ELSE), Some(NOBODY_ELSE)).is_err() {
+        return skipped(test, "only root may become a user with few processes");
+    }
+    let program = scratch.command(&[]).get_program().to_owned();
+    let tried = Command::new("setpriv").args(as_user).arg(program).arg("--version").output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        return skipped(test, "there is no setpriv, or nobody else may run the program");
+    }
+    let first =
+        format!("ulimit -u 32 2>&- || ulimit -p 32; set -- setpriv {} \"$@\"", as_user.join(" "));
+    let arguments = ["run", &file, "--max-workers", "60", "--format", "json"];
+    let output = after(&scratch, &first, &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steps = result["steps"].as_object().unwrap();
+    let waited = steps.values().filter(|step| step["attempts"].as_u64() > Some(1)).count();
+    assert!(waited > 0, "there were enough for all of them: {result}");
 }
 
 #[test]

@@ -200,7 +200,11 @@ impl LeftContainer {
                 };
                 !end.was_stopped && code.is_some_and(|code| code != CLIENT_FAILED)
             }
-            Err(ProcessError::Descriptors { .. } | ProcessError::NotStarted { .. }) => true,
+            Err(
+                ProcessError::Descriptors { .. }
+                | ProcessError::NotStarted { .. }
+                | ProcessError::SpawnerNotStarted { .. },
+            ) => true,
             Err(_) => false,
         };
         match is_gone {

@@ -3,7 +3,7 @@
 //! Starting, stopping and reading it is the executor's business.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const CAPTURE_MAX: u64 = 1 << 20;
 /// Where programs are looked for.
 const PATH: &str = "PATH";
 /// How soon it is looked again whether the system has room for a process.
-const ROOM_AGAIN: Duration = Duration::from_millis(500);
+pub(super) const ROOM_AGAIN: Duration = Duration::from_millis(500);
 /// How much of the last line of output is told with an error.
 const LAST_LINE_MAX: usize = 200;
 
@@ -85,7 +85,7 @@ impl FlowRunner {
         }
         let end = match end {
             // Others will end and leave theirs: no fault of the step, and nothing was started.
-            Err(error) if is_for_want_of_room(&error) => {
+            Err(error) if error.is_for_want_of_room() => {
                 self.tell_why(attempt, &format!("waits: {error}"));
                 return Err(Trouble::postponed(ROOM_AGAIN));
             }
@@ -415,17 +415,6 @@ fn shown_command(work: &ProcessWork, words: &[String]) -> Vec<String> {
         false => word.clone(),
     };
     words.iter().enumerate().map(show).collect()
-}
-
-/// Whether the system had no descriptors, no memory or no number left for another process.
-fn is_for_want_of_room(error: &ProcessError) -> bool {
-    match error {
-        ProcessError::Descriptors { .. } => true,
-        ProcessError::NotStarted { source, .. } => {
-            matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@
 //! What is in the last is understood in `written`. That all of it goes with the run is seen to by the data
 //! folder.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
 use serde_json::{Map, Value as Json};
 use tidewheel::executor::process::ProcessCommand;
 use tidewheel::file::make_private_folder;
@@ -21,6 +23,7 @@ use tidewheel::{Attempt, RunId};
 
 use super::artifacts::key_of;
 use super::end::Trouble;
+use super::process::ROOM_AGAIN;
 use super::runner::FlowRunner;
 use super::written;
 
@@ -160,14 +163,22 @@ impl RunFolder {
         if fs::symlink_metadata(&path).is_err() {
             return Ok(Map::new());
         }
-        let take = move || {
-            let taken = written::read(&path, bytes_max);
-            let _ = fs::remove_file(path);
-            taken
-        };
-        let taken = tokio::task::spawn_blocking(take).await;
-        let taken = taken.map_err(|error| Trouble::passing(error.to_string()))?;
-        taken.map_err(|error| Trouble::permanent(format!("$TIDEWHEEL_OUTPUT: {error}")))
+        let wrong = |error: &dyn fmt::Display| format!("$TIDEWHEEL_OUTPUT: {error}");
+        loop {
+            let from = path.clone();
+            let read = tokio::task::spawn_blocking(move || written::read(&from, bytes_max)).await;
+            match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
+                // The work is done: to fail now would have it done again.
+                Err(error) if is_for_want_of_descriptors(&error) && !attempt.is_cancelled() => {
+                    let _ = tokio::time::timeout(ROOM_AGAIN, attempt.cancelled()).await;
+                }
+                Err(error) => return Err(Trouble::passing(wrong(&error))),
+                Ok(taken) => {
+                    let _ = fs::remove_file(path);
+                    return taken.map_err(|error| Trouble::permanent(wrong(&error)));
+                }
+            }
+        }
     }
 
     /// Removes what an attempt wrote that does not count.
@@ -178,6 +189,11 @@ impl RunFolder {
     fn output_of(&self, attempt: &Attempt) -> PathBuf {
         self.folder.join(format!("{}-{}.output", attempt.id().index, attempt.number()))
     }
+}
+
+/// Whether this process, or the system, may open nothing more for now.
+fn is_for_want_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// The name of a folder, if it leads nowhere else.

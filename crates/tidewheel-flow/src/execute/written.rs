@@ -3,22 +3,27 @@
 //! Which of it is used by whom is said in the flow; where the file is, in `run_folder`.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 
-/// Reads a file that a step wrote. The error says where in it something is wrong, and nothing of what is in
-/// it: that may be a secret.
-pub(super) fn read(path: &Path, bytes_max: u64) -> Result<Map<String, Json>, String> {
+/// What a step wrote. The error says where in it something is wrong, and nothing of what is in it: that may be
+/// a secret.
+pub(super) type Taken = Result<Map<String, Json>, String>;
+
+/// Reads a file that a step wrote; the outer error if the system does not let us.
+pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Taken> {
     let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
     if !is_file {
-        return Err("the step put something else in the place of the file".to_owned());
+        return Ok(Err("the step put something else in the place of the file".to_owned()));
     }
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
-        .map_err(|error| error.to_string())?;
+    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    Ok(understand(bytes, bytes_max))
+}
+
+fn understand(bytes: Vec<u8>, bytes_max: u64) -> Taken {
     if bytes.len() as u64 > bytes_max {
         return Err(format!(
             "the step wrote more than {bytes_max} bytes; say `capture_max` for more, or leave large \
@@ -127,13 +132,14 @@ mod tests {
     fn files_are_bounded_text() {
         let path = std::env::temp_dir().join(format!("tidewheel-written-{}", std::process::id()));
         fs::write(&path, "a=1\nb=\u{e9}\n").unwrap();
-        assert_eq!(read(&path, 11).unwrap().len(), 2);
-        assert!(read(&path, 8).expect_err("too much").contains("more than 8 bytes"));
+        let read = |bytes_max: u64| read(&path, bytes_max).unwrap();
+        assert_eq!(read(11).unwrap().len(), 2);
+        assert!(read(8).expect_err("too much").contains("more than 8 bytes"));
         fs::write(&path, b"a=1\nb=\xff\n").unwrap();
-        assert_eq!(read(&path, 100), Err("line 2 is not UTF-8 text".to_owned()));
+        assert_eq!(read(100), Err("line 2 is not UTF-8 text".to_owned()));
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
-        assert!(read(&path, 100).is_err(), "links are not followed");
+        assert!(read(100).is_err(), "links are not followed");
         fs::remove_file(&path).unwrap();
     }
 }

@@ -106,12 +106,14 @@ impl Connection {
             child.kill();
             return Err(error);
         }
+        let watched = Some(socket.try_clone()?);
         let connection =
             Arc::new(Self { socket, outgoing: Mutex::default(), places: Mutex::default() });
         let listener = Listener {
             connection: Arc::clone(&connection),
             incoming,
             frames,
+            watched,
             writable: None,
             _child: child,
         };
@@ -275,6 +277,9 @@ struct Listener {
     connection: Arc<Connection>,
     incoming: Incoming,
     frames: Frames,
+    /// A second descriptor of the socket, kept for when it is to be watched: by then there may be none left, and
+    /// without it the spawner would be given up with all that runs.
+    watched: Option<UnixStream>,
     /// The socket, watched while something could not be sent at once. At other times each request that
     /// the spawner takes in would wake us for nothing.
     writable: Option<tokio::net::UnixStream>,
@@ -314,7 +319,10 @@ impl Listener {
             let writable = match &self.writable {
                 Some(writable) => writable,
                 None => {
-                    let socket = connection.socket.try_clone()?;
+                    let socket = match self.watched.take() {
+                        Some(socket) => socket,
+                        None => connection.socket.try_clone()?,
+                    };
                     self.writable.insert(tokio::net::UnixStream::from_std(socket)?)
                 }
             };
@@ -324,7 +332,9 @@ impl Listener {
                 flushed => flushed?,
             }
         }
-        self.writable = None;
+        if let Some(writable) = self.writable.take() {
+            self.watched = Some(writable.into_std()?);
+        }
         Poll::Pending
     }
 }

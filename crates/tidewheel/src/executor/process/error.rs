@@ -105,10 +105,22 @@ impl ProcessError {
             Self::NotStarted { source, .. } => matches!(source.kind(), WouldBlock | OutOfMemory),
             // One was started before, so this one was killed, or had no room or time to start.
             Self::SpawnerNotStarted { source, .. } => {
-                let is_out_of_descriptors =
-                    matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE));
                 let kinds = [OutOfMemory, TimedOut, UnexpectedEof, WouldBlock];
-                is_out_of_descriptors || kinds.contains(&source.kind())
+                is_for_want_of_descriptors(source) || kinds.contains(&source.kind())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the system had no descriptors, no memory or no number left for another process: what others give
+    /// back when they end. Nothing was started, so trying again does nothing twice.
+    #[must_use]
+    pub fn is_for_want_of_room(&self) -> bool {
+        match self {
+            Self::Descriptors { .. } => true,
+            Self::NotStarted { source, .. } | Self::SpawnerNotStarted { source, .. } => {
+                let kinds = [io::ErrorKind::OutOfMemory, io::ErrorKind::WouldBlock];
+                kinds.contains(&source.kind()) || is_for_want_of_descriptors(source)
             }
             _ => false,
         }
@@ -121,6 +133,14 @@ impl ProcessError {
         match self {
             Self::SpawnerLost => Outcome::Lost,
             error => Outcome::Failed(Box::new(failure_of(&error))),
+        }
+    }
+
+    /// What was to be the standard input is not there: that may be nobody's fault but that of the moment.
+    pub(super) fn no_stdin(source: io::Error) -> Self {
+        match is_for_want_of_descriptors(&source) {
+            true => Self::Descriptors { source },
+            false => Self::Stdin { source },
         }
     }
 
@@ -153,6 +173,11 @@ impl ProcessError {
             }
         }
     }
+}
+
+/// Whether this process, or the system, may open nothing more for now.
+pub(super) fn is_for_want_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// With what the system said, because the place of the cause is taken.
@@ -230,5 +255,25 @@ mod tests {
         assert!(!not_started(Errno::MFILE.into()).permanent);
         assert!(!not_started(io::ErrorKind::UnexpectedEof.into()).permanent);
         assert!(not_started(io::ErrorKind::NotFound.into()).permanent);
+    }
+
+    #[test]
+    fn want_of_room_is_told_from_what_is_wrong() {
+        let spawner = |source: io::Error| ProcessError::SpawnerNotStarted {
+            program: "spawner".into(),
+            source,
+        };
+        for errno in [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE] {
+            assert!(spawner(errno.into()).is_for_want_of_room(), "{errno}");
+            let program = "sh".into();
+            let error = ProcessError::NotStarted { program, source: errno.into() };
+            assert!(error.is_for_want_of_room(), "{errno}");
+        }
+        // It may have been killed, or be no spawner at all: that is not waited for.
+        for kind in [io::ErrorKind::UnexpectedEof, io::ErrorKind::NotFound] {
+            assert!(!spawner(kind.into()).is_for_want_of_room(), "{kind}");
+        }
+        assert!(ProcessError::no_stdin(Errno::MFILE.into()).is_for_want_of_room());
+        assert!(!ProcessError::no_stdin(Errno::NOENT.into()).is_for_want_of_room());
     }
 }

@@ -7,10 +7,16 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use super::end::Output;
+use super::error::is_for_want_of_descriptors;
 use super::masker::{MaskStream, Masker};
 use super::tail::Last;
 use crate::file::{make_private_file, make_private_folder};
+
+/// How much waits for a log that cannot be opened for want of descriptors.
+const WAITING_MAX: usize = 1 << 20;
 
 /// One stream of output on its way to where it is kept.
 #[derive(Debug)]
@@ -62,6 +68,12 @@ impl Sink {
         self.log.kept
     }
 
+    /// Whether nothing waits for its log to be opened; tries that if something does.
+    pub(super) fn is_log_open(&mut self) -> bool {
+        self.log.write_waiting();
+        self.log.waiting.is_empty()
+    }
+
     /// The end of it, masked.
     pub(super) fn last(&self) -> &Last {
         &self.last
@@ -107,7 +119,10 @@ struct Log {
     path: Option<PathBuf>,
     file: Option<File>,
     most: u64,
+    /// What is in it, or waits for it.
     kept: u64,
+    /// What came while there was no descriptor to open it with.
+    waiting: Vec<u8>,
     is_cut: bool,
     problem: Option<io::Error>,
 }
@@ -120,14 +135,18 @@ impl Log {
         let left = usize::try_from(self.most - self.kept).unwrap_or(usize::MAX);
         let part = &piece[..piece.len().min(left)];
         self.is_cut = part.len() < piece.len();
-        if let Err(error) = self.append(part) {
-            self.problem = Some(error);
-        } else {
-            self.kept += part.len() as u64;
+        match self.append(part) {
+            Ok(()) => self.kept += part.len() as u64,
+            Err(error) => self.give_up(error),
         }
     }
 
     fn finish(&mut self) {
+        self.write_waiting();
+        if !self.waiting.is_empty() {
+            self.kept -= std::mem::take(&mut self.waiting).len() as u64;
+            self.problem.get_or_insert_with(|| Errno::MFILE.into());
+        }
         if self.is_cut && self.problem.is_none() {
             let line = format!("\n[tidewheel: output cut after {} bytes]\n", self.kept);
             if let Err(error) = self.append(line.as_bytes()) {
@@ -137,14 +156,43 @@ impl Log {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let fits = self.waiting.len() + bytes.len() <= WAITING_MAX;
         let file = match &mut self.file {
             Some(file) => file,
             none => {
                 let path = self.path.as_deref().unwrap_or_else(|| "".as_ref());
-                none.insert(create(path)?)
+                match create(path) {
+                    Ok(file) => none.insert(file),
+                    Err(error) if fits && is_for_want_of_descriptors(&error) => {
+                        self.waiting.extend_from_slice(bytes);
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         };
+        if !self.waiting.is_empty() {
+            file.write_all(&self.waiting)?;
+            self.waiting = Vec::new();
+        }
         file.write_all(bytes)
+    }
+
+    /// What waits is written yet if all that is wanting is a descriptor.
+    fn give_up(&mut self, error: io::Error) {
+        if !is_for_want_of_descriptors(&error) {
+            self.kept -= std::mem::take(&mut self.waiting).len() as u64;
+        }
+        self.problem = Some(error);
+    }
+
+    /// Others may have given descriptors back.
+    fn write_waiting(&mut self) {
+        if !self.waiting.is_empty()
+            && let Err(error) = self.append(&[])
+        {
+            self.give_up(error);
+        }
     }
 }
 
@@ -162,6 +210,31 @@ pub(super) fn create(path: &std::path::Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_for_a_descriptor_comes_first_and_is_written_at_the_end() {
+        let path = std::env::temp_dir().join(format!("tidewheel-output-{}", std::process::id()));
+        let mut sink = Sink::new(Some(path.clone()), 100, None);
+        // As when the file could not be opened for want of descriptors.
+        sink.log.waiting = b"one ".to_vec();
+        sink.log.kept = 4;
+        sink.push(b"two ");
+        sink.log.waiting = b"three".to_vec();
+        sink.log.kept += 5;
+        assert!(sink.is_log_open());
+        sink.finish();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one two three");
+        assert_eq!((sink.output().bytes_kept, sink.output().problem), (13, None));
+        std::fs::remove_file(&path).unwrap();
+        // Where there can be no file at all nothing is waited for.
+        let mut sink = Sink::new(Some(path.join("no/log")), 100, None);
+        std::fs::write(&path, "").unwrap();
+        sink.log.waiting = b"one ".to_vec();
+        sink.log.kept = 4;
+        assert!(sink.is_log_open());
+        assert!(sink.output().problem.is_some() && sink.output().bytes_kept == 0);
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn captures_are_whole_or_refused() {

@@ -39,6 +39,10 @@ const READS_MAX: usize = 16;
 
 const READ_SIZE: usize = 64 << 10;
 
+/// How often, and how soon, it is tried again to open a log once its process has ended.
+const LOG_TRIES_MAX: usize = 100;
+const LOG_AGAIN: Duration = Duration::from_millis(50);
+
 thread_local! {
     /// What is read is passed on before anything else is read, so one buffer serves all.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_SIZE]);
@@ -85,6 +89,7 @@ impl Processes {
     ) -> Result<ProcessEnd, ProcessError> {
         let mut running = Running::start(&self.shared, attempt, command).await?;
         let ending = std::future::poll_fn(|context| running.poll(context, &mut stop)).await;
+        running.open_logs().await;
         running.finish(ending, command)
     }
 }
@@ -134,7 +139,7 @@ impl Running {
         let program = locate(words[0], path.map(|path| OsStr::from_bytes(path)))?;
 
         let no_pipe = |source: io::Error| ProcessError::Descriptors { source };
-        let stdin = open_stdin(&command.stdin).map_err(|source| ProcessError::Stdin { source })?;
+        let stdin = open_stdin(&command.stdin).map_err(ProcessError::no_stdin)?;
         let (stdout, stdout_end) = Pipe::new().map_err(no_pipe)?;
         let (stderr, stderr_end) = Pipe::new().map_err(no_pipe)?;
         let has = [stdin.is_some(), true, true];
@@ -225,6 +230,17 @@ impl Running {
             take(pipe, sink);
             self.turns.note(stream, sink.kept() - kept);
             self.last_turns.note(stream, sink.last().told() - told);
+        }
+    }
+
+    /// Gives logs that found no descriptor until now another chance: those of this process are free, and
+    /// others end meanwhile.
+    async fn open_logs(&mut self) {
+        for _ in 0..LOG_TRIES_MAX {
+            if self.pipes.iter_mut().all(|(_, sink)| sink.is_log_open()) {
+                return;
+            }
+            tokio::time::sleep(LOG_AGAIN).await;
         }
     }
 
