@@ -1,12 +1,17 @@
 //! Spans of runs, tasks and attempts, as a subscriber sees them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidewheel::{Graph, Tidewheel};
+use common::{seconds, until};
+use tidewheel::schedule::Firing;
+use tidewheel::store::Memory;
+use tidewheel::{Graph, GraphError, Shutdown, Tidewheel};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Subscriber, info_span};
@@ -141,4 +146,74 @@ async fn attempts_of_a_graph_are_inside_the_span_of_their_run() {
         attempts.iter().map(|it| (&*it.fields["task.name"], &*it.fields["outcome"])).collect();
     assert_eq!(told, [("a", "succeeded"), ("b", "panicked")]);
     assert!(attempts.iter().all(|attempt| attempt.parent.as_deref() == Some("run")));
+}
+
+#[tokio::test]
+async fn a_firing_has_a_span_of_its_own_that_follows_nothing() {
+    let capture = Capture::default();
+    let subscriber = tracing_subscriber::registry().with(capture.clone());
+    let _default = tracing::subscriber::set_default(subscriber);
+    let wheel = Tidewheel::builder().start();
+    let later = || wheel.every(seconds(3600)).starting_after(seconds(3600));
+    let task = later().retries(1).base_delay(Duration::ZERO);
+    let task = task.run_with(|attempt| async move {
+        if attempt.number() == 1 { Err("not yet") } else { Ok(()) }
+    });
+    let run = later().make_run(|firing: Firing| async move {
+        let graph = Graph::from_edges([("a", "b")])?;
+        Ok::<_, GraphError>(firing.run(graph, |_| async {}).name("nightly"))
+    });
+    let (task, run) = (task.unwrap(), run.unwrap());
+    // Whoever asks for it is not whoever it is done for.
+    info_span!("elsewhere").in_scope(|| {
+        task.fire_now().unwrap();
+        run.fire_now().unwrap();
+    });
+    let closed = |attempts: &[Seen]| attempts.iter().filter(|it| it.is_closed).count();
+    until(|| closed(&capture.named("attempt")) == 4).await;
+    for (name, attempts) in [("task", 2), ("run", 2)] {
+        let works = capture.named(name);
+        assert_eq!(works.len(), 1, "{works:?}");
+        assert_eq!((&works[0].parent, works[0].follows.len()), (&None, 0));
+        let inside = capture.named("attempt");
+        let inside = inside.iter().filter(|it| it.parent.as_deref() == Some(name));
+        let of_it = inside.filter(|it| it.fields["run.id"] == works[0].fields["run.id"]);
+        assert_eq!(of_it.count(), attempts, "{name}");
+    }
+    until(|| capture.named("task")[0].is_closed && capture.named("run")[0].is_closed).await;
+}
+
+#[tokio::test]
+async fn restored_work_has_spans_of_its_own() {
+    let store = Memory::new();
+    let wheel = Tidewheel::builder().store(store.clone()).start();
+    wheel.pause();
+    let submission = wheel.task(|| async { Ok::<_, String>(()) }).submit();
+    let task = submission.accepted().await.unwrap().to_string();
+    submission.detach();
+    let graph = Graph::from_edges([("a", "b")]).unwrap();
+    let run = wheel.run(graph, |_| async {}).name("nightly").start().unwrap().id().to_string();
+    wheel.shutdown(Shutdown::persist()).await;
+    drop(wheel);
+
+    let capture = Capture::default();
+    let subscriber = tracing_subscriber::registry().with(capture.clone());
+    let _default = tracing::subscriber::set_default(subscriber);
+    let wheel = info_span!("elsewhere").in_scope(|| {
+        let wheel = Tidewheel::builder().store(store.clone()).adopt(|_| async {}).start();
+        wheel.resume();
+        wheel
+    });
+    until(|| store.unfinished() == 0).await;
+    for (name, id, attempts) in [("task", &task, 1), ("run", &run, 2)] {
+        let works = capture.named(name);
+        assert_eq!(works.len(), 1, "{works:?}");
+        assert_eq!((&works[0].parent, works[0].follows.len()), (&None, 0));
+        assert_eq!(&works[0].fields["run.id"], id);
+        let inside = capture.named("attempt");
+        let inside = inside.iter().filter(|it| it.parent.as_deref() == Some(name));
+        assert_eq!(inside.filter(|it| &it.fields["run.id"] == id).count(), attempts, "{name}");
+    }
+    assert_eq!(capture.named("run")[0].fields["run.name"], "nightly");
+    drop(wheel);
 }

@@ -1,7 +1,11 @@
 //! Spans of work and of its attempts, for `tracing`. Without that feature nothing is left of them.
 //!
 //! Work has a span of its own from its submission to its end, which follows the span it was submitted
-//! in; each attempt has one inside, in which its code runs.
+//! in; each attempt has one inside, in which its code runs. That of a firing and of restored work begins
+//! when it is made, or has its first attempt, and follows nothing.
+
+#[cfg(feature = "tracing")]
+use std::collections::BTreeMap;
 
 use tidewheel_core::decision::Start;
 use tidewheel_core::id::RunId;
@@ -37,6 +41,14 @@ impl WorkSpan {
         Self::following(info_span!(target: "tidewheel", parent: None, "task", run.id = Empty))
     }
 
+    /// That of a run that nobody here submitted, restored or of a firing: whatever span its thread is in when it
+    /// is made has nothing to do with it.
+    pub fn of_own_run(name: &str) -> Self {
+        let span =
+            info_span!(target: "tidewheel", parent: None, "run", run.id = Empty, run.name = name);
+        Self { span: Some(span) }
+    }
+
     fn following(span: Span) -> Self {
         span.follows_from(Span::current());
         Self { span: Some(span) }
@@ -56,6 +68,7 @@ impl WorkSpan {
             target: "tidewheel",
             parent: parent,
             "attempt",
+            run.id = %start.id.run,
             task.id = %start.id,
             task.name = name(),
             attempt = start.attempt,
@@ -79,12 +92,53 @@ impl WorkSpan {
     }
 
     #[inline(always)]
+    pub fn of_own_run(_: &str) -> Self {
+        Self {}
+    }
+
+    #[inline(always)]
     pub fn accepted(&self, _: RunId) {}
 
     #[inline(always)]
     pub fn attempt(&self, _: &Start, _: impl FnOnce() -> Option<String>) -> AttemptSpan {
         AttemptSpan {}
     }
+}
+
+/// Spans of single tasks that nobody here submitted, firings and restored ones, until they end.
+#[derive(Default)]
+pub(super) struct TaskSpans {
+    #[cfg(feature = "tracing")]
+    spans: BTreeMap<RunId, WorkSpan>,
+}
+
+#[cfg(feature = "tracing")]
+impl TaskSpans {
+    /// That of one, the same for all its attempts.
+    pub fn span(&mut self, id: RunId) -> WorkSpan {
+        let make = || info_span!(target: "tidewheel", parent: None, "task", run.id = %id);
+        let span = self.spans.entry(id).or_insert_with(|| WorkSpan { span: Some(make()) });
+        span.clone()
+    }
+
+    /// It has ended.
+    #[inline]
+    pub fn ended(&mut self, id: RunId) {
+        if !self.spans.is_empty() {
+            self.spans.remove(&id);
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+impl TaskSpans {
+    #[inline(always)]
+    pub fn span(&mut self, _: RunId) -> WorkSpan {
+        WorkSpan {}
+    }
+
+    #[inline(always)]
+    pub fn ended(&mut self, _: RunId) {}
 }
 
 impl AttemptSpan {

@@ -26,7 +26,7 @@ use super::report::{Next, Wanted};
 use super::schedules::EndedSchedules;
 use super::seat::{Seat, Stopped};
 use super::shared::Shared;
-use super::span::WorkSpan;
+use super::span::{TaskSpans, WorkSpan};
 use super::values::SharedValues;
 use super::wish::Wish;
 use super::writing::{Reclaim, Writer};
@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(super) has_early: Arc<AtomicBool>,
     /// Code for restored tasks.
     pub(super) adopt: Adopt,
+    /// What surrounds the attempts of firings and of restored tasks.
+    task_spans: TaskSpans,
     /// What tasks give that several people wait for.
     pub values: SharedValues,
     ids: Ids,
@@ -130,6 +132,7 @@ impl State {
             early: HashMap::default(),
             has_early: Arc::default(),
             adopt,
+            task_spans: TaskSpans::default(),
             values: SharedValues::default(),
             ids,
             opening,
@@ -173,6 +176,8 @@ impl State {
 
     /// Gives restored runs the code for restored work, and handles as if they had been started here.
     pub(super) fn adopt_runs(&mut self, shared: &Arc<Shared>) {
+        // Of what was forgotten nobody tells the end.
+        self.task_spans = TaskSpans::default();
         if self.adopt.is_empty() {
             return;
         }
@@ -187,7 +192,9 @@ impl State {
             let kind = self.engine.scheduler().kind(key);
             let Some(code) = self.adopt.code(kind).cloned() else { continue };
             let code = move |task: Task| code(task.as_attempt());
-            self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), WorkSpan::default(), code)));
+            let span = WorkSpan::of_own_run(&cell.name);
+            span.accepted(id);
+            self.insert_run(key, Arc::new(RunCode::new(Arc::new(cell), span, code)));
         }
     }
 
@@ -319,7 +326,10 @@ impl State {
             Some(Entry::Single(entry)) => {
                 Single { start, code: entry.code.attempt(), span: entry.span.clone() }
             }
-            None => Single { start, code: self.adopted(start), span: WorkSpan::default() },
+            None => {
+                let span = self.task_spans.span(start.id.run);
+                Single { start, code: self.adopted(start), span }
+            }
         };
         if matches!(wanted, Wanted::Single) && next.is_none() {
             *next = Some(Next::Single(single));
@@ -344,6 +354,7 @@ impl State {
     #[inline]
     fn end_single(&mut self, run: RunKey, id: RunId, end: End, effects: &mut Vec<Effect>) {
         let entry = self.entries.remove(run).or_else(|| self.ending.remove(&id));
+        self.task_spans.ended(id);
         if let Some(Entry::Single(entry)) = entry {
             effects.push(Effect::EndSingle(entry, end));
         }

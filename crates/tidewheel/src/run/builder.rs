@@ -323,7 +323,7 @@ where
             let id = state.fresh_run_id(now);
             (id, Command::SubmitRun { id, spec })
         };
-        self.submit(fresh)
+        self.submit(WorkSpan::of_run, fresh)
     }
 
     /// Tells other processes of the limits it brings and that they share, where a disk may be waited for.
@@ -359,11 +359,13 @@ where
         let MakeRun { schedule, run: id, .. } = wanted;
         // Should it be lost with memory, the scheduler asks for it again.
         self.until = Until::Later;
-        self.submit(|_, _, spec| (id, Command::SubmitFiring { schedule, id, spec }))
+        let command = |_: &mut State, _, spec| (id, Command::SubmitFiring { schedule, id, spec });
+        self.submit(WorkSpan::of_own_run, command)
     }
 
     fn submit(
         self,
+        span: fn(&str) -> WorkSpan,
         command: impl FnOnce(&mut State, Now, Arc<RunSpec>) -> (RunId, Command),
     ) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
@@ -373,7 +375,7 @@ where
         }
         let (shared, spec, mut values) = (self.shared, Arc::new(spec), self.values);
         let id = Cell::new(RunId::default());
-        let span = WorkSpan::of_run(&about.name);
+        let span = span(&about.name);
         let mut parts = Some((self.code, about));
         let mut cell = None;
         let reply = shared.command_with(
