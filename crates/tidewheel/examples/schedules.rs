@@ -4,8 +4,8 @@
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
 use std::error::Error;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidewheel::calendar::{Cron, Zone};
@@ -147,6 +147,18 @@ async fn asked_for() -> Result<(), Box<dyn Error>> {
     let one_by_one = Overlap::QueueAll { max: 100 };
     let count = daily.backfill(Backfill::between(march).max(31).overlap(one_by_one))?;
     assert_eq!(count, 5); // decided instants only, whether they fired or not
+    // [end]
+    // [snippet: instant]
+    let days = Arc::new(Mutex::new(Vec::new()));
+    let done = Arc::clone(&days);
+    let report = wheel.cron("0 4 * * *", "UTC")?.run_with(move |attempt| {
+        // The instant it is of, whenever it is done: at 04:00, after a restart or as part of the past.
+        done.lock().expect("nobody panics").extend(attempt.nominal());
+        async {}
+    })?;
+    report.backfill(Backfill::at(["2026-03-02T04:00:00Z".parse()?]))?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(*days.lock().expect("nobody panics"), ["2026-03-02T04:00:00Z".parse()?]);
     // [end]
     Ok(())
 }

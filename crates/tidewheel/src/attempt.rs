@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tidewheel_core::id::{AttemptId, TaskId};
 use tidewheel_core::task::Reason;
+use tidewheel_core::time::Timestamp;
 
 use crate::driver::{Seat, Until};
 use crate::run::Run;
@@ -125,6 +126,24 @@ impl Attempt {
     pub fn kind(&self) -> Option<Arc<str>> {
         let state = self.seat.shared.lock();
         state.engine.scheduler().kind(self.seat.start.task.run).cloned()
+    }
+
+    /// The instant of the firing that the task is, as its trigger named it, without jitter or lateness: after a
+    /// restart and when the past is made up for, it is that of then. `None` if the task is no firing; whoever makes
+    /// the run of one knows it from [`crate::schedule::Firing::nominal`].
+    #[must_use]
+    pub fn nominal(&self) -> Option<Timestamp> {
+        let state = self.seat.shared.lock();
+        state.engine.scheduler().nominal(state.key_of(&self.seat)?.run)
+    }
+
+    /// What the schedule is called whose firing the task, or its run, is.
+    #[must_use]
+    pub fn schedule_name(&self) -> Option<Arc<str>> {
+        let state = self.seat.shared.lock();
+        let scheduler = state.engine.scheduler();
+        let schedule = scheduler.schedule_of(state.key_of(&self.seat)?.run)?;
+        scheduler.schedule_spec(schedule)?.name.clone()
     }
 
     /// The name of a task of a graph; of a single one, its identity in words.

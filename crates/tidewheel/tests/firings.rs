@@ -14,7 +14,7 @@ use tidewheel::schedule::{
 };
 use tidewheel::store::rows::Fate;
 use tidewheel::store::{HeldId, Memory};
-use tidewheel::{Builder, Graph, GraphError, Rejection, Shutdown, Tidewheel, Timestamp};
+use tidewheel::{Attempt, Builder, Graph, GraphError, Rejection, Shutdown, Tidewheel, Timestamp};
 
 /// Seconds since the tests begin.
 fn seconds_in(instant: Timestamp) -> u64 {
@@ -181,6 +181,50 @@ async fn people_may_ask_for_firings() {
     let by_hand = rows.iter().filter(|row| matches!(row.origin, Origin::ByHand(_))).count();
     assert_eq!((rows.len(), by_hand, fired(&daily)), (9, 2, 0));
     assert_eq!(daily.counters().unwrap().asked_for, 9);
+    wheel.check();
+}
+
+/// Code that tells which instant its attempt is of.
+fn dated(log: &Log, gate: &Gate, when: &'static str) -> impl Fn(Attempt) -> Passing + use<> {
+    let (log, gate) = (log.clone(), gate.clone());
+    move |attempt| {
+        let (name, nominal) = (attempt.schedule_name(), attempt.nominal().unwrap());
+        log.add(format!("{when}: {} of {nominal}", name.unwrap()));
+        Box::pin(gate.pass())
+    }
+}
+
+type Passing = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+#[tokio::test(start_paused = true)]
+async fn a_firing_that_is_a_task_knows_its_instant() {
+    let (store, log, gate) = (Memory::new(), Log::default(), Gate::opened());
+    let wheel = builder().store(store.clone()).start();
+    let daily = wheel.cron("@daily", "UTC").unwrap().name("daily").misfire(Misfire::Skip);
+    let daily = daily.run_with(dated(&log, &gate, "fired")).unwrap();
+    tokio::time::sleep(seconds(86_460)).await;
+    assert_eq!(log.take(), ["fired: daily of 2026-03-02T00:00:00Z"]);
+    let then: [Timestamp; 2] =
+        ["2026-02-20", "2026-02-21"].map(|day| format!("{day}T00:00:00Z").parse().unwrap());
+    daily.backfill(Backfill::at(then).overlap(Overlap::QueueAll { max: 2 })).unwrap();
+    settle().await;
+    let told = then.map(|instant| format!("fired: daily of {instant}"));
+    assert_eq!(log.take(), told);
+    // One that is no firing has no instant.
+    let plain = wheel.task_with(|attempt| async move {
+        (attempt.nominal().is_none() && attempt.schedule_name().is_none()).then_some(()).ok_or("")
+    });
+    plain.submit().await.unwrap();
+
+    gate.close();
+    daily.backfill(Backfill::at([then[0]])).unwrap();
+    settle().await;
+    log.take();
+    wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
+    drop((wheel, daily));
+    let wheel = builder().store(store).adopt(dated(&log, &Gate::opened(), "restored")).start();
+    settle().await;
+    assert_eq!(log.take(), [format!("restored: daily of {}", then[0])]);
     wheel.check();
 }
 

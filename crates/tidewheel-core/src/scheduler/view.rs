@@ -113,6 +113,24 @@ impl Scheduler {
         }
     }
 
+    /// The nominal instant of the firing that a single task is.
+    #[must_use]
+    pub fn nominal(&self, run: RunKey) -> Option<Timestamp> {
+        match self.works.get(run.0)? {
+            Work::Run(_) => None,
+            Work::Single(single) => single.extra.as_ref()?.nominal,
+        }
+    }
+
+    /// The live schedule whose firing a run or single task is.
+    #[must_use]
+    pub fn schedule_of(&self, run: RunKey) -> Option<ScheduleKey> {
+        match self.works.get(run.0)? {
+            Work::Run(run) => run.schedule.map(ScheduleKey),
+            Work::Single(single) => single.schedule.map(ScheduleKey),
+        }
+    }
+
     /// A run or single submission by its durable identity. For the latter all are looked through.
     #[must_use]
     pub fn find_work(&self, id: RunId) -> Option<RunKey> {
