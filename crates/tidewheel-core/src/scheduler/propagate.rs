@@ -339,6 +339,9 @@ impl Scheduler {
         let (state, reason) = (single.task.state, single.task.reason);
         let error = single.extra.and_then(|extra| extra.error);
         let (run, id) = (key.run, single.id);
+        if !self.restored.is_empty() {
+            self.restored.remove(&id);
+        }
         let end = single.schedule.map(|schedule| {
             let success = single.task.is_met();
             (schedule, FiringEnd { run: id, success, error: error.clone() })

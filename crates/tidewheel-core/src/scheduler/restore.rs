@@ -368,6 +368,7 @@ impl Scheduler {
         let submission =
             Submission { id: row.id, profile, priority: row.priority, ..Submission::default() };
         let run = self.insert_single(&submission, Some(Box::new(extra)), schedule);
+        self.restored.insert(row.id, run);
         if let Some(schedule) = schedule {
             self.schedules[schedule].running.push(run);
         }

@@ -54,6 +54,8 @@ pub struct Scheduler {
     pub(super) works: SlotMap<DefaultKey, Work>,
     /// Runs by durable identity; single submissions are not in it.
     pub(super) run_keys: BTreeMap<RunId, DefaultKey>,
+    /// Single submissions that were restored and have not ended, likewise.
+    pub(super) restored: BTreeMap<RunId, DefaultKey>,
     pub(super) profiles: Profiles,
     pub(super) classes: Vec<Class>,
     /// Classes by queue and what they take of limits.
@@ -152,6 +154,7 @@ impl Scheduler {
             ageing,
             works: SlotMap::new(),
             run_keys: BTreeMap::new(),
+            restored: BTreeMap::new(),
             profiles: Profiles::default(),
             classes: Vec::new(),
             class_of: BTreeMap::new(),

@@ -131,11 +131,19 @@ impl Scheduler {
         }
     }
 
-    /// A run or single submission by its durable identity. For the latter all are looked through.
+    /// A run or single submission by its durable identity. For a submission of this memory all are looked
+    /// through, because keeping them in order would cost each of them more than the few questions do; for one that
+    /// was restored none is: handles of before know nothing but the identity.
     #[must_use]
     pub fn find_work(&self, id: RunId) -> Option<RunKey> {
-        self.find_run(id)
-            .or_else(|| self.works().find(|(_, known)| *known == id).map(|(key, _)| key))
+        let known = self.find_run(id).or_else(|| self.restored.get(&id).copied().map(RunKey));
+        // What has ended is in `works` until its report is taken.
+        let are_all_known = self.works.len() <= self.run_keys.len() + self.restored.len();
+        if known.is_some() || are_all_known {
+            return known;
+        }
+        let mut works = self.works().inspect(|_| note_look());
+        works.find(|(_, known)| *known == id).map(|(key, _)| key)
     }
 
     /// Every run and single submission in memory.
@@ -265,5 +273,76 @@ impl Scheduler {
         }
         overview.oldest_wait = now.monotonic.since(oldest);
         overview
+    }
+}
+
+/// Tests count how much is looked through.
+#[cfg(not(test))]
+fn note_look() {}
+
+#[cfg(test)]
+use tests::note_look;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::decision::Decision;
+    use crate::input::{CancelMode, Command, Input, Submission};
+    use crate::row::{Snapshot, SubmissionRow};
+    use crate::spec::{Config, Profile};
+
+    thread_local! {
+        static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn note_look() {
+        LOOKS.set(LOOKS.get() + 1);
+    }
+
+    fn waiting(number: u128) -> (SubmissionRow, Option<crate::row::TaskRow>) {
+        let row = SubmissionRow {
+            id: RunId(number),
+            profile: Arc::new(Profile::default()),
+            priority: Priority::NORMAL,
+            deadline: None,
+            key: None,
+            accepted_at: Timestamp::default(),
+            firing: None,
+            attachment: None,
+        };
+        (row, None)
+    }
+
+    #[test]
+    fn restored_submissions_are_found_without_looking_through_all() {
+        const MANY: u128 = 100_000;
+        let snapshot =
+            Snapshot { submissions: (1..=MANY).map(waiting).collect(), ..Snapshot::default() };
+        let (config, now) = (Config { slots: Some(1), ..Config::default() }, Now::default());
+        let mut decision = Decision::volatile();
+        let restored = Scheduler::restore(config, snapshot, &BTreeSet::new(), now, &mut decision);
+        let mut scheduler = restored.expect("rows that make sense");
+        assert_eq!(scheduler.find_work(RunId(MANY + 1)), None);
+        // As when whoever waits for them goes away, each by a handle of before.
+        for number in (1..=MANY).rev() {
+            let run = scheduler.find_work(RunId(number)).expect("it waits");
+            assert_eq!(scheduler.run_id(run), Some(RunId(number)));
+            let task = TaskKey { run, index: 0 };
+            let mode = CancelMode::Stop { grace: Duration::ZERO };
+            let command = Command::CancelTask { task, mode };
+            scheduler.step(now, Input::Command(command), &mut decision);
+            decision.clear();
+        }
+        assert_eq!(LOOKS.get(), 0);
+        // One of this memory is found all the same.
+        let own = Submission { id: RunId(MANY + 2), ..Submission::default() };
+        scheduler.step(now, Input::Command(Command::Submit(own)), &mut decision);
+        assert!(scheduler.find_work(RunId(MANY + 2)).is_some());
+        assert_eq!(LOOKS.get(), 2, "the first still runs");
+        scheduler.check();
     }
 }
