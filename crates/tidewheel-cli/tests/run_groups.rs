@@ -96,9 +96,27 @@ fn skip_ends_a_run_that_finds_its_group_taken() {
 }
 
 #[test]
-fn queue_one_keeps_only_the_newest_waiting() {
+fn queue_one_keeps_only_the_first_waiting() {
     let scratch = Scratch::new("group-queue-one");
     let file = flow(&scratch, "queue-one");
+    let first = start(&scratch, &file, "a");
+    scratch.wait_for("held-a");
+    let second = start(&scratch, &file, "b");
+    wait_until("the second waits", || count(&scratch, "waiting") == 1);
+    ends_with(start(&scratch, &file, "c"), 5);
+    let shown = stdout(&scratch.run(&["show", "last"]));
+    assert!(shown.contains("cancelled") && shown.contains("its group was taken"), "{shown}");
+    let_go(&scratch, "a");
+    let_go(&scratch, "b");
+    ends_with(first, 0);
+    ends_with(second, 0);
+    assert!(!scratch.path("held-c").exists());
+}
+
+#[test]
+fn queue_newest_keeps_only_the_newest_waiting() {
+    let scratch = Scratch::new("group-queue-newest");
+    let file = flow(&scratch, "queue-newest");
     let first = start(&scratch, &file, "a");
     scratch.wait_for("held-a");
     let second = start(&scratch, &file, "b");

@@ -85,12 +85,13 @@ pub fn stand(claims: &[Claim], wish: Claim, max: u32, busy: Busy, is_begun: bool
     if is_served(claims, wish, max) {
         return PlaceVerdict::Placed;
     }
-    let is_newer = |claim: &Claim| !claim.is_held && claim.place > wish.place;
+    let mut waiting = claims.iter().filter(|claim| !claim.is_held).map(|claim| claim.place);
     match busy {
         _ if is_begun => PlaceVerdict::Waits,
         Busy::QueueAll => PlaceVerdict::Waits,
-        Busy::QueueOne if claims.iter().any(is_newer) => PlaceVerdict::Replaced,
-        Busy::QueueOne => PlaceVerdict::Waits,
+        Busy::QueueOne if waiting.any(|place| place < wish.place) => PlaceVerdict::Refused,
+        Busy::QueueNewest if waiting.any(|place| place > wish.place) => PlaceVerdict::Replaced,
+        Busy::QueueOne | Busy::QueueNewest => PlaceVerdict::Waits,
         Busy::Skip => PlaceVerdict::Refused,
         Busy::Cancel => PlaceVerdict::Replaces(in_the_way(claims, wish, max)),
     }
@@ -126,15 +127,19 @@ mod tests {
         }
         assert_eq!(stand(&held, wish, 1, Busy::QueueAll, false), PlaceVerdict::Waits);
         assert_eq!(stand(&held, wish, 1, Busy::QueueOne, false), PlaceVerdict::Waits);
+        assert_eq!(stand(&held, wish, 1, Busy::QueueNewest, false), PlaceVerdict::Waits);
         assert_eq!(stand(&held, wish, 1, Busy::Skip, false), PlaceVerdict::Refused);
         assert_eq!(stand(&held, wish, 1, Busy::Cancel, false), PlaceVerdict::Replaces(vec![1]));
     }
 
     #[test]
-    fn only_the_newest_waits_and_only_who_is_in_the_way_is_cancelled() {
+    fn only_the_first_or_the_newest_waits_and_only_who_is_in_the_way_is_cancelled() {
         let line = [claim(1, true), claim(2, true), claim(4, false)];
-        assert_eq!(stand(&line, claim(3, false), 2, Busy::QueueOne, false), PlaceVerdict::Replaced);
-        assert_eq!(stand(&line, claim(5, false), 2, Busy::QueueOne, false), PlaceVerdict::Waits);
+        let verdict = |place, busy| stand(&line, claim(place, false), 2, busy, false);
+        assert_eq!(verdict(3, Busy::QueueNewest), PlaceVerdict::Replaced);
+        assert_eq!(verdict(5, Busy::QueueNewest), PlaceVerdict::Waits);
+        assert_eq!(verdict(3, Busy::QueueOne), PlaceVerdict::Waits);
+        assert_eq!(verdict(5, Busy::QueueOne), PlaceVerdict::Refused);
         assert_eq!(
             stand(&line, claim(3, false), 2, Busy::Cancel, false),
             PlaceVerdict::Replaces(vec![1])

@@ -114,8 +114,10 @@ pub enum Busy {
     /// It waits its turn.
     #[default]
     QueueAll,
-    /// It waits, in place of whoever has waited: only the newest does.
+    /// It waits; while one waits, the ones after it end without having started.
     QueueOne,
+    /// It waits, in place of whoever has waited: only the newest does.
+    QueueNewest,
     /// It ends without having started.
     Skip,
     /// Those before it are cancelled; it starts when they have ended.
@@ -124,14 +126,16 @@ pub enum Busy {
 
 impl Busy {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::QueueAll, Self::QueueOne, Self::Skip, Self::Cancel];
+    pub const ALL: [Self; 5] =
+        [Self::QueueAll, Self::QueueOne, Self::QueueNewest, Self::Skip, Self::Cancel];
 
-    /// The word used in files and rows: those of a schedule's overlap.
+    /// The word used in files: those of a schedule's overlap.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::QueueAll => "queue-all",
             Self::QueueOne => "queue-one",
+            Self::QueueNewest => "queue-newest",
             Self::Skip => "skip",
             Self::Cancel => "cancel",
         }

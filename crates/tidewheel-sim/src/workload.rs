@@ -318,6 +318,7 @@ pub fn overlap(random: &mut Random) -> Overlap {
     *random.pick(&[
         Overlap::Skip,
         Overlap::QueueOne,
+        Overlap::QueueNewest,
         Overlap::QueueAll { max: 2 },
         Overlap::Cancel,
         Overlap::Allow,

@@ -412,6 +412,7 @@ const fn overlap(overlap: Overlap) -> &'static str {
     match overlap {
         Overlap::Skip => "skip",
         Overlap::QueueOne => "queue-one",
+        Overlap::QueueNewest => "queue-newest",
         Overlap::QueueAll { .. } => "queue-all",
         Overlap::Cancel => "cancel",
         Overlap::Allow => "allow",

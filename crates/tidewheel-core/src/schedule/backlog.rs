@@ -197,6 +197,10 @@ impl Schedule {
             Overlap::QueueOne | Overlap::QueueAll { .. } => {
                 self.skip(nominal, SkipReason::QueueFull, voice);
             }
+            Overlap::QueueNewest => {
+                self.drop_queued(SkipReason::QueueFull, voice);
+                self.enqueue(instant);
+            }
             Overlap::Cancel => self.displace(instant, voice),
             Overlap::Allow => self.enqueue(instant),
         }
@@ -204,17 +208,17 @@ impl Schedule {
 
     /// Puts `instant` in the place of everything that runs or waits.
     fn displace(&mut self, instant: Pending, voice: &mut Voice<'_>) {
-        self.drop_queued(voice);
+        self.drop_queued(SkipReason::Overlap, voice);
         self.enqueue(instant);
         self.cancel_running(voice);
     }
 
     /// Skips everything that waits.
-    pub(super) fn drop_queued(&mut self, voice: &mut Voice<'_>) {
+    pub(super) fn drop_queued(&mut self, reason: SkipReason, voice: &mut Voice<'_>) {
         while let Some(older) = self.state.queue.pop_front() {
             match older.origin {
-                Origin::Trigger => self.skip(older.nominal, SkipReason::Overlap, voice),
-                _ => self.skip_asked_for(older, SkipReason::Overlap, voice),
+                Origin::Trigger => self.skip(older.nominal, reason, voice),
+                _ => self.skip_asked_for(older, reason, voice),
             }
         }
     }

@@ -158,8 +158,12 @@ impl Schedule {
             Overlap::QueueOne | Overlap::QueueAll { .. } => {
                 self.skip_asked_for(instant, SkipReason::QueueFull, voice);
             }
+            Overlap::QueueNewest => {
+                self.drop_queued(SkipReason::QueueFull, voice);
+                self.state.queue.push_back(instant);
+            }
             Overlap::Cancel => {
-                self.drop_queued(voice);
+                self.drop_queued(SkipReason::Overlap, voice);
                 self.state.queue.push_back(instant);
                 self.cancel_running(voice);
             }

@@ -175,6 +175,8 @@ pub enum Overlap {
     Skip,
     /// It waits; while one waits, the ones after it are skipped.
     QueueOne,
+    /// It waits, in place of those that have waited, which are skipped.
+    QueueNewest,
     /// It waits its turn; while `max` wait, the ones after them are skipped.
     QueueAll {
         /// The most that wait.

@@ -323,6 +323,19 @@ fn overlap_queue_one_starts_the_first_that_waited() {
 }
 
 #[test]
+fn overlap_queue_newest_starts_the_last_that_came() {
+    let overlap = Overlap::QueueNewest;
+    let mut bench = Bench::new(ScheduleSpec { overlap, ..spec(cron("* * * * *")) });
+    bench.pass(seconds(270));
+    assert_eq!(bench.schedule.counters().queued, 1);
+    bench.end(true);
+    let firings = bench.firings();
+    assert_eq!(bench.nominals(), ["2026-11-15T12:01:00Z", "2026-11-15T12:04:00Z"]);
+    assert_eq!(firings[1].due_lag, seconds(30));
+    assert_eq!(bench.schedule.counters().skipped.queue_full, 2);
+}
+
+#[test]
 fn overlap_queue_all_starts_them_in_order_and_is_bounded() {
     let overlap = Overlap::QueueAll { max: 2 };
     let mut bench = Bench::new(ScheduleSpec { overlap, ..spec(Trigger::every(seconds(60))) });
@@ -363,6 +376,7 @@ fn overlap_survives_a_crash_of_the_scheduler_and_of_the_work() {
     let policies = [
         (Overlap::Skip, 1, 0),
         (Overlap::QueueOne, 1, 1),
+        (Overlap::QueueNewest, 1, 1),
         (Overlap::QueueAll { max: 9 }, 1, 1),
         (Overlap::Cancel, 1, 1),
         (Overlap::Allow, 2, 0),

@@ -436,6 +436,7 @@ pub fn overlap(words: &mut Words) -> Result<Overlap> {
     Ok(match words.word("an overlap policy")?.as_str() {
         "skip" => Overlap::Skip,
         "queue-one" => Overlap::QueueOne,
+        "queue-newest" => Overlap::QueueNewest,
         "queue-all" => Overlap::QueueAll { max: words.number()? },
         "cancel" => Overlap::Cancel,
         "allow" => Overlap::Allow,

@@ -40,6 +40,17 @@ fn steps_follow_each_other_unless_they_are_a_graph() {
 }
 
 #[test]
+fn whoever_waits_for_the_run_before_is_kept_as_the_policy_says() {
+    let policies = |word: &str| {
+        let head = format!("schedule: '0 4 * * *'\noverlap_policy: {word}\ncatchup_window: 6h");
+        let (value, ..) = imported(&format!("{head}\nsteps: [{{ name: a, command: a }}]"));
+        ["overlap", "misfire"].map(|key| value["schedule"][0][key].clone())
+    };
+    assert_eq!(policies("latest"), ["queue-newest", "latest"]);
+    assert_eq!(policies("all"), ["queue-all", "all"]);
+}
+
+#[test]
 fn commands_are_texts_words_or_scripts() {
     let (value, _, warnings) = imported(
         "shell: bash\nsteps:\n  - { name: a, command: [echo, 'two words', $X] }\n  - { name: b, script: 'echo b' }

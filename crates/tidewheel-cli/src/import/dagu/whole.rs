@@ -172,19 +172,24 @@ impl Converter {
             }
             other => other,
         };
+        let overlap = take(map, "overlap_policy").map_or("skip", |word| match word.as_str() {
+            Some("all") => "queue-all",
+            Some("latest") => "queue-newest",
+            _ => "skip",
+        });
         let misfire = match take(map, "catchup_window") {
+            // There the policy says it of what is made up for, too.
             Some(window) => {
-                self.remarks
-                    .lose("schedule", format!("`catchup_window: {window}`; all is made up for"));
-                "all"
+                let (word, what) = match overlap {
+                    "queue-newest" => ("latest", "the newest"),
+                    _ => ("all", "all"),
+                };
+                let lost = format!("`catchup_window: {window}`; {what} is made up for");
+                self.remarks.lose("schedule", lost);
+                word
             }
             None => "skip",
         };
-        let overlap = take(map, "overlap_policy").map_or("skip", |word| match word.as_str() {
-            Some("all") => "queue-all",
-            Some("latest") => "queue-one",
-            _ => "skip",
-        });
         let entries = match start {
             Json::Array(entries) => entries,
             Json::Null => Vec::new(),

@@ -242,7 +242,7 @@ impl Converter {
         if !matches!(cancels, Json::Null | Json::Bool(_)) {
             self.remarks.lose("concurrency", format!("`cancel-in-progress: {cancels}`"));
         }
-        let busy = if cancels == Json::Bool(true) { "cancel" } else { "queue-one" };
+        let busy = if cancels == Json::Bool(true) { "cancel" } else { "queue-newest" };
         let mut concurrency = Mapping::new();
         concurrency.add("group", written.as_str());
         concurrency.add("busy", busy);

@@ -41,6 +41,7 @@ impl Decoder<'_> {
         let mut spec = ScheduleSpec::new(trigger);
         spec.overlap = match fields::word(map, "overlap").as_deref() {
             Some("queue-one") => Overlap::QueueOne,
+            Some("queue-newest") => Overlap::QueueNewest,
             Some("queue-all") => Overlap::QueueAll { max: BACKLOG },
             Some("cancel") => Overlap::Cancel,
             Some("allow") => Overlap::Allow,

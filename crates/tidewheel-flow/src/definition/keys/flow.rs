@@ -188,7 +188,7 @@ pub(crate) static CONCURRENCY: Shape = Shape {
         key("max", COUNT, "How many go on at once. 1 unless given."),
         key(
             "busy",
-            Kind::Choice(&["queue-all", "queue-one", "skip", "cancel"]),
+            Kind::Choice(&["queue-all", "queue-one", "queue-newest", "skip", "cancel"]),
             "What a run does that finds so many going on. `queue-all` unless given.",
         ),
     ],
@@ -241,7 +241,7 @@ pub(crate) static SCHEDULE: Shape = Shape {
         ),
         key(
             "overlap",
-            Kind::Choice(&["skip", "queue-one", "queue-all", "cancel", "allow"]),
+            Kind::Choice(&["skip", "queue-one", "queue-newest", "queue-all", "cancel", "allow"]),
             "What happens while the run before still runs. `skip` unless given; `allow` with webhook, files and events.",
         ),
         key(

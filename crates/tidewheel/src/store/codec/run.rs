@@ -124,13 +124,23 @@ struct RunGroupRecord {
 
 impl RunGroupRecord {
     fn of(group: &RunGroup) -> Self {
-        Self { name: group.name.clone(), max: group.max, busy: group.busy.word().to_owned() }
+        let busy = stored_word(group.busy).to_owned();
+        Self { name: group.name.clone(), max: group.max, busy }
     }
 
     fn into_value(self) -> Result<RunGroup, CodecError> {
-        let busy = Busy::ALL.into_iter().find(|busy| busy.word() == self.busy);
+        let busy = Busy::ALL.into_iter().find(|busy| stored_word(*busy) == self.busy);
         let busy = busy.ok_or_else(|| CodecError::value("what a busy group means", &self.busy))?;
         Ok(RunGroup { name: self.name, max: self.max, busy })
+    }
+}
+
+/// The word in rows. What keeps the newest was once called as what keeps the first is now, and rows of then mean it.
+const fn stored_word(busy: Busy) -> &'static str {
+    match busy {
+        Busy::QueueOne => "queue-first",
+        Busy::QueueNewest => "queue-one",
+        other => other.word(),
     }
 }
 
@@ -261,5 +271,23 @@ impl TaskRecord {
             deadline: self.deadline,
             payload: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_was_stored_before_keeps_the_newest() {
+        let stored = r#"{"name":"deploy","max":1,"busy":"queue-one"}"#;
+        let record: RunGroupRecord = serde_json::from_str(stored).unwrap();
+        let group = record.into_value().unwrap();
+        assert_eq!(group.busy, Busy::QueueNewest);
+        assert_eq!(serde_json::to_string(&RunGroupRecord::of(&group)).unwrap(), stored);
+        for busy in Busy::ALL {
+            let group = RunGroup { busy, ..group.clone() };
+            assert_eq!(RunGroupRecord::of(&group).into_value().unwrap(), group);
+        }
     }
 }

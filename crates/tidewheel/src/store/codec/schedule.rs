@@ -76,6 +76,7 @@ enum FoldRecord {
 enum OverlapRecord {
     Skip,
     QueueOne,
+    QueueNewest,
     QueueAll { max: u32 },
     Cancel,
     Allow,
@@ -97,6 +98,7 @@ impl ScheduleRecord {
             overlap: match spec.overlap {
                 Overlap::Skip => OverlapRecord::Skip,
                 Overlap::QueueOne => OverlapRecord::QueueOne,
+                Overlap::QueueNewest => OverlapRecord::QueueNewest,
                 Overlap::QueueAll { max } => OverlapRecord::QueueAll { max },
                 Overlap::Cancel => OverlapRecord::Cancel,
                 Overlap::Allow => OverlapRecord::Allow,
@@ -122,6 +124,7 @@ impl ScheduleRecord {
             overlap: match self.overlap {
                 OverlapRecord::Skip => Overlap::Skip,
                 OverlapRecord::QueueOne => Overlap::QueueOne,
+                OverlapRecord::QueueNewest => Overlap::QueueNewest,
                 OverlapRecord::QueueAll { max } => Overlap::QueueAll { max },
                 OverlapRecord::Cancel => Overlap::Cancel,
                 OverlapRecord::Allow => Overlap::Allow,

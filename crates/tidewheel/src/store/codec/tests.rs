@@ -288,7 +288,8 @@ fn schedules() {
             kind: None,
         };
         same(&full);
-        for overlap in [Overlap::QueueOne, Overlap::Cancel, Overlap::Allow] {
+        let overlaps = [Overlap::QueueOne, Overlap::QueueNewest, Overlap::Cancel, Overlap::Allow];
+        for overlap in overlaps {
             same(&ScheduleSpec { overlap, misfire: Misfire::Skip, ..full.clone() });
         }
     }
