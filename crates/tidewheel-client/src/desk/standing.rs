@@ -59,6 +59,7 @@ impl RunView {
         let StepView { task, attempts, is_tolerated, timeout } = step;
         let definition = &*self.definition;
         let state = step_state(task.state);
+        let (started_at, ended_at) = self.times_of(task);
         let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
         // A look that found that it is not time yet is no failure.
         let is_waiting = task.reason == Reason::Postponed && !state.has_ended();
@@ -75,9 +76,9 @@ impl RunView {
             attempts_max: definition.attempts_max(&task.name),
             element: None,
             attempt: *attempts,
-            started_at: task.started_at,
+            started_at,
             retry_at: retry_at.filter(|_| *attempts > 0),
-            ended_at: task.at.filter(|_| state.has_ended()),
+            ended_at,
             reason: timeout.clone().or_else(|| self.ended_because(task)),
             error: error.filter(|_| has_gone_wrong || retry_at.is_some()),
             tail: newest.filter(|_| has_gone_wrong).map(tail_of).unwrap_or_default(),

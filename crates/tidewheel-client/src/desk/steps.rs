@@ -277,7 +277,8 @@ impl RunView {
     /// What a step does and how long it took.
     fn detail_of(&self, task: &TaskSummary) -> Option<String> {
         let kind = self.definition.work_of(&task.name);
-        let time = task.started_at.zip(ended_at(task)).map(|(from, to)| span(to.since(from)));
+        let (began, ended) = self.times_of(task);
+        let time = began.zip(ended).map(|(from, to)| span(to.since(from)));
         let known: Vec<&str> = [kind, time.as_deref()].into_iter().flatten().collect();
         (!known.is_empty()).then(|| known.join(" · "))
     }

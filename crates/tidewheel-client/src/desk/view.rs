@@ -220,6 +220,18 @@ impl RunView {
         }
     }
 
+    /// When the newest attempt at a task began, and when it ended if the task has. What the executor saw happened
+    /// then; the row says when it was decided, which a store in trouble puts off.
+    pub(super) fn times_of(&self, task: &TaskSummary) -> (Option<Timestamp>, Option<Timestamp>) {
+        let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
+        let newest = newest.filter(|record| record.attempt == task.attempts);
+        // One that was ended by others may have ended before that was known.
+        let of_last = newest.filter(|_| task.state == TaskState::Succeeded);
+        let started = newest.and_then(|record| record.started_at).or(task.started_at);
+        let ended = of_last.and_then(|record| record.ended_at).or(task.at);
+        (started, ended.filter(|_| task.state.is_terminal()))
+    }
+
     /// What a task came to, without the value that it is for.
     pub(super) fn step(
         &self,
@@ -227,11 +239,9 @@ impl RunView {
     ) -> StepResult {
         let result = self.results.get(&task.index);
         let newest = result.and_then(|result| result.newest.as_ref());
-        let is_over = task.state.is_terminal();
         let is_well = matches!(task.state, TaskState::Succeeded | TaskState::Skipped);
         let error = task.error.clone().or(newest.and_then(|record| record.error.clone()));
-        // One that was ended by others may have ended before that was known.
-        let of_last = newest.filter(|_| task.state == TaskState::Succeeded);
+        let (started_at, ended_at) = self.times_of(task);
         StepResult {
             state: step_state(task.state),
             reason: self.reason(task),
@@ -239,9 +249,8 @@ impl RunView {
             attempts: *attempts,
             element: None,
             tags: self.definition.tags_of(&task.name),
-            // What the executor saw happened then; the row says when it was decided.
-            started_at: newest.and_then(|record| record.started_at).or(task.started_at),
-            ended_at: of_last.and_then(|record| record.ended_at).or(task.at).filter(|_| is_over),
+            started_at,
+            ended_at,
             code: newest.and_then(|record| record.code),
             error: error.filter(|_| !is_well),
             timeout: timeout.clone(),
