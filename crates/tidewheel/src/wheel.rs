@@ -13,7 +13,7 @@ use tidewheel_core::id::{RunId, TaskKey};
 use tidewheel_core::input::{Command, Outcome, Rejection, ShutdownMode};
 use tidewheel_core::policy::Priority;
 use tidewheel_core::schedule::{Anchor, ScheduleSpec, Trigger};
-use tidewheel_core::spec::{LimitSpec, QueueSpec};
+use tidewheel_core::spec::{Definition, LimitSpec, QueueSpec};
 use tidewheel_core::statistics::Overview;
 use tidewheel_core::time::Timestamp;
 
@@ -350,7 +350,8 @@ impl Tidewheel {
         self.ask(Command::DefineQueue { name: Arc::from(name), spec })
     }
 
-    /// Makes a limit, or changes it.
+    /// Makes a limit, or changes it. Other processes are told of one that is to be shared on the calling thread, also
+    /// [without waiting](Self::without_waiting): their answer decides. [`Self::announce_limit`] blocks no thread.
     ///
     /// # Errors
     ///
@@ -359,6 +360,19 @@ impl Tidewheel {
     pub fn define_limit(&self, name: &str, spec: LimitSpec) -> Result<(), Rejection> {
         self.shared.announce_limit(name, &spec)?;
         self.ask(Command::DefineLimit { name: Arc::from(name), spec })
+    }
+
+    /// Makes a limit, or changes it, and waits until that is stored and other processes know of one that is to be
+    /// shared. Unlike [`Self::define_limit`] it blocks no thread of the runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::define_limit`].
+    pub async fn announce_limit(&self, name: &str, spec: LimitSpec) -> Result<(), Rejection> {
+        let definition = Definition::Limit { name: Arc::from(name), spec: spec.clone() };
+        self.shared.announce(vec![definition]).await?;
+        self.shared.command(Until::Later, Command::DefineLimit { name: Arc::from(name), spec })?;
+        self.stored().await
     }
 
     /// Closes a circuit breaker by hand.

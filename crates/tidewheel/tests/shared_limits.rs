@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tidewheel::run::{Busy, RunGroup};
+use tidewheel::schedule::Firing;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::{Graph, LimitSpec, Rejection, Tidewheel};
+use tidewheel::{Graph, GraphError, LimitSpec, Rejection, Tidewheel};
+use tokio::sync::Notify;
 
 struct Scratch(PathBuf);
 
@@ -174,4 +176,59 @@ async fn a_run_that_is_awaited_tells_of_its_limits_without_keeping_the_runtime_w
     let free = async { writer.execute_batch("COMMIT").unwrap() };
     let (report, ()) = tokio::join!(run, free);
     assert!(report.unwrap().is_success());
+}
+
+/// On one thread, as before: what could not be told in time would be made again.
+#[tokio::test]
+async fn a_firing_tells_of_its_limits_without_keeping_the_runtime_waiting() {
+    let scratch = Scratch::new("shared-firing");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (gate, made) = (Arc::new(Notify::new()), Arc::<AtomicU32>::default());
+    let (opened, count) = (gate.clone(), made.clone());
+    let hour = Duration::from_secs(3600);
+    let make = move |firing: Firing| {
+        let (opened, count) = (opened.clone(), count.clone());
+        async move {
+            count.fetch_add(1, Ordering::SeqCst);
+            opened.notified().await;
+            let run = firing.run(Graph::numbered(1, []).unwrap(), |_| async {});
+            Ok::<_, GraphError>(run.with_limit("db", LimitSpec::SharedUnits(1)))
+        }
+    };
+    let hourly = wheel.every(hour).starting_after(hour).make_run(make).unwrap();
+    hourly.fire_now().unwrap();
+    let writer = rusqlite::Connection::open(folder.database()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    gate.notify_one();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    writer.execute_batch("COMMIT").unwrap();
+    let has_ended = || hourly.counters().unwrap().outstanding == 0;
+    tokio::time::timeout(Duration::from_secs(60), async {
+        while !has_ended() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!((made.load(Ordering::SeqCst), hourly.counters().unwrap().failed), (1, 0));
+}
+
+/// On one thread, as before.
+#[tokio::test]
+async fn a_limit_that_is_awaited_is_told_of_without_keeping_the_runtime_waiting() {
+    let scratch = Scratch::new("shared-announced");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let writer = rusqlite::Connection::open(folder.database()).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let free = async { writer.execute_batch("COMMIT").unwrap() };
+    let told = wheel.announce_limit("db", LimitSpec::SharedUnits(2));
+    let (told, ()) = tokio::join!(told, free);
+    told.unwrap();
+    let other = Tidewheel::builder().store(folder.shard("b").unwrap()).start();
+    let refused = other.announce_limit("db", LimitSpec::SharedUnits(3)).await.unwrap_err();
+    assert!(refused.to_string().contains("has 2 in"), "{refused}");
 }

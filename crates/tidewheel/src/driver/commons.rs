@@ -36,6 +36,22 @@ impl Shared {
         Ok(())
     }
 
+    /// The same, without blocking a thread of the runtime.
+    pub(crate) async fn announce(
+        self: &Arc<Self>,
+        defines: Vec<Definition>,
+    ) -> Result<(), Rejection> {
+        let is_shared = |it: &Definition| {
+            matches!(it, Definition::Limit { spec: LimitSpec::SharedUnits(_), .. })
+        };
+        if !defines.iter().any(is_shared) {
+            return Ok(());
+        }
+        let shared = Arc::clone(self);
+        let told = tokio::task::spawn_blocking(move || shared.announce_limits(&defines));
+        told.await.map_err(|_| Rejection::ShuttingDown)?
+    }
+
     /// Tells all others of a limit that is to be shared, before it is defined here.
     pub(crate) fn announce_limit(&self, name: &str, spec: &LimitSpec) -> Result<(), Rejection> {
         let LimitSpec::SharedUnits(units) = spec else { return Ok(()) };

@@ -42,7 +42,7 @@ async fn try_make(
             Ok(run) => run,
             Err(error) => return error,
         };
-        match run.submit(wanted) {
+        match run.submit(wanted).await {
             // Made before, no longer wanted, or wanted again at the next start.
             Ok(()) | Err(Rejection::ShuttingDown | Rejection::Gone(_)) => return None,
             Err(Rejection::AlreadyAccepted(run)) if run == wanted.run => return None,

@@ -333,13 +333,8 @@ where
     ///
     /// When a limit has other units elsewhere, there is nobody to share it with, or they cannot be told.
     pub async fn announce(mut self) -> Result<Self, Rejection> {
-        let is_shared = |it: &Definition| {
-            matches!(it, Definition::Limit { spec: LimitSpec::SharedUnits(_), .. })
-        };
-        if self.defines.iter().any(is_shared) {
-            let (shared, defines) = (Arc::clone(&self.shared), self.defines.clone());
-            let told = tokio::task::spawn_blocking(move || shared.announce_limits(&defines));
-            told.await.map_err(|_| Rejection::ShuttingDown)??;
+        if !self.is_announced {
+            self.shared.announce(self.defines.clone()).await?;
         }
         self.is_announced = true;
         Ok(self)

@@ -13,7 +13,7 @@ use tidewheel_core::input::Rejection;
 use tidewheel_core::schedule::{Origin, Overlap, Span};
 use tidewheel_core::time::Timestamp;
 
-use crate::driver::{Maker, Shared, Until};
+use crate::driver::{BoxFuture, Maker, Shared, Until};
 use crate::error::BoxError;
 use crate::output::TaskOutput;
 use crate::run::{RunBuilder, Task};
@@ -99,11 +99,11 @@ impl fmt::Debug for Firing {
 }
 
 /// A run that was made for a firing; any [`RunBuilder`] becomes one.
-pub struct MadeRun(Box<dyn FnOnce(MakeRun) -> Result<(), Rejection> + Send>);
+pub struct MadeRun(Box<dyn FnOnce(MakeRun) -> BoxFuture<Result<(), Rejection>> + Send>);
 
 impl MadeRun {
-    pub(crate) fn submit(self, wanted: MakeRun) -> Result<(), Rejection> {
-        (self.0)(wanted)
+    pub(crate) async fn submit(self, wanted: MakeRun) -> Result<(), Rejection> {
+        (self.0)(wanted).await
     }
 }
 
@@ -114,7 +114,10 @@ where
     R::Output: TaskOutput,
 {
     fn from(builder: RunBuilder<F>) -> Self {
-        Self(Box::new(move |wanted| builder.start_firing(wanted).map(drop)))
+        Self(Box::new(move |wanted| {
+            // Others are told of its limits without blocking the thread of this task.
+            Box::pin(async move { builder.announce().await?.start_firing(wanted).map(drop) })
+        }))
     }
 }
 
