@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("around::stdin_is_given", stdin_is_given),
     ("around::named_pipe_as_stdin_is_refused", named_pipe_as_stdin_is_refused),
     ("around::nothing_global_changes", nothing_global_changes),
+    ("around::signals_are_at_their_defaults", signals_are_at_their_defaults),
 ];
 
 /// Runs `env` and prints what it printed: this program, started with an environment of its own.
@@ -121,6 +122,19 @@ fn named_pipe_as_stdin_is_refused() {
         assert!(!error.is_transient());
     }
     assert_eq!(device.unwrap().captured.unwrap(), b"");
+}
+
+fn signals_are_at_their_defaults() {
+    let scene = Scene::new();
+    let command = ProcessCommand::argv(["cat", "/proc/self/status"]).capture();
+    let status = end_of(&scene, &command).unwrap().captured.unwrap();
+    let status = String::from_utf8(status).unwrap();
+    for name in ["SigIgn:", "SigBlk:"] {
+        let mask = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        // Beyond 31 are signals that the C library keeps for itself.
+        let mask = u64::from_str_radix(mask.trim(), 16).unwrap() & 0x7fff_ffff;
+        assert_eq!(mask, 0, "{name} {status}");
+    }
 }
 
 fn nothing_global_changes() {
