@@ -37,6 +37,19 @@ impl Admission {
         self
     }
 
+    /// Takes several units of a limit while it is answered, such as the memory that the answer will need.
+    pub fn units(mut self, limit: &str, units: u32) -> Self {
+        self.options = self.options.units(limit, units);
+        self
+    }
+
+    /// Whose request it is, a tenant or a user, say: whoever is named so gets as much of the slots of the queue as any
+    /// other, however many requests each has waiting. It holds among requests of one priority.
+    pub fn fair_by(mut self, key: &str) -> Self {
+        self.options = self.options.fair_by(key);
+        self
+    }
+
     /// Requests of one key are answered one at a time, in order.
     pub fn key(mut self, key: &str) -> Self {
         self.options = self.options.key(key);
