@@ -4,6 +4,7 @@
 mod common;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -459,4 +460,37 @@ async fn after_a_shutdown_the_shard_is_free_whatever_handles_live() {
     wheel.stored().await.unwrap();
     assert!(run.is_ended());
     drop((unawaited, schedule));
+}
+
+#[tokio::test]
+async fn a_run_that_failed_is_tried_again_after_a_restart_without_what_is_done() {
+    let scratch = Folder::new("again");
+    let folder = scratch.open(Durability::Process);
+    let graph = Arc::new(Graph::from_edges([("fetch", "parse"), ("parse", "print")]).unwrap());
+    let code = |is_well: bool| {
+        move |task: tidewheel::Task| async move {
+            let text = task.input::<String>("fetch").map(|text| text.to_string());
+            match task.name() {
+                "fetch" => Ok("text".to_owned()),
+                "parse" if !is_well => Err("no such field".to_owned()),
+                // It has to come from elsewhere: values do not outlast the process.
+                "parse" => Ok(text.unwrap_or_else(|none| none.to_string())),
+                _ => Ok(String::new()),
+            }
+        }
+    };
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let first = wheel.run(Arc::clone(&graph), code(false)).start().unwrap();
+    assert!(!first.report().await.unwrap().is_success());
+    let id = first.id();
+    wheel.shutdown(Shutdown::drain()).await;
+    drop((first, wheel));
+
+    let wheel = Tidewheel::builder().store(folder.shard("b").unwrap()).start();
+    let stored = folder.reader().unwrap().run(id).unwrap().unwrap();
+    let second = wheel.run(graph, code(true)).retry_of_stored(&stored).await.unwrap();
+    assert!(second.is_success());
+    let attempts = |name| second.task(name).unwrap().attempts();
+    assert_eq!(["fetch", "parse", "print"].map(attempts), [0, 1, 1]);
+    assert!(second.value::<String>("parse").unwrap().contains("fetch"), "it says what is missing");
 }

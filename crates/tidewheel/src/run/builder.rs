@@ -19,6 +19,7 @@ use tidewheel_core::report::{self, Counts};
 use tidewheel_core::spec::{
     Definition, LimitSpec, OnStop, Profile, QueueSpec, RunGroup, RunOptions, RunOrder, RunSpec,
 };
+use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Now;
 
 use super::cell::About;
@@ -28,6 +29,7 @@ use crate::driver::{End, Launch, Shared, State, Until, run_worker};
 use crate::error::RunError;
 use crate::options::{Grouping, Said, TaskOptions, durable_option_methods, option_methods};
 use crate::output::{TaskOutput, Value};
+use crate::store::{RunDetail, TaskSummary};
 
 /// Tasks of one run at once, unless something else is said.
 const CONCURRENCY_DEFAULT: u32 = 5;
@@ -239,6 +241,16 @@ impl<F> RunBuilder<F> {
             self.already_done.push(name);
         }
         self
+    }
+
+    /// The same of a run that was read from a store, as after a restart. **What its tasks returned is not kept there**:
+    /// a task that asks for a value of one that is not run again is told that there is none. Whoever has it elsewhere,
+    /// in files or outputs, takes it from there.
+    pub fn retry_of_stored(self, detail: &RunDetail) -> Self {
+        let graph = Arc::clone(&self.graph);
+        let has_succeeded = |task: &&TaskSummary| task.state == TaskState::Succeeded;
+        let names = detail.tasks.iter().filter(has_succeeded).map(|task| &task.name);
+        self.already_done(names.filter(|name| graph.index_of(name).is_some()))
     }
 
     /// Takes these tasks as done before, as after an interrupted run; they are not run again.
