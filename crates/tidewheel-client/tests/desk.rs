@@ -293,6 +293,41 @@ fn of_a_run_that_succeeded_nothing_is_left_unless_a_step_is_named_or_has_changed
     assert!(!desk.preview("last", &new).unwrap().run_again.is_empty());
 }
 
+/// A second run of it would only have hooks: a second mail, and nothing that was mended.
+#[test]
+fn of_a_run_that_succeeded_by_a_second_try_nothing_is_left() {
+    let scene = Scene::new();
+    let file = scene.write(
+        "flow.yaml",
+        "
+sources: { late: { type: file, configuration: { path: late.json } } }
+flow:
+  - { name: g, retry: { retries: 90, delay: 100ms, backoff: fixed }, steps: [{ name: a, source: late }] }
+finally: [{ name: mail, wait: 1ms }]
+",
+    );
+    let session = scene.session(Takeover::Fresh);
+    scene.runtime.block_on(async {
+        let run = scene.order(&file, &[]);
+        let mut started = session.start(&run, BTreeMap::new()).await.unwrap();
+        let first = (0..99).find(|index| started.run.task_name(*index).as_deref() == Some("g/a"));
+        while started.run.task_state(first.unwrap()) != Some(TaskState::Failed) {
+            started.notices.recv().await.unwrap().unwrap();
+        }
+        scene.write("late.json", "{}");
+        started.run.report().await.unwrap();
+        session.close().await;
+    });
+    let desk = scene.desk();
+    let view = desk.show("last").unwrap();
+    assert_eq!(view.state(), RunState::Succeeded);
+    assert!(view.detail.tasks.iter().any(|task| task.state == TaskState::Failed));
+    let error = refused(desk.retry("last", &RetryWish::default()));
+    assert!(matches!(error, DeskError::NothingLeft { .. }), "{error}");
+    let from = RetryWish { from: Some("g".to_owned()), ..RetryWish::default() };
+    assert!(desk.retry("last", &from).is_ok());
+}
+
 #[test]
 fn a_retry_that_would_do_something_else_than_its_preview_has_shown_is_refused() {
     let scene = Scene::new();

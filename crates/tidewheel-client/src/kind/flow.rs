@@ -74,9 +74,7 @@ impl Kind for Flows {
             from: wish.from.clone(),
             skip: wish.skip.clone(),
         };
-        if with.from.is_none() && with.changed.is_empty() && is_all_done(past) {
-            return Err(DeskError::NothingLeft { run: id, changed_files });
-        }
+        let has_succeeded = past.has_succeeded();
         let past = PastRun { run: &past.detail, order: &order, outputs: &outputs };
         let again = past.again(&flow, &with).map_err(|error| {
             let near = match &error {
@@ -85,6 +83,10 @@ impl Kind for Flows {
             };
             DeskError::Again { run: id, error, near }
         })?;
+        let is_asked = with.from.is_some() || !with.changed.is_empty();
+        if has_succeeded && !is_asked && !again.mends(past.run) {
+            return Err(DeskError::NothingLeft { run: id, changed_files });
+        }
         order.again = Some(id.to_string());
         order.reused = again.reused.clone();
         order.passed_over = again.passed_over.clone();
@@ -114,13 +116,6 @@ impl Kind for Flows {
         let order = order_of(&past.detail)?;
         Ok(Box::new(FlowRun::new(order.flow()?, order)))
     }
-}
-
-/// Whether nothing of a run went wrong, not even what was tolerated.
-fn is_all_done(past: &RunView) -> bool {
-    let is_left =
-        |state| matches!(state, TaskState::Failed | TaskState::Unknown | TaskState::Cancelled);
-    past.has_succeeded() && !past.detail.tasks.iter().any(|task| is_left(task.state))
 }
 
 /// Whether a task is for one of the elements of a step, or inside one.

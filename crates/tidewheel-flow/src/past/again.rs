@@ -37,6 +37,19 @@ pub struct Again {
     pub passed_over: BTreeSet<String>,
 }
 
+impl Again {
+    /// Whether something that went wrong in the run is run again, or passed over, and not only what goes with every
+    /// run, as hooks do. What failed in a try of a group that succeeded in another is neither.
+    #[must_use]
+    pub fn mends(&self, run: &RunDetail) -> bool {
+        let again: BTreeSet<&str> = self.run_again.iter().map(String::as_str).collect();
+        let is_wrong =
+            |state| matches!(state, TaskState::Failed | TaskState::Unknown | TaskState::Cancelled);
+        let mut wrong = run.tasks.iter().filter(|task| is_wrong(task.state));
+        wrong.any(|task| again.contains(&*task.name) || self.passed_over.contains(&task.name))
+    }
+}
+
 /// What is asked for besides running what did not succeed.
 #[derive(Debug, Clone, Default)]
 pub struct AgainWith {

@@ -156,6 +156,43 @@ fn a_step_that_is_skipped_counts_as_done_and_leaves_nothing() {
 }
 
 #[test]
+fn nothing_is_mended_where_a_group_succeeded_in_another_try() {
+    use TaskState::{Cancelled, Failed, Skipped, Succeeded};
+
+    let text = "
+flow:
+  - { name: g, retry: 1, steps: [{ name: a, run: x }, { name: b, run: x }] }
+  - { name: side, on_error: continue, run: x }
+finally: [{ name: mail, run: x }]
+";
+    let order = order(text);
+    let flow = order.flow().unwrap();
+    let mends = |side: TaskState, mail: TaskState, with: &AgainWith| {
+        let past = ended(&[
+            ("g/a", Failed),
+            ("g/b", Cancelled),
+            ("g{1}", Failed),
+            ("g{2}[]", Succeeded),
+            ("g{2}/a", Succeeded),
+            ("g{2}/b", Succeeded),
+            ("g{2}", Succeeded),
+            ("g", Succeeded),
+            ("side", side),
+            ("mail", mail),
+        ]);
+        let part = PastRun { run: &past, order: &order, outputs: &outputs };
+        part.again(&flow, with).unwrap().mends(&past)
+    };
+    let nothing = AgainWith::default();
+    assert!(!mends(Succeeded, Succeeded, &nothing));
+    assert!(!mends(Skipped, Succeeded, &nothing), "a condition that did not hold is no failure");
+    assert!(mends(Failed, Succeeded, &nothing), "what was tolerated can be mended");
+    assert!(mends(Succeeded, Failed, &nothing), "so can a hook");
+    assert!(mends(Failed, Succeeded, &without("side")), "and what is passed over instead");
+    assert!(!mends(Succeeded, Succeeded, &without("side")));
+}
+
+#[test]
 fn tasks_know_how_often_they_are_tried() {
     let text = "
 flow:
