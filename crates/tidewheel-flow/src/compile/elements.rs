@@ -54,6 +54,17 @@ pub(crate) fn elements_of(
     foreach: &Foreach,
     context: &Context,
 ) -> Result<Elements, CompileError> {
+    let values = values_of(step, foreach, context)?;
+    let names = Of { step, foreach, context }.names(&values)?;
+    Ok(Elements { values, names })
+}
+
+/// The same without what each is called.
+pub(crate) fn values_of(
+    step: &Step,
+    foreach: &Foreach,
+    context: &Context,
+) -> Result<Vec<Json>, CompileError> {
     let of = Of { step, foreach, context };
     let values = match &foreach.list {
         ForeachList::Elements(tree) => of.list(tree, "`foreach`")?,
@@ -66,8 +77,7 @@ pub(crate) fn elements_of(
         let (count, most) = (values.len(), foreach.count_max);
         return Err(of.wrong(format!("the list has {count} elements, at most {most} are taken")));
     }
-    let names = of.names(&values)?;
-    Ok(Elements { values, names })
+    Ok(values)
 }
 
 /// Reports elements that stand in the file and cannot be told apart by what they are called. Others are known when a

@@ -16,7 +16,7 @@ use super::secrets::Secrets;
 use super::world::World;
 use crate::compile::Role;
 use crate::compile::order::FlowOrder;
-use crate::definition::connect::file_between;
+use crate::definition::connect::{KnownElements, file_between};
 use crate::definition::{Flow, Step};
 
 /// What would become of a task with a cache.
@@ -130,7 +130,7 @@ impl FlowRunner {
 /// elements and tries: the files of all of those are told by the same words.
 #[derive(Default)]
 struct Makers {
-    steps: BTreeMap<String, (Arc<Step>, PathBuf)>,
+    steps: BTreeMap<String, (Arc<Step>, PathBuf, KnownElements)>,
     /// What was found out of a maker and a reader.
     known: HashMap<(String, String), Option<Arc<str>>>,
 }
@@ -138,25 +138,34 @@ struct Makers {
 impl Makers {
     fn add(&mut self, position: &Position) {
         if position.step.cache.is_some() {
-            let folder = position.scope.flow.folder.clone();
-            let maker = (Arc::clone(&position.step), folder);
-            self.steps.entry(place_of(position)).or_insert(maker);
+            let maker = || {
+                let folder = position.scope.flow.folder.clone();
+                (Arc::clone(&position.step), folder, elements_around(position))
+            };
+            self.steps.entry(place_of(position)).or_insert_with(maker);
         }
     }
 
     /// Why what a step reads is not known yet: somebody else makes it, and would do so.
     fn of(&mut self, position: &Position) -> Option<String> {
         let place = place_of(position);
-        let reader = (&*position.step, position.scope.flow.folder.as_path());
+        let around = elements_around(position);
+        let reader = (&*position.step, position.scope.flow.folder.as_path(), &around);
         let known = &mut self.known;
         let others = self.steps.iter().filter(|(maker, _)| **maker != place);
-        others.into_iter().find_map(|(maker, (step, folder))| {
+        others.into_iter().find_map(|(maker, (step, folder, elements))| {
             let file = known
                 .entry((maker.clone(), place.clone()))
-                .or_insert_with(|| file_between((step, folder), reader));
+                .or_insert_with(|| file_between((step, folder, elements), reader));
             file.as_ref().map(|file| format!("it reads {file}, which `{maker}` may make anew"))
         })
     }
+}
+
+/// What is known of the elements that a task is inside of.
+fn elements_around(position: &Position) -> KnownElements {
+    let calls = position.scope.calls.iter();
+    calls.fold(KnownElements::default(), |known, (_, step)| known.inside(step))
 }
 
 /// The steps that lead to a task, and its own.

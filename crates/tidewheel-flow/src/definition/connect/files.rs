@@ -8,20 +8,18 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::definition::{Dependency, Flow, Foreach, ForeachList, Step, Work};
+use super::elements::{KnownElements, as_written};
+use crate::definition::{Dependency, Flow, Step, Work};
 use crate::language::problem::Span;
 use crate::language::tree::Tree;
 
-/// Lists with more elements are not looked into.
-const ELEMENTS_MAX: usize = 100;
-
 /// Adds that steps wait for those that make the files they read, unless it is said that they come first.
-pub(super) fn follow_files(flow: &mut Flow) {
+pub(super) fn follow_files(flow: &mut Flow, elements: &KnownElements) {
     let mut made = Made::default();
     let mut read = Vec::new();
     for (place, step) in flow.steps.iter().enumerate() {
         let mut files = Files { place, made: &mut made, read: &mut read };
-        files.add(step, &flow.folder);
+        files.add(step, &flow.folder, elements);
     }
     if made.is_empty() || read.is_empty() {
         return;
@@ -47,11 +45,16 @@ pub(super) fn follow_files(flow: &mut Flow) {
     }
 }
 
-/// What one step makes and another reads, as that one writes it. Each comes with the folder of its flow.
-pub(crate) fn file_between(maker: (&Step, &Path), reader: (&Step, &Path)) -> Option<Arc<str>> {
+/// A step with the folder of its flow, and what is known of the elements around it.
+pub(crate) type InPlace<'a> = (&'a Step, &'a Path, &'a KnownElements);
+
+/// What one step makes and another reads, as that one writes it.
+pub(crate) fn file_between(maker: InPlace<'_>, reader: InPlace<'_>) -> Option<Arc<str>> {
     let (mut made, mut read) = (Made::default(), Vec::new());
-    Files { place: 0, made: &mut made, read: &mut Vec::new() }.add(maker.0, maker.1);
-    Files { place: 1, made: &mut Made::default(), read: &mut read }.add(reader.0, reader.1);
+    let (step, folder, elements) = maker;
+    Files { place: 0, made: &mut made, read: &mut Vec::new() }.add(step, folder, elements);
+    let (step, folder, elements) = reader;
+    Files { place: 1, made: &mut Made::default(), read: &mut read }.add(step, folder, elements);
     let is_made = |(_, name): &(usize, Name)| !made.of(name).is_empty();
     read.into_iter().find(is_made).map(|(_, name)| name.text)
 }
@@ -62,6 +65,8 @@ struct Name {
     text: Arc<str>,
     /// From the root on, without steps back and forth.
     parts: Vec<Part>,
+    /// The same before an element was filled in, if what was filled in stood beside something else.
+    written: Option<Vec<Part>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,25 +98,19 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    fn add(&mut self, step: &Step, folder: &Path) {
+    fn add(&mut self, step: &Step, folder: &Path, around: &KnownElements) {
         if let Work::Flow(child) = &step.work {
             // The folder of a group is that of the flow around it.
             let inside = if child.is_group { folder } else { &child.flow.folder };
-            child.flow.steps.iter().for_each(|step| self.add(step, inside));
+            let elements = around.inside(step);
+            child.flow.steps.iter().for_each(|step| self.add(step, inside, &elements));
             return;
         }
         let Some(cache) = &step.cache else { return };
-        let cwd = match &step.surroundings.cwd {
-            Some(tree) => text_of(tree),
-            None => Some(String::new()),
-        };
-        let Some(cwd) = cwd else { return };
-        let elements = step.foreach.as_deref().and_then(known_elements);
-        let names = |tree: &Tree| -> Vec<Name> {
-            let texts = text_of(tree).map(|text| filled_in(text, elements.as_ref()));
-            let texts = texts.into_iter().flatten();
-            texts.filter_map(|text| Name::new(folder, &cwd, &text)).collect()
-        };
+        let here = Tree::Value(Json::String(String::new()));
+        let cwd = step.surroundings.cwd.as_deref().unwrap_or(&here);
+        let elements = around.of(step);
+        let names = |tree: &Tree| names_of(folder, cwd, tree, &elements);
         for name in cache.outputs.iter().flat_map(names) {
             self.made.insert(name, self.place);
         }
@@ -119,44 +118,22 @@ impl Files<'_> {
     }
 }
 
-/// The elements of a list that stands in the file, and what they are called.
-fn known_elements(foreach: &Foreach) -> Option<(&str, Vec<String>)> {
-    let ForeachList::Elements(tree) = &foreach.list else { return None };
-    let constant = |tree: &Tree| tree.as_value().map(crate::language::tree::text_of);
-    let values = match tree {
-        Tree::Value(Json::Array(values)) => {
-            values.iter().map(crate::language::tree::text_of).collect()
-        }
-        Tree::List(trees) => trees.iter().map(constant).collect::<Option<Vec<_>>>()?,
-        _ => return None,
+/// The names of files that a path stands for: one for each element that is known, if it names the element.
+fn names_of(folder: &Path, cwd: &Tree, path: &Tree, elements: &KnownElements) -> Vec<Name> {
+    let as_it_stands = || Name::new(folder, &as_written(cwd)?, &as_written(path)?);
+    let Some(texts) = elements.fill_in([cwd, path]) else {
+        return as_it_stands().into_iter().collect();
     };
-    Some((foreach.variable.as_str(), values)).filter(|(_, values)| values.len() <= ELEMENTS_MAX)
+    let written = as_it_stands().map(|name| name.parts).filter(|parts| has_value(parts));
+    let names = texts.iter().filter_map(|[cwd, path]| Name::new(folder, cwd, path));
+    names.map(|name| Name { written: written.clone(), ..name }).collect()
 }
 
-/// A text for each element that is known, if it names the element.
-fn filled_in(text: String, elements: Option<&(&str, Vec<String>)>) -> Vec<String> {
-    let Some((variable, values)) = elements else { return vec![text] };
-    let (mut parts, mut rest) = (Vec::new(), text.as_str());
-    while let Some((before, inside)) = rest.split_once("{{") {
-        let after = inside.split_once("}}").filter(|(name, _)| name.trim() == *variable);
-        let Some((_, after)) = after else { return vec![text] };
-        parts.push(before);
-        rest = after;
-    }
-    if parts.is_empty() {
-        return vec![text];
-    }
-    parts.push(rest);
-    values.iter().map(|value| parts.join(value)).collect()
-}
-
-/// A text as it is written, templates included.
-fn text_of(tree: &Tree) -> Option<String> {
-    match tree {
-        Tree::Value(value) => Some(crate::language::tree::text_of(value)),
-        Tree::Text(leaf) => Some(leaf.template.text().to_owned()),
-        Tree::List(_) | Tree::Map(_) => None,
-    }
+/// Whether a value is filled in beside something else, and none alone.
+fn has_value(parts: &[Part]) -> bool {
+    let is_value = |part: &Part| matches!(part, Part::Value(_));
+    let is_filled = |part: &Part| matches!(part, Part::Filled(_));
+    parts.iter().any(is_filled) && !parts.iter().any(is_value)
 }
 
 impl Name {
@@ -183,7 +160,7 @@ impl Name {
                 }
             }
         }
-        Some(Self { text: Arc::from(text), parts })
+        Some(Self { text: Arc::from(text), parts, written: None })
     }
 
     /// The same as text, if it is one file and nothing else.
@@ -330,6 +307,8 @@ struct Made {
     /// Those that are called by their whole name, by it.
     plain: BTreeMap<Vec<String>, Vec<usize>>,
     others: Vec<(Name, usize)>,
+    /// Those for which elements were filled in, before that.
+    written: Vec<(Vec<Part>, usize)>,
 }
 
 impl Made {
@@ -337,7 +316,10 @@ impl Made {
         self.plain.is_empty() && self.others.is_empty()
     }
 
-    fn insert(&mut self, name: Name, maker: usize) {
+    fn insert(&mut self, mut name: Name, maker: usize) {
+        // All elements of a path come one after another.
+        let written = name.written.take().map(|parts| (parts, maker));
+        self.written.extend(written.filter(|written| self.written.last() != Some(written)));
         match name.plain().map(|parts| parts.into_iter().map(str::to_owned).collect()) {
             Some(parts) => self.plain.entry(parts).or_default().push(maker),
             None => self.others.push((name, maker)),
@@ -368,7 +350,20 @@ impl Made {
         }
         let others = self.others.iter().filter(|(made, _)| names_meet(&made.parts, &name.parts));
         makers.extend(others.map(|(_, maker)| *maker));
+        makers.extend(self.by_other_values(name));
         makers
+    }
+
+    /// Who makes it if an element of one is what some other value of the other one stands for.
+    fn by_other_values<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = usize> + 'a {
+        let is_filled_in = name.written.is_some();
+        let written = self.written.iter().filter(move |_| !is_filled_in && has_value(&name.parts));
+        let written = written.filter(|(made, _)| names_meet(made, &name.parts));
+        let read = name.written.as_deref();
+        let others = self.others.iter().filter(move |(made, _)| {
+            read.is_some_and(|read| has_value(&made.parts) && names_meet(&made.parts, read))
+        });
+        written.map(|(_, maker)| *maker).chain(others.map(|(_, maker)| *maker))
     }
 }
 

@@ -5,11 +5,13 @@
 
 mod capacity;
 mod circles;
+mod elements;
 mod files;
 mod missing;
 mod names;
 mod sequence;
 mod whole;
 
+pub(crate) use elements::KnownElements;
 pub(crate) use files::file_between;
 pub(crate) use whole::{TASKS_MAX, connect};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::capacity::{check_capacity, take_over_capacity};
 use super::circles::report_circles;
+use super::elements::KnownElements;
 use super::files::follow_files;
 use super::missing::{check_missing, may_decline};
 use super::names::Names;
@@ -26,7 +27,7 @@ pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
             format!("with the flows it calls it has {} tasks, more than {TASKS_MAX}", flow.tasks);
         problems.push(Problem::error("too-large", text));
     }
-    connect_steps(flow, None, problems);
+    connect_steps(flow, None, &KnownElements::default(), problems);
     check_shared_variables(flow, problems);
     check_group(flow, problems);
 }
@@ -36,6 +37,7 @@ pub(crate) fn connect(flow: &mut Flow, problems: &mut Problems) {
 fn connect_steps(
     flow: &mut Flow,
     around: Option<(&Names<'_>, &Step)>,
+    elements: &KnownElements,
     problems: &mut Problems,
 ) -> Vec<Dependency> {
     let names = match around {
@@ -51,7 +53,8 @@ fn connect_steps(
         {
             let mut group = (*child.flow).clone();
             group.join(flow);
-            inside = connect_steps(&mut group, Some((&names, step)), problems);
+            let elements = elements.inside(step);
+            inside = connect_steps(&mut group, Some((&names, step)), &elements, problems);
             groups.push((place, group));
         }
         found.push(names.dependencies(step, inside, &mut outside, problems));
@@ -66,7 +69,7 @@ fn connect_steps(
         }
     }
     follow_order(flow);
-    follow_files(flow);
+    follow_files(flow, elements);
     flow.may_decline = may_decline(flow);
     check_missing(flow, problems);
     report_circles(flow, problems);
