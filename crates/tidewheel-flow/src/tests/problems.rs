@@ -495,3 +495,30 @@ flow:
     let asks = problems(text).into_iter().find(|it| it.2.contains("sends a request"));
     assert!(asks.is_some_and(|it| it.2.starts_with("`container` has no effect")), "{found:?}");
 }
+
+#[test]
+fn what_another_host_cannot_leave_here_is_refused() {
+    let steps = [
+        ("outputs: [a, b]", "[a, b]"),
+        ("outputs: { a: '{{ output.a }}', b: '{{ stdout }}' }", "output.a"),
+        ("repeat: { until: 'output.done' }", "output.done"),
+        ("artifacts: [report.txt]", "[report.txt]"),
+        ("artifacts: $TIDEWHEEL_RUN_DIR/x", "$TIDEWHEEL_RUN_DIR/x"),
+    ];
+    for (said, at) in steps {
+        let there = format!("flow: [{{ name: a, ssh: web, run: x, {said} }}]");
+        let found = problems(&there);
+        let [(code, pointed_at, words)] = &found[..] else { panic!("{said}: {found:?}") };
+        assert_eq!((*code, pointed_at.as_str()), ("contradiction", at));
+        let hint =
+            if said.contains("artifacts") { "with a step of this machine" } else { "`stdout`" };
+        assert!(words.contains("on another host") && words.contains(hint), "{words}");
+        for here in [there.replace("ssh: web, ", ""), there.replace("ssh: web", "container: box")] {
+            assert_eq!(codes(&here), [""; 0], "{here}");
+        }
+    }
+    let looks = "flow: [{ name: a, ssh: web, wait: { run: x }, outputs: [a] }]";
+    assert_eq!(codes(looks), ["contradiction"]);
+    let printed = "flow: [{ name: a, ssh: web, run: x, outputs: { a: '{{ stdout }}' } }]";
+    assert_eq!(codes(printed), [""; 0]);
+}

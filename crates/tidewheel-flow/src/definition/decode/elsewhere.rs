@@ -3,9 +3,11 @@
 //! Nothing is started, and no engine is looked for.
 
 use super::{Decoder, fields};
-use crate::definition::{Container, Elsewhere, Pull, Remote, adds_to_our_path};
-use crate::language::problem::Problem;
-use crate::language::tree::Tree;
+use crate::definition::{
+    Container, Elsewhere, OutputRule, Pull, Remote, Repeat, StepOutput, adds_to_our_path,
+};
+use crate::language::problem::{Problem, Span};
+use crate::language::tree::{Leaf, Tree, starts_with};
 use crate::language::yaml::{Map, Node, Value};
 
 /// What is said of a process of this machine, and would say nothing of one elsewhere.
@@ -52,6 +54,50 @@ impl Decoder<'_> {
         self.problems.push(problem.hint(
             "name all folders, or extend it where the program runs, in `run:`: PATH=/opt/x:$PATH program",
         ));
+    }
+
+    /// Another host has neither the file for outputs nor the folders in which artifacts are looked for.
+    pub(super) fn check_left_there(
+        &mut self,
+        map: &Map,
+        outputs: &[StepOutput],
+        repeat: Option<&Repeat>,
+    ) {
+        if map.get("ssh").is_none_or(Node::is_null) {
+            return;
+        }
+        let listed = map.get("outputs").filter(|_| !fields::list(map, "outputs").is_empty());
+        let mut places: Vec<Span> = listed.map(|node| node.span).into_iter().collect();
+        let mut look = |leaf: &Leaf| {
+            let written = leaf.references().filter(|(it, _)| starts_with(it, "output"));
+            places.extend(written.map(|(_, at)| at));
+        };
+        for output in outputs {
+            if let OutputRule::Template(tree) = &output.value {
+                tree.visit(&mut look);
+            }
+        }
+        if let Some(repeat) = repeat {
+            look(&repeat.until);
+        }
+        for at in places {
+            let text = "`$TIDEWHEEL_OUTPUT` is a file of this machine, and the program runs on another host";
+            let problem = Problem::error("contradiction", text).at(at);
+            self.problems.push(
+                problem.hint(
+                    "print it, and use `stdout`:  outputs: { name: \"{{ stdout | trim }}\" }",
+                ),
+            );
+        }
+        // Of a look nothing is kept, wherever it is.
+        let is_kept = map.get("wait").is_none() && !fields::many(map, "artifacts").is_empty();
+        if let Some(node) = map.get("artifacts").filter(|_| is_kept) {
+            let text = "artifacts are files of this machine, and the program runs on another host";
+            let problem = Problem::error("contradiction", text).at(node.span);
+            self.problems.push(problem.hint(
+                "copy them with a step of this machine, which says `artifacts`:  run: scp host:file .",
+            ));
+        }
     }
 
     fn container(&mut self, node: &Node) -> Option<Container> {

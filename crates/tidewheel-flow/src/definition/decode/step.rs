@@ -112,6 +112,8 @@ impl Decoder<'_> {
             decoder.check_stored(map, &work);
             decoder.check_written(map, &work);
             decoder.check_repeated(said, &work);
+            let (outputs, repeat) = (decoder.outputs(map, &name), decoder.repeat(map));
+            decoder.check_left_there(map, &outputs, repeat.as_ref());
             Some(Step {
                 description: fields::owned(map, "description"),
                 tags: fields::texts(map, "tags"),
@@ -120,13 +122,13 @@ impl Decoder<'_> {
                 clauses,
                 skip_codes: fields::codes(map, "skip_codes"),
                 retry_if: decoder.retry_if(map).map(Box::new),
-                repeat: decoder.repeat(map).map(Box::new),
+                repeat: repeat.map(Box::new),
                 treatment: decoder.step_treatment(map, timeout),
                 span: name_node.unwrap_or(node).span,
                 capacity: capacity_places(map),
                 surroundings,
                 input,
-                outputs: decoder.outputs(map, &name),
+                outputs,
                 when: map
                     .get("when")
                     .and_then(|node| decoder.expression(node, "when"))
