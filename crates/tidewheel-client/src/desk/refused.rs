@@ -40,12 +40,13 @@ impl DeskError {
             | Self::TooManyFirings { .. }
             | Self::NotDelivered { .. }
             | Self::AsksNobody { .. } => RefusalKind::Usage,
-            Self::Again { error, .. } => match error {
-                AgainError::Unknown { .. } => RefusalKind::Refused,
-                AgainError::NoStep { .. } => RefusalKind::NotFound,
-                _ => RefusalKind::Usage,
-            },
-            Self::Problems(_) | Self::Unrunnable { .. } | Self::Plan(_) => RefusalKind::Input,
+            Self::Again { error, .. } => again_kind(error),
+            // That a flow makes no graph is told by its plan, or at the start.
+            Self::Problems(_)
+            | Self::Unrunnable { .. }
+            | Self::FlowsNotRead { .. }
+            | Self::Plan(_)
+            | Self::Start(StartError::Flow(_)) => RefusalKind::Input,
             Self::OfKind(refusal) => refusal.kind,
             // It was not refused: the store could not, for want of room or of an answer.
             Self::Start(StartError::Rejected(Rejection::Unavailable(_)))
@@ -76,7 +77,6 @@ impl DeskError {
             | Self::NotHeard { .. }
             | Self::Served(_)
             | Self::Held(_) => RefusalKind::Conflict,
-            Self::FlowsNotRead { .. } => RefusalKind::Input,
             Self::Server { status, .. } => RefusalKind::of_status(*status),
             Self::NotHere => RefusalKind::Usage,
             Self::NoServer { .. } => RefusalKind::NotFound,
@@ -128,6 +128,14 @@ impl DeskError {
     }
 }
 
+fn again_kind(error: &AgainError) -> RefusalKind {
+    match error {
+        AgainError::Unknown { .. } => RefusalKind::Refused,
+        AgainError::NoStep { .. } => RefusalKind::NotFound,
+        _ => RefusalKind::Usage,
+    }
+}
+
 fn folder_kind(error: &FolderError) -> RefusalKind {
     match error {
         FolderError::WritableByOthers { .. }
@@ -144,5 +152,16 @@ fn folder_kind(error: &FolderError) -> RefusalKind {
         | FolderError::Busy { .. }
         | FolderError::Store(StoreError::Held { .. }) => RefusalKind::Conflict,
         _ => RefusalKind::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_that_makes_no_graph_is_wrong_and_not_unsafe() {
+        let error = DeskError::Start(StartError::Flow("step `a`: two are alike".to_owned()));
+        assert_eq!(error.kind(), RefusalKind::Input);
     }
 }

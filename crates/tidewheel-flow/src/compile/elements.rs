@@ -12,7 +12,7 @@ use super::scope::Scope;
 use crate::definition::{Flow, Foreach, ForeachList, Matrix, Step, Work};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::{Context, Reference};
-use crate::language::tree::{RenderError, Tree, starts_with};
+use crate::language::tree::{Leaf, RenderError, Tree, starts_with};
 
 /// The longest label.
 const LABEL_MAX: usize = 80;
@@ -55,7 +55,11 @@ pub(crate) fn elements_of(
     context: &Context,
 ) -> Result<Elements, CompileError> {
     let values = values_of(step, foreach, context)?;
-    let names = Of { step, foreach, context }.names(&values)?;
+    let of = Of { step, foreach, context };
+    let names = of.names(&values).map_err(|error| match error {
+        LabelError::Render(error) => of.unrendered(error),
+        other => of.wrong(other.to_string()),
+    })?;
     Ok(Elements { values, names })
 }
 
@@ -80,8 +84,8 @@ pub(crate) fn values_of(
     Ok(values)
 }
 
-/// Reports elements that stand in the file and cannot be told apart by what they are called. Others are known when a
-/// run is started, or while it goes on.
+/// Reports elements that cannot be told apart by what they are called: those that stand in the file, and those that
+/// the defaults of params make. Others are known when a run is started, or while it goes on.
 pub(crate) fn check_labels(flow: &Flow, problems: &mut Problems) {
     for step in &flow.steps {
         if let Work::Flow(child) = &step.work
@@ -91,15 +95,74 @@ pub(crate) fn check_labels(flow: &Flow, problems: &mut Problems) {
         }
         let Some(foreach) = step.foreach.as_deref() else { continue };
         let Some(label) = &foreach.label else { continue };
-        let mut is_known = label.template.references().iter().all(|it| !starts_with(it, "params"));
-        foreach.list.visit(&mut |leaf| is_known &= leaf.template.references().is_empty());
-        if !is_known {
+        let Some(defaults) = defaults_for(flow, foreach, label) else { continue };
+        let is_constant = defaults.is_empty();
+        let context = &Context::new().with("params", Json::Object(defaults));
+        let of = Of { step, foreach, context };
+        let wrong = match values_of(step, foreach, context) {
+            Ok(values) => of.names(&values).err(),
+            // A list that is wrong may be so because of what was told already.
+            Err(CompileError::Elements { why, .. }) if is_constant && !problems.has_errors() => {
+                problems.push(Problem::error("bad-value", why).at(step.span));
+                continue;
+            }
+            Err(_) => continue,
+        };
+        let Some((wrong, hint)) = wrong.as_ref().and_then(|wrong| Some((wrong, wrong.hint()?)))
+        else {
             continue;
-        }
-        if let Err(CompileError::Elements { why, .. }) = elements_of(step, foreach, &Context::new())
-        {
-            let problem = Problem::error("bad-value", format!("`label`: {why}")).at(label.span);
-            problems.push(problem.hint("say what tells them apart, such as {{ index }}"));
+        };
+        // Whoever starts a run may say something else.
+        let problem = match is_constant {
+            true => Problem::error("bad-value", format!("`label`: {wrong}")),
+            false => {
+                let text = format!("`label`: with the defaults of the params {wrong}");
+                Problem::warning("bad-value", text)
+            }
+        };
+        problems.push(problem.at(label.span).hint(hint));
+    }
+}
+
+/// The defaults of the params that decide about elements and what they are called. None if one has no default, or if
+/// something else decides.
+fn defaults_for(flow: &Flow, foreach: &Foreach, label: &Leaf) -> Option<Map<String, Json>> {
+    let mut references: Vec<&Reference> = Vec::new();
+    foreach.list.visit(&mut |leaf| references.extend(leaf.template.references()));
+    if !references.iter().all(|it| starts_with(it, "params")) {
+        return None;
+    }
+    let of_label = label.template.references().iter();
+    references.extend(of_label.filter(|it| starts_with(it, "params")));
+    let mut defaults = Map::new();
+    for reference in references {
+        let param = flow.params.iter().find(|param| reference.path.get(1) == Some(&param.name))?;
+        defaults.insert(param.name.clone(), param.default.clone()?);
+    }
+    Some(defaults)
+}
+
+/// Why an element cannot be called as its label says.
+#[derive(Debug, thiserror::Error)]
+enum LabelError {
+    #[error(transparent)]
+    Render(RenderError),
+    #[error("element {place} is called `{text}`: a label needs a letter")]
+    NoLetter { place: usize, text: String },
+    #[error("two elements are called `{text}`")]
+    Twice { text: String },
+}
+
+impl LabelError {
+    /// What to do about it, where that follows from what is wrong.
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Render(_) => None,
+            Self::NoLetter { .. } => Some("begin it with a letter, such as n{{ index }}"),
+            // Behind it might be cut off.
+            Self::Twice { .. } => {
+                Some("put what tells them apart in front, such as {{ index }}- before the rest")
+            }
         }
     }
 }
@@ -192,7 +255,7 @@ impl Of<'_> {
     }
 
     /// What each element is called in the names of tasks.
-    fn names(self, values: &[Json]) -> Result<Vec<Element>, CompileError> {
+    fn names(self, values: &[Json]) -> Result<Vec<Element>, LabelError> {
         let Some(label) = &self.foreach.label else {
             return Ok((0..values.len() as u32).map(Element::Number).collect());
         };
@@ -200,14 +263,13 @@ impl Of<'_> {
         for (place, value) in values.iter().enumerate() {
             let context = self.context.clone().with(&self.foreach.variable, value.clone());
             let context = context.with("index", json!(place));
-            let text = label.render_text(&context).map_err(|error| self.unrendered(error))?;
+            let text = label.render_text(&context).map_err(LabelError::Render)?;
             let text = clean(&text);
             if text.is_empty() || text.bytes().all(|it| it.is_ascii_digit()) {
-                let why = format!("element {place} is called `{text}`: a label needs a letter");
-                return Err(self.wrong(why));
+                return Err(LabelError::NoLetter { place, text });
             }
             if !seen.insert(text.clone()) {
-                return Err(self.wrong(format!("two elements are called `{text}`")));
+                return Err(LabelError::Twice { text });
             }
             names.push(Element::Label(text.into()));
         }

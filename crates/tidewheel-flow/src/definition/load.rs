@@ -193,9 +193,7 @@ impl Loader<'_> {
             flow.gaps.sections.extend(Gaps::SECTIONS);
         }
         connect(&mut flow, problems);
-        if !problems.has_errors() {
-            check_labels(&flow, problems);
-        }
+        check_labels(&flow, problems);
         if flow.steps.is_empty() && problems.is_empty() {
             let problem = Problem::warning("no-steps", "the flow has no steps").at(node.span);
             problems.push(problem.hint("a step needs a name and something to do"));

@@ -51,10 +51,54 @@ fn elements_that_stand_in_the_file_are_told_apart() {
     assert_refused(&format!("run: x, {matrix}, label: same"), &words);
     let group = format!("steps: [{{ name: b, run: x, {matrix}, label: same }}]");
     assert_refused(&group, &words);
-    assert_refused("run: x, foreach: [1], label: '{{ item }}'", &["a label needs a letter"]);
+    let words = ["a label needs a letter", "n{{ index }}"];
+    assert_refused("run: x, foreach: [1], label: '{{ item }}'", &words);
+    // What the hints say helps.
+    assert_accepted(&format!("run: x, {matrix}, label: '{{{{ index }}}}-same'"));
+    assert_accepted("run: x, foreach: [1], label: 'n{{ index }}'");
     assert_accepted(&format!("run: x, {matrix}, label: '{{{{ matrix.os }}}}'"));
-    // What params say is known when they are.
-    assert_accepted("run: x, foreach: [a, '{{ params.p }}'], label: '{{ item }}'");
+}
+
+/// Whoever starts a run may say other params, so these are no errors.
+#[test]
+fn elements_that_only_defaults_make_alike_are_told() {
+    let with = |params: &str, step: &str| {
+        let text = format!("params: {{ {params} }}\nflow: [{{ name: a, run: x, {step} }}]");
+        let loaded = load_texts(&[("f.yaml", &text)]);
+        let told = loaded.problems.iter().map(|problem| {
+            assert_eq!(problem.severity, crate::Severity::Warning, "{problem:?}");
+            problem.message.clone()
+        });
+        told.collect::<Vec<_>>()
+    };
+    let list = "foreach: [a, '{{ params.p }}'], label: '{{ item }}'";
+    let told = with("p: a", list);
+    assert_eq!(told, ["`label`: with the defaults of the params two elements are called `a`"]);
+    let told = with("p: 1", "foreach: [a, b], label: '{{ params.p }}'");
+    assert!(told[0].ends_with("element 0 is called `1`: a label needs a letter"), "{told:?}");
+    let told =
+        with("p: [a, a], q: x", "foreach: '{{ params.p }}', label: '{{ params.q }}{{ item }}'");
+    assert!(told[0].ends_with("two elements are called `xa`"), "{told:?}");
+    assert_eq!(with("p: b", list), [""; 0]);
+    // What has no default is known when a run is started.
+    assert_eq!(with("p: { type: text }", list), [""; 0]);
+    let group = format!(
+        "flow: [{{ name: g, steps: [{{ name: a, run: x, {list} }}] }}]\nparams: {{ p: a }}"
+    );
+    assert_eq!(said(&group).len(), 1);
+}
+
+#[test]
+fn labels_are_told_beside_other_problems() {
+    let found = said(
+        "flow: [{ name: a, run: x, foreach: [1], label: '{{ item }}' }, { name: b, run: x, retires: 1 }]",
+    );
+    assert!(found.len() == 2 && found.iter().any(|it| it.contains("needs a letter")), "{found:#?}");
+    // What only follows is not told.
+    let found = said("flow: [{ name: a, run: x, foreach: 'a b', label: '{{ item }}' }]");
+    assert!(found.len() == 1 && found[0].starts_with("wrong-type"), "{found:#?}");
+    let found = said("flow: [{ name: a, run: x, foreach: ['{{ itm }}'], label: '{{ item }}' }]");
+    assert_eq!(found.len(), 1, "{found:#?}");
 }
 
 #[test]
