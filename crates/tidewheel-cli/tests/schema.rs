@@ -176,7 +176,7 @@ const RIGHT_PARTS: [&str; 23] = [
 ];
 
 /// And what is wrong, by the code that says so.
-const WRONG_PARTS: [(&str, &str); 29] = [
+const WRONG_PARTS: [(&str, &str); 30] = [
     ("unknown-key", "stesp: []"),
     ("wrong-type", "name: 3"),
     ("wrong-type", "tags: a"),
@@ -200,6 +200,7 @@ const WRONG_PARTS: [(&str, &str); 29] = [
     ("missing-key", "concurrency: { max: 2 }"),
     ("bad-cron", "schedule: every day"),
     ("bad-cron", "schedule: '@fortnightly'"),
+    ("bad-cron", "schedule: '@reboot'"),
     ("contradiction", "schedule: { cron: '0 3 * * *', every: 1h }"),
     ("contradiction", "schedule: { cron: }"),
     ("unknown-word", "schedule: { every: 1h, overlap: wait }"),

@@ -16,7 +16,7 @@ const SIZE: &str = r"^\s*\d+\s*(?:[kKmMgGtT][iI]?)?[bB]?\s*$";
 /// So many per time.
 const RATE: &str = r"^\s*\d+\s*/\s*(?:\d|\.\d|UNIT\s*$)";
 /// A word with an @, or five to seven fields.
-const CRON: &str = r"^\s*(?:@(?:yearly|annually|monthly|weekly|daily|midnight|hourly|every_minute|every_second|reboot)|[0-9A-Za-z*/,?#+-]+(?:\s+[0-9A-Za-z*/,?#+-]+){4,6})\s*$";
+const CRON: &str = r"^\s*(?:@(?:yearly|annually|monthly|weekly|daily|midnight|hourly|every_minute|every_second)|[0-9A-Za-z*/,?#+-]+(?:\s+[0-9A-Za-z*/,?#+-]+){4,6})\s*$";
 
 /// The JSON Schema (2020-12) of flow files.
 #[must_use]

@@ -56,6 +56,30 @@ fn bounds_that_make_no_sense_are_refused_at_their_place() {
     }
 }
 
+/// A server would refuse it when it sets it, which may be long after the file was checked.
+#[test]
+fn a_schedule_that_never_fires_is_refused() {
+    for (cron, message, hint) in [
+        ("@reboot", "`@reboot` names no instant", "`tidewheel serve FILE` runs flows once"),
+        ("0 0 30 2 *", "no date matches `0 0 30 2 *`", "tidewheel schedule next"),
+        ("0 0 31 4,6,9,11 *", "no date matches", "tidewheel schedule next"),
+    ] {
+        for said in [format!("'{cron}'"), format!("{{ cron: '{cron}', zone: Europe/Zurich }}")] {
+            let text = format!("flow: [{{ name: a, run: x }}]\nschedule: {said}\n");
+            let loaded = load_texts(&[("f.yaml", &text)]);
+            let found: Vec<_> = loaded.problems.iter().collect();
+            let [problem] = &found[..] else { panic!("{said}: {found:?}") };
+            assert_eq!(problem.code, "bad-cron", "{said}");
+            assert!(problem.message.contains(message), "{problem:?}");
+            assert!(problem.hint.as_deref().is_some_and(|it| it.contains(hint)), "{problem:?}");
+            let span = problem.span.expect("a place");
+            assert_eq!(text[span.start as usize..span.end as usize].trim_matches('\''), cron);
+        }
+    }
+    let rare = load_texts(&[("f.yaml", "flow: [{ name: a, run: x }]\nschedule: 0 0 29 2 *\n")]);
+    assert!(rare.runnable().is_some(), "{:?}", rare.problems);
+}
+
 #[test]
 fn webhooks_and_files_are_read_with_their_params() {
     let text = "

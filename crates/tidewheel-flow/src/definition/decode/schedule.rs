@@ -175,6 +175,10 @@ impl Decoder<'_> {
 
     fn cron(&mut self, node: &Node, text: &str, zone: Zone) -> Option<Trigger> {
         match text.parse::<Cron>() {
+            Ok(cron) if !cron.has_instants() => {
+                self.never_fires(node, &cron);
+                None
+            }
             Ok(cron) => Some(Trigger::Calendar { cron, zone }),
             Err(error) => {
                 let from = error.position();
@@ -190,6 +194,22 @@ impl Decoder<'_> {
                 None
             }
         }
+    }
+
+    /// Reports an expression that can be read, and on which a schedule would be refused when it is set.
+    fn never_fires(&mut self, node: &Node, cron: &Cron) {
+        let (text, hint) = match cron.is_reboot() {
+            true => (
+                "`@reboot` names no instant, so the schedule would never fire".to_owned(),
+                "leave it out: `tidewheel serve FILE` runs flows once at its start, and the system's start can \
+                 run `tidewheel run FILE`",
+            ),
+            false => (
+                format!("no date matches `{cron}`, so the schedule would never fire"),
+                "see what an expression names with  tidewheel schedule next --cron '0 0 29 2 *'",
+            ),
+        };
+        self.problems.push(Problem::error("bad-cron", text).at(node.span).hint(hint));
     }
 }
 
