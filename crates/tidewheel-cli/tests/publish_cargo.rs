@@ -115,6 +115,22 @@ fn whatever_happens_to_an_upload_the_same_run_finishes_and_nothing_is_sent_twice
 }
 
 #[test]
+fn what_comes_after_a_plus_makes_no_other_version() {
+    let scene = Scene::chain("publish-plus");
+    for name in ["a", "b", "c"] {
+        let path = format!("{name}/Cargo.toml");
+        let manifest = std::fs::read_to_string(scene.path("ws").join(&path)).unwrap();
+        scene.file(&path, &manifest.replacen("\"1.0.0\"", "\"1.0.0+3.2\"", 1));
+    }
+    scene.commit();
+    let report = scene.finish();
+    assert_eq!(report["published"], json!(["cargo:a", "cargo:b", "cargo:c"]), "{report:#}");
+    let report = scene.finish();
+    assert_eq!(report["done"], json!(["cargo:a", "cargo:b", "cargo:c"]), "{report:#}");
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
 fn dependents_wait_until_those_who_resolve_can_have_what_they_need() {
     let scene = Scene::chain("publish-gate");
     scene.registry.script(Faults::none().on(What::Upload, "a", Fault::Hidden(15)));

@@ -358,7 +358,8 @@ async fn check_outside(
     let listings = census(&publisher.client, &targets, |_| None).await;
     let problems = needed.into_iter().filter_map(|(id, by)| {
         let version = whole.package(id)?.version.to_string();
-        let listed = listings.get(id).and_then(|it| it.as_ref().ok()?.versions.get(&version));
+        let listing = listings.get(id).and_then(|it| it.as_ref().ok());
+        let listed = listing.and_then(|it| it.version(id.ecosystem(), &version));
         if listed.is_some_and(|listed| !listed.is_yanked) {
             return None;
         }

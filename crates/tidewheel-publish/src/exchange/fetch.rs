@@ -24,7 +24,7 @@ impl Client {
         version: &str,
     ) -> Result<Listing, Trouble> {
         let mut listing = self.listing(target, id).await?;
-        let files = listing.versions.get_mut(version).map(|it| it.files.as_mut_slice());
+        let files = listing.version_mut(id.ecosystem(), version).map(|it| it.files.as_mut_slice());
         let page = format!("{}{}/", target.address.index, id.name());
         for file in files.unwrap_or_default() {
             let is_told = file.digests.iter().any(|it| it.algorithm().is_strong());

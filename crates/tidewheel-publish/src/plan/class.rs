@@ -77,10 +77,15 @@ impl Class {
         self.is_upload() || matches!(self, Self::Done | Self::Out)
     }
 
-    /// The class of a version, by what a registry lists and the files that we have, each with its digests.
+    /// The class of a version of a package, by what a registry lists and the files that we have, each with its digests.
     #[must_use]
-    pub fn of(listing: &Listing, version: &str, ours: &[(String, Vec<Digest>)]) -> Self {
-        match listing.versions.get(version) {
+    pub fn of(
+        id: &PackageId,
+        listing: &Listing,
+        version: &str,
+        ours: &[(String, Vec<Digest>)],
+    ) -> Self {
+        match listing.version(id.ecosystem(), version) {
             Some(listed) => Self::of_listed(listed, ours),
             None if listing.is_new() => Self::New,
             None => Self::Update,

@@ -118,7 +118,7 @@ impl Situation {
         // A version that is said when it is built is the only one that its files can have.
         let Version::Written(version) = &package.version else { return Class::Unknown };
         let packed = self.packed.get(&package.id).map(Vec::as_slice).unwrap_or_default();
-        Class::of(listing, version, packed)
+        Class::of(&package.id, listing, version, packed)
     }
 }
 

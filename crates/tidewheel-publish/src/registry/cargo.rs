@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::hash::{Algorithm, Digest};
-use super::listing::{Listed, ListedFile, Listing, Unreadable};
+use super::listing::{Listed, ListedFile, Listing, Unreadable, listed_as};
+use crate::package::Ecosystem;
 
 /// Where the file of a crate is below the address of an index.
 #[must_use]
@@ -47,8 +48,7 @@ pub fn read_index(name: &str, text: &str) -> Result<Listing, Unreadable> {
         }
         let digest = Digest::from_hex(Algorithm::Sha256, &line.cksum)
             .ok_or_else(|| Unreadable::new(name, format!("`{}` is no checksum", line.cksum)))?;
-        // What comes after a `+` makes no other version.
-        let version = line.vers.split('+').next().unwrap_or_default().to_owned();
+        let version = listed_as(Ecosystem::Cargo, &line.vers).to_owned();
         let file = ListedFile { name: None, digests: vec![digest], url: None };
         listing.versions.insert(version, Listed { files: vec![file], is_yanked: line.yanked });
     }
@@ -59,8 +59,9 @@ pub fn read_index(name: &str, text: &str) -> Result<Listing, Unreadable> {
 #[must_use]
 pub fn read_version(answer: &Json, version: &str) -> Option<Listed> {
     let told = answer.get("version")?;
-    let bare = |text: &str| text.split('+').next().unwrap_or_default().to_owned();
-    if bare(told.get("num")?.as_str()?) != bare(version) {
+    let is_it =
+        |text: &str| listed_as(Ecosystem::Cargo, text) == listed_as(Ecosystem::Cargo, version);
+    if !told.get("num")?.as_str().is_some_and(is_it) {
         return None;
     }
     let digest = Digest::from_hex(Algorithm::Sha256, told.get("checksum")?.as_str()?)?;

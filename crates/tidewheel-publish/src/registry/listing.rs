@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::hash::Digest;
+use crate::package::Ecosystem;
 
 /// What a registry knows of one package. One that it has never seen has no versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +19,25 @@ impl Listing {
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.versions.is_empty()
+    }
+
+    /// What is listed of a version, as a manifest writes it.
+    #[must_use]
+    pub fn version(&self, ecosystem: Ecosystem, version: &str) -> Option<&Listed> {
+        self.versions.get(listed_as(ecosystem, version))
+    }
+
+    /// The same, to be told more of it.
+    pub fn version_mut(&mut self, ecosystem: Ecosystem, version: &str) -> Option<&mut Listed> {
+        self.versions.get_mut(listed_as(ecosystem, version))
+    }
+}
+
+/// A version as registries tell it from others: to those of crates what comes after a `+` makes no other one.
+pub(super) fn listed_as(ecosystem: Ecosystem, version: &str) -> &str {
+    match ecosystem {
+        Ecosystem::Cargo => version.split('+').next().unwrap_or_default(),
+        Ecosystem::Npm | Ecosystem::Python => version,
     }
 }
 

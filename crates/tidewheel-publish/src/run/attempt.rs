@@ -125,7 +125,7 @@ impl One<'_> {
         let listing =
             self.publisher.client.listing_of(target, &self.id, &self.package.version).await?;
         let ours = self.set.digests(&self.id).unwrap_or_default();
-        Ok((Class::of(&listing, &self.package.version, &ours), listing))
+        Ok((Class::of(&self.id, &listing, &self.package.version, &ours), listing))
     }
 
     /// Uploads what is missing, unless that was done and cannot be seen yet.
@@ -261,7 +261,7 @@ impl One<'_> {
         &'a self,
         listing: &'a Listing,
     ) -> impl Iterator<Item = &'a PackedFile> {
-        let out = listing.versions.get(&self.package.version);
+        let out = listing.version(self.id.ecosystem(), &self.package.version);
         let out = out.map(|listed| listed.files.as_slice()).unwrap_or_default();
         let is_out =
             move |file: &&PackedFile| out.iter().any(|it| it.name.as_ref() == Some(&file.name));

@@ -294,7 +294,7 @@ async fn look(
         for (id, listing) in census(&publisher.client, &targets, version_of).await {
             let ours = set.and_then(|set| set.digests(&id)).unwrap_or_default();
             let version = order.package(&id.to_string()).map_or("", |package| &package.version);
-            let class = listing.as_ref().map(|listing| Class::of(listing, version, &ours));
+            let class = listing.as_ref().map(|listing| Class::of(&id, listing, version, &ours));
             seen.classes.insert(id.clone(), class.map_err(Clone::clone));
             seen.listings.extend(listing.ok().map(|listing| (id, listing)));
         }

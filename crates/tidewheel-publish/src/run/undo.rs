@@ -49,7 +49,7 @@ pub async fn take_back(
             continue;
         };
         match publisher.client.listing_of(target, &id, &package.version).await {
-            Ok(listing) => match Class::of(&listing, &package.version, &ours) {
+            Ok(listing) => match Class::of(&id, &listing, &package.version, &ours) {
                 Class::Done | Class::Partial { .. } => it.state = "out",
                 Class::Yanked => it.state = "taken back",
                 _ => {}
