@@ -12,7 +12,7 @@ mod registry;
 
 use std::process::Command;
 
-use publishing::Scene;
+use publishing::{Scene, told};
 use registry::{Fault, Faults, Protocol, RetryAfter, What};
 use serde_json::json;
 use skipped::skipped;
@@ -91,4 +91,28 @@ fn a_package_of_npm_does_not_go_without_what_it_needs() {
     let said = error.to_string();
     assert!(said.contains("npm:@us/b needs npm:a 1.0.0, which is not out"), "{said}");
     assert!(scene.brought().is_empty());
+}
+
+#[test]
+fn what_an_earlier_release_has_brought_out_is_not_taken_back() {
+    let Some(scene) = scene("publish-npm-undo") else { return };
+    scene.finish();
+    let manifest = std::fs::read_to_string(scene.path("ws/b/package.json")).unwrap();
+    scene.file("b/package.json", &manifest.replace("beta.1", "beta.2"));
+    scene.commit();
+    let report = scene.finish();
+    let (done, published) = (json!(["npm:a"]), json!(["npm:@us/b"]));
+    assert_eq!((&report["done"], &report["published"]), (&done, &published), "{report:#}");
+    let undo = ["publish", "undo", "--yes", "--reason", "it loses data", "--format", "json"];
+    let (code, taken) = told(&scene.tidewheel(&undo).output().unwrap());
+    assert_eq!(code, 0, "{taken:#}");
+    let states: Vec<_> =
+        taken.as_array().unwrap().iter().map(|it| (&it["package"], &it["state"])).collect();
+    let expected =
+        [(&json!("npm:@us/b"), &json!("taken back")), (&json!("npm:a"), &json!("out before"))];
+    assert_eq!(states, expected, "{taken:#}");
+    let packages = scene.registry.packages();
+    assert!(packages["a"].versions[0].told.get("deprecated").is_none());
+    assert!(packages["@us/b"].versions[0].told.get("deprecated").is_none(), "beta.1 is earlier");
+    assert_eq!(packages["@us/b"].versions[1].told["deprecated"], "it loses data");
 }

@@ -146,6 +146,7 @@ impl One<'_> {
         }
         journal.come_to(Phase::Uploading, now);
         journal.uploads += 1;
+        journal.sent = true;
         journal.began.get_or_insert(now.as_micros());
         journal.is_open = true;
         if self.work.order.options.hook.is_some() {

@@ -23,6 +23,8 @@ pub struct Journal {
     pub since: i64,
     /// An upload was begun whose end nobody has seen.
     pub is_open: bool,
+    /// It was sent from here, by this run or one before it: what is out of it is ours to take back.
+    pub sent: bool,
     /// Uploads that were begun.
     pub uploads: u32,
     /// When the first of them was, in microseconds since 1970.
@@ -135,8 +137,8 @@ impl Journal {
     pub(super) fn begin(path: &Path) {
         let known = Self::load(path);
         if known != Self::default() {
-            let Self { phase, since, is_open, hook, .. } = known;
-            let fresh = Self { phase, since, is_open, hook, ..Self::default() };
+            let Self { phase, since, is_open, sent, hook, .. } = known;
+            let fresh = Self { phase, since, is_open, sent, hook, ..Self::default() };
             // What is told of it would be poorer.
             let _ = fresh.store(path);
         }

@@ -80,15 +80,12 @@ fn what_a_run_ended_with_is_forgotten_by_the_next_and_what_it_did_is_not() {
     let folder = folder("journal");
     let path = folder.join("journal/a.json");
     assert_eq!(Journal::load(&path), Journal::default());
-    let journal =
-        Journal { phase: Phase::Uploaded, since: 7, end: Some(End::Waiting), ..Journal::default() };
+    let did = Journal { phase: Phase::Uploaded, since: 7, sent: true, ..Journal::default() };
+    let journal = Journal { uploads: 1, end: Some(End::Waiting), ..did.clone() };
     journal.store(&path).unwrap();
     assert_eq!(Journal::load(&path), journal);
     Journal::begin(&path);
-    assert_eq!(
-        Journal::load(&path),
-        Journal { phase: Phase::Uploaded, since: 7, ..Journal::default() }
-    );
+    assert_eq!(Journal::load(&path), did);
     fs::write(&path, "{ nonsense").unwrap();
     assert_eq!(Journal::load(&path), Journal::default());
     fs::remove_dir_all(&folder).unwrap();

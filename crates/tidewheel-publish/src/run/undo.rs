@@ -2,6 +2,7 @@
 //!
 //! Nothing is deleted, and what somebody else has brought out is left alone.
 
+use super::journal::Journal;
 use super::order::PublishOrder;
 use super::publisher::Publisher;
 use crate::pack::PackedSet;
@@ -17,7 +18,7 @@ pub struct TakenBack {
     pub version: String,
     /// How its registry does it: `yank`, `deprecate`, `by hand`.
     pub way: &'static str,
-    /// `out`, `not out`, `taken back`.
+    /// `out`, `not out`, `taken back`; `out before` if an earlier publish, or somebody else, has brought it out.
     pub state: &'static str,
     /// Why it could not be.
     pub error: Option<String>,
@@ -48,8 +49,11 @@ pub async fn take_back(
             taken.push(it);
             continue;
         };
+        let was_sent = Journal::load(&Journal::path(&order.packed, &id)).sent;
         match publisher.client.listing_of(target, &id, &package.version).await {
             Ok(listing) => match Class::of(&id, &listing, &package.version, &ours) {
+                _ if package.is_out && !was_sent => it.state = "out before",
+                Class::Done | Class::Partial { .. } if !was_sent => it.state = "out before",
                 Class::Done | Class::Partial { .. } => it.state = "out",
                 Class::Yanked => it.state = "taken back",
                 _ => {}

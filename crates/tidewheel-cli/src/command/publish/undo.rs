@@ -19,8 +19,8 @@ use crate::ui::Ui;
 /// Take back what the newest publish of a workspace has brought out
 ///
 /// In the reverse order: crates are yanked, packages of npm are marked as deprecated with the reason, and of
-/// Python's it is said that only their registry's pages can do it. Nothing is deleted: whoever uses a version
-/// keeps it. Without --yes it only shows what would be done. Done again it goes on where it is.
+/// Python's it is said that only their registry's pages can do it. What was out before is left alone, and nothing
+/// is deleted: whoever uses a version keeps it. Without --yes it only shows what would be done. Done again it goes on where it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
