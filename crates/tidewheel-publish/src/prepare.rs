@@ -280,7 +280,8 @@ fn plan(
     let packed = targets.keys().filter_map(|id| Some((id.clone(), set.digests(id)?))).collect();
     let pace = targets.values().map(|target| pace_of(&target.address));
     let pace = pace.max_by_key(|pace| pace.new.is_some()).unwrap_or_default();
-    let situation = Situation { listings, packed, pace };
+    let addresses = targets.iter().map(|(id, target)| (id.clone(), target.address.clone()));
+    let situation = Situation { listings, packed, addresses: addresses.collect(), pace };
     Plan::new(workspace, &situation).map_err(|error| {
         vec![Problem {
             code: Code::Cycle,

@@ -12,6 +12,7 @@ use super::class::Class;
 use super::rate::Pace;
 use crate::package::{Package, PackageId, Version};
 use crate::registry::{Digest, Listing};
+use crate::settings::Address;
 use crate::workspace::Workspace;
 
 /// What is known about the packages of a workspace.
@@ -21,6 +22,8 @@ pub struct Situation {
     pub listings: BTreeMap<PackageId, Listing>,
     /// The files that were packed, each with its digests; a package that is not in it was not packed.
     pub packed: BTreeMap<PackageId, Vec<(String, Vec<Digest>)>>,
+    /// Where packages go; one that is not in it goes nowhere.
+    pub addresses: BTreeMap<PackageId, Address>,
     /// How fast registries take packages.
     pub pace: Pace,
 }
@@ -122,12 +125,15 @@ impl Situation {
     }
 }
 
-/// A digest of packages, versions, order, what is to be done, and the files that were packed.
+/// A digest of packages, versions, order, what is to be done and where, and the files that were packed.
 fn digest(packages: &[Planned], situation: &Situation) -> String {
     let mut lines = String::new();
     for Planned { id, version, class, after } in packages {
         let after: Vec<String> = after.iter().map(ToString::to_string).collect();
         lines.push_str(&format!("{id} {version} {class} after {}\n", after.join(" ")));
+        if let Some(Address { index, upload, .. }) = situation.addresses.get(id) {
+            lines.push_str(&format!("  to {index} {upload:?}\n"));
+        }
         for (name, digests) in situation.packed.get(id).into_iter().flatten() {
             lines.push_str(&format!("  {name} {digests:?}\n"));
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::package::{Ecosystem, Need, NeedKind, Package, PackageId, Publicity, Version};
 use crate::registry::{Algorithm, Digest, Listed, ListedFile, Listing};
+use crate::settings::Address;
 use crate::workspace::Workspace;
 
 fn id(name: &str) -> PackageId {
@@ -29,6 +30,10 @@ fn package(name: &str, needs: &[&str]) -> Package {
         needs: needs.iter().map(need).collect(),
         provenance: None,
     }
+}
+
+fn address(index: &str) -> Address {
+    Address { name: "ours".to_owned(), index: index.to_owned(), upload: None }
 }
 
 fn sha256(byte: u8) -> Digest {
@@ -175,7 +180,8 @@ fn the_same_situation_gives_the_same_digest_and_any_other_another() {
         let listings = ["a", "b"].map(|name| (id(name), listing(&versions)));
         let packed = [(id("a"), packed(&[sha256(byte)]))];
         let pace = Pace::default();
-        Situation { listings: listings.into(), packed: packed.into(), pace }
+        let (listings, packed) = (listings.into(), packed.into());
+        Situation { listings, packed, pace, ..Situation::default() }
     };
     let digest = |workspace: &Workspace, situation: &Situation| {
         Plan::new(workspace, situation).unwrap().digest
@@ -184,6 +190,12 @@ fn the_same_situation_gives_the_same_digest_and_any_other_another() {
     assert_eq!(first, digest(&workspace, &situation(1, true)));
     assert_ne!(first, digest(&workspace, &situation(2, true)), "other contents");
     assert_ne!(first, digest(&workspace, &situation(1, false)), "other things to do");
+    let mut elsewhere = situation(1, true);
+    elsewhere.addresses.insert(id("a"), address("https://a.example/"));
+    let there = digest(&workspace, &elsewhere);
+    assert_ne!(first, there, "another registry");
+    elsewhere.addresses.insert(id("a"), address("https://b.example/"));
+    assert_ne!(there, digest(&workspace, &elsewhere), "still another registry, of the same name");
     let loose = Workspace::new([package("a", &[]), package("b", &[])]);
     assert_ne!(first, digest(&loose, &situation(1, true)), "another order");
 }

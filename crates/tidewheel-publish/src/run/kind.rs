@@ -81,8 +81,12 @@ impl Kind for Publishes {
         let order = order_of(&past.detail)?;
         match difference(&order, checkout(&Surroundings::here(&order.root)).as_ref()) {
             Some(message) if !is_as_started => {
-                let hint = "--as-started goes on with what was packed then";
-                Err(refusal(RefusalKind::Conflict, message, hint))
+                let id = past.detail.summary.id;
+                let hint = format!(
+                    "`tidewheel publish resume --as-started` goes on with what was packed then; `tidewheel cancel {id}` ends it, \
+                     and `tidewheel publish` then publishes what is here"
+                );
+                Err(refusal(RefusalKind::Conflict, message, &hint))
             }
             _ => Ok(()),
         }

@@ -2,6 +2,7 @@
 //!
 //! Files are beside it, in the folder that it names; tokens are nowhere.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,8 +24,12 @@ pub struct PublishOrder {
     pub packed: PathBuf,
     /// The commit that it was packed from, if it was one.
     pub commit: Option<String>,
-    /// The digest of the plan.
+    /// The digest of the plan that somebody has agreed to: this one, or one of which this is left.
     pub plan: String,
+    /// What was said of what is published and of what follows, in the words of a surface. Whoever goes on says the same, or
+    /// nothing.
+    #[serde(default)]
+    pub asked: BTreeMap<String, Vec<String>>,
     /// Who asked for it.
     #[serde(default)]
     pub actor: String,
@@ -115,6 +120,9 @@ pub struct OrderedPackage {
     /// Whether it goes out with a statement about where it was built.
     #[serde(default)]
     pub is_signed: bool,
+    /// Of its files, in hexadecimal digits; none if it was not packed yet.
+    #[serde(default)]
+    pub sha256: Vec<String>,
 }
 
 impl OrderedPackage {
@@ -123,6 +131,19 @@ impl OrderedPackage {
     pub fn id(&self) -> PackageId {
         let ecosystem = Ecosystem::of_word(&self.ecosystem);
         PackageId::new(ecosystem.unwrap_or(Ecosystem::Cargo), &self.name)
+    }
+
+    /// Whether this is what is left to be done about it: the same content to the same place, unless it is out by now.
+    fn leaves(&self, now: &Self) -> bool {
+        // Files of Python's come one by one, so that the first of a new package make it a known one.
+        let is_begun = self.is_new && !now.is_new && self.ecosystem == Ecosystem::Python.word();
+        let is_left = self.is_new == now.is_new || is_begun;
+        let is_content = self.sha256 == now.sha256 || self.sha256.is_empty();
+        let is_same = self.id() == now.id()
+            && self.version == now.version
+            && self.address == now.address
+            && self.after == now.after;
+        is_same && is_content && (now.is_out || (!self.is_out && is_left))
     }
 }
 
@@ -142,7 +163,9 @@ impl PublishOrder {
         let streams = options.streams;
         let packages = planned.iter().filter_map(|planned| {
             let after = planned.after.iter().filter(|id| is_planned(id));
-            let version = set.package(&planned.id).map(|it| it.version.clone());
+            let packed = set.package(&planned.id);
+            let version = packed.map(|it| it.version.clone());
+            let files = packed.map(|it| it.files.as_slice()).unwrap_or_default();
             Some(OrderedPackage {
                 ecosystem: planned.id.ecosystem().word().to_owned(),
                 name: planned.id.name().to_owned(),
@@ -156,6 +179,7 @@ impl PublishOrder {
                     false => !planned.class.is_upload(),
                 },
                 is_signed: false,
+                sha256: files.iter().map(|file| file.sha256.clone()).collect(),
             })
         });
         Self {
@@ -164,6 +188,7 @@ impl PublishOrder {
             packed: set.folder.clone(),
             commit: set.commit.clone(),
             plan: plan.digest.clone(),
+            asked: BTreeMap::new(),
             actor: actor(),
             registry: None,
             options,
@@ -185,6 +210,23 @@ impl PublishOrder {
             package.is_signed = is_signed(&package.id());
         }
         self
+    }
+
+    /// The same, by somebody who has said this.
+    #[must_use]
+    pub fn asked(mut self, asked: BTreeMap<String, Vec<String>>) -> Self {
+        self.asked = asked;
+        self
+    }
+
+    /// Whether another order is what is left of this one: the same packages of the same tree for the same registries, of
+    /// which more is out by now, and nothing else is different.
+    #[must_use]
+    pub fn leaves(&self, now: &Self) -> bool {
+        let pairs = || self.packages.iter().zip(&now.packages);
+        self.packed == now.packed
+            && self.packages.len() == now.packages.len()
+            && pairs().all(|(then, now)| then.leaves(now))
     }
 
     /// As it is kept.

@@ -2,6 +2,7 @@
 //!
 //! What it means is known in `tidewheel-publish`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -257,6 +258,35 @@ impl PublishArgs {
             provenance: self.follow.provenance(),
             ..self.what.wish()
         })
+    }
+
+    /// What is said of what is published and of what follows, by its flag: a run that was left is gone on with as it was
+    /// started, and whoever says something else should know.
+    pub fn asked(&self) -> BTreeMap<String, Vec<String>> {
+        let (what, follow) = (&self.what, &self.follow);
+        let one = |said: &Option<String>| said.iter().cloned().collect::<Vec<_>>();
+        let set = |is_said: bool| is_said.then(|| "yes".to_owned()).into_iter().collect();
+        let folders = |folders: &[PathBuf]| {
+            let absolute = folders.iter().map(|it| std::path::absolute(it).unwrap_or(it.clone()));
+            absolute.map(|it| it.display().to_string()).collect()
+        };
+        let said = [
+            ("--only", what.only.clone()),
+            ("--except", what.except.clone()),
+            ("--from", what.from.clone()),
+            ("--registry", one(&what.registry)),
+            ("--packed", folders(&self.packed)),
+            ("--wheels", folders(&what.wheels)),
+            ("--stream", set(self.stream)),
+            ("--tag", one(&follow.tag)),
+            ("--push-tags", one(&follow.push_tags)),
+            ("--hook", one(&follow.hook)),
+            ("--signer", one(&follow.signer)),
+            ("--no-provenance", set(follow.no_provenance)),
+            ("--no-hold", set(follow.no_hold)),
+        ];
+        let said = said.into_iter().filter(|(_, values)| !values.is_empty());
+        said.map(|(flag, values)| (flag.to_owned(), values)).collect()
     }
 
     pub fn options(&self) -> PublishOptions {

@@ -2,6 +2,7 @@
 //!
 //! What packages are, what is in their way and what becomes of them is known in `tidewheel-publish`.
 
+mod agreed;
 mod args;
 mod command;
 mod explain;

@@ -15,6 +15,7 @@ use tidewheel_publish::PlanDocument;
 use tidewheel_publish::prepare::{Chore, Prepared, prepare};
 use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report};
 
+use super::agreed::{check_hash, check_left, may_send, order_of};
 use super::args::{PublishArgs, ShownArgs};
 use super::graph::refused;
 use super::place::{LAST, Place};
@@ -162,6 +163,8 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
     on_runtime(async {
         let desk = place.desk()?;
         if let Some(left) = place.last(&desk).filter(is_left) {
+            let order = order_of(&left);
+            order.map_or(Ok(()), |order| check_left(args, &left, &order))?;
             if args.what.rebuild {
                 rebuild(ui, &place, args, &left).await?;
             }
@@ -176,7 +179,11 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
             Err(code) => return Ok(code.into()),
         };
         let plan = shown_plan(&prepared, args);
-        check_hash(args, &plan)?;
+        let order = prepared.order(args.options());
+        let order = order.of(place.root.clone(), args.what.registry.clone());
+        let mut order = order.asked(args.asked());
+        let last = place.last(&desk).as_ref().and_then(order_of);
+        check_hash(args, &mut order, last.as_ref())?;
         if args.expect_changes && plan.uploads == 0 {
             let error = anyhow!("there is nothing to publish, and --expect-changes was said");
             return Err(CommandError::input(error).hint("raise the versions of what has changed"));
@@ -184,8 +191,6 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
         if plan.uploads > 0 && code.is_none() && !may_send(ui, args, &plan)? {
             return Ok(0.into());
         }
-        let order = prepared.order(args.options());
-        let order = order.of(place.root.clone(), args.what.registry.clone());
         if order.is_out() {
             let mut report = Report::new(&place.publisher, &order, None, &prepared.stuck()).await;
             report.follow_up(&place.publisher, &order).await;
@@ -203,7 +208,7 @@ async fn rebuild(
     args: &PublishArgs,
     left: &RunView,
 ) -> Result<(), CommandError> {
-    let order = PublishRun::look_at(&left.detail).map(|run| run.order().packed.clone());
+    let order = order_of(left).map(|order| order.packed);
     let tell = |chore| say_chore(ui, &args.shown, chore);
     let prepared = prepare(&place.publisher, &args.wish()?, &place.ours, &tell).await;
     let prepared = prepared.map_err(|problems| refused(&problems))?;
@@ -233,36 +238,6 @@ pub(super) async fn rehearsed(
     let ordered = PublishOrdered { order: order.clone(), stuck: prepared.stuck() };
     let ended = begin(ui, place, &desk, ordered, &args.shown).await?;
     Ok((ended.exit_code, Some(order)))
-}
-
-fn check_hash(args: &PublishArgs, plan: &PlanDocument) -> Result<(), CommandError> {
-    match &args.plan_hash {
-        Some(wanted) if *wanted != plan.digest => {
-            let error = anyhow!("the plan is {} now, not {wanted}", plan.digest);
-            Err(CommandError::new(ErrorKind::Conflict, error).hint("see `tidewheel publish plan`"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Shows the plan and asks, unless that was answered already.
-fn may_send(ui: &Ui, args: &PublishArgs, plan: &PlanDocument) -> Result<bool, CommandError> {
-    if args.shown.events {
-        ui.print_json(&json!({ "plan": plan }))?;
-    }
-    if args.yes || args.plan_hash.is_some() {
-        let is_human = ui.format(Format::Human) == Format::Human;
-        if is_human && !args.shown.quiet && !args.shown.events {
-            ui.explain(&plan_text(plan));
-        }
-        return Ok(true);
-    }
-    ui.explain(&plan_text(plan));
-    ui.ask("Publish this?")?.ok_or_else(|| {
-        let error = anyhow!("there is nobody to ask whether this may be published");
-        CommandError::new(ErrorKind::Refused, error)
-            .hint("say --yes, or --plan-hash with the digest above")
-    })
 }
 
 /// What is carried out, and what is left out because something is in its way.
