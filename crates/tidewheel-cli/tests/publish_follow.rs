@@ -136,6 +136,17 @@ fn a_one_time_code_that_is_wanted_is_a_matter_for_somebody_and_goes_with_each_up
 }
 
 #[test]
+fn a_code_that_is_said_beforehand_is_no_word_that_it_may_be_published() {
+    let scene = Scene::npm("follow-code-asked");
+    let output = scene.tidewheel(&["publish", "--otp", "123456"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("2 packages to upload"), "the plan is shown: {said}");
+    assert!(said.contains("there is nobody to ask whether this may be published"), "{said}");
+    assert!(scene.brought().is_empty());
+}
+
+#[test]
 fn tags_of_npm_move_when_all_packages_are_out() {
     let scene = Scene::npm("follow-hold");
     scene.registry.put("a", "0.9.0", "a-0.9.0.tgz", b"old");

@@ -125,9 +125,9 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
         return Err(CommandError::usage(error).hint("leave --offline out, or use `publish plan`"));
     }
     args.shown.output.as_deref().map_or(Ok(()), check_writable)?;
-    let mut code = args.otp.clone();
+    let (mut code, mut is_again) = (args.otp.clone(), false);
     loop {
-        let ended = carry_out(ui, args, code.as_deref())?;
+        let ended = carry_out(ui, args, code.as_deref(), is_again)?;
         // Programs are told, and not asked.
         if !ended.wants_code || args.shown.events {
             return Ok(ended.exit_code);
@@ -136,6 +136,7 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
         if code.is_none() {
             return Ok(ended.exit_code);
         }
+        is_again = true;
     }
 }
 
@@ -152,7 +153,13 @@ impl From<u8> for Ended {
     }
 }
 
-fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, CommandError> {
+/// `is_again`: this command has done it before, and now has a code for what is left.
+fn carry_out(
+    ui: &Ui,
+    args: &PublishArgs,
+    code: Option<&str>,
+    is_again: bool,
+) -> Result<Ended, CommandError> {
     let mut place =
         Place::take(ui, args.what.folder.as_deref(), args.what.registry.as_ref(), &args.data)?;
     place.say_code(code)?;
@@ -188,7 +195,9 @@ fn carry_out(ui: &Ui, args: &PublishArgs, code: Option<&str>) -> Result<Ended, C
             let error = anyhow!("there is nothing to publish, and --expect-changes was said");
             return Err(CommandError::input(error).hint("raise the versions of what has changed"));
         }
-        if plan.uploads > 0 && code.is_none() && !may_send(ui, args, &plan)? {
+        // What is left was agreed to with the rest.
+        let is_agreed = is_again && last.is_some_and(|last| last.leaves(&order));
+        if plan.uploads > 0 && !is_agreed && !may_send(ui, args, &plan)? {
             return Ok(0.into());
         }
         if order.is_out() {
