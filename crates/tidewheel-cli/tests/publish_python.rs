@@ -97,6 +97,28 @@ fn where_a_registry_gives_no_digest_files_are_fetched_and_compared() {
     assert!(scene.brought().is_empty());
 }
 
+#[test]
+fn what_was_packed_alone_is_not_packed_again_with_the_others() {
+    let Some(scene) = scene("publish-python-alone") else { return };
+    // Built again it is another file each time.
+    let backend = PYTHON_BACKEND.replace("RECORD', '')", "RECORD', os.urandom(8).hex())");
+    assert_ne!(backend, PYTHON_BACKEND);
+    scene.file("a/ours.py", &backend);
+    scene.file("b/ours.py", &backend);
+    scene.commit();
+    let (code, report) = scene.published(&["--only", "our-a"]);
+    assert_eq!((code, &report["published"]), (0, &json!(["python:our-a"])), "{report:#}");
+    let report = scene.finish();
+    let (done, published) = (json!(["python:our-a"]), json!(["python:our-b"]));
+    assert_eq!((&report["done"], &report["published"]), (&done, &published), "{report:#}");
+    // Nor is it forgotten while others go alone.
+    let (code, report) = scene.published(&["--only", "our-b"]);
+    assert_eq!((code, &report["done"]), (0, &published), "{report:#}");
+    let report = scene.finish();
+    assert_eq!(report["done"], json!(["python:our-a", "python:our-b"]), "{report:#}");
+    scene.registry.assert_nothing_twice();
+}
+
 /// `our-b` needs a version of `our-a` that is not the one of the workspace.
 fn scene_of_newer(name: &str) -> Option<Scene> {
     let scene = scene(name)?;

@@ -97,12 +97,13 @@ pub fn pack(
     let handed = &options.handed;
     let tree = tree_of(around, checkout, options.in_place).map_err(uncopied)?;
     let ids = || packages.iter().map(|(package, _)| &package.id);
-    let is_whole = |set: &PackedSet| ids().all(|id| set.package(id).is_some());
-    let known = PackedSet::load(&into.join("packed").join(&tree)).filter(is_whole);
+    let known = PackedSet::load(&into.join("packed").join(&tree));
     let mut broken = BTreeSet::new();
     for (id, set) in known.iter().flat_map(|set| ids().map(move |id| (id, set))) {
         let is_other = set.package(id).is_some_and(|packed| handed.is_other(id, packed));
         match set.check(id) {
+            // Nobody has wanted it yet; what was packed with others stays as it is.
+            _ if set.package(id).is_none() => drop(broken.insert(id.clone())),
             // What was handed over counts, and is not built.
             _ if is_other => drop(broken.insert(id.clone())),
             Ok(()) => {}
@@ -122,9 +123,12 @@ pub fn pack(
     };
     let copied = copied.map_err(uncopied)?;
     // Crates are packed together; of the others only those that are needed.
-    let is_alone = !broken.is_empty() && broken.iter().all(|id| id.ecosystem() != Ecosystem::Cargo);
+    let is_cargo = |id: &PackageId| id.ecosystem() == Ecosystem::Cargo;
+    let has_crates = broken.iter().any(is_cargo);
+    let is_wanted =
+        |id: &PackageId| broken.is_empty() || broken.contains(id) || (has_crates && is_cargo(id));
     let wanted: Vec<(&Package, &Target)> =
-        packages.iter().filter(|(it, _)| !is_alone || broken.contains(&it.id)).copied().collect();
+        packages.iter().filter(|(it, _)| is_wanted(&it.id)).copied().collect();
     let is_same = known.as_ref().is_none_or(|known| known.tree == copied.tree);
     let wanted = if is_same { &wanted[..] } else { packages };
     let made = make_copied(around, wanted, options, into, &copied)?;
