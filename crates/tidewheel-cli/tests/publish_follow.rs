@@ -81,6 +81,50 @@ fn a_commit_is_tagged_when_its_packages_are_out_and_a_tag_is_never_moved() {
     assert!(scene.brought().is_empty());
 }
 
+/// A crate gets this version, with contents of its own.
+fn raise(scene: &Scene, name: &str, version: &str) {
+    let path = format!("{name}/Cargo.toml");
+    let manifest = fs::read_to_string(scene.path("ws").join(&path)).unwrap();
+    scene.file(&path, &manifest.replacen("1.0.0", version, 1));
+    scene.file(&format!("{name}/src/lib.rs"), &format!("// {version}\n"));
+}
+
+#[test]
+fn packages_with_versions_of_their_own_go_out_when_they_are_changed() {
+    let scene = Scene::chain("follow-own-versions");
+    let tag = ["--tag", "{name}-v{version}"];
+    assert_eq!(scene.published(&tag).0, 0);
+    let first = git(&scene, &["rev-parse", "HEAD"]);
+    raise(&scene, "b", "1.1.0");
+    scene.commit();
+    let plan = ["publish", "plan", "--no-verify", "--format", "json"];
+    let mut command = scene.tidewheel(&plan);
+    let (code, plan) = told(&command.env("CARGO_NET_OFFLINE", "false").output().unwrap());
+    assert_eq!(code, 0, "{plan:#}");
+    let of = |key: &str| -> Vec<String> {
+        let packages = plan["packages"].as_array().unwrap().iter();
+        packages.map(|it| it[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("class"), ["done", "update", "done"], "{plan:#}");
+    assert_eq!(of("why")[0], "done: same contents, of another commit");
+    let mut command = scene.publish(&tag);
+    let (code, report) = told(&command.env("CARGO_NET_OFFLINE", "false").output().unwrap());
+    assert_eq!((code, &report["published"]), (0, &json!(["cargo:b"])), "{report:#}");
+    assert_eq!(report["done"], json!(["cargo:a", "cargo:c"]), "{report:#}");
+    // Only what is of this commit has its tag here.
+    assert_eq!(report["tags"].as_array().unwrap().len(), 1, "{report:#}");
+    assert_eq!(git(&scene, &["tag"]), "a-v1.0.0\nb-v1.0.0\nb-v1.1.0\nc-v1.0.0");
+    assert_eq!(git(&scene, &["rev-parse", "a-v1.0.0"]), first);
+    assert_eq!(git(&scene, &["rev-parse", "b-v1.1.0"]), git(&scene, &["rev-parse", "HEAD"]));
+    scene.registry.assert_nothing_twice();
+    // What was changed and has the version that is out is a conflict, with what to do.
+    scene.file("c/src/lib.rs", "// changed\n");
+    scene.commit();
+    let (code, report) = told(&scene.publish(&[]).output().unwrap());
+    assert_eq!((code, &report["done"]), (8, &json!(["cargo:a", "cargo:b"])), "{report:#}");
+    assert!(report.to_string().contains("raise the version"), "{report:#}");
+}
+
 #[test]
 fn a_hook_runs_once_for_each_package_that_was_uploaded() {
     let scene = Scene::chain("follow-hooks");

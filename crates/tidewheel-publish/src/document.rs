@@ -3,7 +3,7 @@
 //! How people are shown a plan is the business of surfaces.
 
 use crate::pack::{InnerFile, Inside};
-use crate::plan::Class;
+use crate::plan::{Class, Planned};
 use crate::preflight::may_be_signed;
 use crate::prepare::Prepared;
 use crate::run::PublishOrder;
@@ -78,7 +78,7 @@ impl Prepared {
                 package: planned.id.to_string(),
                 version: planned.version.to_string(),
                 class: planned.class.word(),
-                why: planned.class.to_string(),
+                why: self.why(planned),
                 after: planned.after.iter().map(ToString::to_string).collect(),
                 registry: target.map(|target| target.address.name.clone()),
                 index: target.map(|target| target.address.index.clone()),
@@ -91,6 +91,14 @@ impl Prepared {
             wait_s: self.plan.wait.as_secs(),
             uploads: self.plan.uploads().count(),
             packages: packages.collect(),
+        }
+    }
+
+    /// The class of a package with its facts.
+    fn why(&self, planned: &Planned) -> String {
+        match planned.class == Class::Done && self.set.is_of_another_commit(&planned.id) {
+            true => format!("{}: same contents, of another commit", planned.class),
+            false => planned.class.to_string(),
         }
     }
 

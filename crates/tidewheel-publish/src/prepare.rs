@@ -137,6 +137,7 @@ pub async fn prepare(
             ask(publisher, &targets, &set).await?
         }
     };
+    let set = recognised(publisher, set, &targets, &listings).await?;
     let plan = plan(&workspace, &set, &targets, listings.clone())?;
     let asks = wish.check_tokens && !wish.offline;
     let mut problems = about_leave(publisher, &workspace, &plan, &targets, asks).await;
@@ -388,6 +389,30 @@ fn with_built_versions(workspace: &Workspace, set: &PackedSet) -> Workspace {
     Workspace::new(packages.collect::<Vec<_>>())
 }
 
+/// What was packed, with what is out of it as it was packed of another commit.
+async fn recognised(
+    publisher: &Publisher,
+    set: PackedSet,
+    targets: &BTreeMap<PackageId, Target>,
+    listings: &BTreeMap<PackageId, Listing>,
+) -> Result<PackedSet, Vec<Problem>> {
+    match publisher.recognised(&set, targets, listings).await {
+        Ok(known) => Ok(known.unwrap_or(set)),
+        Err((id, trouble)) => Err(vec![unasked(targets, id, &trouble.to_string())]),
+    }
+}
+
+fn unasked(targets: &BTreeMap<PackageId, Target>, id: PackageId, error: &str) -> Problem {
+    Problem {
+        code: Code::Registry,
+        file: PathBuf::from(targets.get(&id).map_or("", |it| &it.address.index)),
+        line: None,
+        what: format!("the registry of {id} cannot be asked: {error}"),
+        hint: None,
+        package: Some(id),
+    }
+}
+
 /// What every registry lists; all must be asked, or nothing is planned.
 async fn ask(
     publisher: &Publisher,
@@ -400,14 +425,7 @@ async fn ask(
     for (id, asked) in census(&publisher.client, targets, version_of).await {
         match asked {
             Ok(listing) => drop(listings.insert(id, listing)),
-            Err(error) => problems.push(Problem {
-                code: Code::Registry,
-                file: PathBuf::from(targets.get(&id).map_or("", |it| &it.address.index)),
-                line: None,
-                what: format!("the registry of {id} cannot be asked: {error}"),
-                hint: None,
-                package: Some(id),
-            }),
+            Err(error) => problems.push(unasked(targets, id, &error)),
         }
     }
     if problems.is_empty() { Ok(listings) } else { Err(problems) }

@@ -5,11 +5,14 @@
 use std::sync::PoisonError;
 
 use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
 use tidewheel::executor::http::{Data, HttpRequest};
 
 use super::client::{Client, Parcel, Said, with_leave};
 use super::trouble::{Trouble, detail};
-use crate::registry::{Listing, index_path, read_index, read_version};
+use crate::registry::{
+    Algorithm, Digest, Listing, download_url, index_path, read_index, read_version,
+};
 use crate::settings::Target;
 
 /// What an index says of its registry.
@@ -17,6 +20,8 @@ use crate::settings::Target;
 pub(super) struct Api {
     /// Where it is.
     url: Option<String>,
+    /// Where files are, as the index writes it.
+    downloads: Option<String>,
     /// Whether one must be known even to look.
     needs_leave: bool,
 }
@@ -81,6 +86,23 @@ pub(super) async fn upload(
     }
 }
 
+/// The file of a version that is out, if it is the one that its index speaks of.
+pub(super) async fn file(
+    client: &Client,
+    target: &Target,
+    name: &str,
+    version: &str,
+    digest: &Digest,
+) -> Result<Option<Vec<u8>>, Trouble> {
+    let Some(downloads) = api(client, target).await?.downloads else { return Ok(None) };
+    let content =
+        client.content_at(target, &download_url(&downloads, name, version, digest)).await?;
+    let is_it = |content: &Vec<u8>| {
+        Digest::new(Algorithm::Sha256, &Sha256::digest(content)).as_ref() == Some(digest)
+    };
+    Ok(content.filter(is_it))
+}
+
 pub(super) async fn yank(
     client: &Client,
     target: &Target,
@@ -117,11 +139,12 @@ async fn api(client: &Client, target: &Target) -> Result<Api, Trouble> {
     let text = text.ok_or_else(|| Trouble::Refused { what: what() })?;
     let config: Json =
         serde_json::from_str(&text).map_err(|_| Trouble::Refused { what: what() })?;
-    let url =
-        config.get("api").and_then(Json::as_str).map(|url| url.trim_end_matches('/').to_owned());
+    let address = |key: &str| config.get(key).and_then(Json::as_str).map(str::to_owned);
+    let url = address("api").map(|url| url.trim_end_matches('/').to_owned());
     let api = Api {
         needs_leave: config.get("auth-required").and_then(Json::as_bool).unwrap_or(false),
         url: checked(url, target)?,
+        downloads: address("dl"),
     };
     let mut apis = client.apis.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(apis.entry(index.clone()).or_insert(api).clone())

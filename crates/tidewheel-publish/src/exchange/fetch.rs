@@ -1,10 +1,11 @@
-//! Files of registries that give no digest that is worth anything: they are fetched and looked at.
+//! Files of registries that are fetched and looked at: where a digest says nothing, or not all.
 //!
 //! Whether what is in them is ours is said by plans.
 
 use sha2::{Digest as _, Sha256};
 use tidewheel::executor::http::{Data, HttpRequest};
 
+use super::cargo;
 use super::client::{Client, with_leave};
 use super::trouble::Trouble;
 use crate::package::PackageId;
@@ -29,24 +30,46 @@ impl Client {
         for file in files.unwrap_or_default() {
             let is_told = file.digests.iter().any(|it| it.algorithm().is_strong());
             if let Some(url) = file.url.as_deref().filter(|_| !is_told) {
-                let digest = self.digest_at(target, &absolute(&page, url)).await?;
-                file.digests.extend(digest);
+                let content = self.content_at(target, &absolute(&page, url)).await?;
+                file.digests.extend(
+                    content.and_then(|content| {
+                        Digest::new(Algorithm::Sha256, &Sha256::digest(content))
+                    }),
+                );
             }
         }
         Ok(listing)
     }
 
-    async fn digest_at(&self, target: &Target, url: &str) -> Result<Option<Digest>, Trouble> {
+    /// The file of a crate that is out with this digest; nothing if it is not there, or is another one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be asked for.
+    pub async fn crate_file(
+        &self,
+        target: &Target,
+        id: &PackageId,
+        version: &str,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
+        cargo::file(self, target, id.name(), version, digest).await
+    }
+
+    pub(super) async fn content_at(
+        &self,
+        target: &Target,
+        url: &str,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
         let request = HttpRequest::get(url);
         // Nobody else is shown a token.
         let is_its_own = origin(url) == origin(&target.address.index);
         let request = if is_its_own { with_leave(request, target) } else { request };
-        let content = match self.send(request).await?.data {
-            Data::Bytes(bytes) => bytes,
-            Data::Text(text) => text.into_bytes(),
-            Data::Json(_) | Data::Empty => return Ok(None),
-        };
-        Ok(Digest::new(Algorithm::Sha256, &Sha256::digest(content)))
+        Ok(match self.send(request).await?.data {
+            Data::Bytes(bytes) => Some(bytes),
+            Data::Text(text) => Some(text.into_bytes()),
+            Data::Json(_) | Data::Empty => None,
+        })
     }
 }
 

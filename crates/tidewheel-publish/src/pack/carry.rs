@@ -34,9 +34,17 @@ impl PackedSet {
     ///
     /// When it cannot be written, or is not what was packed any more.
     pub fn carry_to(&self, folder: &Path) -> io::Result<String> {
-        let copy = self.copied_to(folder, &self.folder)?;
+        let mut copy = self.copied_to(folder, &self.folder)?;
+        copy.forget_out();
         copy.store()?;
         Ok(hex(&Sha256::digest(fs::read(folder.join(LIST))?)))
+    }
+
+    /// Registries say what is out, and nobody who brings a set.
+    fn forget_out(&mut self) {
+        for file in self.packages.values_mut().flat_map(|packed| &mut packed.files) {
+            file.out_as = None;
+        }
     }
 
     /// The same set in another folder, with its files taken from this one, each looked at on its way. Its list is not
@@ -162,8 +170,9 @@ fn read(carried: &Carried) -> Result<PackedSet, String> {
     if let Some(said) = carried.digest.as_ref().filter(|said| **said != digest) {
         return Err(format!("its list has the digest {digest}, and should have {said}"));
     }
-    let set: PackedSet =
+    let mut set: PackedSet =
         serde_json::from_slice(&list).map_err(|error| format!("{}: {error}", path.display()))?;
+    set.forget_out();
     let is_name = |name: &str| {
         !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0', '\n'])
     };

@@ -3,6 +3,7 @@
 //! The workspace itself is only read, unless somebody wants it packed where it is: then its manifests are
 //! [pinned](Pins) meanwhile. Nothing is sent here.
 
+mod alike;
 mod archive;
 mod cargo;
 mod carry;
@@ -23,6 +24,7 @@ mod tests;
 mod tool;
 mod tree;
 
+pub(crate) use alike::is_alike;
 pub use archive::InnerFile;
 pub use carry::Carried;
 pub(crate) use carry::take_over;

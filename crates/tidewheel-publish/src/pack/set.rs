@@ -79,6 +79,9 @@ pub struct PackedFile {
     /// What is in it.
     #[serde(default)]
     pub inside: Inside,
+    /// The digest of what is out in its place: the same contents, as they were packed of another commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_as: Option<String>,
 }
 
 impl PackedFile {
@@ -91,12 +94,16 @@ impl PackedFile {
             sha512: hex(&Sha512::digest(content)),
             sha1: hex(&Sha1::digest(content)),
             inside: Inside::default(),
+            out_as: None,
         }
     }
 
-    /// Its digests, in every form that a registry may have them.
+    /// Its digests, in every form that a registry may have them; those of what is out in its place, if that is as good.
     #[must_use]
     pub fn digests(&self) -> Vec<Digest> {
+        if let Some(out) = &self.out_as {
+            return Digest::from_hex(Algorithm::Sha256, out).into_iter().collect();
+        }
         let all = [
             (Algorithm::Sha256, &self.sha256),
             (Algorithm::Sha512, &self.sha512),
@@ -140,6 +147,24 @@ impl PackedSet {
     pub(super) fn store(&self) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
         write_atomically(&self.folder.join(LIST), &text)
+    }
+
+    /// Notes in the list of a folder which digests some crates are out with that have the same contents.
+    pub(crate) fn note_out(folder: &Path, out: &[(PackageId, String)]) -> io::Result<Self> {
+        let mut set = Self::load(folder).ok_or(io::ErrorKind::NotFound)?;
+        for (id, digest) in out {
+            let packed = set.packages.get_mut(&id.to_string());
+            for file in packed.into_iter().flat_map(|packed| &mut packed.files) {
+                file.out_as = Some(digest.clone());
+            }
+        }
+        set.store().map(|()| set)
+    }
+
+    /// Whether what is out of a package was packed of another commit.
+    #[must_use]
+    pub fn is_of_another_commit(&self, id: &PackageId) -> bool {
+        self.package(id).is_some_and(|packed| packed.files.iter().any(|it| it.out_as.is_some()))
     }
 
     /// What was packed of a package.

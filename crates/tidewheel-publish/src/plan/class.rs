@@ -130,7 +130,8 @@ impl fmt::Display for Class {
         match self {
             Self::Partial { out, all } => write!(f, "partial: {out} of {all} files are out"),
             Self::Conflict { ours, theirs } => {
-                write!(f, "conflict: we have {ours}, the registry has {theirs}")
+                write!(f, "conflict: we have {ours}, the registry has {theirs}")?;
+                f.write_str("; what is out stays as it is: raise the version")
             }
             Self::Yanked => f.write_str("yanked: this version cannot be used again, raise it"),
             Self::Blocked { by } => write!(f, "blocked by {by}"),

@@ -13,13 +13,37 @@ use crate::package::Ecosystem;
 #[must_use]
 pub fn index_path(name: &str) -> String {
     let name = name.to_ascii_lowercase();
+    format!("{}/{name}", folder(&name))
+}
+
+/// The folder of a crate of this name, so that none has too many in it.
+fn folder(name: &str) -> String {
     // Crates have names of ASCII letters; what has others is in no index, wherever it is looked for.
-    let part = |from: usize, to: usize| name.get(from..to).unwrap_or("__").to_owned();
+    let part = |from: usize, to: usize| name.get(from..to).unwrap_or("__");
     match name.len() {
-        0 | 1 => format!("1/{name}"),
-        2 => format!("2/{name}"),
-        3 => format!("3/{}/{name}", part(0, 1)),
-        _ => format!("{}/{}/{name}", part(0, 2), part(2, 4)),
+        0 | 1 => "1".to_owned(),
+        2 => "2".to_owned(),
+        3 => format!("3/{}", part(0, 1)),
+        _ => format!("{}/{}", part(0, 2), part(2, 4)),
+    }
+}
+
+/// Where the file of a version is, by what an index says of all of them: an address with marks to be filled in, or one that
+/// names and versions are put behind.
+#[must_use]
+pub fn download_url(told: &str, name: &str, version: &str, digest: &Digest) -> String {
+    let digest = digest.to_string();
+    let digest = digest.split_once(':').map_or(digest.as_str(), |(_, digits)| digits);
+    let marks = [
+        ("{crate}", name),
+        ("{version}", version),
+        ("{prefix}", &folder(name)),
+        ("{lowerprefix}", &folder(&name.to_ascii_lowercase())),
+        ("{sha256-checksum}", digest),
+    ];
+    match marks.iter().any(|(mark, _)| told.contains(mark)) {
+        true => marks.iter().fold(told.to_owned(), |url, (mark, text)| url.replace(mark, text)),
+        false => format!("{}/{name}/{version}/download", told.trim_end_matches('/')),
     }
 }
 

@@ -13,7 +13,7 @@ mod range;
 #[cfg(test)]
 mod tests;
 
-pub use cargo::{index_path, read_index, read_version};
+pub use cargo::{download_url, index_path, read_index, read_version};
 pub use hash::{Algorithm, Digest};
 pub use listing::{Listed, ListedFile, Listing, Unreadable};
 pub use npm::{document_path, read_document, read_manifest};

@@ -128,3 +128,17 @@ fn what_is_no_digest_is_not_taken_for_one() {
         assert_eq!(Digest::from_hex(Algorithm::Sha256, text), None, "{text}");
     }
 }
+
+#[test]
+fn crates_are_fetched_from_where_their_index_says() {
+    let digest = Digest::from_hex(Algorithm::Sha256, SHA256).unwrap();
+    for (told, url) in [
+        ("https://a.example/crates", "https://a.example/crates/Core/1.0.0+3/download"),
+        ("https://a.example/{crate}-{version}.crate", "https://a.example/Core-1.0.0+3.crate"),
+        ("https://a.example/{prefix}/{lowerprefix}/", "https://a.example/Co/re/co/re/"),
+    ] {
+        assert_eq!(download_url(told, "Core", "1.0.0+3", &digest), url);
+    }
+    let by_digest = download_url("https://a.example/{sha256-checksum}", "a", "1.0.0", &digest);
+    assert_eq!(by_digest, format!("https://a.example/{SHA256}"));
+}

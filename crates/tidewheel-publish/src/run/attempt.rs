@@ -95,6 +95,9 @@ impl One<'_> {
         }
         match self.look(target).await {
             Ok((Class::Done, _)) => Ended::Visible,
+            Ok((class @ Class::Conflict { .. }, listing)) => {
+                self.same_or_not(target, journal, class, listing).await
+            }
             Ok((class, _)) if !class.is_upload() => self.not_ours(&class),
             Ok((_, listing)) => self.bring(target, journal, &listing).await,
             // What was uploaded is waited for, however its registry feels about it.
@@ -126,6 +129,23 @@ impl One<'_> {
             self.publisher.client.listing_of(target, &self.id, &self.package.version).await?;
         let ours = self.set.digests(&self.id).unwrap_or_default();
         Ok((Class::of(&self.id, &listing, &self.package.version, &ours), listing))
+    }
+
+    /// What was packed only now may be out as it was packed of another commit.
+    async fn same_or_not(
+        &self,
+        target: &Target,
+        journal: &mut Journal,
+        class: Class,
+        listing: Listing,
+    ) -> Ended {
+        let targets = [(self.id.clone(), target.clone())].into();
+        let listings = [(self.id.clone(), listing)].into();
+        match self.publisher.recognised(&self.set, &targets, &listings).await {
+            Ok(Some(_)) => Ended::Visible,
+            Ok(None) => self.not_ours(&class),
+            Err((_, trouble)) => self.in_trouble(trouble, journal),
+        }
     }
 
     /// Uploads what is missing, unless that was done and cannot be seen yet.

@@ -140,10 +140,11 @@ impl Report {
     }
 }
 
-/// The tags of an order, each with the packages that must be out for it: one a package, or one for all of them.
+/// The tags of an order, each with the packages that must be out for it: one a package, or one for all of them. What an
+/// earlier release has brought out has its tag elsewhere.
 pub(crate) fn tags(template: &str, order: &PublishOrder) -> Vec<(String, Vec<PackageId>)> {
     let mut tags: Vec<(String, Vec<PackageId>)> = Vec::new();
-    for package in &order.packages {
+    for package in order.packages.iter().filter(|package| !package.is_earlier) {
         let id = package.id();
         let tag = template.replace("{name}", id.name()).replace("{version}", &package.version);
         match tags.iter_mut().find(|(known, _)| *known == tag) {

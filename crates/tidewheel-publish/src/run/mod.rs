@@ -11,6 +11,7 @@ mod kind;
 mod lock;
 mod order;
 mod publisher;
+mod recognise;
 mod report;
 mod sign;
 mod stream;

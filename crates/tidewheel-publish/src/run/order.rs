@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::journal::Journal;
 use crate::pack::PackedSet;
 use crate::package::{Ecosystem, PackageId};
 use crate::plan::{Class, Plan};
@@ -117,6 +118,9 @@ pub struct OrderedPackage {
     pub is_new: bool,
     /// Whether it was out before anything began.
     pub is_out: bool,
+    /// Whether it was out before, and nothing says that it is of this commit: that one gets no tag for it.
+    #[serde(default)]
+    pub is_earlier: bool,
     /// Whether it goes out with a statement about where it was built.
     #[serde(default)]
     pub is_signed: bool,
@@ -178,6 +182,7 @@ impl PublishOrder {
                     true => planned.class == Class::Done,
                     false => !planned.class.is_upload(),
                 },
+                is_earlier: is_earlier(set, &planned.id, &planned.class),
                 is_signed: false,
                 sha256: files.iter().map(|file| file.sha256.clone()).collect(),
             })
@@ -258,6 +263,16 @@ impl PublishOrder {
     pub fn package(&self, task: &str) -> Option<&OrderedPackage> {
         self.packages.iter().find(|package| package.id().to_string() == task)
     }
+}
+
+/// Whether a package is out, and neither sent from this tree nor known to be of its commit, as a crate is that has the same
+/// digest: in it cargo has written which one it was.
+fn is_earlier(set: &PackedSet, id: &PackageId, class: &Class) -> bool {
+    let is_of_this_commit = *class == Class::Done
+        && id.ecosystem() == Ecosystem::Cargo
+        && !set.is_of_another_commit(id);
+    let was_sent = || Journal::load(&Journal::path(&set.folder, id)).sent;
+    !class.is_upload() && !is_of_this_commit && !was_sent()
 }
 
 /// The folder of what is kept of a workspace: its sets are two levels below it.
