@@ -230,6 +230,26 @@ fn what_would_wait_too_long_ends_for_now_and_goes_on_later() {
 }
 
 #[test]
+fn whoever_says_when_to_come_again_is_not_waited_for_longer_than_anybody_wants() {
+    let scene = Scene::chain("publish-busy");
+    let busy = Fault::Busy(RetryAfter::Seconds(3600));
+    scene.registry.script(Faults::none().on(What::Upload, "b", busy));
+    let (code, report) = scene.published(&["--max-wait", "5s"]);
+    assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+    assert_eq!(report["packages"][1]["result"], "waiting", "{report:#}");
+    assert!(report["go_on_at"].is_string(), "{report:#}");
+    // Whoever plans is told at once, and waits for nobody.
+    let limited = Fault::TooMany(RetryAfter::Seconds(3600));
+    scene.registry.script(Faults::none().on(What::Look, "a", limited).always());
+    let (code, error) = scene.published(&[]);
+    assert_eq!(code, 3, "{error:#}");
+    assert!(error.to_string().contains("it wants to be asked again in 3600 s"), "{error:#}");
+    scene.registry.script(Faults::none());
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
 fn what_was_taken_and_is_not_seen_is_waited_for_by_the_next_run_and_not_sent_again() {
     let scene = Scene::chain("publish-unseen");
     scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Hidden(40)));

@@ -22,6 +22,8 @@ use crate::settings::Target;
 const RETRIES: u32 = 4;
 /// Time before the first of these, at most.
 const BASE_DELAY: Duration = Duration::from_millis(250);
+/// The longest wait that a registry may ask for which is only asked something: somebody looks at a screen meanwhile.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// What registries list of packages, with all that is known of the versions that matter; of each that cannot be asked, why.
 pub async fn census(
@@ -55,25 +57,42 @@ pub async fn census(
 struct Unanswered {
     trouble: Trouble,
     retry: MayRetry,
+    /// How long it wants to be left alone, if that is too long.
+    too_long: Option<Duration>,
 }
 
 impl Unanswered {
     fn new(trouble: Trouble) -> Self {
-        let retry = match &trouble {
-            Trouble::Limited { wait: Some(wait), .. }
-            | Trouble::Passing { wait: Some(wait), .. } => MayRetry::After(*wait),
-            Trouble::Limited { .. } | Trouble::Passing { .. } => MayRetry::Yes,
-            Trouble::NotAllowed { .. } | Trouble::CodeWanted { .. } | Trouble::Refused { .. } => {
-                MayRetry::No
-            }
+        let wait = match &trouble {
+            Trouble::Limited { wait, .. } | Trouble::Passing { wait, .. } => *wait,
+            _ => None,
         };
-        Self { trouble, retry }
+        let too_long = wait.filter(|wait| *wait > WAIT_MAX);
+        let retry = match (&trouble, wait) {
+            _ if too_long.is_some() => MayRetry::No,
+            (_, Some(wait)) => MayRetry::After(wait),
+            (Trouble::Limited { .. } | Trouble::Passing { .. }, None) => MayRetry::Yes,
+            (
+                Trouble::NotAllowed { .. } | Trouble::CodeWanted { .. } | Trouble::Refused { .. },
+                None,
+            ) => MayRetry::No,
+        };
+        Self { trouble, retry, too_long }
     }
 }
 
 impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.trouble.fmt(f)
+        self.trouble.fmt(f)?;
+        match self.too_long {
+            Some(wait) => write!(
+                f,
+                "; it wants to be asked again in {} s, and no answer is waited for longer than {} s: run it again then",
+                wait.as_secs(),
+                WAIT_MAX.as_secs()
+            ),
+            None => Ok(()),
+        }
     }
 }
 
@@ -81,5 +100,27 @@ impl fmt::Display for Unanswered {
 impl Error for Unanswered {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         (self.retry != MayRetry::Yes).then_some(&self.retry as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_that_wants_to_be_left_alone_for_long_is_not_waited_for_and_that_is_said() {
+        let asked = |seconds: u64| {
+            let (wait, what) = (Some(Duration::from_secs(seconds)), "busy".to_owned());
+            let limited = Trouble::Limited { wait, what: what.clone() };
+            [limited, Trouble::Passing { wait, what }].map(Unanswered::new)
+        };
+        for answer in asked(60) {
+            assert_eq!(answer.retry, MayRetry::After(WAIT_MAX));
+            assert_eq!(answer.to_string(), "busy");
+        }
+        for answer in asked(3600) {
+            assert_eq!(answer.retry, MayRetry::No);
+            assert!(answer.to_string().starts_with("busy; it wants to be asked again in 3600 s"));
+        }
     }
 }

@@ -369,18 +369,21 @@ impl One<'_> {
 
     /// A wait that is longer than anybody wants ends it for now.
     fn within_patience(&self, journal: &Journal, ended: Ended) -> Ended {
-        let Ended::Later(wait, what) = ended else { return ended };
+        let (wait, what) = match &ended {
+            Ended::Later(wait, what) | Ended::Again(what, Some(wait)) => (*wait, what),
+            _ => return ended,
+        };
         // It is not its registry that is waited for.
         if journal.code_since.is_some() {
-            return Ended::Later(wait, what);
+            return ended;
         }
         let until = wall_clock() + wait;
         let is_too_long = |most| until > self.work.began + most;
         let most = self.publisher.patience().or(self.work.order.options.max_wait);
         if wait >= RETRY_AFTER_MAX || most.is_some_and(is_too_long) {
-            return Ended::Stopped(End::Waiting, what, Some(until));
+            return Ended::Stopped(End::Waiting, what.clone(), Some(until));
         }
-        Ended::Later(wait, what)
+        ended
     }
 
     /// Writes down how it ended, and tells the scheduler.

@@ -12,6 +12,8 @@ use super::random::Random;
 pub enum Fault {
     /// Too many requests; nothing is done.
     TooMany(RetryAfter),
+    /// It is not there for anybody now; nothing is done.
+    Busy(RetryAfter),
     /// This status and text; nothing is done.
     Refused(u16, &'static str),
     /// It is done, and answered with this status all the same.

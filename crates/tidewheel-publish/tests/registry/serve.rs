@@ -395,7 +395,11 @@ impl Shared {
         fault: Option<&Fault>,
     ) -> Option<Answer> {
         match fault {
-            Some(Fault::TooMany(when)) => Some(self.too_many(when)),
+            Some(Fault::TooMany(when)) => {
+                let why = "You have published too many packages in a short period of time.";
+                Some(self.put_off(429, why, when))
+            }
+            Some(Fault::Busy(when)) => Some(self.put_off(503, "Back in a while.", when)),
             Some(Fault::Refused(status, why)) => Some(self.error(*status, why)),
             Some(Fault::Unauthorised) => Some(self.protocol.unauthorised()),
             Some(Fault::CodeWanted) => Some(npm::code_wanted()),
@@ -550,14 +554,13 @@ impl Shared {
         }
     }
 
-    fn too_many(&self, when: &RetryAfter) -> Answer {
-        let why = "You have published too many packages in a short period of time.";
-        let plain = self.error(429, why);
+    fn put_off(&self, status: u16, why: &str, when: &RetryAfter) -> Answer {
+        let plain = self.error(status, why);
         match when {
             RetryAfter::Seconds(seconds) => plain.with("retry-after", seconds.to_string()),
             RetryAfter::Date(seconds) => plain.with("retry-after", date(*seconds)),
             RetryAfter::Sentence(seconds) => self.error(
-                429,
+                status,
                 &format!("{why} Please try again after {} or write to us.", date(*seconds)),
             ),
             RetryAfter::Missing => plain,
