@@ -369,6 +369,29 @@ fn a_publish_is_a_run_like_any_other_and_one_that_was_left_goes_on() {
 }
 
 #[test]
+fn a_workspace_is_one_from_whichever_of_its_folders_it_is_published() {
+    let scene = Scene::chain("publish-member");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
+    let begun = scene.begin(&[]);
+    begun.until_uploading("b");
+    let member = |arguments: &[&str]| {
+        let output = scene.publish(arguments).current_dir(scene.path("ws/a")).output().unwrap();
+        (told(&output), String::from_utf8(output.stderr).unwrap())
+    };
+    let ((code, error), _) = member(&[]);
+    assert_eq!(code, 5, "{error}");
+    assert!(error.to_string().contains(&format!("process {}", begun.child.id())), "{error}");
+    begun.kill();
+    let ((code, report), said) = member(&[]);
+    assert_eq!(code, 0, "{report:#}");
+    assert!(said.contains("is a part of the workspace in") && said.contains("going on with run"));
+    let output = scene.tidewheel(&["publish", "status", "a", "--format", "json"]).output().unwrap();
+    let (code, status) = told(&output);
+    assert_eq!((code, &status["run_id"]), (0, &report["run_id"]), "{status:#}");
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
 fn a_run_that_was_left_is_not_finished_from_another_commit() {
     let scene = Scene::chain("publish-moved");
     scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: false }));

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use cargo_metadata::{Dependency, DependencyKind, MetadataCommand};
 
@@ -63,6 +64,18 @@ pub(super) fn discover(root: &Path) -> Discovered {
         provenance: None,
     });
     Discovered { packages: packages.collect(), problems: Vec::new() }
+}
+
+/// The folder of the workspace that a manifest is a part of; nothing if cargo does not say, which it does when it is asked
+/// for more.
+pub(super) fn root_of(manifest: &Path) -> Option<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["locate-project", "--workspace", "--message-format", "plain"]);
+    command.arg("--manifest-path").arg(manifest).current_dir(manifest.parent()?);
+    let output = command.stdin(Stdio::null()).output().ok().filter(|it| it.status.success())?;
+    let told = String::from_utf8(output.stdout).ok()?;
+    std::fs::canonicalize(Path::new(told.trim_end()).parent()?).ok()
 }
 
 fn id(name: &str) -> PackageId {

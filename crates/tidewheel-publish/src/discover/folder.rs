@@ -53,6 +53,18 @@ pub fn discover(root: &Path) -> Discovered {
     found
 }
 
+/// The folder of the workspace that one is a part of, if that is another one: cargo publishes all of a workspace, from
+/// whatever folder of it. A folder in which a workspace of another language begins is one of its own.
+#[must_use]
+pub fn root_of(folder: &Path) -> Option<PathBuf> {
+    let others = ["package.json", "pnpm-workspace.yaml", "pyproject.toml"];
+    if others.iter().any(|other| folder.join(other).is_file()) {
+        return None;
+    }
+    let manifest = Some(folder.join("Cargo.toml")).filter(|manifest| manifest.is_file())?;
+    cargo::root_of(&manifest).filter(|root| root != folder)
+}
+
 /// Folders below one that match patterns, except those that match others, each once and in their order.
 pub(super) fn matching(
     root: &Path,

@@ -11,4 +11,4 @@ mod python;
 #[cfg(test)]
 mod tests;
 
-pub use folder::{Discovered, discover};
+pub use folder::{Discovered, discover, root_of};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use tidewheel_client::text::{block, count, harmless};
-use tidewheel_publish::discover::discover;
+use tidewheel_publish::discover::{discover, root_of};
 use tidewheel_publish::{Problem, Workspace};
 
 use crate::cli::WideFormat;
@@ -64,6 +64,19 @@ pub(super) fn workspace_folder(named: Option<&Path>) -> Result<PathBuf, CommandE
         return Err(CommandError::new(ErrorKind::NotFound, error));
     }
     Ok(folder)
+}
+
+/// The folder of the whole workspace that a folder is a part of: whoever starts from another one of its folders publishes the
+/// same, which is said.
+pub(super) fn workspace_root(ui: &Ui, named: Option<&Path>) -> Result<PathBuf, CommandError> {
+    let folder = std::fs::canonicalize(workspace_folder(named)?)?;
+    let Some(root) = root_of(&folder) else { return Ok(folder) };
+    ui.note(&format!(
+        "{} is a part of the workspace in {}",
+        harmless(&folder.display().to_string()),
+        harmless(&root.display().to_string())
+    ));
+    Ok(root)
 }
 
 /// What is in the way of something that was refused.

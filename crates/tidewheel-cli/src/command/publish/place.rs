@@ -14,7 +14,7 @@ use tidewheel_publish::prepare::folder_of;
 use tidewheel_publish::run::{LockError, Publisher, WorkspaceLock};
 use tidewheel_publish::settings::{Secret, Stage, Surroundings};
 
-use super::graph::workspace_folder;
+use super::graph::workspace_root;
 use crate::data::{DataArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};
 use crate::ui::Ui;
@@ -62,7 +62,7 @@ impl Place {
         folder: DataFolder,
         stage: Option<Stage>,
     ) -> Result<Self, CommandError> {
-        let root = fs::canonicalize(workspace_folder(named)?)?;
+        let root = workspace_root(ui, named)?;
         let data = std::path::absolute(folder.path())?;
         let ours = folder_of(&data, &root);
         let command: Vec<String> = std::env::args().collect();

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use tidewheel_publish::prepare::folder_of;
 use tidewheel_publish::run::{PublishRun, Report};
 
-use super::graph::workspace_folder;
+use super::graph::workspace_root;
 use super::place::LAST;
 use super::shown::{advice, report_text};
 use crate::cli::Format;
@@ -39,7 +39,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(super) fn status(ui: &Ui, args: &StatusArgs) -> Result<u8, CommandError> {
-    let root = fs::canonicalize(workspace_folder(args.folder.as_deref())?)?;
+    let root = workspace_root(ui, args.folder.as_deref())?;
     let folder = args.data.open_existing(ui)?;
     let ours = folder_of(&std::path::absolute(folder.path())?, &root);
     let report = on_runtime(async {
