@@ -126,6 +126,37 @@ fn versions_that_are_not_for_everybody() {
 }
 
 #[test]
+fn what_was_not_built_before_it_was_packed() {
+    let scene = Scene::npm("refused-unbuilt");
+    let manifest = |config: &str| {
+        format!(
+            r#"{{ "name": "a", "version": "1.0.0", "main": "dist/a.js", "scripts": {{ "build": "x" }},
+            "publishConfig": {{ {config} }} }}"#
+        )
+    };
+    scene.file("a/package.json", &manifest(""));
+    scene.commit();
+    let words = "npm:a names `dist/a.js` as its `main`, and that is not in the package";
+    refused(&scene, &mut scene.publish(&[]), "packing", words);
+    let (_, error) = told(&scene.publish(&[]).output().unwrap());
+    assert!(error.to_string().contains("`npm run build` before it is published"), "{error:#}");
+    // A folder of which nobody knows what is in it is not packed instead.
+    scene.file("a/package.json", &manifest(r#""directory": "dist""#));
+    scene.file("a/dist/a.js", "");
+    scene.commit();
+    refused(&scene, &mut scene.publish(&[]), "packing", "`publishConfig.directory` is \"dist\"");
+    // To pnpm and yarn it is a matter of what is said instead.
+    scene.file("a/package.json", &manifest(r#""main": "a.js""#));
+    scene.file("yarn.lock", "");
+    scene.commit();
+    refused(&scene, &mut scene.publish(&[]), "packing", "names `a.js` as its `main`");
+    scene.file("a/a.js", "");
+    scene.commit();
+    scene.finish();
+    assert_eq!(scene.registry.packages()["a"].versions[0].told["main"], "a.js");
+}
+
+#[test]
 fn two_packages_of_one_name() {
     let scene = Scene::python("refused-twice");
     let b = std::fs::read_to_string(scene.path("ws/b/pyproject.toml")).unwrap();

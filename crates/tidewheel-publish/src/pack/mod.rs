@@ -9,6 +9,7 @@ mod cargo;
 mod carry;
 mod git;
 mod handed;
+mod named;
 mod needs;
 mod npm;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]

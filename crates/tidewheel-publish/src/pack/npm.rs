@@ -20,6 +20,27 @@ const SECTIONS: [&str; 4] =
 const BY_PATH: [&str; 9] =
     ["workspace:", "catalog:", "file:", "link:", "portal:", "./", "../", "/", "~/"];
 
+/// What pnpm and yarn take from `publishConfig` instead of what stands outside of it. Npm does not.
+const OVERRIDES: [&str; 17] = [
+    "bin",
+    "type",
+    "imports",
+    "main",
+    "module",
+    "typings",
+    "types",
+    "exports",
+    "browser",
+    "esnext",
+    "es2015",
+    "unpkg",
+    "umd:main",
+    "os",
+    "cpu",
+    "libc",
+    "typesVersions",
+];
+
 pub(super) fn pack(bench: &Bench<'_>, package: &Package) -> Result<Made, String> {
     let folder = bench.folder_of(package);
     if !bench.options.in_place {
@@ -76,7 +97,37 @@ fn write_ranges(package: &Package, folder: &Path, root: &Path) -> Result<(), Str
     }
 }
 
-/// A manifest in which `workspace:` and `catalog:` ranges are what they stand for; `None` if it has none.
+/// Whether a workspace is one of pnpm or yarn.
+fn overrides(root: &Path) -> bool {
+    let files = ["pnpm-workspace.yaml", "pnpm-lock.yaml", "yarn.lock"];
+    let told = fs::read_to_string(root.join("package.json")).unwrap_or_default();
+    let told: Json = serde_json::from_str(&told).unwrap_or_default();
+    let by = told.get("packageManager").and_then(Json::as_str).unwrap_or_default();
+    files.iter().any(|file| root.join(file).is_file())
+        || ["pnpm@", "yarn@"].iter().any(|name| by.starts_with(name))
+}
+
+/// What stands in `publishConfig` to be published instead is put where it belongs; whether there was anything.
+fn override_by_config(manifest: &mut Map<String, Json>) -> bool {
+    let Some(Json::Object(config)) = manifest.get_mut("publishConfig") else { return false };
+    let mut instead = Map::new();
+    config.retain(|key, told| {
+        let is_instead = OVERRIDES.contains(&key.as_str());
+        if is_instead {
+            instead.insert(key.clone(), told.take());
+        }
+        !is_instead
+    });
+    let (is_empty, is_changed) = (config.is_empty(), !instead.is_empty());
+    if is_empty {
+        manifest.retain(|key, _| key != "publishConfig");
+    }
+    manifest.extend(instead);
+    is_changed
+}
+
+/// A manifest in which `workspace:` and `catalog:` ranges are what they stand for, and which says what `publishConfig` wants
+/// to be said instead; `None` if that is what it says already.
 pub(super) fn with_ranges(
     package: &Package,
     text: &str,
@@ -84,8 +135,15 @@ pub(super) fn with_ranges(
 ) -> Result<Option<String>, String> {
     let mut manifest: Map<String, Json> =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let config = manifest.get("publishConfig");
+    if let Some(folder) = config.and_then(|config| config.get("directory")) {
+        return Err(format!(
+            "`publishConfig.directory` is {folder}, and nothing is packed from another folder than the package's: make that \
+             one a member of the workspace instead"
+        ));
+    }
     let catalogs = text.contains("\"catalog:").then(|| Catalogs::of(root));
-    let mut is_changed = false;
+    let mut is_changed = overrides(root) && override_by_config(&mut manifest);
     for section in SECTIONS {
         let Some(Json::Object(section)) = manifest.get_mut(section) else { continue };
         for (written, told) in section {
@@ -173,6 +231,22 @@ mod tests {
             assert_eq!(catalogs.range(catalog, "b"), range, "{catalog}");
         }
         assert_eq!(catalogs.range("", "c"), None);
+    }
+
+    #[test]
+    fn what_is_to_be_published_instead_is_written_as_pnpm_does() {
+        let text = r#"{ "name": "a", "main": "src/a.ts", "publishConfig":
+            { "main": "dist/a.js", "exports": "./dist/a.js", "access": "public" }, "license": "MIT" }"#;
+        let mut manifest: Map<String, Json> = serde_json::from_str(text).unwrap();
+        assert!(override_by_config(&mut manifest));
+        let expected = json!({ "name": "a", "main": "dist/a.js", "exports": "./dist/a.js",
+            "publishConfig": { "access": "public" }, "license": "MIT" });
+        assert_eq!(Json::Object(manifest.clone()), expected);
+        assert!(!override_by_config(&mut manifest), "there is nothing more");
+        let mut bare =
+            serde_json::from_str(r#"{ "publishConfig": { "type": "module" } }"#).unwrap();
+        assert!(override_by_config(&mut bare));
+        assert_eq!(Json::Object(bare), json!({ "type": "module" }));
     }
 
     #[test]

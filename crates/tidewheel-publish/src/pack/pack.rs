@@ -12,6 +12,7 @@ use tidewheel::file::{make_private_folder, write_atomically};
 use super::archive::{self, Contents};
 use super::git::{self, Checkout};
 use super::handed::Handed;
+use super::named::{Missing, missing};
 use super::pin::{PinError, Pins};
 use super::set::{Inside, PackedFile, PackedPackage, PackedSet, folder_of};
 use super::{cargo, npm, python, requirement, tree};
@@ -382,6 +383,7 @@ fn make_all(
         problems.extend(package.and_then(|(package, target)| {
             objection(package, target, packed)
                 .or_else(|| unwelcome(package, target, &packed.metadata))
+                .or_else(|| unbuilt(package, packed))
         }));
     }
     if problems.is_empty() { Ok(made) } else { Err(problems) }
@@ -429,6 +431,22 @@ fn unwelcome(package: &Package, target: &Target, metadata: &Json) -> Option<Prob
     let what = format!("{} has no {missing}, and its registry wants one", package.id);
     let hint = Some("write it into [package] of its Cargo.toml".to_owned());
     Some(Problem { hint, ..problem(package, what) })
+}
+
+/// What a package of npm says that it has and has not: whoever uses it gets an error.
+fn unbuilt(package: &Package, made: &Made) -> Option<Problem> {
+    let manifest =
+        made.metadata.get("manifest").filter(|_| made.id.ecosystem() == Ecosystem::Npm)?;
+    let Missing { key, path } = missing(manifest, &made.contents.files)?;
+    let what = format!("{} names `{path}` as its `{key}`, and that is not in the package", made.id);
+    let scripts = manifest.get("scripts");
+    let scripts = |name: &&str| scripts.is_some_and(|it| it.get(name).is_some());
+    let script = ["build", "prepack", "prepare", "prepublishOnly"].into_iter().find(scripts);
+    let build = script.map_or("build it".to_owned(), |script| format!("`npm run {script}`"));
+    let hint = format!(
+        "{build} before it is published, and let `files` have what comes of it: no script is run when it is packed"
+    );
+    Some(Problem { hint: Some(hint), ..problem(package, what) })
 }
 
 /// Moves what was made to where it is kept.
