@@ -85,3 +85,19 @@ fn what_needs_a_package_is_sent_within_two_seconds_of_its_being_seen() {
     let unseen = looks[looks.len() - 2];
     assert!(b.at - unseen <= Duration::from_secs(2), "{looks:?}, then b at {:?}", b.at);
 }
+
+#[test]
+fn registries_of_crates_are_paced_as_somebody_says() {
+    let scene = Scene::crates("slow-paced", &[("a", &[]), ("b", &[]), ("c", &[])]);
+    let plan = ["publish", "plan", "--no-verify", "--format", "json", "--pace-new", "1/10m"];
+    let (code, plan) = told(&scene.tidewheel(&plan).output().unwrap());
+    assert_eq!((code, &plan["wait_s"]), (0, &1200.into()), "{plan:#}");
+    let (code, report) = scene.published(&["--pace-new", "1/1s"]);
+    assert_eq!(code, 0, "{report:#}");
+    let at: Vec<Duration> = scene.registry.uploads().iter().map(|it| it.at).collect();
+    assert!(at[2] - at[0] > Duration::from_millis(1900), "{at:?}");
+    for wrong in ["0/1s", "1", "x/1s", "1/soon"] {
+        let output = scene.publish(&["--pace-update", wrong]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}

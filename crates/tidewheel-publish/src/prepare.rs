@@ -13,7 +13,7 @@ use crate::pack::{
     Carried, Checkout, Handed, PackOptions, PackedSet, begin, checkout, pack, take_over,
 };
 use crate::package::{Package, PackageId, Version};
-use crate::plan::{Class, Plan, Situation};
+use crate::plan::{Class, Pace, Plan, Situation};
 use crate::preflight::{
     about_checkout, about_leave, about_provenance, odd, stale_locks, unmet_needs, wrong_tags,
 };
@@ -58,6 +58,8 @@ pub struct Wish {
     pub provenance: Provenance,
     /// Registries are asked whether tokens are good, where they can say it.
     pub check_tokens: bool,
+    /// How fast registries of crates take packages, where that is not what is known of them.
+    pub pace: Pace,
 }
 
 /// What is said about statements of where packages were built.
@@ -138,7 +140,7 @@ pub async fn prepare(
         }
     };
     let set = recognised(publisher, set, &targets, &listings).await?;
-    let plan = plan(&workspace, &set, &targets, listings.clone())?;
+    let plan = plan(&workspace, &set, &targets, listings.clone(), wish.pace)?;
     let asks = wish.check_tokens && !wish.offline;
     let mut problems = about_leave(publisher, &workspace, &plan, &targets, asks).await;
     problems.extend(unmet_needs(&whole, &plan, &set, listings));
@@ -277,12 +279,15 @@ fn plan(
     set: &PackedSet,
     targets: &BTreeMap<PackageId, Target>,
     listings: BTreeMap<PackageId, Listing>,
+    said: Pace,
 ) -> Result<Plan, Vec<Problem>> {
     let packed = targets.keys().filter_map(|id| Some((id.clone(), set.digests(id)?))).collect();
-    let pace = targets.values().map(|target| pace_of(&target.address));
-    let pace = pace.max_by_key(|pace| pace.new.is_some()).unwrap_or_default();
     let addresses = targets.iter().map(|(id, target)| (id.clone(), target.address.clone()));
-    let situation = Situation { listings, packed, addresses: addresses.collect(), pace };
+    let paces = targets.iter().map(|(id, Target { address, .. })| {
+        (address.index.clone(), pace_of(id.ecosystem(), address, said))
+    });
+    let (addresses, paces) = (addresses.collect(), paces.collect());
+    let situation = Situation { listings, packed, addresses, paces };
     Plan::new(workspace, &situation).map_err(|error| {
         vec![Problem {
             code: Code::Cycle,

@@ -24,8 +24,8 @@ pub struct Situation {
     pub packed: BTreeMap<PackageId, Vec<(String, Vec<Digest>)>>,
     /// Where packages go; one that is not in it goes nowhere.
     pub addresses: BTreeMap<PackageId, Address>,
-    /// How fast registries take packages.
-    pub pace: Pace,
+    /// How fast registries take packages, by where they are; of one that is not in it nothing is known.
+    pub paces: BTreeMap<String, Pace>,
 }
 
 /// What is to be done.
@@ -88,15 +88,7 @@ impl Plan {
             class: Class::Private,
             after: Vec::new(),
         }));
-        let count = |is_new: bool| {
-            let counted = packages.iter().filter(|planned| match planned.class {
-                Class::New => is_new,
-                Class::Update | Class::Partial { .. } => !is_new,
-                _ => false,
-            });
-            u32::try_from(counted.count()).unwrap_or(u32::MAX)
-        };
-        let wait = situation.pace.wait(count(true), count(false));
+        let wait = wait(&packages, situation);
         let digest = digest(&packages, situation);
         Ok(Self { packages, wait, digest })
     }
@@ -123,6 +115,24 @@ impl Situation {
         let packed = self.packed.get(&package.id).map(Vec::as_slice).unwrap_or_default();
         Class::of(&package.id, listing, version, packed)
     }
+}
+
+/// How long it takes at least. Registries go side by side: the slowest counts.
+fn wait(packages: &[Planned], situation: &Situation) -> Duration {
+    let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for planned in packages {
+        let Some(address) = situation.addresses.get(&planned.id) else { continue };
+        let (new, updates) = counts.entry(&address.index).or_default();
+        match planned.class {
+            Class::New => *new += 1,
+            Class::Update | Class::Partial { .. } => *updates += 1,
+            _ => {}
+        }
+    }
+    let waits = counts
+        .into_iter()
+        .filter_map(|(index, (new, updates))| Some(situation.paces.get(index)?.wait(new, updates)));
+    waits.max().unwrap_or_default()
 }
 
 /// A digest of packages, versions, order, what is to be done and where, and the files that were packed.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// So many at once, then one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rate {
     /// How many go at once.
     pub burst: u32,
@@ -22,7 +22,8 @@ impl Rate {
 }
 
 /// How fast a registry takes packages that it has never seen, and versions of those it knows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Pace {
     /// For new packages; `None` if nothing is known.
     pub new: Option<Rate>,
@@ -36,6 +37,12 @@ impl Pace {
     pub fn of_public_crates() -> Self {
         let rate = |burst, seconds| Some(Rate { burst, every: Duration::from_secs(seconds) });
         Self { new: rate(5, 600), update: rate(30, 60) }
+    }
+
+    /// The same where nothing else is said.
+    #[must_use]
+    pub fn unless_said(self, said: Self) -> Self {
+        Self { new: said.new.or(self.new), update: said.update.or(self.update) }
     }
 
     /// How long so many uploads take at least, for the pace alone. Both kinds go side by side.

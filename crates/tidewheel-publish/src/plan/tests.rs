@@ -162,14 +162,26 @@ fn what_needs_something_that_cannot_be_had_is_blocked_and_others_go_on() {
 fn a_plan_says_how_long_the_registry_will_take_at_least() {
     let names: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
     let workspace = Workspace::new(names.iter().map(|name| package(name, &[])));
-    let wait = |listing: &Listing| {
+    let situation = |listing: &Listing| {
         let listings = names.iter().map(|name| (id(name), listing.clone())).collect();
-        let pace = Pace::of_public_crates();
-        Plan::new(&workspace, &Situation { listings, pace, ..Situation::default() }).unwrap().wait
+        let addresses =
+            names.iter().map(|name| (id(name), address("https://a.example/"))).collect();
+        let paces = [("https://a.example/".to_owned(), Pace::of_public_crates())].into();
+        Situation { listings, addresses, paces, ..Situation::default() }
     };
+    let wait = |listing: &Listing| Plan::new(&workspace, &situation(listing)).unwrap().wait;
     assert_eq!(wait(&Listing::default()), Duration::from_mins(350));
     assert_eq!(wait(&listing(&[("0.9.0", listed(&[]))])), Duration::from_mins(10));
     assert_eq!(wait(&listing(&[("1.0.0", listed(&[]))])), Duration::ZERO);
+    // Each registry has a pace of its own, and they go side by side.
+    let mut mixed = situation(&Listing::default());
+    for name in &names[..30] {
+        mixed.addresses.insert(id(name), address("https://b.example/"));
+    }
+    assert_eq!(Plan::new(&workspace, &mixed).unwrap().wait, Duration::from_mins(50));
+    let slow = Rate { burst: 1, every: Duration::from_secs(1) };
+    let said = Pace::of_public_crates().unless_said(Pace { new: Some(slow), update: None });
+    assert_eq!((said.new, said.update), (Some(slow), Pace::of_public_crates().update));
 }
 
 #[test]
@@ -179,9 +191,8 @@ fn the_same_situation_gives_the_same_digest_and_any_other_another() {
         let versions = if is_new { vec![] } else { vec![("0.1.0", listed(&[]))] };
         let listings = ["a", "b"].map(|name| (id(name), listing(&versions)));
         let packed = [(id("a"), packed(&[sha256(byte)]))];
-        let pace = Pace::default();
         let (listings, packed) = (listings.into(), packed.into());
-        Situation { listings, packed, pace, ..Situation::default() }
+        Situation { listings, packed, ..Situation::default() }
     };
     let digest = |workspace: &Workspace, situation: &Situation| {
         Plan::new(workspace, situation).unwrap().digest

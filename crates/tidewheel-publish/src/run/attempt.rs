@@ -13,7 +13,7 @@ use tidewheel::task::Failure;
 use tidewheel::{Attempt, Outcome, Timestamp};
 
 use super::journal::{End, Hook, Journal, Phase};
-use super::order::{OrderedPackage, ours};
+use super::order::{OrderedPackage, PublishOptions, ours};
 use super::publisher::{Publisher, Work};
 use crate::exchange::{Parcel, Said, Trouble};
 use crate::pack::{PackedFile, PackedSet};
@@ -161,7 +161,7 @@ impl One<'_> {
         if let Some(ended) = self.sign(listing).await {
             return ended;
         }
-        if let Err(wait) = self.publisher.may_upload(self.package) {
+        if let Err(wait) = self.publisher.may_upload(self.package, self.work.order.options.pace) {
             return Ended::Later(wait, "its registry takes only so many".to_owned());
         }
         journal.come_to(Phase::Uploading, now);
@@ -317,9 +317,10 @@ impl One<'_> {
         match trouble {
             Trouble::Limited { wait, what } => {
                 journal.limited += 1;
-                let base = self.work.order.options.retry_base_delay;
-                let wait = wait.unwrap_or_else(|| back_off(base, journal.limited, &self.id));
-                self.publisher.hold_back(self.package, wait);
+                let PublishOptions { retry_base_delay, pace, .. } = self.work.order.options;
+                let back_off = || back_off(retry_base_delay, journal.limited, &self.id);
+                let wait = wait.unwrap_or_else(back_off);
+                self.publisher.hold_back(self.package, pace, wait);
                 Ended::Later(wait, what)
             }
             Trouble::Passing { what, wait } => Ended::Again(what, wait),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::journal::Journal;
 use crate::pack::PackedSet;
 use crate::package::{Ecosystem, PackageId};
-use crate::plan::{Class, Plan};
+use crate::plan::{Class, Pace, Plan};
 use crate::settings::{Address, Target};
 
 /// The form of what is kept; another one is not understood.
@@ -56,6 +56,8 @@ pub struct PublishOptions {
     pub timeout: Duration,
     /// The longest time that is waited for registries; `None`: as long as they want.
     pub max_wait: Option<Duration>,
+    /// How fast registries of crates take packages, where that is not what is known of them.
+    pub pace: Pace,
     /// How long it may take until what was uploaded can be seen.
     pub visible_within: Duration,
     /// How often somebody looks whether it can.
@@ -88,6 +90,7 @@ impl Default for PublishOptions {
             retry_base_delay: Duration::from_secs(1),
             timeout: Duration::from_secs(600),
             max_wait: None,
+            pace: Pace::default(),
             visible_within: Duration::from_secs(600),
             look_every: Duration::from_secs(1),
             code_within: Duration::ZERO,

@@ -17,7 +17,7 @@ use super::sign::Signing;
 use crate::discover::discover;
 use crate::exchange::{Bucket, Client};
 use crate::pack::{PackedSet, Workbench};
-use crate::package::{Package, PackageId};
+use crate::package::{Ecosystem, Package, PackageId};
 use crate::plan::Pace;
 use crate::settings::{Address, Surroundings, Target, is_of_this_machine, target_of};
 
@@ -146,31 +146,43 @@ impl Publisher {
     }
 
     /// Takes the right to upload one package now, or says how long its registry takes none.
-    pub(super) fn may_upload(&self, package: &OrderedPackage) -> Result<(), Duration> {
-        self.with_bucket(package, |bucket| bucket.take(wall_clock()))
+    pub(super) fn may_upload(&self, package: &OrderedPackage, said: Pace) -> Result<(), Duration> {
+        self.with_bucket(package, package.is_new, said, |bucket| bucket.take(wall_clock()))
     }
 
-    /// A registry has said that it takes none for so long.
-    pub(super) fn hold_back(&self, package: &OrderedPackage, wait: Duration) {
-        self.with_bucket(package, |bucket| bucket.close(wall_clock(), wait));
+    /// A registry has said that it takes none for so long, be it new or not.
+    pub(super) fn hold_back(&self, package: &OrderedPackage, said: Pace, wait: Duration) {
+        for is_new in [true, false] {
+            self.with_bucket(package, is_new, said, |bucket| bucket.close(wall_clock(), wait));
+        }
     }
 
-    fn with_bucket<T>(&self, package: &OrderedPackage, ask: impl FnOnce(&mut Bucket) -> T) -> T {
+    fn with_bucket<T>(
+        &self,
+        package: &OrderedPackage,
+        is_new: bool,
+        said: Pace,
+        ask: impl FnOnce(&mut Bucket) -> T,
+    ) -> T {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (package.address.index.clone(), package.is_new);
+        let key = (package.address.index.clone(), is_new);
         let fresh = || {
-            let pace = pace_of(&package.address);
-            let rate = if package.is_new { pace.new } else { pace.update };
+            let pace = pace_of(package.id().ecosystem(), &package.address, said);
+            let rate = if is_new { pace.new } else { pace.update };
             rate.map_or_else(Bucket::unlimited, Bucket::new)
         };
         ask(buckets.entry(key).or_insert_with(fresh))
     }
 }
 
-/// How fast a registry takes packages, as far as it is known.
-pub(crate) fn pace_of(registry: &Address) -> Pace {
-    match registry.name.as_str() {
+/// How fast a registry takes packages, as far as it is known; what is said of registries of crates counts for all of them.
+pub(crate) fn pace_of(ecosystem: Ecosystem, registry: &Address, said: Pace) -> Pace {
+    let known = match registry.name.as_str() {
         "crates-io" if !is_of_this_machine(&registry.index) => Pace::of_public_crates(),
         _ => Pace::default(),
+    };
+    match ecosystem {
+        Ecosystem::Cargo => known.unless_said(said),
+        Ecosystem::Npm | Ecosystem::Python => Pace::default(),
     }
 }

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use super::*;
+use crate::plan::{Pace, Rate};
+use crate::settings::Surroundings;
 
 fn folder(name: &str) -> PathBuf {
     let folder =
@@ -89,4 +92,25 @@ fn what_a_run_ended_with_is_forgotten_by_the_next_and_what_it_did_is_not() {
     fs::write(&path, "{ nonsense").unwrap();
     assert_eq!(Journal::load(&path), Journal::default());
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_registry_that_says_too_many_is_sent_nothing_be_it_new_or_not() {
+    let package = |name: &str, index: &str, is_new: bool| -> OrderedPackage {
+        let address = serde_json::json!({ "name": "ours", "index": index, "upload": null });
+        let told = serde_json::json!({ "ecosystem": "cargo", "name": name, "version": "1.0.0",
+            "address": address, "after": [], "is_new": is_new, "is_out": false });
+        serde_json::from_value(told).unwrap()
+    };
+    let (here, there) = ("https://a.example/", "https://b.example/");
+    let publisher = Publisher::new(Surroundings::of(&folder("pace"), [])).unwrap();
+    let rate = |burst| Some(Rate { burst, every: Duration::from_secs(3600) });
+    let said = Pace { new: rate(1), update: rate(2) };
+    let may = |package: &OrderedPackage| publisher.may_upload(package, said);
+    assert_eq!(may(&package("a", here, true)), Ok(()));
+    assert!(may(&package("b", here, true)).is_err(), "one new crate an hour");
+    assert_eq!(may(&package("c", here, false)), Ok(()), "versions are counted apart");
+    publisher.hold_back(&package("b", here, true), said, Duration::from_secs(60));
+    assert!(may(&package("d", here, false)).is_err(), "it takes nothing at all for a minute");
+    assert_eq!(may(&package("e", there, true)), Ok(()), "another registry is another one");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tidewheel_publish::pack::Carried;
+use tidewheel_publish::plan::{Pace, Rate};
 use tidewheel_publish::prepare::{Provenance, Wish};
 use tidewheel_publish::run::PublishOptions;
 
@@ -211,6 +212,14 @@ pub(crate) struct PaceArgs {
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub max_wait: Option<Duration>,
 
+    /// So many new crates at once, then one each TIME, instead of what is known of registries of crates: 5/10m
+    #[arg(long, value_name = "N/TIME", value_parser = rate)]
+    pub pace_new: Option<Rate>,
+
+    /// The same for new versions of crates that their registry knows: 30/1m
+    #[arg(long, value_name = "N/TIME", value_parser = rate)]
+    pub pace_update: Option<Rate>,
+
     /// How long it may take until what was uploaded can be seen
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = span)]
     pub visible_within: Duration,
@@ -256,6 +265,7 @@ impl PublishArgs {
             packed: carried.map(|(folder, digest)| Carried { folder, digest }).collect(),
             stream: self.stream,
             provenance: self.follow.provenance(),
+            pace: self.pace.pace(),
             ..self.what.wish()
         })
     }
@@ -334,6 +344,10 @@ impl WhatArgs {
 }
 
 impl PaceArgs {
+    fn pace(&self) -> Pace {
+        Pace { new: self.pace_new, update: self.pace_update }
+    }
+
     pub fn options(&self) -> PublishOptions {
         PublishOptions {
             concurrency: self.concurrency,
@@ -341,9 +355,18 @@ impl PaceArgs {
             retry_base_delay: self.retry_base_delay,
             timeout: self.task_timeout,
             max_wait: self.max_wait,
+            pace: self.pace(),
             visible_within: self.visible_within,
             look_every: self.look_every,
             ..PublishOptions::default()
         }
     }
+}
+
+/// `5/10m`: five at once, then one each ten minutes.
+fn rate(text: &str) -> Result<Rate, String> {
+    let (burst, every) = text.split_once('/').ok_or("say how many and how often, as in 5/10m")?;
+    let burst = burst.parse().ok().filter(|burst| *burst > 0);
+    let burst = burst.ok_or_else(|| format!("`{text}` begins with no number of packages"))?;
+    Ok(Rate { burst, every: span(every)? })
 }
