@@ -83,6 +83,9 @@ fn what_the_codes_mean_is_said() {
         let row = format!("| `{code}` |");
         assert!(pages.iter().any(|page| page.contains(&row)), "{code} is on no page");
     }
+    // What goes wrong on the way has a word, too.
+    let output = scratch.run(&["publish", "explain", "conflict"]);
+    assert!(stdout(&output).starts_with("conflict: The version is out"), "{}", stdout(&output));
     let output = scratch.run(&["publish", "explain", "nonsense"]);
     assert_eq!(output.status.code(), Some(4));
     assert!(stderr(&output).contains("development-cycle"), "{}", stderr(&output));

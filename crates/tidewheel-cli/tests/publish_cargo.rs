@@ -186,6 +186,9 @@ fn a_version_with_another_content_blocks_what_needs_it_and_nothing_else() {
         .iter()
         .find(|it| it["package"] == "cargo:b")
         .unwrap();
+    assert_eq!(b["code"], "conflict", "{b:#}");
+    let c = report["packages"].as_array().unwrap().iter().find(|it| it["package"] == "cargo:c");
+    assert_eq!(c.unwrap()["code"], "blocked", "{report:#}");
     let why = b["error"].as_str().unwrap();
     assert!(why.contains("we have sha256:") && why.contains("the registry has sha256:"), "{why}");
     assert_eq!(scene.brought(), ["a", "d"]);
@@ -288,6 +291,9 @@ fn what_a_registry_refuses_is_told_in_its_words_and_not_tried_again() {
         let (code, report) = scene.published(&[]);
         assert_eq!((code, &report["verdict"]), (1, &"failed".into()), "{report:#}");
         assert!(report.to_string().contains("b is a reserved name"), "{report:#}");
+        let codes: Vec<&Json> =
+            report["packages"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
+        assert_eq!(codes, [&Json::Null, &json!("refused"), &json!("not-begun")]);
         assert_eq!(report["skipped"], json!(["cargo:c"]));
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing here counts before the [report](super::report) has found a package in its registry.
 
 use super::journal::{Hook, Journal};
+use super::mishap::Mishap;
 use super::order::{OrderedPackage, PublishOrder};
 use super::publisher::Publisher;
 use super::report::{Report, Reported, Verdict};
@@ -48,7 +49,9 @@ impl Report {
                 let wants_code = matches!(trouble, Trouble::CodeWanted { .. });
                 let worth = if wants_code { Verdict::Blocked } else { Verdict::Incomplete };
                 self.wants_code |= wants_code;
-                self.object(&id, worth, format!("it is out, and not yet `{tag}`: {trouble}"));
+                let what = format!("it is out, and not yet `{tag}`: {trouble}");
+                let code = if wants_code { Mishap::CodeWanted } else { Mishap::NpmTag };
+                self.object(&id, worth, code, what);
             }
         }
     }
@@ -112,11 +115,8 @@ impl Report {
                     let _ = journal.store(&path);
                 }
                 Err(error) => {
-                    self.object(
-                        &id,
-                        Verdict::Incomplete,
-                        format!("it is out, and its hook failed: {error}"),
-                    );
+                    let what = format!("it is out, and its hook failed: {error}");
+                    self.object(&id, Verdict::Incomplete, Mishap::Hook, what);
                 }
             }
         }
@@ -130,11 +130,11 @@ impl Report {
     }
 
     /// Something is wrong with a package all the same.
-    pub(super) fn object(&mut self, id: &PackageId, worth: Verdict, what: String) {
+    pub(super) fn object(&mut self, id: &PackageId, worth: Verdict, code: Mishap, what: String) {
         let name = id.to_string();
         let is_it = |it: &&mut Reported| it.package == name;
         if let Some(reported) = self.packages.iter_mut().find(is_it) {
-            reported.error = Some(what);
+            (reported.error, reported.code) = (Some(what), Some(code));
         }
         self.verdict = self.verdict.max(worth);
     }

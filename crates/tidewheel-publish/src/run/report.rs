@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
 use tidewheel::store::RunDetail;
-use tidewheel::{TaskState, Timestamp};
 
 use super::follow::Tagged;
 use super::journal::{End, Journal, Phase};
+use super::judge::{Judged, judge};
+use super::mishap::Mishap;
 use super::order::PublishOrder;
 use super::publisher::Publisher;
 use super::unmet::UnmetNeed;
@@ -20,9 +22,6 @@ use crate::package::PackageId;
 use crate::plan::Class;
 use crate::registry::Listing;
 
-/// What is said of an upload whose end nobody saw.
-const UNANSWERED: &str =
-    "nobody knows what became of its upload: it was ended before it was answered";
 /// How often what was seen once is looked for again.
 const LOOKS_AGAIN: u32 = 10;
 
@@ -124,11 +123,25 @@ pub struct Reported {
     pub waited_ms: u64,
     /// What is wrong with it.
     pub error: Option<String>,
+    /// The same as a word that does not change.
+    pub code: Option<Mishap>,
+}
+
+/// A package that could not be begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stuck {
+    /// Which one.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Why.
+    pub why: String,
+    /// The same as a word that does not change.
+    pub code: Option<Mishap>,
 }
 
 impl Reported {
-    /// A package that could not be begun: which one, its version, and why.
-    fn stuck((package, version, why): &(String, String, String)) -> Self {
+    fn stuck(Stuck { package, version, why, code }: &Stuck) -> Self {
         Self {
             package: package.clone(),
             version: version.clone(),
@@ -141,17 +154,18 @@ impl Reported {
             retries: 0,
             waited_ms: 0,
             error: Some(why.clone()),
+            code: *code,
         }
     }
 }
 
 impl Report {
-    /// What a run came to, by a census of its registries. `stuck` are packages that could not be begun, each with why.
+    /// What a run came to, by a census of its registries. `stuck` are packages that could not be begun.
     pub async fn new(
         publisher: &Publisher,
         order: &PublishOrder,
         run: Option<&RunDetail>,
-        stuck: &[(String, String, String)],
+        stuck: &[Stuck],
     ) -> Self {
         let set = PackedSet::load(&order.packed);
         let mut seen = look(publisher, order, set.as_ref()).await;
@@ -168,7 +182,8 @@ impl Report {
             let task =
                 run.and_then(|run| run.tasks.iter().find(|task| task.name == id.to_string()));
             let state = task.map(|task| task.state);
-            let (result, worth, error) = judge(&class, package.is_out, state, &journal);
+            let Judged { result, worth, code, error } =
+                judge(&class, package.is_out, state, &journal);
             verdict = verdict.max(worth);
             wants_code |= worth == Verdict::Blocked && journal.end == Some(End::CodeWanted);
             until = until.max(journal.until.filter(|_| result == "waiting"));
@@ -185,12 +200,11 @@ impl Report {
                 retries: journal.retries,
                 waited_ms: journal.waited_ms,
                 error,
+                code,
             });
         }
         packages.extend(stuck.iter().map(Reported::stuck));
-        if !stuck.is_empty() {
-            verdict = verdict.max(Verdict::Blocked);
-        }
+        verdict = verdict.max(if stuck.is_empty() { Verdict::Done } else { Verdict::Blocked });
         let those = |results: &[&str]| -> Vec<String> {
             let found = packages.iter().filter(|it| results.contains(&it.result));
             found.map(|it| it.package.clone()).collect()
@@ -257,9 +271,10 @@ impl Report {
         let wrong = self.packages.iter().filter_map(|it| Some((it, it.error.as_ref()?)));
         for (number, (it, error)) in wrong.enumerate() {
             let before = if number == 0 { "\n" } else { "" };
+            let code = it.code.map(|code| format!(" (`{code}`)")).unwrap_or_default();
             let _ = writeln!(
                 text,
-                "{before}- **{}** {}: {}",
+                "{before}- **{}** {}: {}{code}",
                 it.package,
                 it.version,
                 error.replace('\n', " ")
@@ -310,54 +325,4 @@ async fn look(
         tokio::time::sleep(order.options.look_every).await;
     }
     seen
-}
-
-/// What became of a package: what its registry says now, and if it is not out, why.
-fn judge(
-    class: &Result<Class, String>,
-    was_out: bool,
-    state: Option<TaskState>,
-    journal: &Journal,
-) -> (&'static str, Verdict, Option<String>) {
-    let said = || journal.said.clone();
-    match class {
-        Ok(Class::Done) if was_out || journal.uploads == 0 => return ("done", Verdict::Done, None),
-        Ok(Class::Done) => return ("published", Verdict::Done, None),
-        Ok(class @ (Class::Conflict { .. } | Class::Yanked)) => {
-            return ("failed", Verdict::Blocked, Some(class.to_string()));
-        }
-        Ok(Class::Out) if was_out => return ("done", Verdict::Done, None),
-        _ => {}
-    }
-    let begun =
-        matches!(state, Some(TaskState::Failed | TaskState::Succeeded | TaskState::Unknown));
-    let asked = class.as_ref().err().map(|error| format!("its registry cannot be asked: {error}"));
-    if !begun && journal.end.is_none() {
-        return match journal.phase {
-            // Somebody has ended it while it was on its way.
-            Phase::Uploaded => {
-                let what = "its registry has it; it cannot be seen yet".to_owned();
-                ("waiting", Verdict::Incomplete, asked.or(Some(what)))
-            }
-            Phase::Uploading if journal.is_open => {
-                ("failed", Verdict::Incomplete, Some(UNANSWERED.to_owned()))
-            }
-            _ => ("skipped", Verdict::Incomplete, asked),
-        };
-    }
-    match journal.end {
-        Some(End::Waiting) => ("waiting", Verdict::Incomplete, said()),
-        Some(End::Conflict | End::NotAllowed | End::CodeWanted | End::NotPacked) => {
-            ("failed", Verdict::Blocked, said())
-        }
-        Some(End::Refused) => ("failed", Verdict::Failed, said()),
-        Some(End::Trouble) => ("failed", Verdict::Incomplete, said()),
-        None => {
-            let what = match journal.is_open {
-                true => UNANSWERED,
-                false => "it cannot be seen",
-            };
-            ("failed", Verdict::Incomplete, asked.or_else(|| Some(what.to_owned())))
-        }
-    }
 }

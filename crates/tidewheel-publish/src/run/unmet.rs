@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::mishap::Mishap;
 use super::order::PublishOrder;
 use super::publisher::Publisher;
 use super::report::{Report, Verdict};
@@ -46,7 +47,8 @@ impl Report {
                 order.package(&gap.needed.to_string()).is_some() && !self.is_out(&gap.needed);
             // What is not out yet is brought by the next run.
             let worth = if is_to_come { Verdict::Incomplete } else { Verdict::Blocked };
-            self.object(&gap.by, worth, format!("it is out, and cannot be used: {gap}"));
+            let what = format!("it is out, and cannot be used: {gap}");
+            self.object(&gap.by, worth, Mishap::Unmet, what);
             self.unmet.push(UnmetNeed {
                 package: gap.by.to_string(),
                 needs: gap.needed.to_string(),

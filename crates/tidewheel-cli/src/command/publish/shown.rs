@@ -84,9 +84,10 @@ pub(super) fn report_text(report: &Report) -> String {
     };
     for it in &report.packages {
         if let Some(error) = &it.error {
+            let code = it.code.map(|code| format!(" [{code}]")).unwrap_or_default();
             let _ = write!(
                 text,
-                "\n{} {}: {}",
+                "\n{} {}: {}{code}",
                 harmless(&it.package),
                 harmless(&it.version),
                 harmless(error)

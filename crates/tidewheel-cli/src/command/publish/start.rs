@@ -13,7 +13,7 @@ use tidewheel_client::session::{Session, Started, Takeover};
 use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_publish::PlanDocument;
 use tidewheel_publish::prepare::{Chore, Prepared, prepare};
-use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report};
+use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report, Stuck};
 
 use super::agreed::{check_hash, check_left, may_send, order_of};
 use super::args::{PublishArgs, ShownArgs};
@@ -252,7 +252,7 @@ pub(super) async fn rehearsed(
 /// What is carried out, and what is left out because something is in its way.
 struct PublishOrdered {
     order: PublishOrder,
-    stuck: Vec<(String, String, String)>,
+    stuck: Vec<Stuck>,
 }
 
 async fn begin(
@@ -332,7 +332,7 @@ async fn conclude(
     desk: &LocalDesk,
     run: &PublishRun,
     started: Started,
-    stuck: &[(String, String, String)],
+    stuck: &[Stuck],
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     let id = started.run.id().to_string();
@@ -348,7 +348,7 @@ async fn report(
     desk: &LocalDesk,
     run: &PublishRun,
     id: &str,
-    stuck: &[(String, String, String)],
+    stuck: &[Stuck],
     seen: Option<Seen>,
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
