@@ -144,6 +144,25 @@ fn a_hook_runs_once_for_each_package_that_was_uploaded() {
 }
 
 #[test]
+fn what_follows_has_what_it_needs_and_no_token_of_a_registry() {
+    let scene = Scene::crates("follow-variables", &[("a", &[])]);
+    let (heard, seen) = (scene.path("heard"), scene.path("seen"));
+    let say = "$GH_TOKEN ${CARGO_REGISTRIES_OURS_TOKEN-none} ${MINE-none}";
+    let hook = format!("echo $TIDEWHEEL_TAG {say} > {}", heard.display());
+    let ssh = scene.path("ssh");
+    fs::write(&ssh, format!("#!/bin/sh\necho {say} > {}\nexit 1\n", seen.display())).unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let tag = ["--tag", "{name}-v{version}", "--push-tags", "ssh://remote.invalid/a"];
+    let mut command = scene.publish(&[&tag[..], &["--hook", &hook]].concat());
+    // A token is known by its name, and by being one.
+    command.env("GH_TOKEN", "canary").env("MINE", scene.registry.token());
+    let (code, report) = told(&command.env("GIT_SSH_COMMAND", &ssh).output().unwrap());
+    assert_eq!((code, &report["tags"][0]["state"]), (7, &json!("failed")), "{report:#}");
+    assert_eq!(fs::read_to_string(&heard).unwrap(), "a-v1.0.0 canary none none\n");
+    assert_eq!(fs::read_to_string(&seen).unwrap(), "canary none none\n");
+}
+
+#[test]
 fn what_is_asked_for_is_kept_to_and_proposed_changes_are_not_published() {
     let scene = Scene::chain("follow-refused");
     let output = scene.publish(&[]).env("GITHUB_EVENT_NAME", "pull_request").output().unwrap();

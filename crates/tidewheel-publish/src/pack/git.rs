@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::tool::run;
+use super::tool::{run, run_trusted};
 use crate::settings::Surroundings;
 
 /// A workspace under git.
@@ -99,15 +99,19 @@ pub(crate) fn set_tag(around: &Surroundings, tag: &str, commit: &str) -> Result<
     run_git(around, &around.root, &["-c", "tag.gpgSign=false", "tag", "--", tag, commit]).map(drop)
 }
 
-/// One that is there already is no error.
+/// One that is there already is no error. A remote may want secrets: all variables go along.
 pub(crate) fn push_tag(around: &Surroundings, remote: &str, tag: &str) -> Result<(), String> {
     let reference = format!("refs/tags/{tag}");
-    run_git(around, &around.root, &["push", "--quiet", "--", remote, &reference]).map(drop)
+    let arguments = with_care(&["push", "--quiet", "--", remote, &reference]);
+    run_trusted(around, &around.root, "git", &arguments).map(drop)
 }
 
 fn run_git(around: &Surroundings, folder: &Path, arguments: &[&str]) -> Result<String, String> {
-    // Nothing of a repository is run.
+    run(around, folder, "git", &with_care(arguments))
+}
+
+/// Nothing of a repository is run.
+fn with_care(arguments: &[&str]) -> Vec<String> {
     let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
-    let arguments: Vec<String> = quiet.iter().chain(arguments).map(|it| (*it).to_owned()).collect();
-    run(around, folder, "git", &arguments)
+    quiet.iter().chain(arguments).map(|it| (*it).to_owned()).collect()
 }

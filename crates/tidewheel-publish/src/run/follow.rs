@@ -9,8 +9,9 @@ use super::order::{OrderedPackage, PublishOrder};
 use super::publisher::Publisher;
 use super::report::{Report, Reported, Verdict};
 use crate::exchange::Trouble;
-use crate::pack::{PackedSet, TagState, push_tag, run_tool, set_tag, tag_state};
+use crate::pack::{PackedSet, TagState, push_tag, run_trusted, set_tag, tag_state};
 use crate::package::{Ecosystem, PackageId};
+use crate::settings::{Credentials, Surroundings};
 
 /// What became of a tag of git.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -58,7 +59,7 @@ impl Report {
 
     fn tag_commit(&mut self, publisher: &Publisher, order: &PublishOrder) {
         let (Some(template), Some(commit)) = (&order.options.tag, &order.commit) else { return };
-        let around = publisher.around();
+        let (around, following) = (publisher.around(), following(publisher, order));
         for (tag, of) in tags(template, order) {
             if !of.iter().all(|id| self.is_out(id)) {
                 continue;
@@ -71,7 +72,7 @@ impl Report {
                 }
             };
             let tagged = tagged.and_then(|state| match &order.options.push_tags {
-                Some(remote) => push_tag(around, remote, &tag)
+                Some(remote) => push_tag(&following, remote, &tag)
                     .map(|()| state)
                     .map_err(|error| ("failed", error)),
                 None => Ok(state),
@@ -93,6 +94,8 @@ impl Report {
     /// Runs the hook of each package that was uploaded and can be had, once.
     fn run_hooks(&mut self, publisher: &Publisher, order: &PublishOrder) {
         let Some(hook) = &order.options.hook else { return };
+        let following = following(publisher, order);
+        let tags = order.options.tag.as_ref().map(|template| tags(template, order));
         for package in &order.packages {
             let id = package.id();
             let path = Journal::path(&order.packed, &id);
@@ -100,15 +103,16 @@ impl Report {
             if journal.hook != Hook::Due || !self.is_out(&id) {
                 continue;
             }
-            let around = publisher
-                .around()
+            let tag = tags.iter().flatten().find(|(_, of)| of.contains(&id));
+            let around = following
                 .with("TIDEWHEEL_PACKAGE", id.name())
                 .with("TIDEWHEEL_ECOSYSTEM", id.ecosystem().word())
                 .with("TIDEWHEEL_VERSION", &package.version)
                 .with("TIDEWHEEL_REGISTRY", &package.address.name)
+                .with("TIDEWHEEL_TAG", tag.map_or("", |(tag, _)| tag))
                 .with("TIDEWHEEL_COMMIT", order.commit.as_deref().unwrap_or_default());
             let arguments = ["-c", hook].map(str::to_owned);
-            match run_tool(&around, &order.root, "sh", &arguments) {
+            match run_trusted(&around, &order.root, "sh", &arguments) {
                 Ok(_) => {
                     journal.hook = Hook::Done;
                     // What cannot be written down is done again.
@@ -138,6 +142,17 @@ impl Report {
         }
         self.verdict = self.verdict.max(worth);
     }
+}
+
+/// What those who follow find around them: everything but what gives leave to upload.
+fn following(publisher: &Publisher, order: &PublishOrder) -> Surroundings {
+    let targets = publisher.targets(order).into_values();
+    let secrets = targets.filter_map(|target| match target.credentials? {
+        Credentials::Token(secret) | Credentials::Bearer(secret) => Some(secret),
+        Credentials::Basic { password, .. } => Some(password),
+        Credentials::Trusted => None,
+    });
+    publisher.around().without_leave(&secrets.collect::<Vec<_>>())
 }
 
 /// The tags of an order, each with the packages that must be out for it: one a package, or one for all of them. What an

@@ -98,6 +98,16 @@ impl Surroundings {
         all.filter(|(name, _)| !is_secret(name))
     }
 
+    /// The same without what gives leave to upload to a registry, by its name or because it is one of these: for what follows
+    /// a publish, which may need secrets of its own.
+    #[must_use]
+    pub(crate) fn without_leave(&self, secrets: &[Secret]) -> Self {
+        let mut around = self.clone();
+        let is_one = |value: &str| secrets.iter().any(|secret| secret.reveal() == value.trim());
+        around.variables.retain(|name, value| !gives_leave(name) && !is_one(value));
+        around
+    }
+
     /// A one-time code for npm's registries: the one that was said, or that of npm's variable.
     pub(crate) fn code(&self) -> Option<Secret> {
         let said = self.variable("npm_config_otp").or_else(|| self.variable("NPM_CONFIG_OTP"));
@@ -121,6 +131,25 @@ fn is_secret(name: &str) -> bool {
     let words = ["TOKEN", "PASSWORD", "PASSWD", "SECRET", "CREDENTIAL", "_AUTH", "API_KEY", "_OTP"];
     // Where agents and helpers are is no secret, and git may need it.
     words.iter().any(|word| name.contains(word)) && name != "SSH_AUTH_SOCK"
+}
+
+/// Whether a variable of this name is one by which tools upload to registries.
+fn gives_leave(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let is_cargos = name.starts_with("CARGO_REGISTR") && name.ends_with("_TOKEN");
+    let is_npms = name.starts_with("NPM_CONFIG_") && is_secret(&name);
+    let others = [
+        "NPM_TOKEN",
+        "NODE_AUTH_TOKEN",
+        "NPM_ID_TOKEN",
+        "UV_PUBLISH_TOKEN",
+        "UV_PUBLISH_PASSWORD",
+        "TWINE_PASSWORD",
+        "PYPI_TOKEN",
+        "PYPI_API_TOKEN",
+        "PYPI_ID_TOKEN",
+    ];
+    is_cargos || is_npms || others.contains(&name.as_str())
 }
 
 /// Variables may hold secrets.
