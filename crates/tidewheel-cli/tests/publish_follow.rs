@@ -117,6 +117,14 @@ fn packages_with_versions_of_their_own_go_out_when_they_are_changed() {
     assert_eq!(git(&scene, &["rev-parse", "a-v1.0.0"]), first);
     assert_eq!(git(&scene, &["rev-parse", "b-v1.1.0"]), git(&scene, &["rev-parse", "HEAD"]));
     scene.registry.assert_nothing_twice();
+    // Whoever builds b with its own lock file finds the a that is out, and not the one that was packed with it.
+    let packages = scene.registry.packages();
+    let b = scene.path("b.crate");
+    fs::write(&b, &packages["b"].versions[1].files[0].bytes).unwrap();
+    let unpack = ["-xzOf", b.to_str().unwrap(), "b-1.1.0/Cargo.lock"];
+    let lock = scene.program("tar").args(unpack).output().unwrap().stdout;
+    let lock = String::from_utf8(lock).unwrap();
+    assert!(lock.contains(&packages["a"].versions[0].files[0].sha256), "{lock}");
     // What was changed and has the version that is out is a conflict, with what to do.
     scene.file("c/src/lib.rs", "// changed\n");
     scene.commit();

@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 use crate::discover::discover;
 use crate::exchange::census;
 use crate::pack::{
-    Carried, Checkout, Handed, PackOptions, PackedSet, begin, checkout, pack, take_over,
+    Carried, Checkout, Handed, PackOptions, PackedSet, begin, checkout, pack, stale_locked,
+    take_over,
 };
 use crate::package::{Package, PackageId, Version};
 use crate::plan::{Class, Pace, Plan, Situation};
@@ -130,16 +131,18 @@ pub async fn prepare(
         check_outside(publisher, &gathered.whole, &gathered.workspace).await?;
     }
     let set = gathered.packed(publisher, wish, ours, tell)?;
-    let Gathered { whole, workspace, targets, checkout } = gathered;
-    let workspace = with_built_versions(&workspace, &set);
+    let targets = &gathered.targets;
     let listings = match wish.offline {
         true => BTreeMap::new(),
         false => {
             tell(Chore::Asking { packages: targets.len() });
-            ask(publisher, &targets, &set).await?
+            ask(publisher, targets, &set).await?
         }
     };
-    let set = recognised(publisher, set, &targets, &listings).await?;
+    let set = recognised(publisher, set, targets, &listings).await?;
+    let set = gathered.packed_again(publisher, wish, ours, tell, set, &listings)?;
+    let Gathered { whole, workspace, targets, checkout } = gathered;
+    let workspace = with_built_versions(&workspace, &set);
     let plan = plan(&workspace, &set, &targets, listings.clone(), wish.pace)?;
     let asks = wish.check_tokens && !wish.offline;
     let mut problems = about_leave(publisher, &workspace, &plan, &targets, asks).await;
@@ -228,13 +231,48 @@ impl Gathered {
             return begin(around, checkout, &public, ours);
         }
         tell(Chore::Packing { packages: public.len() });
-        let options = PackOptions {
+        let options = self.options(wish)?;
+        pack(around, checkout, &public, &options, ours, &Journal::may_be_out)
+    }
+
+    fn options(&self, wish: &Wish) -> Result<PackOptions, Vec<Problem>> {
+        Ok(PackOptions {
             verify: wish.verify,
             offline: wish.offline,
             in_place: wish.pin_in_place,
             rebuild: wish.rebuild,
             handed: handed(&wish.wheels, &self.whole)?,
+            ..PackOptions::default()
+        })
+    }
+
+    /// The same with crates packed again that are to be sent, and whose lock files know others as they were packed with them,
+    /// and not as they are out: now these are found in their registry. What was packed elsewhere stays as it is.
+    fn packed_again(
+        &self,
+        publisher: &Publisher,
+        wish: &Wish,
+        ours: &Path,
+        tell: &(dyn Fn(Chore) + Sync),
+        set: PackedSet,
+        listings: &BTreeMap<PackageId, Listing>,
+    ) -> Result<PackedSet, Vec<Problem>> {
+        let is_sent = |id: &&PackageId| {
+            let version = set.package(id).map(|packed| packed.version.as_str());
+            let listed = listings.get(*id).zip(version);
+            listed.is_some_and(|(it, version)| it.version(id.ecosystem(), version).is_none())
         };
+        let again = stale_locked(&set, self.targets.keys().filter(is_sent));
+        if again.is_empty() || wish.stream || !wish.packed.is_empty() {
+            return Ok(set);
+        }
+        tell(Chore::Packing { packages: again.len() });
+        let out = self.targets.keys().filter(|id| set.is_of_another_commit(id)).cloned();
+        let options = PackOptions { again, without: out.collect(), ..self.options(wish)? };
+        let public = self.workspace.packages();
+        let public = public.filter_map(|it| Some((it, self.targets.get(&it.id)?)));
+        let public: Vec<(&Package, &Target)> = public.collect();
+        let (around, checkout) = (publisher.around(), self.checkout.as_ref());
         pack(around, checkout, &public, &options, ours, &Journal::may_be_out)
     }
 }

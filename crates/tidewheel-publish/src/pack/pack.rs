@@ -38,6 +38,10 @@ pub struct PackOptions {
     pub rebuild: bool,
     /// Files of Python's that are published as they are, instead of being built.
     pub handed: Handed,
+    /// Crates that are packed again, whatever is there of them.
+    pub again: BTreeSet<PackageId>,
+    /// Crates that are not packed with others, which find them in their registry.
+    pub without: BTreeSet<PackageId>,
 }
 
 /// Where packing is done.
@@ -95,26 +99,12 @@ pub fn pack(
     let uncopied =
         |error: String| vec![whole(around, format!("the workspace cannot be copied: {error}"))];
     let staging = Staging::new(into);
-    let handed = &options.handed;
     let tree = tree_of(around, checkout, options.in_place).map_err(uncopied)?;
-    let ids = || packages.iter().map(|(package, _)| &package.id);
     let known = PackedSet::load(&into.join("packed").join(&tree));
-    let mut broken = BTreeSet::new();
-    for (id, set) in known.iter().flat_map(|set| ids().map(move |id| (id, set))) {
-        let is_other = set.package(id).is_some_and(|packed| handed.is_other(id, packed));
-        match set.check(id) {
-            // Nobody has wanted it yet; what was packed with others stays as it is.
-            _ if set.package(id).is_none() => drop(broken.insert(id.clone())),
-            // What was handed over counts, and is not built.
-            _ if is_other => drop(broken.insert(id.clone())),
-            Ok(()) => {}
-            Err(_) if options.rebuild => drop(broken.insert(id.clone())),
-            Err(changed) => {
-                let hint = Some("--rebuild packs it again, if nothing else comes of it".to_owned());
-                return Err(vec![Problem { hint, ..whole(around, changed.to_string()) }]);
-            }
-        }
-    }
+    let broken = match &known {
+        Some(known) => broken(around, known, packages, options)?,
+        None => BTreeSet::new(),
+    };
     if let (Some(known), true) = (&known, broken.is_empty()) {
         return Ok(known.clone());
     }
@@ -126,8 +116,10 @@ pub fn pack(
     // Crates are packed together; of the others only those that are needed.
     let is_cargo = |id: &PackageId| id.ecosystem() == Ecosystem::Cargo;
     let has_crates = broken.iter().any(is_cargo);
-    let is_wanted =
-        |id: &PackageId| broken.is_empty() || broken.contains(id) || (has_crates && is_cargo(id));
+    let is_wanted = |id: &PackageId| {
+        let is_beside = has_crates && is_cargo(id) && !options.without.contains(id);
+        broken.is_empty() || broken.contains(id) || is_beside
+    };
     let wanted: Vec<(&Package, &Target)> =
         packages.iter().filter(|(it, _)| is_wanted(&it.id)).copied().collect();
     let is_same = known.as_ref().is_none_or(|known| known.tree == copied.tree);
@@ -151,6 +143,33 @@ pub fn pack(
     };
     let failed = |error| vec![whole(around, format!("what was packed cannot be kept: {error}"))];
     keep(set, made).map_err(failed)
+}
+
+/// The packages that are to be packed although others of the same tree were.
+fn broken(
+    around: &Surroundings,
+    known: &PackedSet,
+    packages: &[(&Package, &Target)],
+    options: &PackOptions,
+) -> Result<BTreeSet<PackageId>, Vec<Problem>> {
+    let mut broken = BTreeSet::new();
+    for id in packages.iter().map(|(package, _)| &package.id) {
+        let is_other = known.package(id).is_some_and(|packed| options.handed.is_other(id, packed));
+        match known.check(id) {
+            // Nobody has wanted it yet; what was packed with others stays as it is.
+            _ if known.package(id).is_none() => drop(broken.insert(id.clone())),
+            _ if options.again.contains(id) => drop(broken.insert(id.clone())),
+            // What was handed over counts, and is not built.
+            _ if is_other => drop(broken.insert(id.clone())),
+            Ok(()) => {}
+            Err(_) if options.rebuild => drop(broken.insert(id.clone())),
+            Err(changed) => {
+                let hint = Some("--rebuild packs it again, if nothing else comes of it".to_owned());
+                return Err(vec![Problem { hint, ..whole(around, changed.to_string()) }]);
+            }
+        }
+    }
+    Ok(broken)
 }
 
 /// What is packed again must be what it was, if that may be out.
