@@ -111,7 +111,7 @@ async function changes(world, page, run, view) {
 
 async function event(world, page) {
   const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'live' });
-  await page.waitForFunction(async (run) => (await (await fetch(`/api/v1/runs/${run}/steps?limit=0`)).json()).letters.length > 1000, run);
+  await world.holds(page, async (run) => (await (await fetch(`/api/v1/runs/${run}/steps?limit=0`)).json()).letters.length > 1000, run);
   await world.goto(page, `/runs/${run}`);
   await page.waitForSelector('.picture [data-step=ask]');
   await page.waitForSelector('#lamp[data-state=live]');

@@ -184,9 +184,17 @@ export class World {
     }), [run, states]);
   }
 
+  /** Waits until what a function asks the server holds. Whoever waits for a function takes its promise for a yes. */
+  async holds(page, isSo, arg) {
+    for (const end = Date.now() + 60000; !(await page.evaluate(isSo, arg));) {
+      if (Date.now() > end) throw new Error(`it never holds: ${isSo}`);
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+  }
+
   /** Waits until a step of a run asks somebody. */
   async asking(page, run) {
-    await page.waitForFunction(async (run) => (await (await fetch('/api/v1/approvals')).json()).approvals.some((it) => it.run_id === run), run);
+    await this.holds(page, async (run) => (await (await fetch('/api/v1/approvals')).json()).approvals.some((it) => it.run_id === run), run);
   }
 
   /** What axe-core finds wrong with a page. */
