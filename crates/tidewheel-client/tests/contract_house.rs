@@ -272,6 +272,7 @@ fn looks() -> [String; 8] {
         failing: vec![run],
         late: Vec::new(),
         approvals: vec![approval.clone()],
+        approvals_more: true,
         now: vec![now],
         running: 1,
         waiting: 37,
@@ -366,7 +367,7 @@ fn looks() -> [String; 8] {
         from: 100,
         ..StepsWish::default()
     };
-    let approvals = ApprovalList { version: None, approvals: vec![approval] };
+    let approvals = ApprovalList { version: None, approvals: vec![approval], more: true };
     [
         check(glance),
         check(approvals),

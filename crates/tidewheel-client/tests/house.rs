@@ -138,6 +138,36 @@ fn a_flow_is_started_by_its_name() {
 }
 
 #[test]
+fn a_question_is_seen_however_many_runs_came_after_it() {
+    let scene = Scene::new();
+    let write = |name: &str, wait: &str| {
+        let text = format!("flow: [{{ name: wait, wait: {wait} }}]\n");
+        std::fs::write(flows(&scene).join(name), text).unwrap();
+    };
+    write("asks.yaml", "{ approval: 'now?', every: 10ms }");
+    write("rests.yaml", "1h");
+    scene.runtime.block_on(async {
+        let (house, _) = open(&scene, 0).await;
+        let asked = async || house.desk().here(|desk| desk.approvals()).await.unwrap();
+        let mut happenings = house.happenings(None);
+        let asking = house.start(wish("asks")).await.unwrap().run_id;
+        while asked().await.approvals.is_empty() {
+            happenings.next().await.expect("the house has not ended");
+        }
+        for _ in 0..100 {
+            house.start(wish("rests")).await.unwrap();
+        }
+        let open = asked().await;
+        let runs: Vec<&str> = open.approvals.iter().map(|it| it.run_id.as_str()).collect();
+        assert_eq!((runs, open.more), (vec![&*asking], false));
+        let glance = house.glance().await.unwrap();
+        assert_eq!((glance.running, glance.now.len()), (101, 20));
+        assert_eq!((glance.approvals, glance.approvals_more), (open.approvals, false));
+        house.close(LONG).await;
+    });
+}
+
+#[test]
 fn what_others_do_in_the_data_folder_is_told_as_well() {
     let scene = Scene::new();
     let file = scene.write("asks.yaml", ASKS);

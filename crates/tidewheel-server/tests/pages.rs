@@ -48,7 +48,7 @@ async fn started(scene: &Scene, flow: &str) -> String {
     let mut happenings = scene.house.happenings(None);
     let wish = StartWish { flow: flow.to_owned(), ..StartWish::default() };
     let run = scene.house.start(wish).await.unwrap().run_id;
-    while scene.house.desk().here(|desk| desk.approvals()).await.unwrap().is_empty() {
+    while scene.house.desk().here(|desk| desk.approvals()).await.unwrap().approvals.is_empty() {
         assert!(matches!(happenings.next().await, Some(Seen::Happened(_))));
     }
     run

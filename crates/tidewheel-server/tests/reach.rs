@@ -30,7 +30,7 @@ async fn scene() -> (Scene, String) {
     let wish = StartWish { flow: "asks".to_owned(), ..StartWish::default() };
     let asks = scene.house.start(wish).await.unwrap().run_id;
     // It asks as soon as it has been tried.
-    while scene.house.desk().here(|desk| desk.approvals()).await.unwrap().is_empty() {
+    while scene.house.desk().here(|desk| desk.approvals()).await.unwrap().approvals.is_empty() {
         assert!(matches!(happenings.next().await, Some(Seen::Happened(_))));
     }
     (scene, asks)

@@ -143,6 +143,7 @@ pub(crate) fn glance() -> Glance {
             since: Some(ago(12)),
             wants_code: false,
         }],
+        approvals_more: false,
         now: vec![RunNow {
             run: all[0].clone(),
             ended: 3,

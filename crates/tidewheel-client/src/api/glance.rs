@@ -28,9 +28,12 @@ pub struct Glance {
     pub late: Vec<ScheduleLine>,
     /// Steps that wait for somebody to say yes or no, the oldest first.
     pub approvals: Vec<ApprovalLine>,
-    /// Runs that have not ended, the newest first.
+    /// Whether so many runs have not ended that not all of them were looked into, and more may ask.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approvals_more: bool,
+    /// Some of the runs that have not ended, the newest first.
     pub now: Vec<RunNow>,
-    /// How many have not ended, if there are more.
+    /// How many have not ended.
     pub running: u64,
     /// Steps that have all they need and wait for room.
     pub waiting: u64,
@@ -103,6 +106,9 @@ pub struct ApprovalList {
     pub version: Option<u32>,
     /// The steps, the oldest first.
     pub approvals: Vec<ApprovalLine>,
+    /// Whether so many runs have not ended that not all of them were looked into, and more may ask.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
 }
 
 /// A step that waits for somebody to say yes or no.

@@ -14,15 +14,19 @@ use super::local::LocalDesk;
 use super::states::run_state;
 use super::view::RunView;
 use crate::api::{
-    ApprovalLine, FlowGlance, Glance, PastRun, RunLine, RunNow, RunState, ScheduleLine,
-    ScheduleWord, StoreFigures,
+    ApprovalLine, ApprovalList, FlowGlance, Glance, PastRun, RunLine, RunNow, RunState,
+    ScheduleLine, ScheduleWord, StoreFigures,
 };
 
 /// Runs of a flow that are looked at.
 pub(crate) const PAST: u32 = 30;
 
-/// Runs that have not ended which are looked into.
-const LIVE_MAX: u32 = 100;
+/// Runs that have not ended which are looked at, so many together.
+const LIVE_MAX: usize = 10_000;
+const TOGETHER: u32 = 500;
+
+/// Of those, the ones that may ask somebody and are looked into: to read what a run was started with takes its time.
+const ASKING_MAX: usize = 1_000;
 
 /// Runs that failed which are looked at, for flows that are not served any more.
 const FAILED_MAX: u32 = 50;
@@ -52,6 +56,10 @@ struct Live {
     now: Vec<RunNow>,
     approvals: Vec<ApprovalLine>,
     count: u64,
+    /// Those that may ask and were looked into.
+    asked: usize,
+    /// Whether some that may ask were not.
+    is_cut: bool,
 }
 
 impl LocalDesk {
@@ -68,18 +76,18 @@ impl LocalDesk {
             Ok(FlowGlance { outdated: is_outdated, schedules: own, next, ..self.past(&name)? })
         };
         let flows = flows.into_iter().map(glance).collect::<Result<Vec<_>, DeskError>>()?;
-        let Live { mut now, approvals, count } = self.live()?;
+        let Live { mut now, approvals, count, is_cut, .. } = self.live()?;
         for now in &mut now {
             let flow = flows.iter().find(|flow| Some(&flow.name) == now.run.flow.as_ref());
             now.expected_end = expected_end(now, flow.and_then(|flow| flow.median));
         }
-        now.truncate(NOW_MAX);
         Ok(Glance {
             version: None,
             at,
             failing: self.failing(&flows)?,
             late: schedules.into_iter().filter(|it| is_late(it, at)).collect(),
             approvals,
+            approvals_more: is_cut,
             now,
             running: count,
             waiting: 0,
@@ -162,24 +170,58 @@ impl LocalDesk {
         Ok(newest.first().is_none_or(|newest| newest.id == run.id))
     }
 
-    /// Runs that have not ended, and which of their steps ask.
+    /// Runs that have not ended, and which of their steps ask: an old one may, whatever came after it.
     fn live(&self) -> Result<Live, DeskError> {
-        let filter = RunFilter {
+        let mut filter = RunFilter {
             kind: Some(RunKind::Run),
             live: Some(true),
-            limit: LIVE_MAX,
+            limit: TOGETHER,
             ..RunFilter::default()
         };
-        let runs = self.runs_within(&filter)?;
-        let mut live = Live { count: runs.len() as u64, ..Live::default() };
-        for run in &runs {
-            let Some(detail) = self.run_within(run.id)? else { continue };
-            let view = self.glimpse(detail)?;
-            live.approvals.extend(view.approvals());
-            live.now.push(view.now(self.line(run)));
+        let (mut live, mut looks) = (Live::default(), 0);
+        loop {
+            let mut page = self.read(|reader| reader.runs(&filter))?;
+            let is_last = page.len() < TOGETHER as usize;
+            filter.before = page.last().map(|run| run.place);
+            looks += page.len();
+            page.retain(|run| self.reach.has(run.name.as_deref()));
+            live.count += page.len() as u64;
+            self.look_into(&page, &mut live)?;
+            if is_last {
+                break;
+            }
+            if looks >= LIVE_MAX {
+                live.is_cut = true;
+                break;
+            }
+        }
+        if live.is_cut && self.reach.is_all() {
+            live.count = self.read(|reader| reader.live_counts())?.live_runs;
         }
         live.approvals.sort_by_key(|it| it.since);
         Ok(live)
+    }
+
+    /// Of the newest runs it is told how they stand, and of all that may ask which of their steps do.
+    fn look_into(&self, runs: &[RunSummary], live: &mut Live) -> Result<(), DeskError> {
+        for (run, may_ask) in runs.iter().zip(self.may_ask(runs)) {
+            let is_told = live.now.len() < NOW_MAX;
+            let is_asked = may_ask && live.asked < ASKING_MAX;
+            live.is_cut |= may_ask && !is_asked;
+            if !is_told && !is_asked {
+                continue;
+            }
+            let Some(detail) = self.run_within(run.id)? else { continue };
+            let view = self.glimpse(detail)?;
+            if is_asked {
+                live.asked += 1;
+                live.approvals.extend(view.approvals());
+            }
+            if is_told {
+                live.now.push(view.now(self.line(run)));
+            }
+        }
+        Ok(())
     }
 
     /// Steps that wait for somebody to say yes or no.
@@ -187,8 +229,9 @@ impl LocalDesk {
     /// # Errors
     ///
     /// When the folder cannot be read.
-    pub fn approvals(&self) -> Result<Vec<ApprovalLine>, DeskError> {
-        Ok(self.live()?.approvals)
+    pub fn approvals(&self) -> Result<ApprovalList, DeskError> {
+        let Live { approvals, is_cut, .. } = self.live()?;
+        Ok(ApprovalList { version: None, approvals, more: is_cut })
     }
 
     /// How much is stored.

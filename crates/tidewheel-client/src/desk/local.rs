@@ -226,6 +226,23 @@ impl LocalDesk {
         tags
     }
 
+    /// Of each of these runs, in their order, whether one of its steps may ask somebody.
+    pub(super) fn may_ask(&self, runs: &[RunSummary]) -> Vec<bool> {
+        let mut found = Vec::with_capacity(runs.len());
+        let read = self.read(|reader| {
+            reader.payloads(runs, |payload| {
+                found
+                    .push(payload.is_some_and(|(payload, kind)| self.kinds.may_ask(kind, payload)));
+            })
+        });
+        if read.is_err() {
+            found.clear();
+        }
+        // What is not known is looked for.
+        found.resize(runs.len(), true);
+        found
+    }
+
     /// What a run came to, or has come to so far, whatever its kind.
     ///
     /// # Errors

@@ -41,6 +41,10 @@ impl Kind for Flows {
         FlowOrder::tags_in(payload)
     }
 
+    fn may_ask(&self, payload: &[u8]) -> bool {
+        !FlowOrder::is_plain_in(payload)
+    }
+
     fn retry(&self, past: &RunView, wish: &RetryWish) -> Result<Retry, DeskError> {
         let id = past.detail.summary.id;
         let then = order_of(&past.detail)?;

@@ -35,6 +35,12 @@ pub trait Kind: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Whether a task of a run may [ask](Definition::asks) somebody, from its payload, which is of this kind. It is asked of
+    /// thousands of runs: a yes only means that somebody has to look.
+    fn may_ask(&self, _payload: &[u8]) -> bool {
+        true
+    }
+
     /// Hands a one-time code on to whoever carries out a run, for a task that [wants](Definition::wants_code) one; or tells
     /// them that somebody says no. It is kept nowhere.
     ///
@@ -165,6 +171,13 @@ impl Kinds {
     pub fn tags_of(&self, kind: Option<&str>, payload: &[u8]) -> Vec<String> {
         let known = self.0.iter().find(|it| Some(it.word()) == kind);
         known.map(|kind| kind.tags(payload)).unwrap_or_default()
+    }
+
+    /// Whether a task of a run may ask somebody.
+    #[must_use]
+    pub fn may_ask(&self, kind: Option<&str>, payload: &[u8]) -> bool {
+        let known = self.0.iter().find(|it| Some(it.word()) == kind);
+        known.is_some_and(|kind| kind.may_ask(payload))
     }
 
     /// The kind that a run is of.

@@ -130,6 +130,17 @@ impl FlowOrder {
         serde_json::from_slice(payload).map(|it: Tagged| it.tags).unwrap_or_default()
     }
 
+    /// Whether the flow of a stored run is plain, without reading the rest of it.
+    #[must_use]
+    pub fn is_plain_in(payload: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Plain {
+            #[serde(default)]
+            is_plain: bool,
+        }
+        serde_json::from_slice(payload).is_ok_and(|it: Plain| it.is_plain)
+    }
+
     /// The run that a stored one makes again, without reading the rest of it.
     #[must_use]
     pub fn again_in(payload: &[u8]) -> Option<String> {

@@ -25,12 +25,14 @@ pub(super) const ROUTES: &[Route] = &[page_route!(
 struct Approvals {
     frame: Frame,
     asking: Vec<Asking>,
+    has_more: bool,
 }
 
 async fn approvals(call: Call) -> Result<Response, Problem> {
     let open = call.server.desk().here(|desk| desk.approvals()).await?;
     let now = wall_clock();
     let mut frame = Frame::of(&call, "approvals");
-    frame.approvals = open.len();
-    page(&Approvals { frame, asking: open.iter().map(|it| Asking::of(it, now)).collect() })
+    frame.approvals = open.approvals.len();
+    let asking = open.approvals.iter().map(|it| Asking::of(it, now)).collect();
+    page(&Approvals { frame, asking, has_more: open.more })
 }

@@ -133,8 +133,7 @@ async fn line(call: Call) -> Result<Response, Problem> {
 }
 
 async fn approvals(call: Call) -> Result<Response, Problem> {
-    let approvals = call.server.desk().here(|desk| desk.approvals()).await?;
-    document(ApprovalList { version: None, approvals })
+    document(call.server.desk().here(|desk| desk.approvals()).await?)
 }
 
 async fn source(call: Call) -> Result<Response, Problem> {
