@@ -114,6 +114,7 @@ async fn every_page_is_there_and_nothing_of_somebody_elses_becomes_markup() {
             assert!(!page.contains(wrong), "{path} has {wrong}");
         }
         let modules = usize::from(!path.contains("part=true"));
+        assert_eq!(page.matches("<b class=\"count\">1</b>").count(), modules, "{path}: one asks");
         assert_eq!(page.matches("<script").count(), modules, "{path}: only our own module");
         assert!(!page.contains("onclick") && !page.contains("javascript:"), "{path}");
     }

@@ -112,6 +112,11 @@ const tests = {
     await world.goto(page, '/approvals');
     await page.waitForSelector('#p-asking >> text=Ship 2.1');
     assert.equal(await page.textContent('.bar nav .count'), '1');
+    for (const path of ['/runs', '/flows/nightly', '/keys']) {
+      await world.goto(page, path);
+      assert.equal(await page.textContent('.bar nav .count'), '1', path);
+    }
+    await world.goto(page, '/approvals');
     await page.focus('#p-asking [data-answer=yes]');
     await page.keyboard.press('Enter');
     await page.waitForSelector('dialog input[name=note]:focus');

@@ -15,6 +15,7 @@ use tidewheel_flow::Arrivals;
 use tokio::task::AbortHandle;
 
 use super::arriving_files::FilesSeen;
+use super::asking::Asking;
 use super::beside::{Beside, tell_beside};
 use super::catalogue::{Catalogue, Changes};
 use super::events::Listeners;
@@ -82,6 +83,8 @@ pub(super) struct Inner {
     /// Their files; whoever has it is the only one who looks.
     look: tokio::sync::Mutex<Look>,
     pub ring: Arc<Ring>,
+    /// How many steps ask somebody.
+    pub asking: Asking,
     /// Whoever has it keeps what has arrived and tells it.
     pub arriving: tokio::sync::Mutex<()>,
     /// Files that schedules fire for; whoever has it is the only one who looks.
@@ -142,6 +145,7 @@ impl House {
                 wanted: Mutex::default(),
                 look: tokio::sync::Mutex::new(look),
                 ring: Arc::clone(&ring),
+                asking: Asking::default(),
                 arriving: tokio::sync::Mutex::default(),
                 files: tokio::sync::Mutex::default(),
                 listeners: Mutex::default(),

@@ -5,6 +5,7 @@
 
 mod arrivals;
 mod arriving_files;
+mod asking;
 mod beside;
 mod catalogue;
 mod entry;

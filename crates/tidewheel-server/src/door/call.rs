@@ -39,6 +39,8 @@ pub(crate) struct Call {
     pub signed: Option<Signed>,
     /// The id of the newest event before anything was read for a page: what comes later may not be on it.
     pub at: String,
+    /// How many steps ask somebody, for a page.
+    pub asking: usize,
 }
 
 /// What a wish is about, beside the names in its path: said by whoever answers, as soon as it is known.

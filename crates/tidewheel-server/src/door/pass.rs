@@ -201,6 +201,7 @@ impl Passing<'_> {
             object: self.object.clone(),
             signed,
             at: String::new(),
+            asking: 0,
         };
         Ok((route.answer)(call).await?)
     }

@@ -42,7 +42,8 @@ impl Frame {
     /// The frame of a page for whoever asks.
     pub fn of(call: &Call, here: &'static str) -> Self {
         let who = call.who.as_ref().map(|who| (who.name.clone(), who.role));
-        Self { who, here, at: call.at.clone(), ..Self::plain(&call.server, &call.headers) }
+        let (at, approvals) = (call.at.clone(), call.asking);
+        Self { who, here, at, approvals, ..Self::plain(&call.server, &call.headers) }
     }
 
     /// The frame of a page for nobody in particular.
@@ -90,6 +91,14 @@ impl Frame {
 /// The id of the newest event.
 pub(super) fn newest(server: &Server) -> String {
     server.house().map(|house| house.newest_event()).unwrap_or_default()
+}
+
+/// How many steps ask somebody. A data folder alone is not watched, so that nothing could be kept of it.
+pub(super) async fn asking(call: &Call) -> usize {
+    match call.server.house() {
+        Ok(house) => house.asking().await,
+        Err(_) => 0,
+    }
 }
 
 /// The theme that somebody chose.
@@ -144,8 +153,11 @@ macro_rules! page_route {
             gives: $crate::table::Gives::Page,
             changes: false,
             answer: |mut call| {
-                call.at = $crate::page::frame::newest(&call.server);
-                Box::pin($answer(call))
+                Box::pin(async move {
+                    call.at = $crate::page::frame::newest(&call.server);
+                    call.asking = $crate::page::frame::asking(&call).await;
+                    $answer(call).await
+                })
             },
         }
     };
