@@ -8,11 +8,9 @@ use tidewheel::Timestamp;
 use tidewheel_client::api::{StepList, StepRow, StepState};
 use tidewheel_client::text;
 
+use super::axis::{AXIS, Tick, Window};
 use super::link::Link;
 use super::words::{Markup, escaped, step_mark, took};
-
-/// The length of the axis; bars are scaled to whatever room there is.
-const AXIS: f64 = 1000.0;
 
 /// What is shorter is drawn together with its neighbours.
 const LEAST: f64 = 1.5;
@@ -38,12 +36,6 @@ pub(crate) struct Gantt {
     pub part: Option<(f64, f64)>,
 }
 
-/// A place on the axis.
-pub(crate) struct Tick {
-    pub share: f64,
-    pub text: String,
-}
-
 pub(crate) struct GanttRow {
     pub name: Markup,
     /// The step, if it is one.
@@ -60,21 +52,6 @@ struct Piece {
     to: f64,
     class: &'static str,
     said: String,
-}
-
-/// The part of time that is shown, in seconds from the acceptance of the run.
-#[derive(Clone, Copy)]
-struct Window {
-    zero: Timestamp,
-    begin: f64,
-    end: f64,
-}
-
-impl Window {
-    fn place(self, at: Timestamp) -> f64 {
-        let seconds = (at.as_micros() - self.zero.as_micros()) as f64 / 1e6;
-        (seconds - self.begin) / (self.end - self.begin).max(1e-6) * AXIS
-    }
 }
 
 impl Gantt {
@@ -99,7 +76,7 @@ impl Gantt {
         };
         let is_part = begin > 0.0 || end < whole;
         Self {
-            ticks: ticks(window),
+            ticks: window.ticks(),
             rows,
             is_by_slot: how == GanttWish::Slots,
             begin,
@@ -107,18 +84,6 @@ impl Gantt {
             part: is_part.then(|| (begin / whole * AXIS, (end - begin) / whole * AXIS)),
         }
     }
-}
-
-fn ticks(window: Window) -> Vec<Tick> {
-    let count = 5;
-    let span = window.end - window.begin;
-    let tick = |place: u32| {
-        let share = f64::from(place) / f64::from(count);
-        let seconds = window.begin + share * span;
-        let text = text::span(std::time::Duration::from_secs_f64(seconds));
-        Tick { share: share * 100.0, text }
-    };
-    (0..count).map(tick).collect()
 }
 
 fn step_row(run: &str, step: &StepRow, window: Window, now: Timestamp) -> GanttRow {

@@ -7,6 +7,7 @@
 mod access;
 mod approvals;
 mod assets;
+mod axis;
 mod bars;
 mod calendar;
 mod flow;
